@@ -1,0 +1,27 @@
+"""Deterministic, rule-based rewards: maths, code, format, language, your own. No torch.
+
+>>> from verifiers import Completion, Problem, resolve
+>>> resolve("math")(Problem(answer="1/2"), Completion(r"so the answer is \\boxed{0.5}")).score
+1.0
+"""
+
+from verifiers.core import Completion, GoldError, Problem, Verdict, Verifier, VerifierError
+from verifiers.registry import VERIFIERS, resolve
+from verifiers.reward import Reward, Score, score_many
+
+DISTRIBUTION = "r1lite"  # PyPI has another distribution with this import name; r1lite checks for ours by this mark
+
+__all__ = [
+    "DISTRIBUTION",
+    "VERIFIERS",
+    "Completion",
+    "GoldError",
+    "Problem",
+    "Reward",
+    "Score",
+    "Verdict",
+    "Verifier",
+    "VerifierError",
+    "resolve",
+    "score_many",
+]

@@ -1,0 +1,69 @@
+"""The types every verifier shares.
+
+    VerifierError            a check that could not be made: the completion is unscored, never wrong
+    └── GoldError            ... because the problem's own answer or tests can't be used
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+
+class VerifierError(Exception):
+    """A check could not be made (bad gold, broken sandbox). It says nothing about the completion."""
+
+
+class GoldError(VerifierError):
+    """The problem's own answer or tests can't be understood; the message names them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """What is asked, and what a right answer must agree with."""
+
+    prompt: str = ""  # the question, before any template
+    answer: str | None = None  # gold, for verifiers that compare answers
+    tests: Mapping[str, Any] | None = None  # gold, for verifiers that run code
+    language: str | None = None  # wanted language of the reasoning, ISO 639-1; None = the prompt's own
+    id: str = ""  # unique within its data set
+    meta: Mapping[str, Any] = field(default_factory=dict)  # the rest of its row
+
+
+@dataclass(frozen=True, slots=True)
+class Completion:
+    """What the model wrote after the prompt."""
+
+    text: str
+    token_ids: tuple[int, ...] = ()  # [T] sampled ids, the end-of-sequence token included
+    logprobs: tuple[float, ...] = ()  # [T] log-probability of each, at the sampling temperature, in nats
+    finish_reason: str = "stop"  # "stop": it ended by itself; "length": it was cut
+    policy_version: int = 0  # which weights wrote it
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What a verifier decided, and why."""
+
+    score: float | None  # in [0, 1]; 0 = wrong, 1 = right; None = abstains: nothing here to judge
+    reason: str  # short fixed word for counting, out of the verifier's closed set: "equal", "no_answer", ...
+    detail: str = ""  # for a human reading one sample
+    answer: str | None = None  # the final answer that was judged, where there is one
+    span: tuple[int, int] | None = None  # where it stands in the completion's text, [start, end)
+    gold_type: str = ""  # what the gold was read as: "integer", "interval", ...
+    rung: str = ""  # which rung of the equality ladder decided
+    flags: tuple[str, ...] = ()  # signs of cheating or trouble, to be charted beside the verdict
+
+    def __post_init__(self) -> None:
+        if self.score is not None and not 0.0 <= self.score <= 1.0:  # refuses NaN too
+            raise ValueError(f"score must be in [0, 1], got {self.score} ({self.reason})")
+
+
+class Verifier(Protocol):
+    """Bad completion: return score 0. Bad problem or broken sandbox: raise VerifierError.
+
+    A verifier may carry a `version` (str), which changes whenever verdicts may.
+    """
+
+    def __call__(self, problem: Problem, completion: Completion, /) -> Verdict: ...

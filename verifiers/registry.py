@@ -1,0 +1,80 @@
+"""Verifiers by name: ours, `module:attr`, or an entry point of group `r1lite.verifiers`."""
+
+from __future__ import annotations
+
+import difflib
+import functools
+import importlib
+import inspect
+from importlib.metadata import entry_points
+from typing import Any
+
+from verifiers.core import Verifier
+
+# Import strings, so that naming the verifiers loads none of them.
+VERIFIERS: dict[str, str] = {
+    "format": "verifiers.format:ThinkAnswer",
+    "math": "verifiers.mathexpr.verify:MathVerifier",
+}
+ENTRY_POINT_GROUP = "r1lite.verifiers"
+
+
+def resolve(spec: str, **options: Any) -> Verifier:
+    """The verifier named by `spec`, set up with `options`.
+
+    Args:
+        spec: a name of ours ("math"), "module:attr", or the name of an entry point of group `r1lite.verifiers`.
+        options: keyword arguments of the verifier's class, or keyword-only arguments of its function.
+
+    Raises:
+        ValueError: an unknown name or option, or a module that can't be imported; the message says what to do.
+    """
+    target = _load(spec)
+    if not callable(target):
+        raise ValueError(f"verifier '{spec}' is {type(target).__name__}, not a function or class")
+    try:
+        if inspect.isclass(target):
+            verifier: Verifier = target(**options)
+        elif options:
+            inspect.signature(target).bind(None, None, **options)
+            verifier = functools.partial(target, **options)
+        else:
+            verifier = target
+    except TypeError as error:
+        raise ValueError(f"verifier '{spec}': {error}") from error
+    if not callable(verifier):
+        raise ValueError(f"verifier '{spec}' makes {type(verifier).__name__}, which can't be called")
+    return verifier
+
+
+def _load(spec: str) -> Any:
+    found = VERIFIERS.get(spec)
+    if found is None and ":" in spec:
+        found = spec
+    if found is not None:
+        return _import(found, spec)
+    points = entry_points(group=ENTRY_POINT_GROUP)
+    named = [point for point in points if point.name == spec]
+    if len(named) > 1:
+        raise ValueError(f"verifier '{spec}' is an entry point of two packages: {', '.join(p.value for p in named)}")
+    if named:
+        return _import(named[0].value, spec)
+    known = sorted({*VERIFIERS, *(point.name for point in points)})
+    near = difflib.get_close_matches(spec, known, 1)
+    hint = f"did you mean '{near[0]}'?" if near else f"known: {', '.join(known)}."
+    raise ValueError(f"unknown verifier '{spec}'; {hint} (your own: 'module:attr')")
+
+
+def _import(target: str, spec: str) -> Any:
+    module_name, _, attribute = target.partition(":")
+    try:
+        module = importlib.import_module(module_name)
+    except Exception as error:  # a user's module may fail in any way while it is imported
+        raise ValueError(f"verifier '{spec}': can't import '{module_name}': {type(error).__name__}: {error}") from error
+    try:
+        return functools.reduce(getattr, attribute.split("."), module)
+    except AttributeError as error:
+        names = [name for name in vars(module) if not name.startswith("_")]
+        near = difflib.get_close_matches(attribute, names, 1)
+        hint = f"; did you mean '{near[0]}'?" if near else ""
+        raise ValueError(f"verifier '{spec}': module '{module_name}' has no '{attribute}'{hint}") from error
