@@ -1,6 +1,6 @@
 """The workbench on which a family tells its problem: numbers, people, wordings and calculated steps.
 
-A family is a function that draws what it needs from a `Story`, `say`s the sentences of the question and writes the steps:
+A family is a function that draws what it needs from a `Story`, `say`s the question and writes the steps:
 
 >>> @family
 ... def pens_for_class(story):
@@ -92,7 +92,7 @@ class Story:
         return self._step(a, "/", b, a // b, text)
 
     def _step(self, a: int, sign: str, b: int, value: int, text: str) -> int:
-        """Write a step; `@` in its text stands for the calculation. Equal operands or a result of 1 are refused as dull."""
+        """Write a step; `@` in its text stands for the calculation. Equal operands and a result of 1 are dull: refused."""
         self.require(a != b and min(a, b) >= 1 and value >= 2 and max(a, b, value) <= MAX_VALUE)
         expression = f"{a} {sign} {b}"
         self._steps.append(Step(_tidy(text.replace("@", f"{expression} = {value}", 1)), expression, value))

@@ -33,54 +33,16 @@ def _nouns(text: str) -> tuple[Noun, ...]:
     return tuple(Noun(*word.split("/")) if "/" in word else Noun(word, word + "s") for word in text.split())
 
 
+def _people(names: str, they: str, them: str, their: str) -> tuple[Person, ...]:
+    return tuple(Person(name, they, them, their) for name in names.split())
+
+
 # None of the names is also an ordinary word: the split masks names by looking the words up.
-_WOMEN = [
-    "Ada",
-    "Anna",
-    "Clara",
-    "Dana",
-    "Ella",
-    "Emma",
-    "Eva",
-    "Fatima",
-    "Gina",
-    "Hana",
-    "Ines",
-    "Julia",
-    "Karen",
-    "Lena",
-    "Lucy",
-    "Maria",
-    "Maya",
-    "Nina",
-    "Olga",
-    "Sara",
-]
-_MEN = [
-    "Adam",
-    "Ali",
-    "Ben",
-    "Carlos",
-    "David",
-    "Eric",
-    "Felix",
-    "George",
-    "Hugo",
-    "Ivan",
-    "Jamal",
-    "Kevin",
-    "Leo",
-    "Luis",
-    "Marco",
-    "Noah",
-    "Omar",
-    "Paul",
-    "Sam",
-    "Tom",
-]
 PEOPLE = (
-    *(Person(name, "she", "her", "her") for name in _WOMEN),
-    *(Person(name, "he", "him", "his") for name in _MEN),
+    *_people("Ada Anna Clara Dana Ella Emma Eva Fatima Gina Hana", "she", "her", "her"),
+    *_people("Ines Julia Karen Lena Lucy Maria Maya Nina Olga Sara", "she", "her", "her"),
+    *_people("Adam Ali Ben Carlos David Eric Felix George Hugo Ivan", "he", "him", "his"),
+    *_people("Jamal Kevin Leo Luis Marco Noah Omar Paul Sam Tom", "he", "him", "his"),
 )
 NAMES = frozenset(person.name for person in PEOPLE)
 

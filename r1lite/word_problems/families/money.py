@@ -178,3 +178,87 @@ def split_bill(story: Story) -> None:
     total = story.plus(bill, tip, "They pay @ dollars.")
     people = story.plus(others, 1, "There are @ people.")
     story.over(total, people, "Each one pays @ dollars.")
+
+
+@family
+def child_tickets_half_price(story: Story) -> None:
+    who, place = story.person(), story.pick(("zoo", "museum", "circus", "cinema", "fair", "pool", "show"))
+    adults, children, price = story.number(2, 6), story.number(2, 12), story.number(6, 24, by=2)
+    story.say(
+        f"A ticket [for|to] the {place} costs ${price} for an adult and half as much for a child.",
+        f"At the {place} adults pay {price} dollars [each|] and children pay half of that [each|].",
+    )
+    story.say(
+        f"{who} [buys|pays for|needs] tickets for {adults} adults and {children} children.",
+        f"{adults} adults and {children} children [go there|want to go there] with tickets that {who} buys.",
+    )
+    story.say(
+        f"How [much|many dollars] does {who.they} [pay|spend] in [all|total]?",
+        "How [much|many dollars] do [all|all the] tickets cost [together|in all|in total]?",
+    )
+    half = story.over(price, 2, "A ticket for a child costs @ dollars.")
+    big = story.times(adults, price, "The adults cost @ dollars.")
+    small = story.times(children, half, "The children cost @ dollars.")
+    story.plus(big, small, "All tickets cost @ dollars.")
+
+
+@family
+def rental_with_fee(story: Story) -> None:
+    who, thing = story.person(), story.pick(("boat", "bike", "tent", "car", "truck", "horse", "skateboard", "camera"))
+    fee, rate, hours, friends = story.number(3, 30), story.number(2, 12), story.number(2, 10), story.number(2, 6)
+    unit = story.pick(("hour", "day"))
+    story.say(
+        f"To rent a {thing} costs a fee of ${fee} and ${rate} [per|for every|for each] {unit}.",
+        f"A shop rents out a {thing} for a fee of {fee} dollars and {rate} dollars [per|for every|for each] {unit}.",
+    )
+    story.say(
+        f"{friends} [friends|cousins|neighbors] of {who} [take|rent|use] it for {hours} {unit}s and share the [cost|price] equally.",
+        f"With the help of {who}, {friends} [friends|cousins|neighbors] rent it for {hours} {unit}s and split the "
+        "[cost|price] equally.",
+    )
+    story.say("How [much|many dollars] does each of them pay?", "How [much|many dollars] is that for each of them?")
+    time = story.times(hours, rate, f"The {hours} {unit}s cost @ dollars.")
+    total = story.plus(time, fee, "With the fee it is @ dollars.")
+    story.over(total, friends, "Each one pays @ dollars.")
+
+
+@family
+def cheaper_shop(story: Story) -> None:
+    who, ware = story.person(), story.pick(WARES)
+    first, second, count, bus = story.number(6, 30), story.number(3, 24), story.number(2, 12), story.number(2, 9)
+    story.say(
+        f"{ware} cost ${first} each [in|at] the [old|small|near] shop and ${second} each [in|at] the [new|big|far] shop.",
+        f"One {ware.one} costs {first} dollars [in|at] the [old|small|near] shop but only {second} dollars [in|at] the "
+        "[new|big|far] [one|shop].",
+    )
+    story.say(
+        f"{who} [needs|wants|buys] {count} {ware}, but the bus to the cheaper shop costs ${bus}.",
+        f"To buy {count} {ware} in the cheaper shop, {who} [pays|must pay] {bus} dollars for the bus.",
+    )
+    story.say(
+        f"How [much|many dollars] does {who.they} save by [buying them|going] there?",
+        f"How [much|many dollars] does {who} save in the end [with the cheaper shop|there]?",
+    )
+    less = story.minus(first, second, f"Each {ware.one} is @ dollars cheaper.")
+    saved = story.times(count, less, f"For {count} {ware} that is @ dollars.")
+    story.minus(saved, bus, f"After the bus {who} saves @ dollars.")
+
+
+@family
+def money_left_after_two(story: Story) -> None:
+    who, (first, second) = story.person(), story.pick_several(WARES, 2)
+    start, a, b, gift = story.number(40, 180), story.number(5, 60), story.number(5, 60), story.number(5, 50)
+    kin = story.pick(("father", "mother", "aunt", "uncle", "brother", "sister"))
+    story.say(
+        f"{who} has ${start} and [buys|pays for] {first.a} for ${a} and {second.a} for ${b}.",
+        f"With {start} dollars {who} [goes|walks] to the {story.pick(SHOPS)}. {who.they} pays {a} dollars for {first.a} "
+        f"and {b} dollars for {second.a}.",
+    )
+    story.say(
+        f"[Then|Later|On the way home] {who.their} {kin} gives {who.them} ${gift}.",
+        f"{who.their} {kin} then gives {who.them} {gift} dollars.",
+    )
+    story.say(f"How [much|many dollars] does {who} have [now|in the end|then]?")
+    spent = story.plus(a, b, f"{who} spends @ dollars.")
+    left = story.minus(start, spent, "That leaves @ dollars.")
+    story.plus(left, gift, f"Now {who} has @ dollars.")
