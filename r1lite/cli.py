@@ -1,0 +1,70 @@
+"""The command line: parses first, imports torch after."""
+
+from __future__ import annotations
+
+import difflib
+import importlib
+import sys
+from collections.abc import Sequence
+
+from r1lite import __version__
+from r1lite.config import EvalConfig, GRPOConfig, Section, load
+from r1lite.errors import Interrupted, RunError, UserError
+
+# sub-command -> (configuration, "module:function", one line of help)
+COMMANDS: dict[str, tuple[type[Section], str, str]] = {
+    "grpo": (GRPOConfig, "r1lite.stages.grpo:run", "train a model to reason, by group relative policy optimization"),
+    "eval": (EvalConfig, "r1lite.stages.evaluate:run", "measure a model: greedy accuracy and pass@k"),
+}
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Runs a sub-command. Returns 0; 1 when the run can't go on; 2 for mistakes of use; 128 + signal when stopped."""
+    arguments = list(sys.argv[1:] if argv is None else argv)
+    if not arguments or arguments[0] in ("-h", "--help"):
+        print(_help())
+        return 0 if arguments else 2
+    if arguments[0] == "--version":
+        print(f"r1lite {__version__}")
+        return 0
+    name, *rest = arguments
+    try:
+        if name not in COMMANDS:
+            near = difflib.get_close_matches(name, COMMANDS, 1)
+            hint = f"did you mean '{near[0]}'?" if near else f"known: {', '.join(COMMANDS)}"
+            raise UserError(f"unknown command '{name}'; {hint}")
+        config_class, target, _ = COMMANDS[name]
+        config = load(config_class, rest, prog=f"r1lite {name}")
+        module, _, function = target.partition(":")
+        getattr(importlib.import_module(module), function)(config)
+    except UserError as error:
+        return _fail(str(error), 2)
+    except ModuleNotFoundError as error:
+        if error.name in ("torch", "transformers", "datasets", "safetensors"):
+            return _fail(f"r1lite {name} needs {error.name}: pip install 'r1lite[train]'", 2)
+        raise
+    except RunError as error:
+        return _fail(str(error), 1)
+    except OSError as error:  # disk full, a folder taken away, ...
+        return _fail(f"{error.filename or name}: {error.strerror or error}", 1)
+    except Interrupted as stopped:
+        return 128 + stopped.signum
+    except KeyboardInterrupt:  # before or after the part of a run that handles it
+        return 130
+    return 0
+
+
+def _fail(message: str, code: int) -> int:
+    for line in message.splitlines():
+        print(f"error: {line}" if not line.startswith("  ") else line, file=sys.stderr)
+    return code
+
+
+def _help() -> str:
+    width = max(map(len, COMMANDS))
+    commands = "\n".join(f"  {name:<{width}}  {text}" for name, (_, _, text) in COMMANDS.items())
+    return (
+        "usage: r1lite COMMAND [RECIPE.yaml] [FLAGS]\n\n"
+        "Train language models to reason from rewards that rules can check.\n\n"
+        f"{commands}\n\nr1lite COMMAND --help shows its flags; r1lite --version the version."
+    )

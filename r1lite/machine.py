@@ -1,0 +1,112 @@
+"""Picks what fits the machine, and says why."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass, field
+from typing import Any
+
+from r1lite.bundled import bundled
+from r1lite.config import ProblemsConfig, read_recipe
+from r1lite.errors import UserError
+from r1lite.nano import nano_path
+from r1lite.tasks.rows import hub_reachable
+
+NANO, QWEN = "nano", "Qwen/Qwen2.5-0.5B"
+# Settings that suit a model, under the user's own, for models we have tried.
+RECIPES = {NANO: "recipes/gsm8k-nano.yaml", QWEN: "recipes/gsm8k-qwen2.5-0.5b.yaml"}
+_MAX_THREADS = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """What was chosen for the user, where nothing was asked for."""
+
+    values: dict[str, Any]  # fields of the configuration
+    notes: dict[str, str] = field(default_factory=dict)  # by field: why
+
+
+def choose(config: ProblemsConfig) -> Choice:
+    """Device, threads, model and source where the configuration leaves them open. Raises UserError."""
+    import torch
+
+    values: dict[str, Any] = {}
+    notes: dict[str, str] = {}
+    cuda = torch.cuda.is_available()
+    values["device"] = ("cuda" if cuda else "cpu") if config.device == "auto" else config.device
+    if values["device"].startswith("cuda") and not cuda:
+        raise UserError(f"--device {config.device}: torch {torch.__version__} finds no CUDA device; try --device cpu")
+    try:
+        torch.device(values["device"])
+    except RuntimeError:
+        raise UserError(f"--device {config.device}: unknown; auto, cpu, cuda or cuda:N") from None
+    if values["device"].startswith("cuda"):
+        notes["device"] = torch.cuda.get_device_name(values["device"])
+    values["threads"] = config.threads or min(_MAX_THREADS, _available_cores())
+
+    reachable: bool | None = None
+    if config.model is None:
+        if not values["device"].startswith("cuda"):
+            values["model"], notes["model"] = NANO, "the bundled model: no CUDA device in use"
+        elif _cached(QWEN) or (reachable := hub_reachable()):
+            values["model"] = QWEN
+        else:
+            values["model"], notes["model"] = NANO, f"the bundled model: the Hub, where {QWEN} lies, can't be reached"
+    else:
+        values["model"] = config.model
+    if config.source is None:
+        if values["model"] == NANO:
+            values["source"], notes["source"] = "bundled", "what nano was made for; --source hub takes openai/gsm8k"
+        elif reachable if reachable is not None else hub_reachable():
+            values["source"] = "hub"
+        else:
+            values["source"], notes["source"] = "bundled", "the Hugging Face Hub can't be reached"
+    return Choice(values, notes)
+
+
+def recipe_for(model: str, config_class: type[ProblemsConfig]) -> tuple[str, dict[str, Any]] | None:
+    """(name, keys) of the settings that suit this model, as far as this stage has such keys."""
+    name = RECIPES.get(model)
+    if name is None:
+        return None
+    from r1lite.config import GRPOConfig
+
+    keys = read_recipe(bundled(name), GRPOConfig)
+    return name, {key: value for key, value in keys.items() if key in config_class.model_fields}
+
+
+def load_model(config: ProblemsConfig) -> tuple[Any, Any]:
+    """(model, tokenizer) with float32 weights on the configured device. Raises UserError."""
+    import torch
+    from transformers import AutoModelForCausalLM, AutoTokenizer
+
+    assert config.model is not None
+    place = str(nano_path()) if config.model == NANO else config.model
+    try:
+        tokenizer = AutoTokenizer.from_pretrained(place)
+        model = AutoModelForCausalLM.from_pretrained(
+            place, dtype=torch.float32, attn_implementation=config.attn_implementation
+        )
+    except Exception as error:  # the library raises whatever its transport and its models do
+        first = next((line for line in str(error).splitlines() if line.strip()), "")
+        raise UserError(
+            f"--model {config.model}: can't be loaded: {type(error).__name__}: {first}\n"
+            "It must be the Hub id or the path of a causal language model with its tokenizer, or nano."
+        ) from error
+    try:
+        model.to(config.device)
+    except (RuntimeError, AssertionError) as error:
+        raise UserError(f"--device {config.device}: {error}") from error
+    return model, tokenizer
+
+
+def _available_cores() -> int:
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+def _cached(model: str) -> bool:
+    from huggingface_hub import try_to_load_from_cache
+
+    return isinstance(try_to_load_from_cache(model, "config.json"), str)

@@ -1,0 +1,99 @@
+"""A group's prompt is computed once: its keys and values are shared by the G completions, in sampling and in training.
+
+Prompts are padded on the right. Causality keeps padding out of the prefill, an attention mask keeps it out of what
+follows, and explicit position ids make each completion begin right after its own prompt.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor
+from transformers import DynamicCache
+from transformers.cache_utils import DynamicLayer
+
+_GROWTH = 64  # decode steps between two copies of the cache
+
+
+class GrowingLayer(DynamicLayer):  # type: ignore[misc]
+    """A DynamicLayer for inference that reserves room ahead: the library's copies all keys and values at every token."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._room: tuple[Tensor, Tensor] | None = None
+
+    def update(self, key_states: Tensor, value_states: Tensor, *args: Any, **kwargs: Any) -> tuple[Tensor, Tensor]:
+        if not self.is_initialized:
+            self.lazy_initialization(key_states, value_states)
+        start = self.get_seq_length()
+        end = start + key_states.shape[-2]
+        if self._room is None or self._room[0].shape[-2] < end:
+            keys, values = (
+                states.new_empty(*states.shape[:-2], end + _GROWTH, states.shape[-1])
+                for states in (key_states, value_states)
+            )
+            if start:
+                keys[..., :start, :], values[..., :start, :] = self.keys, self.values
+            self._room = keys, values
+        keys, values = self._room
+        keys[..., start:end, :], values[..., start:end, :] = key_states, value_states
+        self.keys, self.values = keys[..., :end, :], values[..., :end, :]
+        return self.keys, self.values
+
+    def batch_select_indices(self, indices: Tensor) -> None:
+        super().batch_select_indices(indices)
+        self._room = None
+
+
+@dataclass(slots=True)
+class Prefix:
+    """Prompts without their last token, in a cache of B rows; the last token opens each row's completion."""
+
+    cache: DynamicCache
+    mask: Tensor  # [B, L] int64, 0 = padding
+    last_tokens: Tensor  # [B] the prompts' last tokens, not in the cache yet
+    lengths: Tensor  # [B] position of the last token = tokens in the cache that count
+
+    def select(self, rows: Tensor) -> None:
+        """Keeps (or repeats) these rows, in this order."""
+        for layer in self.cache.layers:
+            if hasattr(layer, "batch_select_indices"):
+                layer.batch_select_indices(rows)
+            else:  # a recurrent state
+                layer.reorder_cache(rows)
+        self.mask, self.last_tokens, self.lengths = self.mask[rows], self.last_tokens[rows], self.lengths[rows]
+
+
+def shares_batches(model: Any) -> bool:
+    """True if prompts of different lengths may share a batch: every layer caches every token.
+
+    Sliding windows and recurrent states would count the padding, so such models take one prompt at a time.
+    """
+    return all(type(layer) is DynamicLayer for layer in DynamicCache(config=model.config).layers)
+
+
+def prefill(model: Any, prompts: Sequence[Sequence[int]], pad_id: int, *, growing: bool = False) -> Prefix:
+    """Runs the prompts but their last tokens through the model, one row each.
+
+    Args:
+        prompts: token ids, at least one each; all of one length unless `shares_batches(model)`.
+        growing: reserve room for decoding (inference only).
+    """
+    cache = DynamicCache(config=model.config)
+    if growing and shares_batches(model):
+        cache.layers = [GrowingLayer() for _ in cache.layers]
+    device = model.device
+    lengths = torch.tensor([len(prompt) - 1 for prompt in prompts], device=device)
+    width = max(len(prompt) - 1 for prompt in prompts)
+    last_tokens = torch.tensor([prompt[-1] for prompt in prompts], device=device)
+    mask = (torch.arange(width, device=device)[None, :] < lengths[:, None]).long()
+    if width:
+        ids = torch.full((len(prompts), width), pad_id)
+        for row, prompt in enumerate(prompts):
+            ids[row, : len(prompt) - 1] = torch.tensor(prompt[:-1], dtype=torch.long)
+        # No mask: padding stands after every real token, where causality hides it.
+        model(input_ids=ids.to(device), past_key_values=cache, use_cache=True, logits_to_keep=1)
+    return Prefix(cache, mask, last_tokens, lengths)

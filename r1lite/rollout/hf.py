@@ -1,0 +1,167 @@
+"""The transformers engine: samples with the trainer's own model, so its weights can't be stale."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from r1lite.prefix import Prefix, prefill, shares_batches
+from r1lite.rl.sampling import sample_tokens, uniform_draws
+from r1lite.rollout import Sampling
+from verifiers import Completion
+
+_STOP_WINDOW = 16  # tokens looked back at for the stop text
+_COMPACT_AT = 0.8  # finished rows leave the batch once fewer than this share are still running
+
+
+class HFEngine:
+    """Group sampling with a transformers model.
+
+    Each prompt is prefilled once for its whole group, finished rows leave the batch, and each completion draws from a
+    stream of random numbers of its own.
+
+    Args:
+        model, tokenizer: as transformers loads them; the model is shared with the trainer, not copied.
+        max_rows: completions decoded at once.
+        dtype: of the forward pass; below float32 it runs under autocast, as the trainer's does.
+    """
+
+    def __init__(self, model: Any, tokenizer: Any, *, max_rows: int = 128, dtype: torch.dtype = torch.float32) -> None:
+        self.model, self.tokenizer, self.max_rows, self.dtype = model, tokenizer, max_rows, dtype
+        self.policy_version = 0
+        self.pad_id, self._eos_ids = pad_id(tokenizer), torch.tensor(eos_ids(model, tokenizer), dtype=torch.long)
+        self._context = getattr(model.config, "max_position_embeddings", None)
+        self._shares_batches = shares_batches(model)
+
+    def generate(
+        self, prompts: Sequence[Sequence[int]], seeds: Sequence[Sequence[int]], sampling: Sampling
+    ) -> list[list[Completion]]:
+        for prompt in prompts:
+            if not prompt:
+                raise ValueError("an empty prompt: there is no token to start from")
+            if self._context is not None and len(prompt) + sampling.max_tokens > self._context:
+                raise ValueError(
+                    f"a prompt of {len(prompt)} tokens and {sampling.max_tokens} new ones don't fit the model's "
+                    f"context of {self._context}"
+                )
+        rows = [_Row(p, g, seed) for p, group in enumerate(seeds) for g, seed in enumerate(group)]
+        # Prompts of similar length together: less padding. A group is never spread further than it must be.
+        rows.sort(key=lambda row: (len(prompts[row.prompt]), row.prompt, row.sample))
+        autocast = torch.autocast(self.model.device.type, dtype=self.dtype, enabled=self.dtype != torch.float32)
+        with torch.inference_mode(), autocast:
+            for batch in self._batches(rows):
+                self._decode(batch, prompts, sampling)
+        completions: list[list[Any]] = [[None] * len(group) for group in seeds]
+        for row in rows:
+            completions[row.prompt][row.sample] = Completion(
+                text=self.tokenizer.decode(row.token_ids, skip_special_tokens=True),
+                token_ids=tuple(row.token_ids),
+                logprobs=tuple(row.logprobs),
+                finish_reason="stop" if row.stopped else "length",
+                policy_version=self.policy_version,
+            )
+        return completions
+
+    def load_weights(self, weights: Iterable[tuple[str, Tensor]], *, version: int) -> None:
+        """Only takes note of the version: the model is the trainer's own."""
+        self.policy_version = version
+
+    def close(self) -> None:
+        """Nothing to free: the model is the trainer's."""
+
+    def _batches(self, rows: list[_Row]) -> Iterable[list[_Row]]:
+        batch: list[_Row] = []
+        for row in rows:
+            other_prompt = not self._shares_batches and batch and batch[-1].prompt != row.prompt
+            if len(batch) == self.max_rows or other_prompt:
+                yield batch
+                batch = []
+            batch.append(row)
+        if batch:
+            yield batch
+
+    def _decode(self, batch: list[_Row], prompts: Sequence[Sequence[int]], sampling: Sampling) -> None:
+        device = self.model.device
+        distinct = sorted({row.prompt for row in batch})
+        prefix = prefill(self.model, [prompts[p] for p in distinct], self.pad_id, growing=True)
+        prefix.select(torch.tensor([distinct.index(row.prompt) for row in batch], device=device))
+        draws = uniform_draws([row.seed for row in batch], sampling.max_tokens).to(device)  # [B, T]
+        token_ids = torch.full((len(batch), sampling.max_tokens), self.pad_id, device=device)
+        logprobs = torch.zeros(len(batch), sampling.max_tokens, device=device)
+        lengths = torch.full((len(batch),), sampling.max_tokens, device=device)
+        stopped = torch.zeros(len(batch), dtype=torch.bool, device=device)
+
+        running = torch.arange(len(batch), device=device)  # which rows of the batch the cache still holds
+        done = torch.zeros_like(stopped)  # of those
+        tokens = prefix.last_tokens
+        for step in range(sampling.max_tokens):
+            logits = self._next_logits(prefix, tokens)
+            tokens, step_logprobs = sample_tokens(logits, draws[running, step], temperature=sampling.temperature)
+            token_ids[running, step], logprobs[running, step] = tokens, step_logprobs
+            ends = torch.isin(tokens, self._eos_ids.to(device))
+            if sampling.stop_text:
+                ends |= self._at_stop_text(token_ids[running, : step + 1], sampling.stop_text)
+            first_end = running[ends & ~done]
+            lengths[first_end], stopped[first_end] = step + 1, True
+            done |= ends
+            num_left = int((~done).sum())
+            if num_left == 0:
+                break
+            if num_left < _COMPACT_AT * len(running):
+                keep = (~done).nonzero().squeeze(-1)
+                prefix.select(keep)
+                running, tokens, done = running[keep], tokens[keep], done[keep]
+
+        for row, ids, row_logprobs, length, ended in zip(
+            batch, token_ids.tolist(), logprobs.tolist(), lengths.tolist(), stopped.tolist(), strict=True
+        ):
+            row.token_ids, row.logprobs, row.stopped = ids[:length], row_logprobs[:length], ended
+
+    def _next_logits(self, prefix: Prefix, tokens: Tensor) -> Tensor:
+        """[B] tokens -> [B, V] logits of what follows; the prefix grows by them."""
+        prefix.mask = torch.cat([prefix.mask, torch.ones_like(tokens)[:, None]], dim=1)
+        logits = self.model(
+            input_ids=tokens[:, None],
+            attention_mask=prefix.mask,
+            position_ids=prefix.lengths[:, None],
+            past_key_values=prefix.cache,
+            use_cache=True,
+        ).logits[:, -1]
+        prefix.lengths = prefix.lengths + 1
+        return logits
+
+    def _at_stop_text(self, token_ids: Tensor, stop_text: str) -> Tensor:
+        """[B, t] ids so far -> [B] bool: the text has just reached the stop text."""
+        tails = self.tokenizer.batch_decode(token_ids[:, -_STOP_WINDOW:], skip_special_tokens=True)
+        return torch.tensor([stop_text in tail for tail in tails], device=token_ids.device)
+
+
+@dataclass(slots=True)
+class _Row:
+    """One completion on its way."""
+
+    prompt: int
+    sample: int
+    seed: int
+    token_ids: list[int] = field(default_factory=list)
+    logprobs: list[float] = field(default_factory=list)
+    stopped: bool = False
+
+
+def eos_ids(model: Any, tokenizer: Any) -> list[int]:
+    """Every id that ends a text: those of the generation config and the tokenizer's own."""
+    configured = getattr(getattr(model, "generation_config", None), "eos_token_id", None)
+    found = configured if isinstance(configured, list) else [configured]
+    return sorted({token for token in [*found, tokenizer.eos_token_id] if token is not None})
+
+
+def pad_id(tokenizer: Any) -> int:
+    """An id to fill rows with; masks keep it out of every sum, so any will do."""
+    for token in (tokenizer.pad_token_id, tokenizer.eos_token_id):
+        if token is not None:
+            return int(token)
+    return 0

@@ -1,0 +1,187 @@
+"""The run directory: the source of truth about a run.
+
+config.yaml          the resolved configuration; `r1lite grpo config.yaml` runs it again
+environment.json     versions, machine, command line
+metrics.jsonl        one line a step
+rollouts/            one JSONL file a step, a row a completion
+checkpoints/         step-NNNNNN/, as `from_pretrained` opens them, with the trainer's state beside
+eval_before.json     the evaluation before the first step, eval_after.json that after the last
+summary.json         the outcome
+"""
+
+from __future__ import annotations
+
+import fcntl
+import importlib.metadata
+import json
+import os
+import platform
+import sys
+import time
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+from r1lite import __version__
+from r1lite.errors import UserError
+from r1lite.files import replaced_file, write_json, write_text
+from r1lite.trajectory import Group
+
+_DIGITS = 6
+
+
+class RunDir:
+    """A run directory that this process alone writes to.
+
+    Raises (when made): UserError if the place can't be written, holds a run already, or is in use.
+    """
+
+    def __init__(self, path: Path, *, resume: bool = False) -> None:
+        self.path = path
+        if resume and not (path / "config.yaml").exists():
+            raise UserError(f"--resume: {path} holds no run (no config.yaml)")
+        if not resume and path.exists() and (not path.is_dir() or any(file.name != ".lock" for file in path.iterdir())):
+            raise UserError(f"--out {path} is not empty; continue its run with --resume, or choose another --out")
+        try:
+            path.mkdir(parents=True, exist_ok=True)
+            self._lock = open(path / ".lock", "a")  # noqa: SIM115  # held until close()
+        except OSError as error:
+            raise UserError(f"--out {path}: can't be written: {error.strerror}") from error
+        try:
+            fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            self._lock.close()
+            raise UserError(f"{path} is in use by another r1lite process") from None
+        self.rollouts = path / "rollouts"
+        self.checkpoints = path / "checkpoints"
+
+    def close(self) -> None:
+        """Lets others in."""
+        self._lock.close()
+
+    def discard_if_empty(self) -> None:
+        """Removes the directory again if nothing but the lock is in it: the run never began."""
+        self.close()
+        if [file.name for file in self.path.iterdir()] == [".lock"]:
+            (self.path / ".lock").unlink()
+            self.path.rmdir()
+
+    def write_config(self, text: str) -> None:
+        """Keeps the resolved configuration, and what it runs on."""
+        write_text(self.path / "config.yaml", text)
+        write_json(self.path / "environment.json", _environment())
+
+    def write_result(self, name: str, value: Any) -> None:
+        """Keeps a result as NAME.json."""
+        write_json(self.path / f"{name}.json", value)
+
+    def read_result(self, name: str) -> Any:
+        """A result that was kept, or None."""
+        path = self.path / f"{name}.json"
+        return json.loads(path.read_text(encoding="utf-8")) if path.exists() else None
+
+    def append_metrics(self, record: dict[str, Any]) -> None:
+        """Adds one line to metrics.jsonl."""
+        line = json.dumps(record, ensure_ascii=False, allow_nan=False) + "\n"
+        with open(self.path / "metrics.jsonl", "a", encoding="utf-8") as file:
+            file.write(line)
+
+    def metrics(self) -> list[dict[str, Any]]:
+        """The lines of metrics.jsonl so far; a last line cut short by a kill is left out."""
+        path = self.path / "metrics.jsonl"
+        if not path.exists():
+            return []
+        return [
+            json.loads(line) for line in path.read_text(encoding="utf-8").splitlines(keepends=True) if line[-1:] == "\n"
+        ]
+
+    def write_rollouts(self, step: int, groups: Iterable[Group]) -> None:
+        """Keeps every completion of a step: what was asked, sampled, decided and learnt from."""
+        self.rollouts.mkdir(exist_ok=True)
+        with (
+            replaced_file(self.rollouts / f"step-{step:0{_DIGITS}d}.jsonl") as aside,
+            open(aside, "w", encoding="utf-8") as file,
+        ):
+            for group in groups:
+                for sample, rollout in enumerate(group.rollouts):
+                    completion, score = rollout.completion, rollout.score
+                    row = {
+                        "step": step,
+                        "problem_id": group.problem.id,
+                        "sample": sample,
+                        "question": group.problem.prompt,
+                        "gold": group.problem.answer,
+                        "prompt": group.prompt,
+                        "completion": completion.text,
+                        "reward": score.reward,
+                        "advantage": rollout.advantage,
+                        "correct": rollout.correct,
+                        "well_formed": rollout.well_formed,
+                        "verdicts": [
+                            {
+                                "verifier": name,
+                                "score": verdict.score,
+                                "reason": verdict.reason,
+                                "detail": verdict.detail,
+                                "answer": verdict.answer,
+                                "flags": list(verdict.flags),
+                            }
+                            for name, verdict in score.verdicts.items()
+                        ],
+                        "error": score.error,
+                        "finish_reason": completion.finish_reason,
+                        "policy_version": completion.policy_version,
+                        "prompt_ids": group.prompt_ids,
+                        "token_ids": completion.token_ids,
+                        "logprobs": completion.logprobs,
+                    }
+                    file.write(json.dumps(row, ensure_ascii=False) + "\n")
+
+    def rewind(self, step: int) -> None:
+        """Forgets what was recorded after `step`: it is about to be done again."""
+        kept = [line for line in self.metrics() if line["step"] <= step]
+        if (self.path / "metrics.jsonl").exists():
+            write_text(
+                self.path / "metrics.jsonl",
+                "".join(json.dumps(line, ensure_ascii=False, allow_nan=False) + "\n" for line in kept),
+            )
+        for file in self.rollouts.glob("step-*.jsonl"):
+            if int(file.stem.removeprefix("step-")) > step:
+                file.unlink()
+
+
+def default_path(stage: str, task: str, model: str) -> Path:
+    """A fresh dated name under runs/."""
+    name = f"{time.strftime('%Y%m%d-%H%M%S')}-{stage}-{task}-{Path(model).name}".replace(":", "_")
+    path, number = Path("runs") / name, 1
+    while path.exists():
+        number += 1
+        path = Path("runs") / f"{name}-{number}"
+    return path
+
+
+def newest_path() -> Path:
+    """The run under runs/ that was begun last. Raises UserError."""
+    runs = [path.parent for path in Path("runs").glob("*/config.yaml")]
+    if not runs:
+        raise UserError("--resume: there is no run under runs/; name it with --out DIR")
+    return max(runs, key=lambda path: (path / "config.yaml").stat().st_mtime)
+
+
+def _environment() -> dict[str, Any]:
+    versions = {}
+    for name in ("torch", "transformers", "tokenizers", "datasets", "sympy", "numpy"):
+        try:
+            versions[name] = importlib.metadata.version(name)
+        except importlib.metadata.PackageNotFoundError:
+            versions[name] = None
+    return {
+        "r1lite": __version__,
+        "python": platform.python_version(),
+        "platform": platform.platform(),
+        "machine": platform.machine(),
+        "cpu_count": os.cpu_count(),
+        "versions": versions,
+        "argv": sys.argv,
+        "started": time.strftime("%Y-%m-%dT%H:%M:%S%z"),
+    }

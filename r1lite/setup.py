@@ -1,0 +1,148 @@
+"""Turns what was asked for into a run that can start: settled configuration, run directory, model, problems."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeVar
+
+from r1lite.config import OF_THE_COMMAND, ProblemsConfig, dump, read_recipe, validated
+from r1lite.display import Display
+from r1lite.errors import UserError
+from r1lite.machine import choose, load_model, recipe_for
+from r1lite.rollout.hf import HFEngine
+from r1lite.run_dir import RunDir, default_path, newest_path
+from r1lite.solve import Judge, Prompt, load_problems, make_judge, make_prompts
+from r1lite.tasks import find
+
+C = TypeVar("C", bound=ProblemsConfig)
+
+# What may differ when a run is continued: how long it goes on, and what is measured or kept on the way.
+_MAY_CHANGE = {"steps", "eval_every", "eval_problems", "eval_samples", "eval_sample_problems", "save_every"} | {
+    "keep_checkpoints"
+}
+
+
+@dataclass(slots=True)
+class Setup:
+    """A run that is ready to start."""
+
+    run_dir: RunDir
+    display: Display
+    model: Any
+    tokenizer: Any
+    engine: HFEngine
+    judge: Judge
+    train: list[Prompt]
+    test: list[Prompt]
+
+
+def settle(config: C) -> tuple[C, dict[str, str]]:
+    """Fills in what the user left open: (configuration, notes by field).
+
+    A resumed run keeps its own configuration. Otherwise the machine decides on device, model and source, and settings
+    that suit the model stand in for what was not given.
+
+    Raises:
+        UserError: a choice that can't be met, or one that a resumed run can't change.
+    """
+    given = config.model_dump(include=set(config.model_fields_set))
+    if config.resume:
+        return _resumed(config, given), {}
+    choice = choose(config)
+    values = {**given, **choice.values}
+    notes = dict(choice.notes)
+    recipe = recipe_for(values["model"], type(config))
+    if recipe is not None:
+        name, keys = recipe
+        values = {**keys, **values}
+        notes["settings"] = f"{name}, picked for this model"
+    if config.out is None:
+        values["out"] = str(default_path(config.stage, config.task, values["model"]))
+    return validated(type(config), values), notes
+
+
+def begin(config: C, notes: dict[str, str]) -> Setup:
+    """Loads everything and says what was chosen. Nothing is written until all of it could be loaded.
+
+    Raises:
+        UserError: something that was asked for can't be had.
+    """
+    import torch
+    import transformers
+
+    transformers.utils.logging.set_verbosity_error()
+    transformers.utils.logging.disable_progress_bar()
+    torch.set_num_threads(config.threads)
+    display = Display(loudness=config.verbose - config.quiet)
+    task = find(config.task)
+    judge = make_judge(task, getattr(config, "reward", None))
+    assert config.out is not None
+    run_dir = RunDir(Path(config.out), resume=config.resume)
+    try:
+        model, tokenizer = load_model(config)
+        problems = load_problems(task, config, judge)
+        test = make_prompts(
+            problems.test[: max(config.eval_problems, config.eval_sample_problems)], config, model, tokenizer
+        )
+        train = make_prompts(problems.train, config, model, tokenizer) if config.stage == "grpo" else []
+        if not config.resume:
+            run_dir.write_config(dump(config))
+    except BaseException:
+        run_dir.discard_if_empty()
+        raise
+    size = sum(p.numel() for p in model.parameters())
+    precision = forward_dtype(config)
+    say = display.line
+    say(
+        "device",
+        _noted(
+            f"{config.device}, {config.threads} threads, {str(precision).removeprefix('torch.')}", notes.get("device")
+        ),
+    )
+    say("engine", f"transformers {transformers.__version__}, torch {torch.__version__}")
+    say("model", _noted(f"{config.model}, {_millions(size)} parameters", notes.get("model")))
+    say(
+        "problems",
+        _noted(
+            f"{problems.origin}: {len(problems.train):,} to train on, {len(problems.test):,} to test",
+            notes.get("source"),
+        ),
+    )
+    say("reward", judge.reward.formula)
+    if "settings" in notes:
+        say("settings", notes["settings"])
+    say("run", f"{run_dir.path}{' (resumed)' if config.resume else ''}")
+    engine = HFEngine(model, tokenizer, max_rows=config.rollout_rows, dtype=precision)
+    return Setup(run_dir, display, model, tokenizer, engine, judge, train, test)
+
+
+def forward_dtype(config: ProblemsConfig) -> Any:
+    """torch dtype of the forward pass."""
+    import torch
+
+    if config.dtype == "auto":
+        return torch.bfloat16 if config.device.startswith("cuda") else torch.float32
+    return getattr(torch, config.dtype)
+
+
+def _resumed(config: C, given: dict[str, Any]) -> C:
+    path = Path(config.out) if config.out is not None else newest_path()
+    if not (path / "config.yaml").exists():
+        raise UserError(f"--resume: {path} holds no run (no config.yaml)")
+    saved = read_recipe(path / "config.yaml", type(config))
+    for key, value in given.items():
+        if key not in OF_THE_COMMAND | _MAY_CHANGE and value != saved.get(key):
+            raise UserError(
+                f"--resume: --{key.replace('_', '-')} is {saved.get(key)} in {path} and can't become {value}; "
+                "leave it away, or start a new run"
+            )
+    return validated(type(config), {**saved, **given, "out": str(path)})
+
+
+def _noted(text: str, note: str | None) -> str:
+    return f"{text} ({note})" if note else text
+
+
+def _millions(count: int) -> str:
+    return f"{count / 1e9:.2f} B" if count >= 1e9 else f"{count / 1e6:.2f} M"

@@ -1,0 +1,55 @@
+"""SIGINT and SIGTERM end a run at a point from which it can be continued."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+from collections.abc import Iterator
+from types import FrameType
+
+from r1lite.errors import Interrupted
+
+
+class StopSignal:
+    """Remembers the first signal; a second one ends the process at once.
+
+    Between `interruptible()` blocks the signal is only noted, so that weights, files and counters stay in step with
+    one another; `check()` raises it afterwards.
+    """
+
+    def __init__(self) -> None:
+        self._received: int | None = None
+        self._interruptible = False
+        self._before: dict[int, object] = {}
+
+    def __enter__(self) -> StopSignal:
+        for signum in (signal.SIGINT, signal.SIGTERM):
+            self._before[signum] = signal.signal(signum, self._handle)
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        for signum, handler in self._before.items():
+            signal.signal(signum, handler)  # type: ignore[arg-type]
+
+    def check(self) -> None:
+        """Raises Interrupted if a signal has come."""
+        if self._received is not None:
+            raise Interrupted(self._received)
+
+    @contextlib.contextmanager
+    def interruptible(self) -> Iterator[None]:
+        """A signal within the block raises Interrupted at once: nothing in it changes the run's state."""
+        self.check()
+        self._interruptible = True
+        try:
+            yield
+        finally:
+            self._interruptible = False
+
+    def _handle(self, signum: int, frame: FrameType | None) -> None:
+        if self._received is not None:
+            os._exit(128 + signum)
+        self._received = signum
+        if self._interruptible:
+            raise Interrupted(signum)

@@ -1,0 +1,62 @@
+"""Tasks by name: ours, or `module:attr`."""
+
+from __future__ import annotations
+
+import difflib
+import functools
+import importlib
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from r1lite.errors import UserError
+from verifiers import Problem
+
+
+@dataclass(frozen=True, slots=True)
+class Problems:
+    """A task's problems and where they come from."""
+
+    train: list[Problem]
+    test: list[Problem]
+    origin: str  # one line for the reader
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """Which problems are wanted."""
+
+    name: str  # "hub", "bundled", or a path
+    test: str | None = None  # path of the test problems, for a path
+    test_split: str = "test"  # of the bundled ones
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """What to solve and how it is rewarded."""
+
+    name: str
+    load: Callable[[Source], Problems]
+    reward: str  # default formula
+    correct: str = "math"  # the verifier that says whether a completion is right, whatever the reward
+    well_formed: str = "format"  # the verifier of its form
+
+
+# Import strings, so that naming the tasks loads none of them.
+TASKS = {"gsm8k": "r1lite.tasks.gsm8k:TASK"}
+
+
+def find(name: str) -> Task:
+    """The task of this name, or at `module:attr`. Raises UserError."""
+    target = TASKS.get(name, name if ":" in name else None)
+    if target is None:
+        near = difflib.get_close_matches(name, TASKS, 1)
+        hint = f"did you mean '{near[0]}'?" if near else f"known: {', '.join(TASKS)}."
+        raise UserError(f"unknown task '{name}'; {hint} (your own: 'module:attr')")
+    module_name, _, attribute = target.partition(":")
+    try:
+        task = functools.reduce(getattr, attribute.split("."), importlib.import_module(module_name))
+    except Exception as error:  # a user's module may fail in any way while it is imported
+        raise UserError(f"--task {name}: {type(error).__name__}: {error}") from error
+    if not isinstance(task, Task):
+        raise UserError(f"--task {name} is a {type(task).__name__}, not an r1lite.tasks.Task")
+    return task

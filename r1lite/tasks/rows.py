@@ -1,0 +1,103 @@
+"""Rows of problems out of files and the Hub."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from r1lite.errors import UserError
+
+
+def read_rows(path: Path, columns: Sequence[str]) -> list[dict[str, Any]]:
+    """The rows of a JSONL, JSON (list of objects) or Parquet file; each has text or a number in every column.
+
+    Raises:
+        UserError: naming file and line (row, for Parquet and JSON).
+    """
+    try:
+        rows = _parse(path)
+    except OSError as error:
+        raise UserError(f"{path}: can't be read: {error.strerror or error}") from error
+    except UnicodeDecodeError as error:
+        raise UserError(f"{path}: not UTF-8 text (byte {error.start})") from error
+    if not rows:
+        raise UserError(f"{path}: holds no problems")
+    for place, row in rows:
+        if not isinstance(row, dict):
+            raise UserError(f"{path}:{place}: a row must be an object with {_listed(columns)}, not {_kind(row)}")
+        for column in columns:
+            if column not in row:
+                raise UserError(f"{path}:{place}: no column '{column}'; the row has {_listed(sorted(row))}")
+            value = row[column]
+            if not isinstance(value, str | int | float) or isinstance(value, bool) or value == "":
+                raise UserError(f"{path}:{place}: '{column}' must be text or a number, got {value!r}")
+    return [row for _, row in rows]
+
+
+def hub_rows(dataset: str, name: str, split: str) -> list[dict[str, Any]]:
+    """A split of a data set on the Hugging Face Hub, or in its local cache. Raises UserError."""
+    from datasets import load_dataset
+
+    try:
+        return list(load_dataset(dataset, name, split=split))
+    except Exception as error:  # the library raises whatever its transport does
+        raise UserError(
+            f"--source hub: can't load {dataset}: {type(error).__name__}: {str(error).splitlines()[0]}\n"
+            "Without the Hub, --source bundled or a file of your own will do."
+        ) from error
+
+
+def _parse(path: Path) -> list[tuple[int, Any]]:
+    """(line or row number from 1, row)."""
+    if path.suffix == ".parquet":
+        import pyarrow
+        import pyarrow.parquet
+
+        try:
+            return list(enumerate(pyarrow.parquet.read_table(path).to_pylist(), 1))
+        except pyarrow.ArrowException as error:
+            raise UserError(f"{path}: not a Parquet file: {error}") from error
+    text = path.read_text(encoding="utf-8-sig")
+    if path.suffix == ".json":
+        try:
+            found = json.loads(text)
+        except ValueError as error:
+            raise UserError(f"{path}: not JSON: {error}") from error
+        if not isinstance(found, list):
+            raise UserError(f"{path}: must hold a list of objects, not {_kind(found)}")
+        return list(enumerate(found, 1))
+    rows = []
+    # Not splitlines(): JSON text may hold U+2028 and the like.
+    for number, line in enumerate(text.split("\n"), 1):
+        if not line.strip():
+            continue
+        try:
+            rows.append((number, json.loads(line)))
+        except (ValueError, RecursionError) as error:
+            raise UserError(f"{path}:{number}: not JSON: {error}") from error
+    return rows
+
+
+def hub_reachable(timeout_s: float = 3.0) -> bool:
+    """True if the Hugging Face Hub answers, asked once and briefly."""
+    if os.environ.get("HF_HUB_OFFLINE", "").upper() in {"1", "ON", "YES", "TRUE"}:
+        return False
+    from huggingface_hub import constants
+    from huggingface_hub.utils import get_session
+
+    try:
+        get_session().head(constants.ENDPOINT, timeout=timeout_s)
+    except Exception:  # whatever the transport raises, the answer is no
+        return False
+    return True
+
+
+def _kind(value: object) -> str:
+    return {dict: "an object", list: "a list", str: "text", type(None): "null"}.get(type(value), type(value).__name__)
+
+
+def _listed(names: Sequence[str]) -> str:
+    return ", ".join(f"'{name}'" for name in names)

@@ -1,0 +1,33 @@
+"""What a step samples: a group of completions of one problem, scored."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from verifiers import Completion, Problem, Score
+
+
+@dataclass(frozen=True, slots=True)
+class Rollout:
+    """One completion, what it earned, and how that compares with its siblings."""
+
+    completion: Completion
+    score: Score
+    advantage: float  # 0 when unscored, or when the group has no signal
+    correct: bool | None  # the task's own verdict, whatever the reward formula says; None = unscored
+    well_formed: bool | None  # likewise for the format
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """The G completions of one problem."""
+
+    problem: Problem
+    prompt: str  # after the template
+    prompt_ids: tuple[int, ...]
+    rollouts: tuple[Rollout, ...]
+
+    @property
+    def has_signal(self) -> bool:
+        """True if some completion is better than another: otherwise there is nothing to learn."""
+        return any(rollout.advantage != 0 for rollout in self.rollouts)
