@@ -91,9 +91,8 @@ class RunDir:
         path = self.path / "metrics.jsonl"
         if not path.exists():
             return []
-        return [
-            json.loads(line) for line in path.read_text(encoding="utf-8").splitlines(keepends=True) if line[-1:] == "\n"
-        ]
+        lines = path.read_text(encoding="utf-8").split("\n")
+        return [json.loads(line) for line in lines[:-1]]
 
     def write_rollouts(self, step: int, groups: Iterable[Group]) -> None:
         """Keeps every completion of a step: what was asked, sampled, decided and learnt from."""

@@ -68,11 +68,13 @@ def begin(config: C, notes: dict[str, str]) -> Setup:
     Raises:
         UserError: something that was asked for can't be had.
     """
+    import huggingface_hub
     import torch
     import transformers
 
     transformers.utils.logging.set_verbosity_error()
     transformers.utils.logging.disable_progress_bar()
+    huggingface_hub.utils.disable_progress_bars()
     torch.set_num_threads(config.threads)
     display = Display(loudness=config.verbose - config.quiet)
     task = find(config.task)
@@ -91,28 +93,18 @@ def begin(config: C, notes: dict[str, str]) -> Setup:
     except BaseException:
         run_dir.discard_if_empty()
         raise
-    size = sum(p.numel() for p in model.parameters())
     precision = forward_dtype(config)
-    say = display.line
-    say(
-        "device",
-        _noted(
-            f"{config.device}, {config.threads} threads, {str(precision).removeprefix('torch.')}", notes.get("device")
-        ),
-    )
-    say("engine", f"transformers {transformers.__version__}, torch {torch.__version__}")
-    say("model", _noted(f"{config.model}, {_millions(size)} parameters", notes.get("model")))
-    say(
-        "problems",
-        _noted(
-            f"{problems.origin}: {len(problems.train):,} to train on, {len(problems.test):,} to test",
-            notes.get("source"),
-        ),
-    )
-    say("reward", judge.reward.formula)
+    size = sum(p.numel() for p in model.parameters())
+    device = f"{config.device}, {config.threads} threads, {str(precision).removeprefix('torch.')}"
+    counts = f"{len(problems.train):,} to train on, {len(problems.test):,} to test"
+    display.line("device", _noted(device, notes.get("device")))
+    display.line("engine", f"transformers {transformers.__version__}, torch {torch.__version__}")
+    display.line("model", _noted(f"{config.model}, {_millions(size)} parameters", notes.get("model")))
+    display.line("problems", _noted(f"{problems.origin}: {counts}", notes.get("source")))
+    display.line("reward", judge.reward.formula)
     if "settings" in notes:
-        say("settings", notes["settings"])
-    say("run", f"{run_dir.path}{' (resumed)' if config.resume else ''}")
+        display.line("settings", notes["settings"])
+    display.line("run", f"{run_dir.path}{' (resumed)' if config.resume else ''}")
     engine = HFEngine(model, tokenizer, max_rows=config.rollout_rows, dtype=precision)
     return Setup(run_dir, display, model, tokenizer, engine, judge, train, test)
 
