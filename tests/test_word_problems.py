@@ -30,9 +30,13 @@ from verifiers import Completion, Problem, resolve
 
 BUNDLED = Path(__file__).parent.parent / "datasets" / "gsm8k_style"
 
+# Double space, space before a full stop, "1 pens", no capital after a full stop, a wrong article.
+SLIPS = re.compile(r"  | [,.?]|\b1 [a-z]|[.?] [a-z]|\b[aA] [aeio]|\b[aA]n (?!hour)[^aeiou]")
+
 # Numbers a reader adds of their own, by the word of the question that implies them.
 IMPLIED = {
     r"half|twice|doubled|as many .* as": {2},
+    r"(?:together|in all|in total)\..* (?:more|fewer)": {2},  # sum and difference
     r"third": {3},
     r"quarter": {4},
     r"fifth": {5},
@@ -92,7 +96,9 @@ def test_family_tells_sound_problems(family: str) -> None:
         assert problem.question.endswith(("?", "."))
         assert problem.question.count("?") == 1
         assert re.fullmatch(r"[A-Za-z0-9 $',.?]+", problem.question), problem.question
-        assert not re.search(r"  | [,.?]|\b1 [a-z]|[.?] [a-z]|\b(?:a|A) [aeio]|\b(?:an|An) (?!hour)[^aeiou]", problem.question)
+        assert not re.search(
+            r"  | [,.?]|\b1 [a-z]|[.?] [a-z]|\b(?:a|A) [aeio]|\b(?:an|An) (?!hour)[^aeiou]", problem.question
+        )
         known = {int(number) for number in re.findall(r"\d+", problem.question)}
         assert all(2 <= number <= 200 for number in known), problem.question
         for pattern, numbers in IMPLIED.items():
@@ -139,7 +145,9 @@ def test_family_has_many_wordings_on_both_sides(family: str) -> None:
 def test_solution_is_in_gsm8k_format() -> None:
     steps = (Step("The boxes hold 4 * 6 = 24 pens.", "4 * 6", 24), Step("Then 24 - 5 = 19 are left.", "24 - 5", 19))
     problem = WordProblem("...", steps, 19, "pens")
-    assert problem.solution == "The boxes hold 4 * 6 = <<4*6=24>>24 pens.\nThen 24 - 5 = <<24-5=19>>19 are left.\n#### 19"
+    assert (
+        problem.solution == "The boxes hold 4 * 6 = <<4*6=24>>24 pens.\nThen 24 - 5 = <<24-5=19>>19 are left.\n#### 19"
+    )
 
 
 @pytest.mark.parametrize(

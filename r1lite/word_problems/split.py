@@ -9,14 +9,14 @@ _TEST_SHARE = 8  # one masked form in eight is for test only
 
 _NUMBER_WORDS = (
     r"one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|(?:thir|four|fif|six|seven|eigh|nine)teen|"
-    r"twenty|thirty|forty|fifty|sixty|seventy|eighty|ninety|hundred|once|twice|doubles?|triples?|half|"
+    r"twenty|thirty|forty|fifty|sixty|seventy|eighty|ninety|hundred|once|twice|doubled?|triple|half|"
     r"thirds?|quarters?|fifths?|tenths?|dozens?"
 )
 # Pronouns go with the names: a question about Ada and the same one about Adam have one form.
 _PRONOUNS = "he|she|him|her|his|hers|himself|herself"
 _PLACEHOLDERS = (
     (re.compile(r"\d+"), "<number>"),
-    (re.compile(r"\ba (?=third|quarter|fifth)"), ""),  # "half" has no article
+    (re.compile(r"\b[Aa] (?=third|quarter|fifth)"), ""),  # "half" has no article
     (re.compile(rf"\b(?:{_NUMBER_WORDS})\b", re.IGNORECASE), "<number>"),
     (re.compile(rf"\b(?:{'|'.join(sorted(NAMES))})\b"), "<name>"),
     (re.compile(rf"\b(?:{_PRONOUNS})\b", re.IGNORECASE), "<pronoun>"),

@@ -79,6 +79,7 @@ class Story:
         return self._step(a, "+", b, a + b, text)
 
     def minus(self, a: int, b: int, text: str) -> int:
+        self.require(a != 2 * b)  # taking away half of it tells nothing new
         return self._step(a, "-", b, a - b, text)
 
     def times(self, a: int, b: int, text: str) -> int:
@@ -92,7 +93,7 @@ class Story:
         return self._step(a, "/", b, a // b, text)
 
     def _step(self, a: int, sign: str, b: int, value: int, text: str) -> int:
-        """Write a step; `@` in its text stands for the calculation. Equal operands and a result of 1 are dull: refused."""
+        """Write a step; `@` in its text stands for the calculation. Equal operands or a result of 1 are refused."""
         self.require(a != b and min(a, b) >= 1 and value >= 2 and max(a, b, value) <= MAX_VALUE)
         expression = f"{a} {sign} {b}"
         self._steps.append(Step(_tidy(text.replace("@", f"{expression} = {value}", 1)), expression, value))

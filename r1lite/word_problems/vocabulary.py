@@ -63,5 +63,5 @@ PLACES = ("market", "school", "park", "library", "farm", "fair", "museum", "beac
 SHOPS = ("shop", "market", "store", "fair")
 DAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
 COLORS = ("red", "blue", "green", "yellow", "white", "black")
-FRACTIONS = {"half": 2, "a third": 3, "a quarter": 4, "a fifth": 5}
-PERCENT_DIVISORS = {50: 2, 25: 4, 20: 5, 10: 10}  # 25 percent of a number is the number / 4
+FRACTIONS = {"a third": 3, "a quarter": 4, "a fifth": 5}
+PERCENT_DIVISORS = {25: 4, 20: 5, 10: 10}  # 25 percent of a number is the number / 4

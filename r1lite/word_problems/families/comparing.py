@@ -1,11 +1,13 @@
 """More than, fewer than, times as many, half as many; ages."""
+# ruff: noqa: E501  (a wording is easier to judge on one line)
 
 from r1lite.word_problems.story import Story, family
 from r1lite.word_problems.vocabulary import COLORS, CONTAINERS, FRUIT, HELPERS, PLACES, SUPPLIES, TREASURES
 
-SMALL = (*TREASURES, *SUPPLIES, *FRUIT)
+THINGS = (*TREASURES, *SUPPLIES)
+SMALL = (*THINGS, *FRUIT)
 TIMES = {2: "twice", 3: "3 times", 4: "4 times", 5: "5 times"}
-VERBS = ("collects", "has", "finds", "buys")
+VERBS = ("collects", "gets", "finds", "buys")
 
 
 @family
@@ -90,10 +92,14 @@ def half_as_many_difference(story: Story) -> None:
 def age_in_years(story: Story) -> None:
     (child, adult), factor, years = story.people(2), story.pick((3, 4, 5, 6)), story.number(2, 15)
     age = story.number(5, 12)
-    relation = story.pick(("teacher", "neighbor", "coach", "doctor"))
+    relation, place = story.pick(("teacher", "neighbor", "coach", "doctor", "friend")), story.pick(PLACES)
     story.say(
-        f"{child} is {age} years old. {adult}, {child.their} {relation}, is {factor} times as old.",
-        f"{child} is {age} years old, and {child.their} {relation} {adult} is {factor} times as old.",
+        f"At the {place} {child} [meets|sees|visits] {child.their} {relation} {adult}.",
+        f"{child} [goes|walks|rides] to the {place} with {child.their} {relation} {adult}.",
+    )
+    story.say(
+        f"{child} is {age} years old, and {adult} is {factor} times as old.",
+        f"{child} is {age} [years old|], and {adult} is {factor} times as old as {child}.",
     )
     story.say(
         f"How old will {adult} be [in {years} years|{years} years from now|when {years} years have passed]?",
@@ -108,11 +114,12 @@ def age_in_years(story: Story) -> None:
 def ages_added(story: Story) -> None:
     first, second, third = story.people(3)
     age, older, younger = story.number(5, 20), story.number(2, 15), story.number(2, 10)
+    story.require(older != younger)
     helper = story.pick(HELPERS)
     story.say(
-        f"{first}, {second} and {third} are {helper}. {first} is {age} years old.",
+        f"{first}, {second} and {third} are {helper} [from school|from a club|from a choir|]. {first} is {age} years old.",
         f"{first} is {age} [years old|] and has 2 {helper}, {second} and {third}.",
-        f"{first} is {age} [years old|] and [plays|sings|dances|works] with {second} and {third}.",
+        f"{first} is {age} [years old|] and [plays|sings|dances|works|swims|runs|cooks] [at school|in a club|in the park|] with {second} and {third}.",
     )
     story.say(
         f"{second} is {older} years older than {first}, and {third} is {younger} years younger than {second}.",
@@ -131,7 +138,7 @@ def ages_added(story: Story) -> None:
 
 @family
 def colors_in_a_bag(story: Story) -> None:
-    (first, second, third), thing, box = story.pick_several(COLORS, 3), story.pick(SMALL), story.pick(CONTAINERS)
+    (first, second, third), thing, box = story.pick_several(COLORS, 3), story.pick(THINGS), story.pick(CONTAINERS)
     total, count, factor = story.number(30, 150), story.number(4, 30), story.pick((2, 3))
     story.say(
         f"A {box.one} [holds|contains] {total} {thing} that are {first}, {second} or {third}.",

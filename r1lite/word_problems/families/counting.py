@@ -1,4 +1,5 @@
 """People in buses, seats in rows, teams, collections that grow and shrink, averages."""
+# ruff: noqa: E501  (a wording is easier to judge on one line)
 
 from r1lite.word_problems.story import Story, family
 from r1lite.word_problems.vocabulary import BAKED, DAYS, FRUIT, HELPERS, PLACES, SUPPLIES, TOYS, TREASURES
@@ -29,12 +30,12 @@ def empty_seats(story: Story) -> None:
 
 @family
 def vans_for_trip(story: Story) -> None:
-    who, place, ride = story.person(), story.pick(PLACES), story.pick(("van", "bus", "boat", "car"))
+    who, place, ride = story.person(), story.pick(PLACES), story.pick(("van", "bus", "boat", "tram"))
     adults, children, seats, price = story.number(2, 30), story.number(6, 70), story.number(4, 12), story.number(5, 20)
     rides = "buses" if ride == "bus" else f"{ride}s"
     story.say(
         f"{who} plans a trip to the {place} for {children} children and {adults} adults.",
-        f"{children} children and {adults} adults [go|want to go] on a trip to the {place} with {who}'s [club|school].",
+        f"{children} children and {adults} adults [go|want to go] on a trip to the {place} with {who}'s [club|group|team].",
     )
     story.say(
         f"They [rent|take] {rides} with {seats} seats each, and [each|every|one] {ride} costs ${price}.",
@@ -53,6 +54,7 @@ def vans_for_trip(story: Story) -> None:
 def bus_stops(story: Story) -> None:
     ride, start = story.pick(("bus", "train", "boat", "tram")), story.number(15, 90)
     off_a, on_a, off_b = story.number(2, 25), story.number(2, 30), story.number(2, 30)
+    story.require(off_a != on_a)
     stops = ("the school", "the park", "the market", "the museum", "the library", "the lake", "the port", "the zoo")
     first, second = story.pick_several(stops, 2)
     story.say(
@@ -139,7 +141,7 @@ def hens_and_eggs(story: Story) -> None:
     count, eggs, kept, box = story.number(3, 12), story.number(2, 7), story.number(2, 20), story.number(2, 12)
     story.say(
         f"{who} [has|keeps|owns] {count} {birds}. Each [of them|] lays {eggs} eggs [a|per|every] week.",
-        f"The {count} {birds} of {who} lay {eggs} eggs each [in a week|per week|every week].",
+        f"{who}'s {count} {birds} lay {eggs} eggs each [in a week|per week|every week].",
         f"On [a|one|the] farm {who} has {count} {birds} that lay {eggs} eggs each [in a|per|every] week.",
     )
     story.say(

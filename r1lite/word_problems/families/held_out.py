@@ -1,4 +1,5 @@
 """Families for `test_hard` alone: their structures occur in no other family."""
+# ruff: noqa: E501  (a wording is easier to judge on one line)
 
 from r1lite.word_problems.story import Story, held_out_family
 from r1lite.word_problems.vocabulary import COLORS, CONTAINERS, GOALS, HELPERS, PLACES, SUPPLIES, TREASURES
@@ -129,7 +130,7 @@ def shares_in_ratio(story: Story) -> None:
     a, b, total, who = story.number(2, 7), story.number(2, 7), story.number(15, 130), story.person()
     story.say(
         f"{who} has {total} {thing} in a {box.one}, [all|] {first} or {second}.",
-        f"A {box.one} of {who} [holds|contains] {total} {thing} that are {first} or {second}.",
+        f"{who}'s {box.one} [holds|contains] {total} {thing} that are {first} or {second}.",
     )
     story.say(
         f"For every {a} {first} [ones|{thing}] there are {b} {second} ones.",

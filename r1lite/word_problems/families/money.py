@@ -1,4 +1,5 @@
 """Buying, selling, earning and saving. All amounts are whole dollars."""
+# ruff: noqa: E501  (a wording is easier to judge on one line)
 
 from r1lite.word_problems.story import Story, family
 from r1lite.word_problems.vocabulary import (
@@ -213,7 +214,7 @@ def rental_with_fee(story: Story) -> None:
     )
     story.say(
         f"{friends} [friends|cousins|neighbors] of {who} [take|rent|use] it for {hours} {unit}s and share the [cost|price] equally.",
-        f"With the help of {who}, {friends} [friends|cousins|neighbors] rent it for {hours} {unit}s and split the "
+        f"{who} has {friends} [friends|cousins|neighbors] who rent it for {hours} {unit}s and split the "
         "[cost|price] equally.",
     )
     story.say("How [much|many dollars] does each of them pay?", "How [much|many dollars] is that for each of them?")
@@ -247,7 +248,7 @@ def cheaper_shop(story: Story) -> None:
 @family
 def money_left_after_two(story: Story) -> None:
     who, (first, second) = story.person(), story.pick_several(WARES, 2)
-    start, a, b, gift = story.number(40, 180), story.number(5, 60), story.number(5, 60), story.number(5, 50)
+    start, a, b, gift = story.number(40, 180), story.number(3, 40), story.number(3, 40), story.number(5, 50)
     kin = story.pick(("father", "mother", "aunt", "uncle", "brother", "sister"))
     story.say(
         f"{who} has ${start} and [buys|pays for] {first.a} for ${a} and {second.a} for ${b}.",

@@ -1,4 +1,5 @@
 """Speed, rates, time spent, minutes and hours."""
+# ruff: noqa: E501  (a wording is easier to judge on one line)
 
 from r1lite.word_problems.story import Story, family
 from r1lite.word_problems.vocabulary import BAKED, DAYS, PLACES, SUPPLIES, TOYS
@@ -80,16 +81,16 @@ def growing_practice(story: Story) -> None:
     who, task, days = story.person(), story.pick(TASKS), story.pick(tuple(zip(DAYS, DAYS[1:], DAYS[2:], strict=False)))
     start, more, extra = story.number(10, 60, by=5), story.number(5, 30, by=5), story.number(2, 20)
     story.say(
-        f"{who} [spends|needs] {start} minutes on {task} on {days[0]}.",
-        f"On {days[0]} {who} [spends|needs] {start} minutes on {task}.",
+        f"{who} spends {start} minutes {task} on {days[0]}.",
+        f"On {days[0]} {who} spends {start} minutes {task} [at home|at school|with a friend|alone|].",
     )
     story.say(
         f"On {days[1]} it is {more} minutes more, and on {days[2]} it is {extra} minutes more than on {days[1]}.",
-        f"{days[1]} takes {more} minutes more than {days[0]}, and {days[2]} takes {extra} minutes more than {days[1]}.",
+        f"On {days[1]} {who.they} needs {more} minutes more than on {days[0]}, and on {days[2]} {extra} more than on {days[1]}.",
     )
     story.say(
         "How many minutes is that [in all|in total|on all 3 days]?",
-        f"How many minutes does {who.they} spend on {task} [in all|in total|on these 3 days]?",
+        f"How many minutes does {who.they} spend {task} [in all|in total|on these 3 days]?",
     )
     b = story.plus(start, more, f"On {days[1]} it is @ minutes.")
     c = story.plus(b, extra, f"On {days[2]} it is @ minutes.")
@@ -174,7 +175,7 @@ def film_minutes_left(story: Story) -> None:
     )
     story.say(
         f"{who.they} looks at {who.their} [watch|phone] {gone} minutes after the start.",
-        f"{gone} minutes [are over|have passed] when {who.they} looks at {who.their} [watch|phone].",
+        f"{gone} minutes of it [are over|have passed] when {who.they} looks at {who.their} [watch|phone].",
     )
     story.say(
         f"How many minutes of the {show} are [left|still to come]?",

@@ -1,9 +1,11 @@
 """Packing, sharing equally, giving away and what is left."""
+# ruff: noqa: E501  (a wording is easier to judge on one line)
 
 from r1lite.word_problems.story import Story, family
 from r1lite.word_problems.vocabulary import (
     BAKED,
     CONTAINERS,
+    DAYS,
     FRACTIONS,
     FRUIT,
     HELPERS,
@@ -107,13 +109,14 @@ def fraction_given_away(story: Story) -> None:
 def dozens_with_broken(story: Story) -> None:
     who, dozens, broken, used = story.person(), story.number(2, 12), story.number(2, 15), story.number(3, 40)
     kind = story.pick(("eggs", "cups", "plates", "glasses", "bottles"))
+    when = story.pick((*(f"on {day}" for day in DAYS), "the same day", "the next day"))
     story.say(
         f"{who} [buys|carries|gets] {dozens} dozen {kind} [for a party|for a cafe|for the school|at the market].",
         f"[A farm|A shop|The market] sends {dozens} dozen {kind} to {who}.",
     )
     story.say(
-        f"[On the way|On the way home|In the kitchen] {broken} [of them|{kind}] break, and {used} of the others are used [on Monday|on Friday|on Sunday|the same day|the next day].",
-        f"{broken} of the {kind} are broken. {who.they} uses {used} of the good ones [on Monday|on Friday|on Sunday|the same day|the next day].",
+        f"[On the way|On the way home|In the kitchen] {broken} [of them|{kind}] break, and {used} of the others are used {when}.",
+        f"{broken} of the {kind} are broken. {who.they} uses {used} of the good ones {when}.",
     )
     story.say(f"How many good {kind} [are left|does {who} have left|does {who} still have]?")
     total = story.times(dozens, 12, f"There are @ {kind}.")
@@ -127,7 +130,7 @@ def vegetables_and_price(story: Story) -> None:
     rows, size, per_box, price = story.number(3, 12), story.number(3, 12), story.number(3, 12), story.number(2, 12)
     story.say(
         f"{who} [picks|harvests] {size} {plant} from each of {rows} rows [in the garden|on the farm].",
-        f"There are {rows} rows in the garden of {who}. [Each|Every] row [gives|has] {size} {plant}.",
+        f"There are {rows} rows in {who}'s garden. [Each|Every] row [gives|has] {size} {plant}.",
     )
     story.say(
         f"{who.they} [packs|puts] all of them into {box} of {per_box} and sells each {box.one} for ${price}.",
