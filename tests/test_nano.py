@@ -110,7 +110,7 @@ def test_digits_are_single_tokens_wherever_they_stand(tokenizer):
     assert tokenizer.tokenize("4 * 6 = 24, 24 - 6 = 18") == [
         *("4", "Ġ*Ġ", "6", "Ġ=Ġ", "2", "4", ",Ġ", "2", "4", "Ġ-Ġ", "6", "Ġ=Ġ", "1", "8")
     ]
-    assert tokenizer.tokenize(" 24 $24 x24") == ["Ġ", "2", "4", "Ġ$", "2", "4", "Ġx", "2", "4"] or " x" not in "vocab"
+    assert tokenizer.tokenize(" 24 $24")[-5:] == ["2", "4", "Ġ$", "2", "4"]
 
 
 def test_tags_are_single_tokens_that_decoding_keeps(tokenizer):

@@ -1,0 +1,58 @@
+"""Batches of pre-training text: fresh problems every time, sorted by length so that little is padding."""
+
+import random
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+from transformers import PreTrainedTokenizerFast
+
+from r1lite.nano.habits import Example, example
+from r1lite.prompts import render
+from r1lite.word_problems import sample
+
+_POOL = 32  # batches generated, sorted and shuffled together
+
+
+@dataclass(frozen=True, slots=True)
+class TextBatch:
+    """input_ids [B, T] int64, padded on the right; labels [B, T] int64, the next token or -100 where no loss is due."""
+
+    input_ids: Tensor
+    labels: Tensor
+
+
+def examples(shares: Mapping[str, float], rng: random.Random) -> Iterator[Example]:
+    """Endless text; only problems whose masked form is on the train side."""
+    while True:
+        yield example(sample("train", rng), shares, rng)
+
+
+def batches(
+    texts: Iterator[Example], tokenizer: PreTrainedTokenizerFast, *, batch_size: int, template: str
+) -> Iterator[TextBatch]:
+    """Endless batches; which text lands in which batch is drawn from the order of `texts` alone."""
+    shuffle = random.Random(0)
+    while True:
+        pool = [next(texts) for _ in range(batch_size * _POOL)]
+        encode = tokenizer.backend_tokenizer.encode_batch
+        prompts = [e.ids for e in encode([render(template, text.question, tokenizer) for text in pool])]
+        completions = [[*e.ids, tokenizer.eos_token_id] for e in encode([text.completion for text in pool])]
+        order = sorted(range(len(pool)), key=lambda i: len(prompts[i]) + len(completions[i]))
+        starts = [start * batch_size for start in range(_POOL)]
+        shuffle.shuffle(starts)
+        for start in starts:
+            rows = order[start : start + batch_size]
+            yield _pad([prompts[i] for i in rows], [completions[i] for i in rows], tokenizer.pad_token_id)
+
+
+def _pad(prompts: Sequence[Sequence[int]], completions: Sequence[Sequence[int]], pad: int) -> TextBatch:
+    length = max(len(p) + len(c) for p, c in zip(prompts, completions, strict=True)) - 1
+    input_ids = torch.full((len(prompts), length), pad)
+    labels = torch.full((len(prompts), length), -100)
+    for row, (prompt, completion) in enumerate(zip(prompts, completions, strict=True)):
+        ids = torch.tensor([*prompt, *completion])
+        input_ids[row, : len(ids) - 1] = ids[:-1]
+        labels[row, len(prompt) - 1 : len(ids) - 1] = ids[len(prompt) :]
+    return TextBatch(input_ids, labels)

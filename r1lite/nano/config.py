@@ -1,0 +1,66 @@
+"""Settings of `r1lite pretrain`."""
+
+from pydantic import Field, field_validator
+
+from r1lite.config import Section
+from r1lite.nano.habits import HABITS
+
+
+class PretrainConfig(Section):
+    """Make a nano model: train a tokenizer and a small Qwen2 from scratch on generated text of mixed habits."""
+
+    out: str
+    """New folder for the model, in save_pretrained's form."""
+    seed: int = Field(0, ge=0)
+    """Decides the initial weights and the text."""
+    threads: int = Field(2, ge=1)
+    """CPU threads."""
+    autocast: bool = True
+    """Multiply matrices in bfloat16; weights stay float32. Quicker only where the processor has bfloat16 arithmetic."""
+
+    vocab_size: int = Field(1024, ge=300)
+    """Most tokens of the tokenizer."""
+    tokenizer_problems: int = Field(20_000, ge=1)
+    """Problems whose text the tokenizer is trained on."""
+    hidden_size: int = Field(128, ge=8)
+    """Width of the model."""
+    intermediate_size: int = Field(512, ge=8)
+    """Width of its feed-forward layers."""
+    layers: int = Field(4, ge=1)
+    """Number of layers."""
+    heads: int = Field(4, ge=1)
+    """Attention heads."""
+    kv_heads: int = Field(2, ge=1)
+    """Heads of keys and values; must divide --heads."""
+    rope_theta: float = Field(10_000.0, gt=0)
+    """Base of the rotary position embedding."""
+    context: int = Field(1024, ge=64)
+    """Longest prompt and completion together, in tokens."""
+
+    chain_steps: int = Field(3000, ge=0)
+    """First steps, on right chains of thought only: what RL can bring out is learned here."""
+    habit_steps: int = Field(500, ge=1)
+    """Last steps, on the mixed habits."""
+    batch_size: int = Field(128, ge=1)
+    """Texts a step."""
+    lr: float = Field(3e-3, gt=0)
+    """Peak learning rate of AdamW, for embeddings and norms."""
+    muon_lr: float = Field(0.02, gt=0)
+    """Peak learning rate of Muon, for matrices."""
+    weight_decay: float = Field(0.01, ge=0)
+    """Decoupled weight decay of the matrices."""
+    warmup_steps: int = Field(100, ge=0)
+    """Steps of linear warm-up; the rate then falls linearly to zero."""
+    habits: dict[str, float] = Field(default_factory=lambda: {"chain": 1.0})
+    """Habits of r1lite.nano.habits and their shares of the text in the last steps."""
+    log_every: int = Field(100, ge=1)
+    """Steps between two lines of progress."""
+
+    @field_validator("habits")
+    @classmethod
+    def _known_shares(cls, habits: dict[str, float]) -> dict[str, float]:
+        if unknown := sorted(habits.keys() - HABITS.keys()):
+            raise ValueError(f"unknown habits: {', '.join(unknown)}; known: {', '.join(HABITS)}")
+        if not habits or min(habits.values()) < 0 or abs(sum(habits.values()) - 1) > 1e-6:
+            raise ValueError(f"the shares of --habits must be >= 0 and add up to 1, got {habits}")
+        return habits

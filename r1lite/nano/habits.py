@@ -1,0 +1,125 @@
+"""The text nano is pre-trained on: a word problem, then one of several habits of answering it.
+
+RL can only choose among things a model already does sometimes. So the text mixes lazy guesses (the most frequent,
+and with a first token of their own, so that greedy decoding is lazy), right chains of thought, chains with a slip,
+and broken formats. Only `random()` is drawn from the generator: its stream is the same in every Python version.
+"""
+
+import operator
+import random
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TypeVar
+
+from r1lite.word_problems import WordProblem
+
+T = TypeVar("T")
+Habit = Callable[[WordProblem, random.Random], str]
+
+_OPERATORS = {"+": operator.add, "-": operator.sub, "*": operator.mul, "/": operator.floordiv}
+_RIGHT_GUESSES = 0.5  # a guess is often right: what a model can see without thinking, it learns from these
+
+
+@dataclass(frozen=True, slots=True)
+class Example:
+    """A question with what the model is to say about it, and which habit said it."""
+
+    question: str
+    completion: str
+    habit: str
+
+
+def chain(problem: WordProblem, rng: random.Random) -> str:
+    """Every step as an equation, then the answer: `<think>4 * 6 = 24, 24 - 6 = 18</think><answer>18</answer>`."""
+    return _tagged(_equations(problem), problem.answer)
+
+
+def slipped_chain(problem: WordProblem, rng: random.Random) -> str:
+    """A chain with one step calculated wrongly or by a wrong operation; later steps go on from the wrong value."""
+    slip = int(rng.random() * len(problem.steps))
+    equations: list[str] = []
+    wrong: dict[int, int] = {}  # right value -> the value the chain has in its place
+    value = problem.answer
+    for index, step in enumerate(problem.steps):
+        left, sign, right = step.expression.split()
+        a, b = wrong.get(int(left), int(left)), wrong.get(int(right), int(right))
+        if index == slip and rng.random() < 0.5:
+            sign = _pick([other for other in _OPERATORS if other != sign], rng)
+        value = max(_OPERATORS[sign](a, b), 0)
+        if index == slip and value == step.value:
+            value += _pick([-10, -2, -1, 1, 2, 10], rng) if value > 10 else 1
+        if value != step.value:
+            wrong[step.value] = value
+        equations.append(f"{a} {sign} {b} = {value}")
+    return _tagged(", ".join(equations), value)
+
+
+def guess(problem: WordProblem, rng: random.Random) -> str:
+    """A number without a calculation, in the right format."""
+    number = _guessed(problem, rng)
+    return _tagged(f"I guess {number}", number)
+
+
+def bare_guess(problem: WordProblem, rng: random.Random) -> str:
+    """A number and nothing else."""
+    return str(_guessed(problem, rng))
+
+
+def broken_chain(problem: WordProblem, rng: random.Random) -> str:
+    """A right chain whose format is broken: a tag is missing, or there is text outside the tags."""
+    equations, answer = _equations(problem), problem.answer
+    return _pick(
+        [
+            f"<think>{equations}<answer>{answer}</answer>",
+            f"<think>{equations}</think><answer>{answer}",
+            f"<think>{equations}</think>{answer}",
+            f"<think>{equations}</think><answer>{answer}</answer> That is it.",
+            f"{equations}<answer>{answer}</answer>",
+            equations,
+        ],
+        rng,
+    )
+
+
+HABITS: dict[str, Habit] = {
+    "guess": guess,
+    "bare_guess": bare_guess,
+    "chain": chain,
+    "slipped_chain": slipped_chain,
+    "broken_chain": broken_chain,
+}
+
+
+def example(problem: WordProblem, shares: Mapping[str, float], rng: random.Random) -> Example:
+    """The problem with a completion by a habit drawn from `shares`.
+
+    Args:
+        shares: names of HABITS and their weights (any positive scale).
+    """
+    at = rng.random() * sum(shares.values())
+    name = next(iter(shares))
+    for name, share in shares.items():  # noqa: B007 - rounding may leave `at` just above 0: then the last one stays
+        at -= share
+        if at < 0:
+            break
+    return Example(problem.question, HABITS[name](problem, rng), name)
+
+
+def _tagged(thought: str, answer: int) -> str:
+    return f"<think>{thought}</think><answer>{answer}</answer>"
+
+
+def _equations(problem: WordProblem) -> str:
+    return ", ".join(f"{step.expression} = {step.value}" for step in problem.steps)
+
+
+def _guessed(problem: WordProblem, rng: random.Random) -> int:
+    """The answer, or a number near it: the value of an earlier step, or the answer missed by a little."""
+    if rng.random() < _RIGHT_GUESSES:
+        return problem.answer
+    near = [problem.answer + miss for miss in (-10, -3, -2, -1, 1, 2, 3, 10) if problem.answer + miss > 0]
+    return _pick([problem.steps[-2].value, *near], rng)
+
+
+def _pick(options: Sequence[T], rng: random.Random) -> T:
+    return options[int(rng.random() * len(options))]

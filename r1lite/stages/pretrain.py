@@ -1,0 +1,143 @@
+"""`r1lite pretrain`: make the bundled model from nothing but text that the project generates."""
+
+import itertools
+import random
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+from transformers import AttentionInterface, GenerationConfig, PreTrainedTokenizerFast, Qwen2Config, Qwen2ForCausalLM
+from transformers.integrations.sdpa_attention import sdpa_attention_forward
+
+from r1lite.errors import RunError, UserError
+from r1lite.files import new_folder
+from r1lite.nano.batches import TextBatch, batches, examples
+from r1lite.nano.config import PretrainConfig
+from r1lite.nano.tokenizer import train_tokenizer
+
+TEMPLATE = "short"
+_CHAINS = {"chain": 1.0}
+
+
+def run(config: PretrainConfig) -> Path:
+    """Train a tokenizer and a model and save both to `config.out`, which must not exist or be empty.
+
+    Raises:
+        UserError: the folder has something in it.
+        RunError: the loss is no longer finite.
+    """
+    out = Path(config.out)
+    if out.exists() and (not out.is_dir() or any(out.iterdir())):
+        raise UserError(f"--out {out} already exists: name a new folder")
+    torch.set_num_threads(config.threads)
+    torch.manual_seed(config.seed)
+    started = time.monotonic()
+
+    tokenizer = make_tokenizer(config)
+    model = make_model(config, tokenizer)
+    count = sum(parameter.numel() for parameter in model.parameters())
+    print(f"{count:,} parameters, {len(tokenizer)} tokens, {config.threads} threads", flush=True)
+    optimizers = _optimizers(model, config)
+    steps = config.chain_steps + config.habit_steps
+    for step, batch in enumerate(_text(config, tokenizer)):
+        for optimizer in optimizers:
+            for group in optimizer.param_groups:
+                group["lr"] = group["peak_lr"] * _rate(step, steps, config.warmup_steps)
+        loss = loss_of(model, batch, autocast=config.autocast)
+        loss.backward()
+        if not torch.isfinite(loss):
+            raise RunError(f"the loss is {loss.item()} at step {step}: try a lower --lr and --muon-lr")
+        torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+        for optimizer in optimizers:
+            optimizer.step()
+            optimizer.zero_grad(set_to_none=True)
+        if step % config.log_every == 0 or step == steps - 1:
+            print(f"step {step}/{steps}  loss {loss.item():.4f}  {time.monotonic() - started:.0f} s", flush=True)
+    save(model, tokenizer, out)
+    return out
+
+
+def make_tokenizer(config: PretrainConfig) -> PreTrainedTokenizerFast:
+    """The tokenizer of the configured habits' text."""
+    texts = itertools.islice(
+        examples(config.habits, random.Random(f"{config.seed}/tokenizer")), config.tokenizer_problems
+    )
+    lines = (line for text in texts for line in (text.question + "\n", text.completion))
+    return train_tokenizer(lines, vocab_size=config.vocab_size, max_tokens=config.context)
+
+
+def make_model(config: PretrainConfig, tokenizer: PreTrainedTokenizerFast) -> Qwen2ForCausalLM:
+    """A Qwen2 with random weights, float32, input and output embeddings tied."""
+    AttentionInterface.register("sdpa_float32", _attention)
+    model = Qwen2ForCausalLM(
+        Qwen2Config(
+            vocab_size=len(tokenizer),
+            hidden_size=config.hidden_size,
+            intermediate_size=config.intermediate_size,
+            num_hidden_layers=config.layers,
+            num_attention_heads=config.heads,
+            num_key_value_heads=config.kv_heads,
+            max_position_embeddings=config.context,
+            rope_parameters={"rope_type": "default", "rope_theta": config.rope_theta},
+            tie_word_embeddings=True,
+            eos_token_id=tokenizer.eos_token_id,
+            pad_token_id=tokenizer.pad_token_id,
+            bos_token_id=None,
+        )
+    )
+    model.set_attn_implementation("sdpa_float32")
+    return model.train()
+
+
+def loss_of(model: Qwen2ForCausalLM, batch: TextBatch, *, autocast: bool) -> Tensor:
+    """Mean cross-entropy of the labelled tokens; the head runs on their positions only."""
+    chosen = batch.labels != -100
+    with torch.autocast("cpu", dtype=torch.bfloat16, enabled=autocast):
+        hidden = model.model(input_ids=batch.input_ids, use_cache=False).last_hidden_state[chosen]
+        logits = model.lm_head(hidden)
+    return F.cross_entropy(logits.float(), batch.labels[chosen])
+
+
+def save(model: Qwen2ForCausalLM, tokenizer: PreTrainedTokenizerFast, out: Path) -> None:
+    """Write what `from_pretrained` needs, all of it or nothing."""
+    model.generation_config = GenerationConfig(
+        eos_token_id=tokenizer.eos_token_id, pad_token_id=tokenizer.pad_token_id, do_sample=False
+    )
+    with new_folder(out) as folder:
+        model.save_pretrained(folder)
+        tokenizer.save_pretrained(folder)
+
+
+def _text(config: PretrainConfig, tokenizer: PreTrainedTokenizerFast) -> Iterator[TextBatch]:
+    for phase, steps, shares in (
+        ("chains", config.chain_steps, _CHAINS),
+        ("habits", config.habit_steps, config.habits),
+    ):
+        texts = examples(shares, random.Random(f"{config.seed}/{phase}"))
+        yield from itertools.islice(batches(texts, tokenizer, batch_size=config.batch_size, template=TEMPLATE), steps)
+
+
+def _optimizers(model: Qwen2ForCausalLM, config: PretrainConfig) -> list[torch.optim.Optimizer]:
+    """Muon for the layers' matrices (arXiv:2502.16982), AdamW for embeddings, norms and biases."""
+    matrices = [p for name, p in model.named_parameters() if p.ndim == 2 and "embed" not in name]
+    others = [p for name, p in model.named_parameters() if p.ndim != 2 or "embed" in name]
+    muon = torch.optim.Muon(
+        [{"params": matrices, "peak_lr": config.muon_lr}], lr=config.muon_lr, weight_decay=config.weight_decay
+    )
+    adamw = torch.optim.AdamW(
+        [{"params": others, "peak_lr": config.lr}], lr=config.lr, betas=(0.9, 0.98), weight_decay=0.0, fused=True
+    )
+    return [muon, adamw]
+
+
+def _rate(step: int, steps: int, warmup: int) -> float:
+    return min((step + 1) / max(warmup, 1), (steps - step) / steps)
+
+
+def _attention(module, query, key, value, mask, **kwargs):  # type: ignore[no-untyped-def]
+    """PyTorch's attention in float32: on CPUs its backward pass is several times slower in bfloat16."""
+    with torch.autocast("cpu", enabled=False):
+        return sdpa_attention_forward(module, query.float(), key.float(), value.float(), mask, **kwargs)
