@@ -16,6 +16,8 @@ from r1lite.policy import Policy, Trainer
 from r1lite.setup import Setup, begin, forward_dtype, settle
 from r1lite.signals import StopSignal
 
+_CHARTED = ("pass_at_1", "pass_at_k", "format_rate", "mean_tokens")  # of an evaluation on the way
+
 
 def run(config: GRPOConfig) -> dict[str, Any]:
     """Trains, and measures before and after; everything lies in the run directory.
@@ -27,15 +29,16 @@ def run(config: GRPOConfig) -> dict[str, Any]:
         RunError: the run can't go on; its checkpoints stand.
         Interrupted: a signal asked it to stop; a checkpoint was written.
     """
-    config, notes = settle(config)
-    setup = begin(config, notes)
-    try:
-        with StopSignal() as stop:
+    with StopSignal() as stop:
+        with stop.interruptible():
+            config, notes = settle(config)
+            setup = begin(config, notes)
+        try:
             return _run(config, setup, stop)
-    finally:
-        setup.display.finish()
-        setup.engine.close()
-        setup.run_dir.close()
+        finally:
+            setup.display.finish()
+            setup.engine.close()
+            setup.run_dir.close()
 
 
 def _run(config: GRPOConfig, setup: Setup, stop: StopSignal) -> dict[str, Any]:

@@ -1,0 +1,89 @@
+"""A tiny random model with its tokenizer, as folders that `from_pretrained` opens."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+
+import pytest
+
+os.environ["HF_HUB_OFFLINE"] = "1"
+os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
+
+SHARED_DATA = Path(__file__).resolve().parent.parent.parent / "shared" / "data"
+
+
+@pytest.fixture(scope="session")
+def shared_data() -> Path:
+    """Public data sets, which are not part of the project."""
+    if not SHARED_DATA.exists():
+        pytest.skip("the public data sets are not here")
+    return SHARED_DATA
+
+
+def make_tiny_model(**changes):
+    """A randomly initialised Qwen2 with 48 tokens, in evaluation mode."""
+    import torch
+    from transformers import Qwen2Config, Qwen2ForCausalLM
+
+    torch.set_num_threads(1)
+    torch.manual_seed(0)
+    settings = {
+        "hidden_size": 32,
+        "intermediate_size": 64,
+        "num_hidden_layers": 2,
+        "num_attention_heads": 4,
+        "num_key_value_heads": 2,
+        "vocab_size": 48,
+        "max_position_embeddings": 160,
+        "tie_word_embeddings": True,
+        "bos_token_id": None,
+        "eos_token_id": 1,
+        "pad_token_id": 0,
+        "initializer_range": 0.3,
+    }
+    return Qwen2ForCausalLM(Qwen2Config(**{**settings, **changes})).eval()
+
+
+def make_tiny_tokenizer():
+    """One token a character: digits, lower-case letters and a little more."""
+    from tokenizers import Regex, Tokenizer, decoders, models, pre_tokenizers
+    from transformers import PreTrainedTokenizerFast
+
+    names = ["<pad>", "<eos>", *"0123456789", *"abcdefghijklmnopqrstuvwxyz", *" ?.+-*/=\n"]
+    tokenizer = Tokenizer(models.WordLevel({name: i for i, name in enumerate(names)}, unk_token="<pad>"))
+    tokenizer.pre_tokenizer = pre_tokenizers.Split(Regex("[\\s\\S]"), "isolated")
+    tokenizer.decoder = decoders.Fuse()
+    return PreTrainedTokenizerFast(
+        tokenizer_object=tokenizer, pad_token="<pad>", eos_token="<eos>", model_max_length=160
+    )
+
+
+@pytest.fixture(scope="session")
+def tiny_tokenizer():
+    return make_tiny_tokenizer()
+
+
+@pytest.fixture
+def tiny_model():
+    return make_tiny_model()
+
+
+@pytest.fixture(scope="session")
+def tiny_path(tmp_path_factory) -> Path:
+    """The tiny model and tokenizer in a folder."""
+    path = tmp_path_factory.mktemp("tiny")
+    make_tiny_model(initializer_range=0.02).save_pretrained(path)
+    make_tiny_tokenizer().save_pretrained(path)
+    return path
+
+
+@pytest.fixture(scope="session")
+def sums_path(tmp_path_factory) -> Path:
+    """A folder with train.jsonl and test.jsonl of small sums."""
+    path = tmp_path_factory.mktemp("sums")
+    for split, start, count in (("train", 0, 40), ("test", 40, 8)):
+        rows = [{"question": f"{i}+{i % 7}?", "answer": f"so\n#### {i + i % 7}"} for i in range(start, start + count)]
+        (path / f"{split}.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    return path

@@ -1,0 +1,205 @@
+"""Whole runs on a tiny model: they learn, they can be stopped anywhere, and they say what they did."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pandas
+import pytest
+
+from r1lite.cli import main
+
+ROOT = Path(__file__).resolve().parent.parent
+STEPS = 8
+# Everything that could break exactness at once: several updates of several minibatches, with a reference.
+FLAGS = [
+    *("--template", "short", "--max-completion-tokens", "12", "--steps", str(STEPS), "--lr", "3e-3"),
+    *("--prompts-per-step", "4", "--group-size", "4", "--eval-problems", "4", "--eval-sample-problems", "2"),
+    *("--eval-samples", "2", "--updates-per-rollout", "2", "--minibatches", "2", "--kl-coef", "0.01"),
+    *("--reward", "reward_for_tests:digits", "--threads", "1", "--save-every", "3", "--warmup-steps", "2"),
+    *("--lr-schedule", "cosine", "--micro-batch-tokens", "100"),
+]
+
+
+def arguments(tiny_path, sums_path, out, *more):
+    return ["grpo", "--model", str(tiny_path), "--source", str(sums_path), *FLAGS, "--out", str(out), *more]
+
+
+def start(argv, **options):
+    environment = {**os.environ, "PYTHONPATH": f"{ROOT}{os.pathsep}{ROOT / 'tests'}", "OMP_NUM_THREADS": "1"}
+    return subprocess.Popen(
+        [sys.executable, "-m", "r1lite", *argv],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env=environment,
+        **options,
+    )
+
+
+def finish(process):
+    out, err = process.communicate(timeout=120)
+    return process.returncode, out, err
+
+
+def outcome(out):
+    """All that must be the same in two runs of the same work."""
+    rollouts = {path.name: path.read_text() for path in sorted((out / "rollouts").iterdir())}
+    clocks = {"generate_s", "score_s", "train_s", "step_s"}
+    metrics = [
+        {key: value for key, value in json.loads(line).items() if key not in clocks}
+        for line in (out / "metrics.jsonl").read_text().splitlines()
+    ]
+    weights = (out / "checkpoints" / f"step-{STEPS:06d}" / "model.safetensors").read_bytes()
+    return rollouts, metrics, weights
+
+
+@pytest.fixture(scope="module")
+def uninterrupted(tmp_path_factory, tiny_path, sums_path):
+    out = tmp_path_factory.mktemp("whole") / "run"
+    code, printed, err = finish(start(arguments(tiny_path, sums_path, out)))
+    assert code == 0, err
+    return out, printed
+
+
+def test_it_learns_and_says_so(uninterrupted):
+    out, printed = uninterrupted
+    rewards = [json.loads(line)["reward"] for line in (out / "metrics.jsonl").read_text().splitlines()]
+    assert len(rewards) == STEPS
+    assert sum(rewards[-2:]) > 1.3 * sum(rewards[:2])
+    for word in ("device", "engine", "model", "problems", "reward", "run", "step 1/8", "step 8/8", "accuracy"):
+        assert word in printed
+
+
+def test_the_run_directory_is_the_source_of_truth(uninterrupted, tiny_path):
+    import datasets
+    from transformers import AutoModelForCausalLM
+
+    out, _ = uninterrupted
+    summary = json.loads((out / "summary.json").read_text())
+    for name in ("eval_before", "eval_after"):
+        assert {"pass_at_1", "pass_at_k", "format_rate", "mean_tokens"} <= set(summary[name])
+    wanted = {"wall_s", "steps", "tokens_generated", "peak_rss_mib", "device", "engine", "model", "source"}
+    assert wanted <= set(summary)
+    assert summary["steps"] == STEPS
+    frame = pandas.concat(pandas.read_json(path, lines=True) for path in sorted((out / "rollouts").iterdir()))
+    assert len(frame) == STEPS * 16
+    assert frame["token_ids"].map(len).sum() == summary["tokens_generated"]
+    assert (frame["token_ids"].map(len) == frame["logprobs"].map(len)).all()
+    assert set(frame["policy_version"] - frame["step"]) == {-1}
+    assert frame.groupby(["step", "problem_id"])["advantage"].sum().abs().max() < 1e-4
+    assert set(frame["verdicts"].iloc[0][0]) >= {"verifier", "score", "reason"}
+    files = [str(path) for path in sorted((out / "rollouts").iterdir())]
+    rows = datasets.load_dataset("json", data_files=files, split="train", cache_dir=str(out.parent / "cache"))
+    assert rows.num_rows == STEPS * 16
+    AutoModelForCausalLM.from_pretrained(summary["checkpoint"])
+    assert json.loads((out / "environment.json").read_text())["versions"]["torch"]
+
+
+def test_the_kept_configuration_runs_again_bit_for_bit(uninterrupted, tmp_path):
+    out, _ = uninterrupted
+    code, _, err = finish(start(["grpo", str(out / "config.yaml"), "--out", str(tmp_path / "again"), "--quiet"]))
+    assert code == 0, err
+    assert outcome(tmp_path / "again") == outcome(out)
+
+
+@pytest.mark.parametrize("signum", [signal.SIGKILL, signal.SIGTERM, signal.SIGINT])
+@pytest.mark.parametrize("after", [0, 4])
+def test_stopped_and_resumed_is_the_same_as_never_stopped(uninterrupted, tiny_path, sums_path, tmp_path, signum, after):
+    out = tmp_path / "run"
+    process = start(arguments(tiny_path, sums_path, out, "--quiet"))
+    awaited = out / "rollouts" / f"step-{after:06d}.jsonl" if after else out / "config.yaml"
+    deadline = time.monotonic() + 90
+    while not awaited.exists() and time.monotonic() < deadline:
+        time.sleep(0.005)
+    process.send_signal(signum)
+    code, _, err = finish(process)
+    assert code == (-9 if signum == signal.SIGKILL else 128 + signum), err
+    if signum != signal.SIGKILL and after:
+        saved = max(path.name for path in (out / "checkpoints").iterdir())
+        assert int(saved.removeprefix("step-")) >= after  # nothing is lost
+    code, _, err = finish(start(["grpo", "--resume", "--out", str(out), "--quiet"]))
+    assert code == 0, err
+    assert outcome(out) == outcome(uninterrupted[0])
+
+
+def test_resume_keeps_to_the_run(uninterrupted, capsys):
+    out, _ = uninterrupted
+    assert main(["grpo", "--resume", "--out", str(out), "--lr", "1"]) == 2
+    assert "--lr is 0.003" in capsys.readouterr().err
+    assert main(["grpo", "--out", str(out)]) == 2
+    assert "not empty" in capsys.readouterr().err
+    assert main(["grpo", "--resume", "--out", str(out), "--steps", "2"]) == 2
+    assert "already done 8" in capsys.readouterr().err
+
+
+def test_micro_batches_change_nothing_but_rounding(uninterrupted, tiny_path, sums_path, tmp_path, monkeypatch):
+    monkeypatch.syspath_prepend(ROOT / "tests")
+    argv = arguments(tiny_path, sums_path, tmp_path / "run", "--quiet", "--micro-batch-tokens", "100000", "--steps", "2")
+    assert main([*argv, "--lr-schedule", "constant"]) == 0
+    norms = []
+    for out in (tmp_path / "run", uninterrupted[0]):
+        norms.append(json.loads((out / "metrics.jsonl").read_text().splitlines()[0])["grad_norm"])
+    assert norms[0] == pytest.approx(norms[1], rel=1e-3)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (["--task", "gsm8"], "did you mean 'gsm8k'"),
+        (["--model", "/nowhere/model"], "--model /nowhere/model: can't be loaded"),
+        (["--model", "nobody/nothing"], "--model nobody/nothing: can't be loaded"),
+        (["--source", "/nowhere"], "no such file"),
+        (["--source", "hub"], "can't load openai/gsm8k"),
+        (["--reward", "math + 0.1*fromat"], "did you mean 'format'"),
+        (["--template", "shrot"], "--template 'shrot' is unknown"),
+        (["--max-prompt-tokens", "3"], "--max-prompt-tokens is 3"),
+        (["--max-completion-tokens", "400"], "the model's context is 160"),
+        (["--device", "cuda"], "finds no CUDA device"),
+        (["--device", "gpu"], "--device gpu: unknown"),
+        (["--group-size", "1"], "GRPO compares siblings"),
+    ],
+)
+def test_mistakes_of_use_leave_nothing_behind(change, message, tiny_path, sums_path, tmp_path, capsys, monkeypatch):
+    monkeypatch.syspath_prepend(ROOT / "tests")
+    flags = dict(zip(FLAGS[::2], FLAGS[1::2], strict=True))
+    flags |= {"--model": str(tiny_path), "--source": str(sums_path), "--out": str(tmp_path / "run")}
+    flags |= dict(zip(change[::2], change[1::2], strict=True))
+    assert main(["grpo", *(word for pair in flags.items() for word in pair)]) == 2
+    shown = capsys.readouterr().err
+    assert message in shown
+    assert "Traceback" not in shown
+    assert not (tmp_path / "run").exists()
+
+
+def test_a_gold_that_cannot_be_checked_is_named(tiny_path, tmp_path, capsys):
+    for split in ("train", "test"):
+        (tmp_path / f"{split}.jsonl").write_text('{"question": "1+1?", "answer": "####"}\n')
+    argv = ["grpo", "--model", str(tiny_path), "--source", str(tmp_path), "--out", str(tmp_path / "run")]
+    assert main([*argv, "--template", "short", "--max-completion-tokens", "12"]) == 2
+    shown = capsys.readouterr().err
+    assert "2 problems can't be checked" in shown
+    assert "train-0" in shown
+
+
+def test_a_verifier_that_breaks_stops_the_run_with_its_reason(tiny_path, sums_path, tmp_path, capsys, monkeypatch):
+    (tmp_path / "broken_reward.py").write_text(
+        "def broken(problem, completion):\n    if completion.text: raise KeyError('oops')\n    return 0.0\n"
+    )
+    monkeypatch.syspath_prepend(tmp_path)
+    argv = arguments(tiny_path, sums_path, tmp_path / "run", "--quiet")
+    argv[argv.index("reward_for_tests:digits")] = "broken_reward:broken"
+    assert main(argv) == 1
+    assert "could not be scored" in (shown := capsys.readouterr().err)
+    assert "KeyError: 'oops'" in shown
+
+
+def test_eval_command(tiny_path, sums_path, tmp_path, capsys):
+    argv = ["eval", "--model", str(tiny_path), "--source", str(sums_path), "--out", str(tmp_path / "run")]
+    assert main([*argv, "--template", "short", "--max-completion-tokens", "8", "--eval-samples", "2"]) == 0
+    assert "accuracy (greedy, 8 problems)" in capsys.readouterr().out
+    assert json.loads((tmp_path / "run" / "summary.json").read_text())["eval_after"]["problems"] == 8

@@ -1,0 +1,134 @@
+"""Reward formulas: value, abstention, refusals."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from verifiers import Completion, Problem, Reward, Verdict, VerifierError, resolve, score_many
+
+PROBLEM, COMPLETION = Problem(prompt="?", answer="4"), Completion("x")
+
+
+def fixed(score):
+    return lambda problem, completion: Verdict(score, "fixed")
+
+
+def value(formula, **scores):
+    verifiers = {name: fixed(score) for name, score in scores.items()}
+    return Reward(formula, verifiers=verifiers)(PROBLEM, COMPLETION).reward
+
+
+@pytest.mark.parametrize(
+    ("formula", "scores", "expected"),
+    [
+        ("a + 0.1*b", {"a": 1.0, "b": 1.0}, 1.1),
+        ("a * (0.5 + 0.5*b) + 0.1*c", {"a": 1.0, "b": 0.4, "c": 1.0}, 0.8),
+        ("a - b/4", {"a": 1.0, "b": 1.0}, 0.75),
+        ("-a + 1e-3", {"a": 1.0}, -0.999),
+        ("2.5e1*a", {"a": 1.0}, 25.0),
+        ("a*a", {"a": 0.5}, 0.25),
+        # A part that abstains adds nothing and gates nothing.
+        ("a + 0.1*b", {"a": 1.0, "b": None}, 1.0),
+        ("a * (0.5 + 0.5*b)", {"a": 1.0, "b": None}, 1.0),
+        ("a - b", {"a": None, "b": 1.0}, -1.0),
+        ("a - b", {"a": 1.0, "b": None}, 1.0),
+        ("b * a", {"a": 0.5, "b": None}, 0.5),
+        ("a + b", {"a": None, "b": None}, None),
+        ("1 + a", {"a": None}, None),
+    ],
+)
+def test_value(formula, scores, expected):
+    found = value(formula, **scores)
+    assert found is None if expected is None else found == pytest.approx(expected)
+
+
+@pytest.mark.parametrize(
+    ("formula", "message"),
+    [
+        ("mth", "did you mean 'math'"),
+        ("math +", "can't read"),
+        ("", "can't read"),
+        ("math**2", "only verifiers, numbers"),
+        ("__import__('os')", "only verifiers"),
+        ("math.real", "unknown verifier"),
+        ("math if 1 else format", "can't read"),
+        ("[math]", "only verifiers"),
+        ("math / format", "divide only by a number"),
+        ("math / 0", "divide only by a number"),
+        ("1 + 1", "names no verifier"),
+        ("True * math", "unknown verifier"),
+        ("math * 1e999", "too large"),
+        ("math:foo", "has no 'foo'"),
+        ("no_such_module:foo", "can't import 'no_such_module'"),
+        ("(" * 5000 + "math" + ")" * 5000, "characters"),
+        ("(" * 900 + "math" + ")" * 900, "can't read"),
+    ],
+)
+def test_refused(formula, message):
+    with pytest.raises(ValueError, match=message.replace("(", r"\(")):
+        Reward(formula)
+
+
+@given(st.text(max_size=60))
+def test_any_text_is_read_or_refused(text):
+    try:
+        Reward(text)
+    except ValueError:
+        pass
+
+
+def test_options_reach_the_verifier_and_unused_ones_are_refused():
+    reward = Reward("format", options={"format": {"prefilled_think": True}})
+    assert reward(PROBLEM, Completion("a</think><answer>4</answer>")).reward == 1.0
+    with pytest.raises(ValueError, match="does not use"):
+        Reward("math", options={"format": {}})
+    with pytest.raises(ValueError, match="prefiled"):
+        resolve("format", prefiled=True)
+
+
+def test_every_part_is_kept():
+    score = Reward("math + 0.1*format")(PROBLEM, Completion("<think>2+2</think><answer>4</answer>"))
+    assert score.reward == pytest.approx(1.1)
+    assert {name: verdict.reason for name, verdict in score.verdicts.items()} == {"math": "equal", "format": "ok"}
+
+
+def test_plain_functions_may_return_numbers():
+    assert Reward("f", verifiers={"f": lambda p, c: True})(PROBLEM, COMPLETION).reward == 1.0
+    assert Reward("f", verifiers={"f": lambda p, c: 0.25})(PROBLEM, COMPLETION).reward == 0.25
+
+
+@pytest.mark.parametrize("returned", [2.0, float("nan"), None, "yes"])
+def test_nonsense_from_a_verifier_is_unscored_and_named(returned):
+    (score,) = score_many(Reward("f", verifiers={"f": lambda p, c: returned}), [(PROBLEM, COMPLETION)])
+    assert score.reward is None
+    assert "verifier 'f' returned" in score.error
+
+
+def test_a_check_that_fails_costs_only_its_own_row():
+    def picky(problem, completion):
+        if completion.text == "bad":
+            raise VerifierError("sandbox down")
+        return 1.0
+
+    pairs = [(PROBLEM, Completion(text)) for text in ("a", "bad", "c")]
+    scores = score_many(Reward("f", verifiers={"f": picky}), pairs)
+    assert [score.reward for score in scores] == [1.0, None, 1.0]
+    assert scores[1].error == "VerifierError: sandbox down"
+
+
+@pytest.mark.parametrize("score", [-0.1, 1.1, float("nan")])
+def test_a_verdict_cannot_be_out_of_range(score):
+    with pytest.raises(ValueError, match=r"in \[0, 1\]"):
+        Verdict(score, "x")
+
+
+def no_hedging(problem: Problem, completion: Completion, *, words: tuple[str, ...] = ("maybe", "not sure")) -> Verdict:
+    """1 unless the text hedges."""
+    found = [word for word in words if word in completion.text.lower()]
+    return Verdict(float(not found), "hedge" if found else "ok", ", ".join(found))
+
+
+def test_your_own_by_module_and_attribute():
+    reward = Reward(f"{__name__}:no_hedging", options={f"{__name__}:no_hedging": {"words": ("perhaps",)}})
+    assert reward(PROBLEM, Completion("maybe")).reward == 1.0
+    assert reward(PROBLEM, Completion("perhaps")).reward == 0.0

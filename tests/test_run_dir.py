@@ -1,0 +1,102 @@
+"""Run directories and checkpoints: never half written, never shared, never lost."""
+
+import json
+import os
+
+import pytest
+import torch
+
+from r1lite import checkpoint
+from r1lite.errors import UserError
+from r1lite.files import new_folder, replaced_file, write_json
+from r1lite.run_dir import RunDir
+
+
+def test_a_file_is_replaced_whole_or_not_at_all(tmp_path):
+    path = tmp_path / "a.json"
+    write_json(path, {"a": 1})
+    with pytest.raises(RuntimeError), replaced_file(path) as aside:
+        aside.write_text("half")
+        raise RuntimeError
+    assert json.loads(path.read_text()) == {"a": 1}
+    assert os.listdir(tmp_path) == ["a.json"]
+
+
+def test_a_folder_appears_whole_or_not_at_all(tmp_path):
+    with pytest.raises(RuntimeError), new_folder(tmp_path / "a") as aside:
+        (aside / "x").write_text("half")
+        raise RuntimeError
+    assert os.listdir(tmp_path) == []
+    for text in ("1", "2"):  # the same step saved again
+        with new_folder(tmp_path / "a") as aside:
+            (aside / "x").write_text(text)
+    assert (tmp_path / "a" / "x").read_text() == "2"
+
+
+def test_what_cannot_be_used_as_a_run_directory(tmp_path):
+    (tmp_path / "full").mkdir()
+    (tmp_path / "full" / "x").write_text("")
+    with pytest.raises(UserError, match="not empty"):
+        RunDir(tmp_path / "full")
+    (tmp_path / "file").write_text("")
+    with pytest.raises(UserError, match="not empty"):
+        RunDir(tmp_path / "file")
+    with pytest.raises(UserError, match="holds no run"):
+        RunDir(tmp_path / "new", resume=True)
+    with pytest.raises(UserError, match="can't be written"):
+        RunDir(tmp_path / "file" / "below")
+
+
+def test_one_process_at_a_time(tmp_path):
+    run = RunDir(tmp_path / "run")
+    run.write_config("steps: 1\n")
+    with pytest.raises(UserError, match="in use"):
+        RunDir(tmp_path / "run", resume=True)
+    run.close()
+    RunDir(tmp_path / "run", resume=True).close()
+
+
+def test_a_run_that_never_began_leaves_nothing(tmp_path):
+    run = RunDir(tmp_path / "run")
+    run.discard_if_empty()
+    assert not (tmp_path / "run").exists()
+
+
+def test_rewinding_forgets_later_steps_and_torn_lines(tmp_path):
+    run = RunDir(tmp_path / "run")
+    for step in (1, 2, 3):
+        run.append_metrics({"step": step})
+        run.write_rollouts(step, [])
+    with open(tmp_path / "run" / "metrics.jsonl", "a") as file:
+        file.write('{"step": 4, "rew')
+    assert [line["step"] for line in run.metrics()] == [1, 2, 3]
+    run.rewind(2)
+    assert (tmp_path / "run" / "metrics.jsonl").read_text() == '{"step": 1}\n{"step": 2}\n'
+    assert sorted(path.name for path in run.rollouts.iterdir()) == ["step-000001.jsonl", "step-000002.jsonl"]
+    run.close()
+
+
+def test_checkpoints(tmp_path, tiny_model, tiny_tokenizer):
+    from transformers import AutoModelForCausalLM, AutoTokenizer
+
+    def save(step):
+        state = {"number": step, "tensor": torch.arange(3)}
+        return checkpoint.save(tmp_path, step, model=tiny_model, tokenizer=tiny_tokenizer, state=state, keep=2)
+
+    assert checkpoint.latest(tmp_path) is None
+    for step in (1, 2, 3):
+        path = save(step)
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["step-000002", "step-000003"]
+    assert checkpoint.latest(tmp_path) == (3, path)
+    assert checkpoint.load_state(path)["number"] == 3
+    model = AutoModelForCausalLM.from_pretrained(path)
+    for name, weight in model.state_dict().items():
+        assert torch.equal(weight, tiny_model.state_dict()[name])
+    assert AutoTokenizer.from_pretrained(path)("1+1?")["input_ids"] == tiny_tokenizer("1+1?")["input_ids"]
+    # A damaged checkpoint is passed over.
+    with open(path / "model.safetensors", "r+b") as file:
+        file.seek(-1, os.SEEK_END)
+        file.write(b"\x7f")
+    assert checkpoint.latest(tmp_path)[0] == 2
+    (tmp_path / "step-000002" / "manifest.json").unlink()
+    assert checkpoint.latest(tmp_path) is None
