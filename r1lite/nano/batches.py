@@ -13,6 +13,7 @@ from r1lite.prompts import render
 from r1lite.word_problems import sample
 
 _POOL = 32  # batches generated, sorted and shuffled together
+_LENGTHS = 8  # T is a multiple of this: bfloat16 kernels are compiled once for each size
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +50,7 @@ def batches(
 
 def _pad(prompts: Sequence[Sequence[int]], completions: Sequence[Sequence[int]], pad: int) -> TextBatch:
     length = max(len(p) + len(c) for p, c in zip(prompts, completions, strict=True)) - 1
+    length += -length % _LENGTHS
     input_ids = torch.full((len(prompts), length), pad)
     labels = torch.full((len(prompts), length), -100)
     for row, (prompt, completion) in enumerate(zip(prompts, completions, strict=True)):

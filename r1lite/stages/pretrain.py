@@ -20,6 +20,7 @@ from r1lite.nano.tokenizer import train_tokenizer
 
 TEMPLATE = "short"
 _CHAINS = {"chain": 1.0}
+_HEAD_ROWS = 512
 
 
 def run(config: PretrainConfig) -> Path:
@@ -94,11 +95,14 @@ def make_model(config: PretrainConfig, tokenizer: PreTrainedTokenizerFast) -> Qw
 
 def loss_of(model: Qwen2ForCausalLM, batch: TextBatch, *, autocast: bool) -> Tensor:
     """Mean cross-entropy of the labelled tokens; the head runs on their positions only."""
-    chosen = batch.labels != -100
+    labels = batch.labels.flatten()
+    chosen = (labels != -100).nonzero().squeeze(-1)
+    # Position 0 is a prompt's, without a label. A few sizes only: each new one costs a compiled bfloat16 kernel, kept.
+    chosen = F.pad(chosen, (0, -len(chosen) % _HEAD_ROWS), value=0)
     with torch.autocast("cpu", dtype=torch.bfloat16, enabled=autocast):
-        hidden = model.model(input_ids=batch.input_ids, use_cache=False).last_hidden_state[chosen]
-        logits = model.lm_head(hidden)
-    return F.cross_entropy(logits.float(), batch.labels[chosen])
+        hidden = model.model(input_ids=batch.input_ids, use_cache=False).last_hidden_state.flatten(0, 1)
+        logits = model.lm_head(hidden[chosen])
+    return F.cross_entropy(logits.float(), labels[chosen])
 
 
 def save(model: Qwen2ForCausalLM, tokenizer: PreTrainedTokenizerFast, out: Path) -> None:
