@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import difflib
 import importlib
+import os
 import sys
 from collections.abc import Sequence
 
 from r1lite import __version__
 from r1lite.config import EvalConfig, GRPOConfig, Section, load
 from r1lite.errors import Interrupted, RunError, UserError
+from r1lite.nano.config import PretrainConfig
 
 # sub-command -> (configuration, "module:function", one line of help)
 COMMANDS: dict[str, tuple[type[Section], str, str]] = {
     "grpo": (GRPOConfig, "r1lite.stages.grpo:run", "train a model to reason, by group relative policy optimization"),
+    "pretrain": (PretrainConfig, "r1lite.stages.pretrain:run", "make the bundled model nano, from nothing"),
     "eval": (EvalConfig, "r1lite.stages.evaluate:run", "measure a model: greedy accuracy and pass@k"),
 }
 
@@ -28,6 +31,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         print(f"r1lite {__version__}")
         return 0
     name, *rest = arguments
+    # Threads that wait by spinning make a step 30 times slower as soon as another program wants a core (measured).
+    os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
     try:
         if name not in COMMANDS:
             near = difflib.get_close_matches(name, COMMANDS, 1)

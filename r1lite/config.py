@@ -6,6 +6,8 @@ Layers, later ones win: defaults < the recipe's `base:` < the recipe < flags.
 from __future__ import annotations
 
 import difflib
+import functools
+import operator
 import types
 import typing
 from collections.abc import Mapping, Sequence
@@ -44,7 +46,8 @@ class RunConfig(Section):
     device: str = "auto"
     """auto, cpu, cuda or cuda:N."""
     threads: int | None = Field(None, ge=1)
-    """CPU threads; by default one per available core, at most 8. Results are bit-identical for the same number."""
+    """CPU threads; by default one per available core, at most 8. Results are bit-identical for
+    the same number."""
     quiet: bool = False
     """Print errors and the final summary only."""
     verbose: bool = False
@@ -258,6 +261,7 @@ def _read_flags(config_class: type[Section], argv: list[str], prog: str) -> dict
             ),
         ]
         for name, field in config_class.model_fields.items()
+        if typing.get_origin(field.annotation) is not dict  # maps are for recipes
     }
     flags = TypedDict("Flags", annotations, total=False)  # type: ignore[operator]
     description = f"{config_class.__doc__}\n\nA recipe (FILE.yaml) may come first; flags win over it."
@@ -267,7 +271,8 @@ def _read_flags(config_class: type[Section], argv: list[str], prog: str) -> dict
 def _without_none(annotation: Any) -> Any:
     """`X` of `X | None`: leaving a flag away is how None is said on the command line."""
     if isinstance(annotation, types.UnionType) or typing.get_origin(annotation) is Union:
-        return Union[tuple(kind for kind in typing.get_args(annotation) if kind is not type(None))]
+        kinds = [kind for kind in typing.get_args(annotation) if kind is not type(None)]
+        return functools.reduce(operator.or_, kinds)
     return annotation
 
 

@@ -19,7 +19,7 @@ _GROWTH = 64  # decode steps between two copies of the cache
 
 
 class GrowingLayer(DynamicLayer):  # type: ignore[misc]
-    """A DynamicLayer for inference that reserves room ahead: the library's copies all keys and values at every token."""
+    """A DynamicLayer for inference that reserves room ahead: the library's copies all it holds at every token."""
 
     def __init__(self) -> None:
         super().__init__()

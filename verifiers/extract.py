@@ -35,17 +35,13 @@ def final_answer(text: str) -> tuple[int, int] | None:
     box = _last_box(text, start, len(text))
     if box:
         return box
-    hashes = None
-    for hashes in _HASHES.finditer(text, start):
-        pass
+    *_, hashes = (None, *_HASHES.finditer(text, start))
     return hashes.span(1) if hashes else None
 
 
 def _last_box(text: str, start: int, end: int) -> tuple[int, int] | None:
     """The content of the last box in text[start:end] whose braces close."""
-    last = None
-    for last in _BOX.finditer(text, start, end):
-        pass
+    *_, last = (None, *_BOX.finditer(text, start, end))
     if last is None:
         return None
     depth = 1

@@ -7,7 +7,7 @@ import functools
 import importlib
 import inspect
 from importlib.metadata import entry_points
-from typing import Any
+from typing import Any, cast
 
 from verifiers.core import Verifier
 
@@ -34,7 +34,7 @@ def resolve(spec: str, **options: Any) -> Verifier:
         raise ValueError(f"verifier '{spec}' is {type(target).__name__}, not a function or class")
     try:
         if inspect.isclass(target):
-            verifier: Verifier = target(**options)
+            verifier: Any = target(**options)
         elif options:
             inspect.signature(target).bind(None, None, **options)
             verifier = functools.partial(target, **options)
@@ -44,7 +44,7 @@ def resolve(spec: str, **options: Any) -> Verifier:
         raise ValueError(f"verifier '{spec}': {error}") from error
     if not callable(verifier):
         raise ValueError(f"verifier '{spec}' makes {type(verifier).__name__}, which can't be called")
-    return verifier
+    return cast(Verifier, verifier)
 
 
 def _load(spec: str) -> Any:
