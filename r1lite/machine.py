@@ -27,7 +27,7 @@ class Choice:
 
 
 def choose(config: ProblemsConfig) -> Choice:
-    """Device, threads, model and source where the configuration leaves them open. Raises UserError."""
+    """Device, model and source where the configuration leaves them open. Raises UserError."""
     import torch
 
     values: dict[str, Any] = {}
@@ -42,8 +42,6 @@ def choose(config: ProblemsConfig) -> Choice:
         raise UserError(f"--device {config.device}: unknown; auto, cpu, cuda or cuda:N") from None
     if values["device"].startswith("cuda"):
         notes["device"] = torch.cuda.get_device_name(values["device"])
-    values["threads"] = config.threads or min(_MAX_THREADS, _available_cores())
-
     reachable: bool | None = None
     if config.model is None:
         if not values["device"].startswith("cuda"):
@@ -100,10 +98,10 @@ def load_model(config: ProblemsConfig) -> tuple[Any, Any]:
     return model, tokenizer
 
 
-def _available_cores() -> int:
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
+def default_threads() -> int:
+    """One per core that this process may use, at most 8."""
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    return min(_MAX_THREADS, cores)
 
 
 def _cached(model: str) -> bool:
