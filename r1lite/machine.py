@@ -78,13 +78,16 @@ def load_model(config: ProblemsConfig) -> tuple[Any, Any]:
     import torch
     from transformers import AutoModelForCausalLM, AutoTokenizer
 
+    from r1lite.attention import register
+
     assert config.model is not None
     place = str(nano_path()) if config.model == NANO else config.model
+    attention = config.attn_implementation
+    if attention == "auto":
+        attention = register() if config.device == "cpu" else "sdpa"
     try:
         tokenizer = AutoTokenizer.from_pretrained(place)
-        model = AutoModelForCausalLM.from_pretrained(
-            place, dtype=torch.float32, attn_implementation=config.attn_implementation
-        )
+        model = AutoModelForCausalLM.from_pretrained(place, dtype=torch.float32, attn_implementation=attention)
     except Exception as error:  # the library raises whatever its transport and its models do
         first = next((line for line in str(error).splitlines() if line.strip()), "")
         raise UserError(
