@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 from r1lite.bundled import bundled
-from r1lite.config import ProblemsConfig, read_recipe
+from r1lite.config import GRPOConfig, ProblemsConfig, read_recipe
 from r1lite.errors import UserError
 from r1lite.nano import nano_path
 from r1lite.tasks.rows import hub_reachable
@@ -16,6 +17,7 @@ NANO, QWEN = "nano", "Qwen/Qwen2.5-0.5B"
 # Settings that suit a model, under the user's own, for models we have tried.
 RECIPES = {NANO: "recipes/gsm8k-nano.yaml", QWEN: "recipes/gsm8k-qwen2.5-0.5b.yaml"}
 _MAX_THREADS = 8
+_PROMPTING = ("template", "stop_text", "max_prompt_tokens", "max_completion_tokens")
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,14 +65,20 @@ def choose(config: ProblemsConfig) -> Choice:
 
 
 def recipe_for(model: str, config_class: type[ProblemsConfig]) -> tuple[str, dict[str, Any]] | None:
-    """(name, keys) of the settings that suit this model, as far as this stage has such keys."""
-    name = RECIPES.get(model)
-    if name is None:
-        return None
-    from r1lite.config import GRPOConfig
+    """(where from, keys) of settings that suit this model, as far as this stage has such keys.
 
-    keys = read_recipe(bundled(name), GRPOConfig)
-    return name, {key: value for key, value in keys.items() if key in config_class.model_fields}
+    A checkpoint of a run was trained with its prompt and lengths, and makes no sense with others.
+    """
+    if model in RECIPES:
+        keys = read_recipe(bundled(RECIPES[model]), GRPOConfig)
+        return f"{RECIPES[model]}, picked for this model", {k: keys[k] for k in keys if k in config_class.model_fields}
+    run = Path(model).expanduser().resolve().parent.parent / "config.yaml"
+    if run.exists() and Path(model).resolve().parent.name == "checkpoints":
+        keys = read_recipe(run, GRPOConfig)
+        return f"prompt and lengths of {run}, where this model was trained", {
+            k: keys[k] for k in _PROMPTING if k in keys
+        }
+    return None
 
 
 def load_model(config: ProblemsConfig) -> tuple[Any, Any]:

@@ -54,9 +54,8 @@ def settle(config: C) -> tuple[C, dict[str, str]]:
     notes = dict(choice.notes)
     recipe = recipe_for(values["model"], type(config))
     if recipe is not None:
-        name, keys = recipe
+        notes["settings"], keys = recipe
         values = {**keys, **values}
-        notes["settings"] = f"{name}, picked for this model"
     values.setdefault("threads", default_threads())
     if config.out is None:
         values["out"] = str(default_path(config.stage, config.task, values["model"]))

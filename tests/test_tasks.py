@@ -87,6 +87,10 @@ def test_bundled_problems():
     assert len(load(Source("bundled", test_split="test_hard")).test) == 500
     with pytest.raises(UserError, match="bundled: test, test_hard"):
         load(Source("bundled", test_split="tset"))
+    with pytest.raises(UserError, match="is for --source bundled"):
+        load(Source("hub", test_split="test_hard"))
+    with pytest.raises(UserError, match="--source of your own"):
+        load(Source("bundled", test="mine.jsonl"))
 
 
 def test_finding_tasks():
