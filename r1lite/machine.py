@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -36,12 +37,10 @@ def choose(config: ProblemsConfig) -> Choice:
     notes: dict[str, str] = {}
     cuda = torch.cuda.is_available()
     values["device"] = ("cuda" if cuda else "cpu") if config.device == "auto" else config.device
+    if not re.fullmatch(r"cpu|cuda(:\d+)?", values["device"]):
+        raise UserError(f"--device {config.device}: unknown; auto, cpu, cuda or cuda:N")
     if values["device"].startswith("cuda") and not cuda:
         raise UserError(f"--device {config.device}: torch {torch.__version__} finds no CUDA device; try --device cpu")
-    try:
-        torch.device(values["device"])
-    except RuntimeError:
-        raise UserError(f"--device {config.device}: unknown; auto, cpu, cuda or cuda:N") from None
     if values["device"].startswith("cuda"):
         notes["device"] = torch.cuda.get_device_name(values["device"])
     reachable: bool | None = None
