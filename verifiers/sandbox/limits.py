@@ -34,3 +34,6 @@ class Limits:
     @property
     def wall(self) -> float:
         return self.wall_s if self.wall_s is not None else max(2 * self.time_s, self.time_s + 1)
+
+
+DEFAULTS = Limits()

@@ -12,7 +12,7 @@ from types import TracebackType
 from verifiers.core import Completion, Problem, Verdict, VerifierError
 from verifiers.sandbox import judge, probe, spec
 from verifiers.sandbox.languages import LANGUAGES
-from verifiers.sandbox.limits import Limits
+from verifiers.sandbox.limits import DEFAULTS, Limits
 from verifiers.sandbox.pool import Pool, ServerDied
 from verifiers.sandbox.signs import signs
 from verifiers.sandbox.submission import NoSubmissionError, extract
@@ -56,13 +56,13 @@ class CodeVerifier:
         servers: int | None = None,
         packages: Sequence[str] = (),
         preload: Sequence[str] = (),
-        time_s: float = Limits.time_s,
+        time_s: float = DEFAULTS.time_s,
         wall_s: float | None = None,
-        memory_mib: int = Limits.memory_mib,
-        processes: int = Limits.processes,
-        output_mib: float = Limits.output_mib,
-        file_mib: int = Limits.file_mib,
-        disk_mib: int = Limits.disk_mib,
+        memory_mib: int = DEFAULTS.memory_mib,
+        processes: int = DEFAULTS.processes,
+        output_mib: float = DEFAULTS.output_mib,
+        file_mib: int = DEFAULTS.file_mib,
+        disk_mib: int = DEFAULTS.disk_mib,
     ) -> None:
         if language not in LANGUAGES:
             raise ValueError(f"unknown language {language!r}; known: {', '.join(LANGUAGES)}")
