@@ -372,7 +372,7 @@ def _program_verdict(usage: Usage, said: list[Any] | None, errors: str, too_much
     if too_much:
         return "OLE", "more output than allowed"
     if usage.verdict:
-        return usage.verdict, KILLED_BY_WATCH.get(usage.killed, "") or last
+        return usage.verdict, _how_it_ended(usage)[1]
     if said is not None and usage.status:
         return said[1], str(said[2])[:1000]
     if usage.status and ("bad_alloc" in last or "heap out of memory" in errors or last.startswith("MemoryError")):

@@ -87,7 +87,9 @@ class _Server:
 
     _numbers = itertools.count()
 
-    def __init__(self, level: str, limits: Limits, packages: dict[str, str], preload: Sequence[str]) -> None:
+    def __init__(
+        self, level: str, limits: Limits, packages: dict[str, str], preload: Sequence[str], trusted: Sequence[str]
+    ) -> None:
         self._limits = limits
         self._memory = 0
         self._groups: cgroup.Groups | None = None
@@ -106,6 +108,7 @@ class _Server:
             "packages": packages,
             "package_path": "",
             "preload": list(preload),
+            "trusted": list(trusted),
             "root_becomes": 65534,
             "box_parent": self.box,
         }
@@ -301,8 +304,10 @@ class Pool:
             raise
 
     def _new(self, role: str) -> _Server:
-        candidate = role == "candidate"
-        server = _Server(self.level, self._limits, self._packages if candidate else {}, self._preload if candidate else ())
+        if role == "candidate":
+            server = _Server(self.level, self._limits, self._packages, self._preload, ())
+        else:
+            server = _Server(self.level, self._limits, {}, (), ("verifiers.sandbox.oracle",))
         with self._lock:
             self._all.add(server)
         return server

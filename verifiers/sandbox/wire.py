@@ -20,6 +20,8 @@ _MAX_EQUAL_HASHES = 32
 _SMALL = 1 << 63
 _HEADER = struct.Struct("<I")
 
+_dumps = json.JSONEncoder(separators=(",", ":")).encode
+
 Reference = Callable[[Any], Any]
 
 
@@ -29,7 +31,10 @@ class WireError(Exception):
 
 def pack(message: Any) -> bytes:
     """One frame: 4 bytes of length, then JSON. `message` holds encoded values only."""
-    body = json.dumps(message, separators=(",", ":")).encode()
+    return frame(_dumps(message).encode())
+
+
+def frame(body: bytes) -> bytes:
     return _HEADER.pack(len(body)) + body
 
 
