@@ -9,10 +9,8 @@ from __future__ import annotations
 import builtins
 import gc
 import os
-import subprocess
 import sys
 import threading
-import traceback
 import types
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -45,7 +43,6 @@ def common_names() -> dict[str, Any]:
     for module, wanted in _COMMON.items():
         loaded = __import__(module)
         names.update({name: getattr(loaded, name) for name in wanted})
-    names.update({name: __import__(name) for name in _MODULES})
     return names
 
 
@@ -285,6 +282,7 @@ def _serve(channel: Channel, job: Any, common: dict[str, Any]) -> None:
     """Function and assert style: calls come in the job (`calls`), or one by one until the other side hangs up."""
     code = job["code"]
     seed = {name: value for name, value in common.items() if name in code}
+    seed.update({name: __import__(name) for name in _MODULES if name + "." in code})
     if job.get("prefix"):
         prefix, failure = _load(job["prefix"], "prefix", {})
         if failure or prefix is None:
@@ -373,6 +371,8 @@ class _Program:
         except BaseException as error:  # what the interpreter prints and turns into status 1
             if isinstance(error, MemoryError):
                 self.channel.send(["load", "MLE", ["MemoryError"], ""])
+            import traceback
+
             traceback.print_exception(error)
             return module, 1
         return module, None
@@ -382,6 +382,8 @@ def _build(channel: Channel, job: Any) -> None:
     """Runs a compiler; its result goes back as one raw frame."""
     with open(job["file"], "w", encoding="utf-8", errors="surrogateescape") as file:
         file.write(job["code"])
+    import subprocess
+
     done = subprocess.run(job["command"], stdin=subprocess.DEVNULL, capture_output=True, check=False)
     if done.returncode != 0:
         text = done.stderr.decode("utf-8", "replace")

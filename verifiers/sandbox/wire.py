@@ -7,12 +7,10 @@ None, bool, str, finite float, int below 2**63 and list are themselves; all else
 
 from __future__ import annotations
 
-import datetime
+import importlib
 import json
 import struct
 from collections.abc import Callable
-from decimal import Decimal
-from fractions import Fraction
 from typing import Any
 
 MAX_DEPTH = 200
@@ -84,14 +82,9 @@ def encode(value: Any, opaque: Reference, depth: int = 0) -> Any:
         return {"c": [repr(value.real), repr(value.imag)]}
     if kind is range:
         return {"g": [encode(value.start, opaque), encode(value.stop, opaque), encode(value.step, opaque)]}
-    if kind is Decimal:
-        return {"D": str(value)}
-    if kind is Fraction:
-        return {"F": [hex(value.numerator), hex(value.denominator)]}
-    if kind in _DATES:
-        return {"T": [kind.__name__, value.isoformat()]} if getattr(value, "tzinfo", None) is None else opaque(value)
-    if kind is datetime.timedelta:
-        return {"T": ["timedelta", [value.days, value.seconds, value.microseconds]]}
+    known = _LIBRARY.get((kind.__module__, kind.__name__))
+    if known is not None and _library(kind.__module__, kind.__name__) is kind:
+        return known(value, opaque)
     if isinstance(value, type):
         return opaque(value)
     for base, plain in _PLAIN:
@@ -103,7 +96,25 @@ def encode(value: Any, opaque: Reference, depth: int = 0) -> Any:
     return opaque(value)
 
 
-_DATES = (datetime.date, datetime.datetime, datetime.time)
+def _library(module: str, name: str) -> Any:
+    """Imported when met: a fork-server without these modules forks faster."""
+    return getattr(importlib.import_module(module), name)
+
+
+def _date(value: Any, opaque: Reference) -> Any:
+    if getattr(value, "tzinfo", None) is not None:
+        return opaque(value)
+    return {"T": [type(value).__name__, value.isoformat()]}
+
+
+_LIBRARY: dict[tuple[str, str], Callable[[Any, Reference], Any]] = {
+    ("decimal", "Decimal"): lambda value, _: {"D": str(value)},
+    ("fractions", "Fraction"): lambda value, _: {"F": [hex(value.numerator), hex(value.denominator)]},
+    ("datetime", "date"): _date,
+    ("datetime", "datetime"): _date,
+    ("datetime", "time"): _date,
+    ("datetime", "timedelta"): lambda value, _: {"T": ["timedelta", [value.days, value.seconds, value.microseconds]]},
+}
 _PLAIN: tuple[tuple[type, Callable[[Any], Any]], ...] = (
     (int, int.__int__),
     (float, float.__float__),
@@ -162,18 +173,17 @@ def _tagged(tag: str, body: Any, reference: Callable[[str, Any], Any], depth: in
         case "g":
             return range(*(decode(item, reference, depth) for item in _list(body)))
         case "D":
-            return Decimal(_text(body)[:10_000])
+            return _library("decimal", "Decimal")(_text(body)[:10_000])
         case "F":
             numerator, denominator = _list(body)
-            return Fraction(int(_text(numerator)[:20_000], 16), int(_text(denominator)[:20_000], 16))
+            return _library("fractions", "Fraction")(int(_text(numerator)[:20_000], 16), int(_text(denominator)[:20_000], 16))
         case "T":
             name, value = _list(body)
             if name == "timedelta":
-                return datetime.timedelta(*value)
-            types = {kind.__name__: kind for kind in _DATES}
-            if name not in types:
+                return _library("datetime", name)(*[item for item in _list(value) if type(item) is int])
+            if name not in ("date", "datetime", "time"):
                 raise WireError("malformed date")
-            return types[name].fromisoformat(_text(value))
+            return _library("datetime", name).fromisoformat(_text(value))
     return reference(tag, body)
 
 
