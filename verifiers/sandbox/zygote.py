@@ -209,10 +209,10 @@ class _Server:
             for target, descriptor in enumerate([*descriptors, self.trouble[1]]):
                 os.dup2(descriptor, target)
             linux.close_from(trouble + 1)
+            os.setsid()  # or kill(0, ...) would reach the fork-server
             if box is None:
                 rootfs.mount_box(disk, inodes)
             else:
-                os.setsid()
                 os.chdir(box)
                 linux.die_with_parent()
                 if self.level == "landlock":
