@@ -171,7 +171,7 @@ class _Server:
 
     def reference(self, tag: str, body: Any) -> Any:
         if tag == "o":
-            return self.objects[body]
+            return self.named(body) if isinstance(body, str) else self.objects[body]
         if tag == "y":
             return getattr(builtins, body)
         if tag == "h":

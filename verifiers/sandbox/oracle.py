@@ -38,8 +38,11 @@ class Candidate:
 
     def start(self) -> None:
         said = self._receive()
-        if said[0] == "load" and len(said) == 4:
-            self.stop(said[1], f"{(said[2] or ['?'])[0]}: {said[3]}")
+        match said:
+            case ["load", "CE", str(text)]:
+                self.stop("CE", text)
+            case ["load", str(verdict), [str(name), *_], str(text)]:
+                self.stop(verdict, f"while loading: {name}: {text}")
         if said[0] != "loaded":
             self.stop("SV", "a forged message")
 

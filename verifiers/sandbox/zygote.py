@@ -150,6 +150,8 @@ def serve(config: dict[str, Any], control: socket.socket, procfs: int | None) ->
     control.send(READY)
     while server.one_run():
         pass
+    if config["box_parent"]:
+        _remove_tree(config["box_parent"])
     os._exit(0)
 
 
