@@ -33,7 +33,12 @@ def answer(xs: list[int]) -> int:
 
 
 TESTS = {
-    "function": {"style": "function", "entry_point": "solve", "args": [[xs] for xs in CASES], "outs": [*map(answer, CASES)]},
+    "function": {
+        "style": "function",
+        "entry_point": "solve",
+        "args": [[xs] for xs in CASES],
+        "outs": [*map(answer, CASES)],
+    },
     "asserts": {
         "style": "asserts",
         "entry_point": "solve",

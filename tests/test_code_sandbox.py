@@ -38,7 +38,7 @@ def refuse(value: Any) -> Any:
 
 atoms = (
     st.none() | st.booleans() | st.integers() | st.floats() | st.text() | st.binary() | st.complex_numbers()
-    | st.integers(min_value=10**30) | st.dates() | st.datetimes() | st.timedeltas() | st.fractions()
+    | st.integers(min_value=10**30) | st.dates() | st.datetimes().map(lambda at: at.replace(fold=0)) | st.timedeltas() | st.fractions()
     | st.decimals(allow_nan=False)
 )  # fmt: skip
 keys = st.integers() | st.text() | st.tuples(st.integers(), st.text()) | st.frozensets(st.integers())
@@ -54,12 +54,15 @@ values = st.recursive(
 def test_wire_keeps_values_and_types(value: Any) -> None:
     back = wire.decode(wire.unpack(wire.pack(wire.encode(value, refuse))[4:]), wire.no_reference)
     assert type(back) is type(value)
-    assert repr(back) == repr(value) or back == value
     assert checkers.equal(value, back, strict=not isinstance(value, complex)) or "nan" in repr(value)
 
 
 @settings(max_examples=100, deadline=None)
-@given(st.recursive(st.none() | st.integers() | st.text(max_size=3), lambda x: st.lists(x) | st.dictionaries(st.text(max_size=1), x)))
+@given(
+    st.recursive(
+        st.none() | st.integers() | st.text(max_size=3), lambda x: st.lists(x) | st.dictionaries(st.text(max_size=1), x)
+    )
+)
 def test_wire_takes_or_refuses_but_never_breaks(message: Any) -> None:
     with contextlib.suppress(wire.WireError):
         wire.decode(message, wire.no_reference)
@@ -139,7 +142,10 @@ def test_filters_fit_the_kernels_limits() -> None:
 def memory_of(pid: int) -> bytes:
     """Everything a process can read of itself."""
     found = []
-    with open(f"/proc/{pid}/maps", encoding="ascii", errors="replace") as maps, open(f"/proc/{pid}/mem", "rb", 0) as memory:
+    with (
+        open(f"/proc/{pid}/maps", encoding="ascii", errors="replace") as maps,
+        open(f"/proc/{pid}/mem", "rb", 0) as memory,
+    ):
         for line in maps:
             addresses, permissions, *_ = line.split()
             if "r" not in permissions:
@@ -180,7 +186,9 @@ def test_expected_values_are_in_no_untrusted_memory(style: str) -> None:
         verdicts: list[Verdict] = []
         # Twice: a server that has kept anything of the first run would hand it to the second.
         for _ in range(2):
-            thread = threading.Thread(target=lambda: verdicts.append(verifier(Problem(tests=tests[style]), Completion(code))))
+            thread = threading.Thread(
+                target=lambda: verdicts.append(verifier(Problem(tests=tests[style]), Completion(code)))
+            )
             thread.start()
             time.sleep(0.6)
             images = {pid: memory_of(pid) for pid in children_of(os.getpid())}
@@ -202,13 +210,13 @@ def add(a, b):
     # Reads every mapped page near the heap through a pipe: a bad address is an error there, not a crash.
     libc = ctypes.CDLL(None, use_errno=True)
     r, w = os.pipe()
-    word = ("can" + "ary-@WORD@").encode()
+    drow = b"@DROW@"  # backwards, so that it does not find itself
     hits = pages = 0
     for start in {id(object()) & ~0xFFFFFFF, id([]) & ~0xFFFFFFF, ctypes.addressof(ctypes.c_int()) & ~0xFFFFFFF}:
         for address in range(start, start + (1 << 28), 4096):
             if libc.write(w, ctypes.c_void_p(address), 4096) == 4096:
                 pages += 1
-                hits += word in os.read(r, 4096)
+                hits += drow in os.read(r, 4096)[::-1]
     return [pages > 100, hits]
 """
 
@@ -216,9 +224,13 @@ def add(a, b):
 def test_a_program_that_scans_its_own_memory_finds_no_test() -> None:
     needs("ns")
     word = secrets.token_hex(8)
-    tests = {"style": "asserts", "entry_point": "add", "tests": [f"r = add(1, 2)\nassert r == [True, 0], 'canary-{word}'"]}
+    tests = {
+        "style": "asserts",
+        "entry_point": "add",
+        "tests": [f"r = add(1, 2)\nassert r == [True, 0], 'canary-{word}'"],
+    }
     with CodeVerifier(servers=1, time_s=10) as verifier:
-        verdict = verifier(Problem(tests=tests), Completion(SCAN.replace("@WORD@", word)))
+        verdict = verifier(Problem(tests=tests), Completion(SCAN.replace("@DROW@", f"canary-{word}"[::-1])))
         assert verdict.reason == "AC", verdict.detail
 
 
@@ -245,7 +257,9 @@ def leftovers() -> set[str]:
     for top in ("/sys/fs/cgroup",):
         for folder, names, _ in os.walk(top):
             found.update(f"{folder}/{name}" for name in names if name.startswith("verifiers-"))
-    found.update(line for line in Path("/proc/self/mounts").read_text().splitlines() if "/box" in line or "sandbox" in line)
+    found.update(
+        line for line in Path("/proc/self/mounts").read_text().splitlines() if "/box" in line or "sandbox" in line
+    )
     return found
 
 
@@ -354,7 +368,9 @@ def test_a_dead_server_is_replaced_and_never_a_zero() -> None:
             with contextlib.suppress(ProcessLookupError):
                 os.kill(child, signal.SIGKILL)
         assert verifier(Problem(tests=ADD), Completion(GOOD)).score == 1
-        killer = threading.Timer(0.4, lambda: [os.kill(child, signal.SIGKILL) for child in children_of(os.getpid())[:1]])
+        killer = threading.Timer(
+            0.4, lambda: [os.kill(child, signal.SIGKILL) for child in children_of(os.getpid())[:1]]
+        )
         killer.start()
         with contextlib.suppress(VerifierError):  # killed in the middle: tried again, else unscored
             verdict = verifier(Problem(tests=ADD), Completion("import time\ntime.sleep(1)\n" + GOOD))
@@ -428,5 +444,3 @@ def add(a, b): return a + b
                 verdict = verifier(Problem(tests=ADD), Completion(code))
                 assert verdict.reason in ("MLE", "RTE", "TLE"), verdict
                 assert level == "full" or verdict.reason == "MLE", verdict
-
-

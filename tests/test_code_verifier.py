@@ -83,7 +83,10 @@ def test_reasons(verifier: CodeVerifier, tests: Any, code: str, score: float, re
     [
         ("```python\ndef add(a, b):\n    return a + b\n```", 1.0),
         ("<think>```python\ndef add(a, b): return a + b\n```</think>I give up.", 0.0),
-        ("<think>def add</think>\n```py\ndef add(a, b): return a + b\n```\nUse it:\n```python\nprint(add(1, 2))\n```", 1.0),
+        (
+            "<think>def add</think>\n```py\ndef add(a, b): return a + b\n```\nUse it:\n```python\nprint(add(1, 2))\n```",
+            1.0,
+        ),
         ("```python\ndef add(a, b): return 0\n```\nBetter:\n```python\ndef add(a, b): return a + b\n```", 1.0),
         ("```python\ndef add(a, b): return a + b\n```\nNo:\n```python\ndef add(a, b): return 0\n```", 0.0),
         ("```text\nhello\n```\n```\ndef add(a, b): return a + b\n```", 1.0),
@@ -178,7 +181,11 @@ def test_partial_score_counts_all_tests(verifier: CodeVerifier) -> None:
         (["a = [1]\nassert f(a) is a"], "def f(x): return x", "AC"),
         (["assert f(lambda x: x + 1, 3) == 4"], "def f(g, x): return g(x)", "AC"),
         (["g = f(2)\nassert g(3) == 5"], "def f(x): return lambda y: x + y", "AC"),
-        (["try:\n    f(0)\nexcept ZeroDivisionError:\n    pass\nelse:\n    assert False"], "def f(x): return 1 / x", "AC"),
+        (
+            ["try:\n    f(0)\nexcept ZeroDivisionError:\n    pass\nelse:\n    assert False"],
+            "def f(x): return 1 / x",
+            "AC",
+        ),
         (["assert list(f(3)) == [0, 1, 2]"], "def f(n): yield from range(n)", "AC"),
         (["x = f(1)\nx.left = f(2)\nassert x.left.v == 2"], "class f:\n    def __init__(self, v): self.v = v", "AC"),
         (["assert f([1, (2, {3: {4}})]) == [1, (2, {3: {4}})]"], "def f(x): return x", "AC"),
@@ -217,7 +224,11 @@ def test_flags_are_beside_the_verdict(verifier: CodeVerifier) -> None:
         ("cpp", "int main(){for(volatile long i=0;;i=i+1);}", "TLE"),
         ("cpp", "#include <vector>\nint main(){std::vector<char> v(4L<<30);v[5]=1;}", "MLE"),
         ("cpp", '#include <fstream>\nint main(){return std::ifstream("/etc/shadow").good()?0:4;}', "RTE"),
-        ("javascript", "const [a,b]=require('fs').readFileSync(0,'utf8').split(' ').map(Number);console.log(a+b)", "AC"),
+        (
+            "javascript",
+            "const [a,b]=require('fs').readFileSync(0,'utf8').split(' ').map(Number);console.log(a+b)",
+            "AC",
+        ),
         ("javascript", "console.log(require('fs').readFileSync('/dev/stdin','utf8'))", "WA"),
         ("javascript", "process.exit(2)", "RTE"),
         ("javascript", "while(true);", "TLE"),
@@ -262,7 +273,9 @@ def test_humaneval_and_mbpp_rows(verifier: CodeVerifier) -> None:
     assert judged(verifier, tests, row["prompt"] + row["canonical_solution"]).reason == "AC"
     assert judged(verifier, tests, "def f(x): return twice(x) / 4").reason == "AC"
     assert judged(verifier, tests, "def twice(x): return 4\ndef f(x): return 4\n").reason == "AC"  # weak test, honest
-    assert judged(verifier, tests, "def twice(x): return 1\ndef f(x): return x").reason == "WA"  # its helper is not ours
+    assert (
+        judged(verifier, tests, "def twice(x): return 1\ndef f(x): return x").reason == "WA"
+    )  # its helper is not ours
     row = {"code": "def sum(a): return 0", "test_list": ["assert sum([1, 2]) == 3", "assert len([sum([])]) == 1"]}
     assert from_mbpp(row)["entry_point"] == "sum"
     assert judged(verifier, from_mbpp(row), "def total(a): return 3").reason == "RTE"  # the built-in does not count

@@ -97,7 +97,7 @@ def _create_v2(name: str, memory: int, processes: int) -> Groups:
 
 def _parents_v1() -> dict[str, str]:
     own, mounted = _own_paths(), _mounts()
-    found = {}
+    found: dict[str, str] = {}
     for controller in ("memory", "pids"):
         if controller not in own or controller not in mounted:
             return {}

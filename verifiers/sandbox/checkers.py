@@ -184,7 +184,8 @@ def _custom(name: str, known: tuple[str, ...]) -> Callable[[Any, Any, Any], Any]
         raise GoldError(f"checker '{name}' can't be loaded: {type(error).__name__}: {error}") from error
     if not callable(found):
         raise GoldError(f"checker '{name}' is no function")
-    return found  # type: ignore[no-any-return]
+    checker: Callable[[Any, Any, Any], Any] = found
+    return checker
 
 
 def _asked(check: Callable[[Any, Any, Any], Any], name: str, given: Any, expected: Any, got: Any) -> bool:

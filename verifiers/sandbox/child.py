@@ -34,7 +34,19 @@ _COMMON = {
     "bisect": ("bisect_left", "bisect_right"),
     "math": ("gcd", "inf", "sqrt"),
 }  # fmt: skip
-_MODULES = ("bisect", "collections", "copy", "functools", "heapq", "itertools", "math", "operator", "random", "re", "string")
+_MODULES = (
+    "bisect",
+    "collections",
+    "copy",
+    "functools",
+    "heapq",
+    "itertools",
+    "math",
+    "operator",
+    "random",
+    "re",
+    "string",
+)
 
 
 def common_names() -> dict[str, Any]:
@@ -164,7 +176,7 @@ class _Server:
     def opaque(self, value: Any) -> Any:
         if type(value) is _Stub:
             return {"h": [object.__getattribute__(value, "_id"), ""]}
-        if isinstance(value, type) and getattr(builtins, value.__name__, None) is value:
+        if isinstance(value, type) and vars(builtins).get(value.__name__) is value:
             return {"y": value.__name__}
         self.objects.append(value)
         return {"o": [len(self.objects) - 1, type(value).__name__[:100]]}

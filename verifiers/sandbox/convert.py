@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from verifiers.core import GoldError
+from verifiers.sandbox.spec import parsed
 
 
 def from_humaneval(row: Mapping[str, Any]) -> dict[str, Any]:
@@ -41,7 +42,9 @@ def from_mbpp(row: Mapping[str, Any]) -> dict[str, Any]:
     setup = [str(row.get("test_setup_code") or ""), *(row.get("test_imports") or ())]
     called = _called(tests)
     defined = _defined(str(row.get("code", "")))
-    candidates = [name for name in called if name in defined] or [n for n in called if not hasattr(builtins, n)] or called
+    candidates = (
+        [name for name in called if name in defined] or [n for n in called if not hasattr(builtins, n)] or called
+    )
     if not candidates:
         raise GoldError(f"no test calls a function: {tests[0]!r}")
     return {
@@ -73,11 +76,7 @@ def _texts(row: Mapping[str, Any], *names: str) -> list[str]:
 
 def _without(prompt: str, entry: str) -> str:
     """The prompt's imports and helpers; its entry point, which has no body yet, is left out."""
-    try:
-        tree = ast.parse(prompt)
-    except SyntaxError as error:
-        raise GoldError(f"the prompt is no Python: {error}") from error
-    kept = [node for node in tree.body if getattr(node, "name", None) != entry]
+    kept = [node for node in parsed(prompt).body if getattr(node, "name", None) != entry]
     return ast.unparse(ast.Module(kept, []))
 
 
@@ -85,10 +84,7 @@ def _called(tests: list[str] | tuple[str, ...]) -> list[str]:
     """Names of called functions, those that more tests call first, then in the order they stand."""
     counts: dict[str, int] = {}
     for source in tests:
-        try:
-            nodes = ast.walk(ast.parse(source))
-        except SyntaxError as error:
-            raise GoldError(f"test code does not compile: {error}: {source[:200]!r}") from error
+        nodes = ast.walk(parsed(source))
         names = {node.func.id: None for node in nodes if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)}
         for name in names:
             counts[name] = counts.get(name, 0) + 1
@@ -97,7 +93,7 @@ def _called(tests: list[str] | tuple[str, ...]) -> list[str]:
 
 def _defined(code: str) -> set[str]:
     try:
-        tree = ast.parse(code)
-    except SyntaxError:
+        tree = parsed(code)
+    except GoldError:
         return set()
     return {node.name for node in tree.body if isinstance(node, ast.FunctionDef | ast.ClassDef)}

@@ -8,7 +8,7 @@ import select
 import signal
 import socket
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -141,12 +141,14 @@ def judge_function(pool: Pool, tests: FunctionTests, code: str, limits: Limits, 
         flags += how[2]
         if verdict == "AC":
             verdict, text = how[0], f"test {passed}: {how[1]}"
-    elif verdict != "AC" and usage.verdict in ("TLE", "MLE", "SV") and verdict == "EXIT":
-        verdict = usage.verdict
+    elif verdict == "AC" and usage.verdict == "MLE":
+        verdict, text = "MLE", "the memory limit was reached"
     return Outcome(verdict, passed, total, text, usage, flags)
 
 
-def _called(message: list[Any] | None, tests: FunctionTests, index: int) -> tuple[str, str, tuple[str, ...], bool] | None:
+def _called(
+    message: list[Any] | None, tests: FunctionTests, index: int
+) -> tuple[str, str, tuple[str, ...], bool] | None:
     """(verdict, text, flags, no further test can run) of one answer; None at the end of the process."""
     if message is None:
         return None
@@ -187,7 +189,9 @@ def judge_asserts(pool: Pool, tests: AssertTests, code: str, limits: Limits, *, 
     output = int(limits.output_mib * MIB)
     # The submission's wall clock also runs while test code does; the oracle's limits bound the whole.
     patient = replace(limits, wall_s=limits.wall * 2 + 2)
-    trusted = Limits(time_s=limits.time_s * 2 + 5, memory_mib=max(1024, limits.memory_mib), output_mib=limits.output_mib)
+    trusted = Limits(
+        time_s=limits.time_s * 2 + 5, memory_mib=max(1024, limits.memory_mib), output_mib=limits.output_mib
+    )
     candidate = pool.start("candidate", patient)
     with _ended(candidate):
         _send(candidate, {"mode": "function", "code": code, "entry": tests.entry_point, "prefix": tests.prefix})
@@ -229,11 +233,13 @@ def _counted(
     tests: AssertTests, results: list[list[str]], stopped: list[str], calls: int, total: int, usage: Usage
 ) -> Outcome:
     passed = sum(verdict == "AC" for verdict, _ in results)
-    failed = next(((index, *result) for index, result in enumerate(results) if result[0] != "AC"), None)
+    failed = next(((index, result[0], result[1]) for index, result in enumerate(results) if result[0] != "AC"), None)
     flags: tuple[str, ...] = ()
     if failed is None and not stopped:
         if calls == 0:
             raise GoldError("no test ever calls the submission")
+        if usage.verdict == "MLE":
+            return Outcome("MLE", passed, total, "the memory limit was reached", usage)
         return Outcome("AC", passed, total, "", usage)
     if failed is not None:
         index, verdict, text = failed
@@ -340,7 +346,13 @@ def _one_input(
         out, out_end = own(*os.pipe2(os.O_CLOEXEC))
         err, err_end = own(*os.pipe2(os.O_CLOEXEC))
         run = pool.start(
-            "candidate", limits, stdin=source, stdout=out_end, stderr=err_end, extra=program, address_limit=address_limit
+            "candidate",
+            limits,
+            stdin=source,
+            stdout=out_end,
+            stderr=err_end,
+            extra=program,
+            address_limit=address_limit,
         )
         with _ended(run):
             for descriptor in (out_end, err_end):
@@ -354,7 +366,7 @@ def _one_input(
         for descriptor in opened:
             os.close(descriptor)
     printed, errors = (stream.decode("utf-8", "replace") for stream in streams)
-    flags = ("odd_descriptor",) if odd else ()
+    flags: tuple[str, ...] = ("odd_descriptor",) if odd else ()
     if said is not None and said[1] == "IE":
         raise VerifierError(str(said[2]))
     verdict, text = _program_verdict(usage, said, errors, too_much)
@@ -453,5 +465,3 @@ def _shown(value: Any) -> str:
 
 def _short(text: str) -> str:
     return text if len(text) <= _SHOWN else text[: _SHOWN - 3] + "..."
-
-

@@ -42,10 +42,6 @@ _syscall = _libc.syscall
 _syscall.restype = ctypes.c_long
 
 
-class _TimeSpec(ctypes.Structure):
-    _fields_ = [("tv_sec", ctypes.c_long), ("tv_nsec", ctypes.c_long)]  # noqa: RUF012  # ctypes' own way
-
-
 def supported() -> bool:
     """True on Linux on a processor whose system call numbers are known here."""
     return sys.platform == "linux" and MACHINE in _NUMBERS

@@ -11,7 +11,7 @@ import builtins
 import sys
 import types
 from collections.abc import Iterator
-from typing import Any, NoReturn
+from typing import Any, NoReturn, TypeVar
 
 from verifiers.sandbox import wire
 from verifiers.sandbox.child import BINARY, Channel
@@ -139,7 +139,7 @@ class Candidate:
     def _lend(self, value: Any) -> Any:
         if type(value) is Remote:
             return {"o": object.__getattribute__(value, "_number")}
-        if isinstance(value, type) and getattr(builtins, value.__name__, None) is value:
+        if isinstance(value, type) and vars(builtins).get(value.__name__) is value:
             return {"y": value.__name__}
         kind = "iter" if hasattr(type(value), "__next__") else "call" if callable(value) else ""
         self._lent.append(value)
@@ -161,6 +161,7 @@ class Candidate:
 
 
 _END = object()
+_T = TypeVar("_T")
 
 
 class RemoteError(Exception):
@@ -317,7 +318,7 @@ def _number_of(remote: Remote) -> int | str:
     return number
 
 
-def _typed(remote: Remote, operation: str, kind: type, *args: Any) -> Any:
+def _typed(remote: Remote, operation: str, kind: type[_T], *args: Any) -> _T:
     value = _do(remote, operation, *args)
     if type(value) is not kind:
         raise _error("TypeError", f"{operation} gave {type(value).__name__}")

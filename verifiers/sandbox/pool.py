@@ -125,7 +125,9 @@ class _Server:
             said = f"E{error}".encode()
         if said != zygote.READY:
             self.close()
-            raise VerifierError(f"a sandbox server did not start: {said[1:].decode('utf-8', 'replace') or 'no message'}")
+            raise VerifierError(
+                f"a sandbox server did not start: {said[1:].decode('utf-8', 'replace') or 'no message'}"
+            )
         _open_sockets.add(self.control)
 
     def begin(self, limits: Limits, descriptors: Sequence[int], *, address_limit: bool) -> None:
@@ -156,14 +158,16 @@ class _Server:
         except OSError as error:
             raise ServerDied(f"a sandbox server does not answer: {error}") from error
         kills = 0
-        if self._groups and (not said or zygote.REPLY.unpack(said[1:])[0]):
+        reply = zygote.REPLY.unpack(said[1:]) if said[:1] == zygote.DONE else None
+        if self._groups and (reply is None or reply[0] or reply[-1] > self._limits.memory_mib * MIB // 2):
             kills = self._groups.out_of_memory_kills()
         out_of_memory, self._kills = kills > self._kills, max(kills, self._kills)
-        if not said:
+        if reply is None:
             if out_of_memory:  # the kernel took the fork-server itself: the run's doing all the same
                 return Usage(signal.SIGKILL, MEMORY, 0.0, 0.0, 0.0, self._memory, True)
             raise ServerDied("a sandbox server died during a run")
-        return Usage(*zygote.REPLY.unpack(said[1:]), out_of_memory)
+        status, killed, cpu_s, wall_s, waited_s, peak = reply
+        return Usage(status, killed, cpu_s, wall_s, waited_s, peak, out_of_memory)
 
     @property
     def alive(self) -> bool:

@@ -49,8 +49,8 @@ _NO_NAMESPACES = {
     "setpriority": (141, 140), "ioprio_set": (251, 30), "chmod": (90, None), "fchmodat": (268, 53),
     "fchmodat2": (452, 452), "chown": (92, None), "lchown": (94, None), "fchownat": (260, 54), "utime": (132, None),
     "utimes": (235, None), "futimesat": (261, None), "utimensat": (280, 88), "setxattr": (188, 5),
-    "lsetxattr": (189, 6), "fsetxattr": (190, 7), "removexattr": (197, 14), "lremovexattr": (198, 15), "fchown": (93, 55),
-    "fchmod": (91, 52), "fremovexattr": (199, 16), "setxattrat": (463, 463), "shmget": (29, 194), "msgget": (68, 186),
+    "lsetxattr": (189, 6), "fsetxattr": (190, 7), "removexattr": (197, 14), "lremovexattr": (198, 15),
+    "fchown": (93, 55), "fchmod": (91, 52), "fremovexattr": (199, 16), "setxattrat": (463, 463), "shmget": (29, 194), "msgget": (68, 186),
     "semget": (64, 190), "mq_open": (240, 180), "fork": (57, None), "vfork": (58, None), "bind": (49, 200),
     "connect": (42, 203),
 }  # fmt: skip
@@ -115,7 +115,7 @@ def compiled(*, namespaces: bool, processes: bool) -> bytes:
 
 
 class _FilterProgram(ctypes.Structure):
-    _fields_ = [("length", ctypes.c_ushort), ("filter", ctypes.c_char_p)]  # noqa: RUF012  # ctypes' own way
+    _fields_ = [("length", ctypes.c_ushort), ("filter", ctypes.c_char_p)]
 
 
 def install(program: bytes) -> None:

@@ -9,7 +9,8 @@ _SIGNS = {
     "early_exit": r"\b(?:os\._exit|sys\.exit|quit|exit)\s*\(|\braise\s+SystemExit|\bos\.(?:abort|kill)\b",
     "introspection": r"_getframe|gc\.get_(?:objects|referrers)|inspect\.(?:stack|currentframe)|__subclasses__|f_back|"
     r"f_globals|tb_frame",
-    "patching": r"\bbuiltins\.\w+\s*=|__builtins__|\bsetattr\s*\(\s*(?:builtins|sys)\b|sys\.(?:modules|settrace|setprofile)",
+    "patching": r"\bbuiltins\.\w+\s*=|__builtins__|\bsetattr\s*\(\s*(?:builtins|sys)\b|"
+    r"sys\.(?:modules|settrace|setprofile)",
     "low_level": r"\bctypes\b|/proc/|process_vm|\bptrace\b|\bmmap\b|io_uring",
     "test_names": r"\bunittest\.\w+\s*=|\bpytest\b|\bdef check\s*\(|\bassertEqual\s*=",
 }

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import ast
 import builtins
+import functools
+import threading
+import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -48,6 +51,7 @@ class StdinTests:
 
 
 Tests = FunctionTests | AssertTests | StdinTests
+_parsing = threading.Lock()  # catch_warnings changes the whole process
 _COMMON = {"style", "time_s", "memory_mib"}
 _FIELDS = {
     "function": {"entry_point", "args", "kwargs", "outs", "checker", "prefix"},
@@ -88,7 +92,9 @@ def _function(tests: Mapping[str, Any]) -> FunctionTests:
     given, outs = _sequence(tests, "args"), _sequence(tests, "outs")
     keywords = _sequence(tests, "kwargs") if "kwargs" in tests else [{}] * len(given)
     if not len(given) == len(outs) == len(keywords):
-        raise GoldError(f"{len(given)} args, {len(keywords)} kwargs and {len(outs)} outs: there must be as many of each")
+        raise GoldError(
+            f"{len(given)} args, {len(keywords)} kwargs and {len(outs)} outs: there must be as many of each"
+        )
     if not given:
         raise GoldError("there are no tests: 'args' is empty")
     calls = []
@@ -122,7 +128,7 @@ def _asserts(tests: Mapping[str, Any]) -> AssertTests:
     setup = _code(tests, "setup")
     names = free_names([setup, *sources])
     if entry not in names:
-        used = {node.id for source in sources for node in ast.walk(_parsed(source)) if isinstance(node, ast.Name)}
+        used = {node.id for source in sources for node in ast.walk(parsed(source)) if isinstance(node, ast.Name)}
         if entry not in used:
             raise GoldError(f"no test mentions the entry point {entry!r}")
     names = [entry, *(name for name in names if name != entry)]
@@ -147,7 +153,7 @@ def free_names(sources: Sequence[str]) -> list[str]:
     used: dict[str, None] = {}
     bound = set()
     for source in sources:
-        for node in ast.walk(_parsed(source)):
+        for node in ast.walk(parsed(source)):
             if isinstance(node, ast.Name):
                 if isinstance(node.ctx, ast.Load):
                     used.setdefault(node.id)
@@ -164,9 +170,13 @@ def free_names(sources: Sequence[str]) -> list[str]:
     return [name for name in used if name not in bound and not hasattr(builtins, name)]
 
 
-def _parsed(source: str) -> ast.Module:
+@functools.lru_cache(4096)
+def parsed(source: str) -> ast.Module:
+    """The data set's code as a tree. Raises GoldError where it is no Python."""
     try:
-        return ast.parse(source)
+        with _parsing, warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # odd escapes in its texts are none of the user's business
+            return ast.parse(source)
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
         raise GoldError(f"test code does not compile: {error}: {source[:200]!r}") from error
 
@@ -195,5 +205,5 @@ def _text(tests: Mapping[str, Any], name: str, default: str) -> str:
 def _code(tests: Mapping[str, Any], name: str) -> str:
     code = _text(tests, name, "")
     if code:
-        _parsed(code)
+        parsed(code)
     return code

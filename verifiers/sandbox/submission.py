@@ -34,7 +34,9 @@ def extract(text: str, tags: tuple[str, ...], entry_point: str | None = None) ->
         start = 0
     blocks = [(code, span) for tag, code, span in _blocks(text, start) if tag in tags or not tag]
     if entry_point is not None:
-        defines = re.compile(rf"(?:\bdef|\bclass)[ \t]+{re.escape(entry_point)}\b|^{re.escape(entry_point)}\s*[:=]", re.M)
+        defines = re.compile(
+            rf"(?:\bdef|\bclass)[ \t]+{re.escape(entry_point)}\b|^{re.escape(entry_point)}\s*[:=]", re.M
+        )
         blocks = [block for block in blocks if defines.search(block[0])] or blocks
     if blocks:
         code, span = blocks[-1]

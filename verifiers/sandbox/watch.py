@@ -92,7 +92,8 @@ class Watch:
             return ""
 
     def _tree(self, root: str) -> list[str]:
-        found, todo = [], [root]
+        found: list[str] = []
+        todo = [root]
         while todo and len(found) < 10_000:
             pid = todo.pop()
             found.append(pid)

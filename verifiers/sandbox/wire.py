@@ -176,7 +176,9 @@ def _tagged(tag: str, body: Any, reference: Callable[[str, Any], Any], depth: in
             return _library("decimal", "Decimal")(_text(body)[:10_000])
         case "F":
             numerator, denominator = _list(body)
-            return _library("fractions", "Fraction")(int(_text(numerator)[:20_000], 16), int(_text(denominator)[:20_000], 16))
+            return _library("fractions", "Fraction")(
+                int(_text(numerator)[:20_000], 16), int(_text(denominator)[:20_000], 16)
+            )
         case "T":
             name, value = _list(body)
             if name == "timedelta":

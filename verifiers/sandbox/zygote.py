@@ -38,7 +38,19 @@ REPLY = struct.Struct("<iIdddQ")
 READY, DONE = b"R", b"D"
 NO_ADDRESS_LIMIT = 1  # request flag: the runtime reserves far more addresses than memory (V8)
 # Few: each shared library is five mappings that every fork copies and every exit frees.
-_PRELOAD = "bisect collections copy functools heapq itertools json math operator re string threading typing".split()
+_PRELOAD = (
+    "collections",
+    "copy",
+    "functools",
+    "heapq",
+    "itertools",
+    "json",
+    "math",
+    "operator",
+    "re",
+    "threading",
+    "typing",
+)
 
 
 def main(config_text: str) -> None:
@@ -165,9 +177,7 @@ class _Server:
         self.trouble = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
         self.runs = 0
         self.common = child.common_names()
-        self.filters = {
-            many: seccomp.compiled(namespaces=self.namespaces, processes=many) for many in (False, True)
-        }
+        self.filters = {many: seccomp.compiled(namespaces=self.namespaces, processes=many) for many in (False, True)}
         self.flags = linux.CLONE_NEWPID | linux.CLONE_NEWNS | linux.CLONE_NEWIPC if self.namespaces else 0
         self.scoped = linux.landlock_abi() >= 6
         if self.namespaces and not self.scoped:
@@ -194,7 +204,10 @@ class _Server:
         os.close(handle.value)
         if box:
             _remove_tree(box)
-        self.control.send(DONE + REPLY.pack(*reply))
+        try:
+            self.control.send(DONE + REPLY.pack(*reply))
+        except OSError:  # the pool is gone
+            return False
         return True
 
     def _new_box(self) -> str:
