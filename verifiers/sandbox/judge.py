@@ -18,10 +18,11 @@ from verifiers.sandbox.languages import Language, installed
 from verifiers.sandbox.limits import MIB, Limits
 from verifiers.sandbox.pool import Pool, Run, Usage
 from verifiers.sandbox.spec import AssertTests, FunctionTests, StdinTests
-from verifiers.sandbox.watch import KILLED_BY_WATCH
+from verifiers.sandbox.watch import KILLED_BY_WATCH, WALL
 
 _SHOWN = 200  # characters of a value in a verdict's detail
 _PATIENCE_S = 0.1  # for a process to end after its last answer
+_ORACLE_S = 0.9  # the oracle's share of the wall clock in assert style
 _STDERR_BYTES = 64 << 10
 _BUILD = Limits(time_s=30, memory_mib=1536, processes=64, file_mib=64, disk_mib=256)
 _RAN_OUT = ("TLE", "MLE", "OLE", "SV")
@@ -187,8 +188,8 @@ def judge_asserts(pool: Pool, tests: AssertTests, code: str, limits: Limits, *, 
     """Assert style: the tests run in an oracle, which calls the submission in its own process."""
     total = len(tests.tests)
     output = int(limits.output_mib * MIB)
-    # The submission's wall clock also runs while test code does; the oracle's limits bound the whole.
-    patient = replace(limits, wall_s=limits.wall * 2 + 2)
+    # The submission's wall clock also runs while the oracle starts and its test code does its own work.
+    patient = replace(limits, wall_s=limits.wall + _ORACLE_S)
     trusted = Limits(
         time_s=limits.time_s * 2 + 5, memory_mib=max(1024, limits.memory_mib), output_mib=limits.output_mib
     )
@@ -213,6 +214,8 @@ def judge_asserts(pool: Pool, tests: AssertTests, code: str, limits: Limits, *, 
         if said is None:
             candidate.kill()
         usage = candidate.finish(_PATIENCE_S)
+    if usage.killed == WALL and trusted_usage.waited_s > _ORACLE_S / 2:
+        raise VerifierError(f"the machine is overloaded: the tests waited {trusted_usage.waited_s:.1f} s for a core")
     if said is None:
         return _without_oracle(usage, trusted_usage, at, total)
     if said[0] == "gold":

@@ -35,10 +35,13 @@ _FORBIDDEN = {
 }  # fmt: skip
 _REFUSED = {  # honest runtimes try these and live with a refusal
     "name_to_handle_at": (303, 264), "adjtimex": (159, 171), "clock_adjtime": (305, 266), "vmsplice": (278, 75),
+    # System V segments and memory files hold memory that no process is charged for.
+    "shmget": (29, 194), "msgget": (68, 186), "semget": (64, 190),
     "process_mrelease": (448, 448), "fanotify_mark": (301, 263), "memfd_secret": (447, 447),
 }  # fmt: skip
 _ABSENT = {  # ... and these fall back to older calls when they seem not to exist
-    "io_uring_setup": (425, 425), "io_uring_enter": (426, 426), "io_uring_register": (427, 427), "clone3": (435, 435),
+    "memfd_create": (319, 279), "io_uring_setup": (425, 425), "io_uring_enter": (426, 426),
+    "io_uring_register": (427, 427), "clone3": (435, 435),
 }  # fmt: skip
 _CEILING = 463  # first number that is treated as unknown
 # Without namespaces nothing else keeps a run from other processes of its user or from the modes of their files.
@@ -50,8 +53,8 @@ _NO_NAMESPACES = {
     "fchmodat2": (452, 452), "chown": (92, None), "lchown": (94, None), "fchownat": (260, 54), "utime": (132, None),
     "utimes": (235, None), "futimesat": (261, None), "utimensat": (280, 88), "setxattr": (188, 5),
     "lsetxattr": (189, 6), "fsetxattr": (190, 7), "removexattr": (197, 14), "lremovexattr": (198, 15),
-    "fchown": (93, 55), "fchmod": (91, 52), "fremovexattr": (199, 16), "setxattrat": (463, 463), "shmget": (29, 194), "msgget": (68, 186),
-    "semget": (64, 190), "mq_open": (240, 180), "fork": (57, None), "vfork": (58, None), "bind": (49, 200),
+    "fchown": (93, 55), "fchmod": (91, 52), "fremovexattr": (199, 16), "setxattrat": (463, 463),
+    "mq_open": (240, 180), "fork": (57, None), "vfork": (58, None), "bind": (49, 200),
     "connect": (42, 203),
 }  # fmt: skip
 _CLONE, _SOCKET, _IOCTL, _PRLIMIT, _TGKILL = (56, 220), (41, 198), (16, 29), (302, 261), (234, 131)
