@@ -84,7 +84,7 @@ def test_reasons(verifier: CodeVerifier, tests: Any, code: str, score: float, re
         ("```python\ndef add(a, b):\n    return a + b\n```", 1.0),
         ("<think>```python\ndef add(a, b): return a + b\n```</think>I give up.", 0.0),
         (
-            "<think>def add</think>\n```py\ndef add(a, b): return a + b\n```\nUse it:\n```python\nprint(add(1, 2))\n```",
+            "<think>add</think>\n```py\ndef add(a, b): return a + b\n```\nUse it:\n```python\nprint(add(1, 2))\n```",
             1.0,
         ),
         ("```python\ndef add(a, b): return 0\n```\nBetter:\n```python\ndef add(a, b): return a + b\n```", 1.0),

@@ -176,8 +176,8 @@ class _Server:
     def opaque(self, value: Any) -> Any:
         if type(value) is _Stub:
             return {"h": [object.__getattribute__(value, "_id"), ""]}
-        if isinstance(value, type) and vars(builtins).get(value.__name__) is value:
-            return {"y": value.__name__}
+        if isinstance(value, type) and vars(builtins).get(name := str(getattr(value, "__name__", ""))) is value:
+            return {"y": name}
         self.objects.append(value)
         return {"o": [len(self.objects) - 1, type(value).__name__[:100]]}
 

@@ -6,11 +6,13 @@ Runs inside the fork-servers, so it imports nothing heavy. Every function raises
 from __future__ import annotations
 
 import ctypes
+import functools
 import os
 import platform
 import signal
 import struct
 import sys
+from collections.abc import Callable
 
 MACHINE = platform.machine()
 _NUMBERS = {  # what libc may have no wrapper for; beyond 424 all architectures agree
@@ -59,8 +61,14 @@ def _check(result: int, name: str) -> int:
 
 
 def syscall(name: str, *arguments: int | bytes | object) -> int:
+    return prepared(name, *arguments)()
+
+
+def prepared(name: str, *arguments: int | bytes | object) -> Callable[[], int]:
+    """A system call whose arguments stand ready: what a forked child need not build, it need not copy pages for."""
     values = [ctypes.c_long(value) if isinstance(value, int) else value for value in arguments]
-    return _check(_syscall(ctypes.c_long(number(name)), *values), name)
+    call = functools.partial(_syscall, ctypes.c_long(number(name)), *values)
+    return lambda: _check(call(), name)
 
 
 def unshare(flags: int) -> None:
@@ -87,11 +95,6 @@ def make_read_only(target: str, *, devices: bool = False) -> None:
 
 def pivot_root(new: str, old: str) -> None:
     syscall("pivot_root", new.encode(), old.encode())
-
-
-def close_from(first: int) -> None:
-    """Closes every descriptor from `first` on."""
-    syscall("close_range", first, 0xFFFFFFFF, 0)
 
 
 def fork(flags: int, pidfd: ctypes.c_int) -> int:
@@ -138,8 +141,9 @@ _CAP_HEADER = struct.pack("=Ii", 0x20080522, 0)
 _NO_CAPS = bytes(24)
 
 
-def drop_capabilities() -> None:
-    syscall("capset", _CAP_HEADER, _NO_CAPS)
+def drop_capabilities() -> Callable[[], int]:
+    """Makes the call that gives up every capability."""
+    return prepared("capset", _CAP_HEADER, _NO_CAPS)
 
 
 def exec_descriptor(descriptor: int, arguments: list[str], environment: dict[str, str]) -> None:
@@ -163,10 +167,14 @@ def landlock_abi() -> int:
         return 0
 
 
-def landlock_scope() -> None:
-    """Abstract sockets of other runs can't be reached (ABI 6). Costs microseconds; a network namespace, hundreds."""
+def landlock_scope() -> Callable[[], int]:
+    """Makes the call after which abstract sockets of other runs can't be reached (ABI 6).
+
+    Each caller gets a scope of its own. It costs microseconds; a network namespace, hundreds.
+    """
     attributes = struct.pack("=QQQ", 0, 0, _SCOPE_ABSTRACT)
-    _restrict(syscall("landlock_create_ruleset", attributes, len(attributes), 0))
+    rules = syscall("landlock_create_ruleset", attributes, len(attributes), 0)
+    return prepared("landlock_restrict_self", rules, 0)
 
 
 def landlock_files(readable: list[str], writable: list[str], devices: list[str]) -> None:

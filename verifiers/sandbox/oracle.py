@@ -139,8 +139,8 @@ class Candidate:
     def _lend(self, value: Any) -> Any:
         if type(value) is Remote:
             return {"o": object.__getattribute__(value, "_number")}
-        if isinstance(value, type) and vars(builtins).get(value.__name__) is value:
-            return {"y": value.__name__}
+        if isinstance(value, type) and vars(builtins).get(name := str(getattr(value, "__name__", ""))) is value:
+            return {"y": name}
         kind = "iter" if hasattr(type(value), "__next__") else "call" if callable(value) else ""
         self._lent.append(value)
         return {"h": [len(self._lent) - 1, kind]}

@@ -9,6 +9,7 @@ from __future__ import annotations
 import ctypes
 import errno
 import struct
+from collections.abc import Callable
 
 from verifiers.sandbox import linux
 
@@ -121,9 +122,9 @@ class _FilterProgram(ctypes.Structure):
     _fields_ = [("length", ctypes.c_ushort), ("filter", ctypes.c_char_p)]
 
 
-def install(program: bytes) -> None:
-    """Puts the filter on the calling thread; needs no_new_privs."""
-    linux.syscall("seccomp", 1, 0, ctypes.byref(_FilterProgram(len(program) // 8, program)))
+def installer(program: bytes) -> Callable[[], int]:
+    """Makes the call that puts the filter on the calling thread; needs no_new_privs."""
+    return linux.prepared("seccomp", 1, 0, ctypes.byref(_FilterProgram(len(program) // 8, program)))
 
 
 def _errno(number: int) -> int:

@@ -154,6 +154,9 @@ def serve(config: dict[str, Any], control: socket.socket, procfs: int | None) ->
         linux.lock_privileges()
     else:
         linux.no_new_privileges()
+    for kind in (resource.RLIMIT_CORE, resource.RLIMIT_MSGQUEUE, resource.RLIMIT_MEMLOCK):
+        resource.setrlimit(kind, (0, 0))
+    os.environ["HOME"] = os.environ["TMPDIR"] = rootfs.WORK
     server = _Server(config, control, procfs)
     sys.argv = [""]
     gc.collect()
@@ -177,11 +180,16 @@ class _Server:
         self.trouble = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
         self.runs = 0
         self.common = child.common_names()
-        self.filters = {many: seccomp.compiled(namespaces=self.namespaces, processes=many) for many in (False, True)}
+        self.filter = {
+            many: seccomp.installer(seccomp.compiled(namespaces=self.namespaces, processes=many))
+            for many in (False, True)
+        }
         self.flags = linux.CLONE_NEWPID | linux.CLONE_NEWNS | linux.CLONE_NEWIPC if self.namespaces else 0
-        self.scoped = linux.landlock_abi() >= 6
-        if self.namespaces and not self.scoped:
+        self.scope = linux.landlock_scope() if self.namespaces and linux.landlock_abi() >= 6 else None
+        if self.namespaces and self.scope is None:
             self.flags |= linux.CLONE_NEWNET  # keeps abstract sockets of one run from the next
+        self.drop_capabilities = linux.drop_capabilities()
+        self.close_rest = {first: linux.prepared("close_range", first, 0xFFFFFFFF, 0) for first in (5, 6)}
 
     def one_run(self) -> bool:
         """Takes a request, runs it, replies. False when the pool is gone."""
@@ -223,7 +231,9 @@ class _Server:
             trouble = len(descriptors)
             for target, descriptor in enumerate([*descriptors, self.trouble[1]]):
                 os.dup2(descriptor, target)
-            linux.close_from(trouble + 1)
+            if self.scope is not None:
+                self.scope()  # its descriptor goes with the next line
+            self.close_rest[trouble + 1]()
             os.setsid()  # or kill(0, ...) would reach the fork-server
             if box is None:
                 rootfs.mount_box(disk, inodes)
@@ -236,13 +246,10 @@ class _Server:
                     linux.landlock_files(readable, [box], devices)
             self._copy_input(box)
             _limit(flags, cpu_s, memory, processes if self.namespaces else 0, file_size, files)
-            if self.namespaces:
-                if self.scoped:
-                    linux.landlock_scope()
-                os.environ["HOME"] = rootfs.WORK
-            os.environ["TMPDIR"] = os.environ["HOME"] if box is None else box
-            linux.drop_capabilities()
-            seccomp.install(self.filters[processes > 1])
+            if box is not None:
+                os.environ["HOME"] = os.environ["TMPDIR"] = box
+            self.drop_capabilities()
+            self.filter[processes > 1]()
             os.close(trouble)
         except BaseException as error:  # not the submission's doing: the pool raises it
             os.write(trouble, f"{type(error).__name__}: {error}".encode())
@@ -322,10 +329,7 @@ def _limit(flags: int, cpu_s: float, memory: int, processes: int, file_size: int
     # The watch looks at the exact CPU clock; this ends a process that escapes its look. PID 1 ignores the soft limit.
     limit(resource.RLIMIT_CPU, int(cpu_s) + 2)
     limit(resource.RLIMIT_FSIZE, file_size)
-    limit(resource.RLIMIT_CORE, 0)
     limit(resource.RLIMIT_NOFILE, files)
-    limit(resource.RLIMIT_MSGQUEUE, 0)
-    limit(resource.RLIMIT_MEMLOCK, 0)
     if processes:
         limit(resource.RLIMIT_NPROC, processes + 1)  # the fork-server counts too
     hard = resource.getrlimit(resource.RLIMIT_STACK)[1]
