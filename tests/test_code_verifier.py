@@ -205,6 +205,11 @@ def test_assert_style_meets_proxies(verifier: CodeVerifier, tests: list[str], co
     assert verdict.reason == reason, verdict.detail
 
 
+def test_a_large_input_is_no_disk_trouble(verifier: CodeVerifier) -> None:
+    tests = {"style": "stdin", "inputs": ["x" * (70 << 20)], "outputs": [str(70 << 20)]}
+    assert judged(verifier, tests, "import os\nprint(os.fstat(0).st_size)").reason == "AC"
+
+
 def test_flags_are_beside_the_verdict(verifier: CodeVerifier) -> None:
     verdict = judged(verifier, ADD, "import os\ndef add(a, b):\n    os._exit(0)")
     assert {"premature_exit", "early_exit"} <= set(verdict.flags)

@@ -364,6 +364,8 @@ def _forget() -> None:
     _open_sockets.clear()
     for pool in list(_pools):
         pool.closed = True
+        for server in pool._all:
+            server.process.returncode = 0  # not ours to wait for
         pool._all = set()
     _pools.clear()
 

@@ -26,7 +26,8 @@ def readable_paths() -> list[str]:
     prefix = os.path.realpath(sys.base_prefix)
     paths = [path for path in _SYSTEM if os.path.isdir(path)]
     if not any(prefix == path or prefix.startswith(path + "/") for path in paths):
-        paths.append(prefix)
+        # Not the whole prefix: a conda one holds every package ever downloaded.
+        paths += [f"{prefix}/{name}" for name in ("bin", "lib", "lib64") if os.path.isdir(f"{prefix}/{name}")]
     return paths
 
 

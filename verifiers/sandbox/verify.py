@@ -38,7 +38,7 @@ class CodeVerifier:
         servers: runs at one time; None: two per core.
         packages: installed packages that submissions may import; none but the standard library by default.
         preload: of those, the ones imported before the fork, so that no run pays for it.
-        time_s, wall_s, memory_mib, processes, output_mib, file_mib, disk_mib: limits of one run, see Limits.
+        time_s, wall_s, memory_mib, processes, output_mib, file_mib, disk_mib, open_files: limits of one run, see Limits.
 
     Raises:
         ValueError: an option that can't be.
@@ -63,6 +63,7 @@ class CodeVerifier:
         output_mib: float = DEFAULTS.output_mib,
         file_mib: int = DEFAULTS.file_mib,
         disk_mib: int = DEFAULTS.disk_mib,
+        open_files: int = DEFAULTS.open_files,
     ) -> None:
         if language not in LANGUAGES:
             raise ValueError(f"unknown language {language!r}; known: {', '.join(LANGUAGES)}")
@@ -74,7 +75,7 @@ class CodeVerifier:
         self.partial = partial
         self.limits = Limits(
             time_s=time_s, wall_s=wall_s, memory_mib=memory_mib, processes=processes, output_mib=output_mib,
-            file_mib=file_mib, disk_mib=disk_mib,
+            file_mib=file_mib, disk_mib=disk_mib, open_files=open_files,
         )  # fmt: skip
         self._isolation = isolation
         self._servers = servers or 2 * len(os.sched_getaffinity(0))

@@ -236,7 +236,7 @@ class _Server:
             self.close_rest[trouble + 1]()
             os.setsid()  # or kill(0, ...) would reach the fork-server
             if box is None:
-                rootfs.mount_box(disk, inodes)
+                rootfs.mount_box(disk + os.fstat(0).st_size, inodes)  # the input lies there too
             else:
                 os.chdir(box)
                 linux.die_with_parent()
