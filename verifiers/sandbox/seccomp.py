@@ -59,6 +59,7 @@ _NO_NAMESPACES = {
     "connect": (42, 203),
 }  # fmt: skip
 _CLONE, _SOCKET, _IOCTL, _PRLIMIT, _TGKILL = (56, 220), (41, 198), (16, 29), (302, 261), (234, 131)
+_AF_UNIX = 1
 _NEW_NAMESPACES = 0x7E020080  # CLONE_NEW*, NEWTIME included
 _CLONE_THREAD = 0x00010000
 _TERMINAL_INPUT = {0x5412, 0x541C}  # TIOCSTI, TIOCLINUX
@@ -94,7 +95,9 @@ def compiled(*, namespaces: bool, processes: bool) -> bytes:
             add(numbers, refuse)
         add(_TGKILL, _unless_own(0))
     add(_PRLIMIT, _unless_own(0))
-    add(_SOCKET, [_load(0), (_JEQ, 0, 1, 1), *_return(_ALLOW), *_return(_KILL)])  # AF_UNIX only
+    # Libraries look for an address of the machine now and then (uuid1), so the internet families are only refused.
+    internet = _any_of({2, 10, 16}, _errno(errno.EPERM))
+    add(_SOCKET, [_load(0), *_any_of({_AF_UNIX}, _ALLOW), *internet, *_return(_KILL)])
     add(_IOCTL, [_load(1), *_any_of(_TERMINAL_INPUT, _KILL), *_return(_ALLOW)])
     clone: _Program = [_load(0), (_JSET, 0, 1, _NEW_NAMESPACES), *_return(_KILL)]
     if not (processes and namespaces):

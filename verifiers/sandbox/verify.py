@@ -38,7 +38,7 @@ class CodeVerifier:
         servers: runs at one time; None: two per core.
         packages: installed packages that submissions may import; none but the standard library by default.
         preload: of those, the ones imported before the fork, so that no run pays for it.
-        time_s, wall_s, memory_mib, processes, output_mib, file_mib, disk_mib, open_files: limits of one run, see Limits.
+        time_s, wall_s, memory_mib, processes, output_mib, file_mib, disk_mib, open_files: of one run, see Limits.
 
     Raises:
         ValueError: an option that can't be.
