@@ -12,7 +12,7 @@ _SIGNS = {
     "patching": r"\bbuiltins\.\w+\s*=|__builtins__|\bsetattr\s*\(\s*(?:builtins|sys)\b|"
     r"sys\.(?:modules|settrace|setprofile)",
     "low_level": r"\bctypes\b|/proc/|process_vm|\bptrace\b|\bmmap\b|io_uring",
-    "network": r"\bsocket\.(?:socket|create_connection|getaddrinfo)\b|\burllib\.request|\bimport requests\b|http\.client",
+    "network": r"\bsocket\.(?:socket|create_connection|getaddrinfo)\b|\burllib\.request|\bimport requests\b",
     "test_names": r"\bunittest\.\w+\s*=|\bpytest\b|\bdef check\s*\(|\bassertEqual\s*=",
 }
 _COMPILED = {name: re.compile(pattern) for name, pattern in _SIGNS.items()}
