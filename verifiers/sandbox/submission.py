@@ -7,7 +7,6 @@ import textwrap
 
 MAX_CHARS = 1_000_000
 _THINK_OPEN, _THINK_CLOSE = "<think>", "</think>"
-_ANSWER = re.compile(r"<answer>(.*?)</answer>", re.DOTALL)
 _FENCE = re.compile(r"[ \t>]*(`{3,}|~{3,})[ \t]*([^\s`]*)[^`]*")
 
 
