@@ -13,6 +13,7 @@ from verifiers.core import Verifier
 
 # Import strings, so that naming the verifiers loads none of them.
 VERIFIERS: dict[str, str] = {
+    "code": "verifiers.sandbox.verify:CodeVerifier",
     "format": "verifiers.format:ThinkAnswer",
     "math": "verifiers.mathexpr.verify:MathVerifier",
 }
