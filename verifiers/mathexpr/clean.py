@@ -45,14 +45,12 @@ _EATEN = re.compile(
     r"|\n(?=eq\b|e\b|otin)"
 )
 _EATEN_LETTER = {"\x0c": "\\f", "\t": "\\t", "\x08": "\\b", "\r": "\\r", "\n": "\\n"}
-_DOUBLED = re.compile(
-    r"\\\\(?=(?:d?t?frac|sqrt|pi|text|mathrm|mathbb|left|right|cdot|times|sin|cos|tan|log|ln|infty|cup|cap|le|leq|ge"
-    r"|geq|pm|theta|alpha|beta|circ|boxed|binom|in|ne|neq)(?![A-Za-z]))"
-)
+_DOUBLED = re.compile(r"\\\\(?=[A-Za-z]{2})")
 _THOUSANDS = re.compile(r"(?<=\d)(?:\{,\}|,\\[!,;: ]\s*|\\[,;: !]\s*|\{\\,\}|[\u2009\u202f\u00a0~'])(?=\d{3}(?!\d))")
 _SPACED_NUMBER = re.compile(r"(?<![\d.,/^_{(\[])\d{1,3}(?: \d{3})+(?![\d/])")
 _MARKUP = re.compile(r"\*\*|__|`+|\$+|\\[()\[\]](?!\d*(?:pt|em|ex|mm|cm)\])|\\(?:displaystyle|textstyle|limits|nolimits|quad|qquad)(?![A-Za-z])")
-_ENDINGS = " \t\r\n.,;:!。"
+_STRAY_POINT = re.compile(r"(?<=[}\w)])\.(?=\s*[\])])")
+_ENDINGS = " \t\r\n.,;:。"
 
 
 def clean(text: str) -> str:
@@ -71,7 +69,7 @@ def clean(text: str) -> str:
     if "$" in text:
         text = _dollars(text)
     text = _MARKUP.sub(_markup, text)
-    text = _THOUSANDS.sub("", text)
+    text = _STRAY_POINT.sub("", _THOUSANDS.sub("", text))
     text = text.strip()
     return text
 

@@ -12,6 +12,7 @@ from verifiers.mathexpr.limits import MAX_CELLS, MAX_TERMS, Budget
 from verifiers.mathexpr.nodes import Node, number
 
 Value = Any  # a number of the field, or a Matrix of them
+_CONJUGATE = Node("conj", (Node("sym", (), "?"),))
 OPAQUE = frozenset({"int", "lim", "deriv", "apply", "prime", "star", "forall", "group", "chain", "set", "builder"})
 
 
@@ -170,7 +171,7 @@ class Walk:
         return total
 
     def _each(self, a: Matrix, function: str) -> Matrix:
-        return Matrix([self.field.function(function, [x], Node("conj")) for x in a.cells], a.columns)
+        return Matrix([self.field.function(function, [x], _CONJUGATE) for x in a.cells], a.columns)
 
     def _power(self, node: Node) -> Value:
         base, exponent = node.args

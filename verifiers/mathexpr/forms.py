@@ -7,7 +7,7 @@ import re
 from verifiers.mathexpr.answers import Answer, Piece
 from verifiers.mathexpr.nodes import INFINITY, Node, number
 
-_TEXT_COMMAND = re.compile(r"\\(?:text(?:bf|it|rm|normal|sf|tt)?|mbox|hbox|mathrm|mathbf|operatorname|emph)\s*(?=\{)")
+_TEXT_COMMAND = re.compile(r"\\(?:text(?:bf|it|rm|normal|sf|tt)?|mbox|hbox|math(?:rm|bf|it|sf)|operatorname|emph)\s*(?=\{)")
 _WORD = re.compile(r"[^\W\d_]+|\d+(?:\.\d+)?|[<>=+*/^|-]")
 _ARTICLES = frozenset(["a", "an", "the"])
 _EMPTY = re.compile(

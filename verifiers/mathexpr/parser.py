@@ -250,6 +250,9 @@ class Parser:
         if token.kind == "num" and len(token.value) > 1 and token.value.isdigit():
             self.tokens[self.at] = token._replace(value=token.value[1:])
             return number(int(token.value[0]))
+        if token.kind == "sym":  # one letter, whatever is attached to it: the b of \\int^b_a
+            self.at += 1
+            return Node("const", (), _CONSTANTS[token.value]) if token.value in _CONSTANTS else symbol(token.value)
         self.deeper()
         node = self.primary()
         self.depth -= 1
@@ -335,7 +338,7 @@ class Parser:
         if name in _CONSTANTS and not subscript and not primes:
             return Node("const", (), _CONSTANTS[name])
         full = name + (f"_{{{subscript}}}" if subscript else "") + "'" * primes
-        if self.peek().kind == "op" and name in _APPLIED | {"theta"}:
+        if self.peek().kind == "op" and (name in _APPLIED or len(name) > 1):
             arguments = structures.applied(self, certain=name in _APPLIED)
             if arguments is not None:
                 return Node("apply", arguments, full)
@@ -393,6 +396,7 @@ class Parser:
 
 
 def _times(left: Node, right: Node) -> Node:
+    left, right = (side.args[0] if side.op == "set" and len(side.args) == 1 else side for side in (left, right))
     return Node("mul", (*left.args, right)) if left.op == "mul" else Node("mul", (left, right))
 
 

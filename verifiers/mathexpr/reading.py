@@ -64,7 +64,8 @@ def read(text: str) -> Answer:
         words = text_words(cleaned)
         if not any(len(word) > 1 and word.isalpha() for word in re.findall(r"(?<![\\A-Za-z])[^\W\d_]+", _texts(cleaned))):
             raise
-        if re.search(r"[\^_={}\\+/]|\d\s*[-*]", _outside_text(cleaned)):
+        prose = re.findall(r"(?<![\\A-Za-z])[^\W\d_]{3,}", _texts(cleaned))
+        if len(prose) < 4 and re.search(r"[\^_={}\\+/]|\d\s*[-*]", _outside_text(cleaned)):
             raise  # maths that can't be read is no prose
         return Answer("text", words=words)
 
@@ -230,6 +231,8 @@ def _piece(tokens: list[Token]) -> Answer:
     label = (*label, *_named(head))
     if label and head[0].kind in ("word", "text"):
         head = head[[token.value for token in head].index("=") + 1 :]
+    if len(head) == 1 and head[0].kind == "word" and _is_word(head[0].value):
+        raise Unreadable("a word")
     node = Parser(head).whole()
     scale, words = Fraction(1), [token.value for token in tail]
     words = [word for text in words for word in re.findall(r"[A-Za-z_€£¥₹₽¢°%Ω]+\.?|\d+|[/^*-]", text)]
@@ -259,6 +262,11 @@ def _piece(tokens: list[Token]) -> Answer:
     elif found.kind == "scalar" and found.node is not None and found.node.op == "neg" and found.node.args[0].op == "deg":
         found, unit = changed(found, node=Node("neg", found.node.args[0].args)), DEGREE
     return changed(found, unit=unit if unit is not None else found.unit, label=(*found.label, *label))
+
+
+def _is_word(letters: str) -> bool:
+    """Three or more letters with a vowel are a word, unless they are the start of the alphabet."""
+    return len(letters) > 2 and bool(set(letters.casefold()) & set("aeiou")) and letters.casefold() not in ("abc", "abcd")
 
 
 def _without_currency(tokens: list[Token]) -> tuple[list[Token], object]:

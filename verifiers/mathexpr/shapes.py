@@ -121,7 +121,7 @@ def _equalities(node: Node) -> Answer:
         rest = _one_value(rest) if not any(map(symbols, rest)) else _one_expression(rest)
     if not rest:
         return Answer("equation", Node("chain", args[:2], ("=",))) if len(args) == 2 else _refused()
-    if not name and len(args) == 2 and len(rest) == 2:
+    if not name and rest is args:
         return Answer("equation", node)
     inner = shaped(rest[0])
     also = rest[1] if len(rest) > 1 else None

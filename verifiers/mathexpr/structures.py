@@ -338,7 +338,7 @@ def angle(parser: Parser) -> Node:
     kind = "<>"
     while parser.is_op(",", "|"):
         kind = "<|>" if parser.take().value == "|" else kind
-        if parser.at == len(parser.tokens) and kind == "<|>":
+        if kind == "<|>" and parser.peek().kind in ("end_of_text", "op") and not parser.is_op("-", "(", "{", "|"):
             parser.bar_stops = stops
             parser.depth -= 1
             return Node("group", tuple(found), "<|")
@@ -357,6 +357,8 @@ def applied(parser: Parser, *, certain: bool) -> tuple[Node, ...] | None:
         found = tuple(items(parser, ")"))
         parser.expect("}")
         return found
+    if not certain:  # a Greek letter before one letter in brackets, theta(x), is a function; theta(x + 1) may be a product
+        certain = parser.peek(1).kind == "sym" and parser.peek(2).value == ")"
     if parser.is_op("(") and certain:
         parser.at += 1
         return tuple(items(parser, ")"))

@@ -21,14 +21,14 @@ class Token(NamedTuple):
 _TOKEN = re.compile(
     r"(?P<num>(?:\d{1,3}(?:,\d{3})+(?![\d,]))(?:\.\d+)?|\d+\.\d+|\d+\.(?!\.)|\.\d+|\d+)"
     r"|(?P<exp>(?<=[\d.])[eE][+-]?\d+(?![\w.]))"
-    r"|(?P<letters>[A-Za-z]+_?(?![\w{])|[A-Za-z]+)"
+    r"|(?P<letters>USD_|[A-Za-z]+)"
     r"|(?P<cmd>\\(?:[A-Za-z]+\*?|.))"
     r"|(?P<op>\*\*|<=|>=|!=|==|->|=>|<>|\.\.\.+|\|\||[-+*/^_=<>,;:!|&'()\[\]{}%\"?#@])"
     r"|(?P<space>\s+|~)"
     r"|(?P<other>.)",
     re.DOTALL,
 )
-_GROUPED = re.compile(r"\d{1,3}(?:,\d{3})+")
+_LETTER_LIST = re.compile(r"[A-Z](?:\s*,\s*[A-Z])*")
 
 GREEK = frozenset(
     "alpha beta gamma delta epsilon varepsilon zeta eta theta vartheta iota kappa lambda mu nu xi rho varrho sigma"
@@ -73,6 +73,7 @@ _SKIPPED = frozenset(
 ) | {" ", "\n"}
 _TEXT = frozenset("text textbf textit textrm textnormal mbox hbox emph textsf texttt textup underline".split())
 _LETTERS = frozenset("mathrm mathbf mathit mathsf mathtt mathcal mathscr mathfrak operatorname bm boldsymbol pmb".split())
+_UNIT_LETTERS = frozenset("m s g h L N J W K".split())  # upright, they are units
 _BLACKBOARD = {"R": "R", "Z": "Z", "N": "N", "Q": "Q", "C": "C"}
 _EXTENDED = {"varnothing": "emptyset", "empty": "emptyset", "imaginaryunit": "i", "dfrac": "frac", "tfrac": "frac",
              "cfrac": "frac", "sfrac": "frac", "nicefrac": "frac", "dbinom": "binom", "tbinom": "binom",
@@ -183,10 +184,14 @@ def _styled(name: str, content: str, start: int, spaced: bool) -> list[Token]:
     plain = stripped.replace("'", "")
     if name in _LETTERS and plain.isalpha():
         primes = [Token("op", "'", start, False)] * stripped.count("'")
-        kind = "sym" if len(plain) == 1 or name == "mathit" else "word"
+        kind = "sym" if len(plain) == 1 else "word"
+        if name == "mathrm" and plain in _UNIT_LETTERS:
+            kind = "text"
         return [Token(kind, plain, start, spaced), *primes]
     if name in _LETTERS and len(content) < 200 and "\\" + name not in content:
         return tokenize(content)
+    if len(stripped) < 60 and _LETTER_LIST.fullmatch(stripped):
+        return tokenize(stripped)
     return [Token("text", stripped, start, spaced)]
 
 
