@@ -22,7 +22,7 @@ _ANCHOR = re.compile(
     r"|\b(?:respuesta|resposta|risposta|r[ée]ponse|antwort|odpowied[źz]|cevap|odpov[ěe][ďd]|lösung|svar|jawaban)\b[^\n:.=]{0,20}?"
     r"(?:\bes\b|\bé\b|\bè\b|\best\b|\bist\b|\blautet\b|\bto\b|:|=|\bär\b|\badalah\b|\bje\b)"
     r"|\bответ\b[^\n:.—–=\d]{0,12}[:—–=-]?"
-    r"|答案?(?:就?是|为|為|應該是|应该是)?\s*[:：]?|答え(?:は|:|：)|正解は|정답(?:은|:|：)?|답(?:은|:|：)"
+    r"|答え(?:は|:|：)|答案?(?:就?是|为|為|應該是|应该是)?\s*[:：]?|正解は|정답(?:은|:|：)?|답(?:은|:|：)"
     r"|उत्तर\s*(?:है|:)|الجواب(?:\s+هو)?\s*:?|الإجابة(?:\s+هي)?\s*:?|đáp (?:án|số)(?:\s+là)?\s*:?)",
     re.IGNORECASE,
 )
@@ -57,7 +57,7 @@ _UNSURE = re.compile(
 )
 _MATHS = re.compile(r"\$\$([^$]+)\$\$|\$([^$\n]+)\$|\\\[(.+?)\\\]|\\\((.+?)\\\)", re.DOTALL)
 _NUMBER = re.compile(r"(?<![\w.^_\\{/])[-+−]?[$€£]?\d[\d,]*(?:\.\d+)?(?:\s*/\s*\d+)?(?:\s?%)?(?![\w^])")
-_SENTENCE_END = re.compile(r"(?<!\b[A-Z])[.!?](?=\s|$|[*_`]*(?:\s|$))|\n|。")
+_SENTENCE_END = re.compile(r"(?<!\b[A-Z])[.!?](?=\s|$|[*_`]*(?:\s|$))|\n|。|;(?=\s)|です|입니다|이다|であ")
 
 
 @dataclass(frozen=True, slots=True)

@@ -47,6 +47,8 @@ def _by_kind(gold: Answer, answer: Answer, policy: Policy, budget: Budget) -> st
             return _region_gold(gold, answer, budget)
         case "equation":
             return _equation_gold(gold, answer, budget)
+        case "ratio":
+            return _ratio(gold, answer, budget)
         case "relation" | "quantified":
             return _structure(gold, answer, budget)
         case "clock":
@@ -410,6 +412,18 @@ def _proportion(f: Node, g: Node, budget: Budget) -> int | None:
         signs = [regions.order(node, zero, budget) for node in values]
         return 1 if signs[0] == signs[1] else -1
     return None
+
+
+def _ratio(gold: Answer, answer: Answer, budget: Budget) -> str:
+    """Equal up to a common factor."""
+    if answer.kind != "ratio" or len(answer.items) != len(gold.items):
+        return "different" if answer.kind == "ratio" else "type_clash"
+    ours = [item.node for item in gold.items if item.node is not None]
+    theirs = [item.node for item in answer.items if item.node is not None]
+    if equal(ours[0], number(0), budget) or equal(theirs[0], number(0), budget):
+        return _verdict(all(equal(a, b, budget) for a, b in zip(ours, theirs, strict=True)), True)
+    pairs = zip(ours[1:], theirs[1:], strict=True)
+    return _verdict(all(equal(Node("mul", (a, theirs[0])), Node("mul", (b, ours[0])), budget) for a, b in pairs), True)
 
 
 _MIRROR = {"<": ">", ">": "<", "<=": ">=", ">=": "<=", "!=": "!="}

@@ -116,6 +116,11 @@ def _factorial(count: int) -> int:
     return math.factorial(count)
 
 
+@functools.lru_cache(maxsize=64)
+def _binomial(n: int, k: int) -> int:
+    return math.comb(n, k)
+
+
 def _function(node: Node) -> Fraction | None:
     values = [rational(arg) for arg in node.args]
     if any(value is None for value in values):
@@ -126,7 +131,7 @@ def _function(node: Node) -> Fraction | None:
         return None if count is None else Fraction(_factorial(count))
     if node.op == "binom":
         n, k = integer(found[0], 2000), integer(found[1], 2000)
-        return None if n is None or k is None else Fraction(math.comb(n, k))
+        return None if n is None or k is None else Fraction(_binomial(n, k))
     if node.op == "root":
         degree = integer(found[1], 64)
         if not degree or (found[0] < 0 and degree % 2 == 0):

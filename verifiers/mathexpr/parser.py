@@ -130,7 +130,7 @@ class Parser:
                     return left
                 self.at += 1
                 right = self.signed()
-                left = _times(left, right) if token.value == "*" else Node("div", (left, right))
+                left = _times(left, right) if token.value == "*" else Node("div", (left, right), ":" if token.value == ":" else None)
             elif self.starts_factor():
                 left = _times(left, self.power())
             else:

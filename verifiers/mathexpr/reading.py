@@ -14,11 +14,13 @@ from verifiers.mathexpr.limits import MAX_ANSWER_CHARS, MAX_ITEMS, Unreadable
 from verifiers.mathexpr.nodes import Node, number
 from verifiers.mathexpr.parser import Parser
 from verifiers.mathexpr.shapes import shaped
+from verifiers.mathexpr.structures import based
 from verifiers.mathexpr.tokens import Token, tokenize
 from verifiers.mathexpr.units import AMBIGUOUS, CELSIUS, DEGREE, FAHRENHEIT, lookup, read_unit
 
 _PLAIN_NUMBER = re.compile(r"[+-]?\d{1,200}(?:\.\d{1,200})?", re.ASCII)
 _TEMPERATURE = re.compile(r"\^\s*\{?\s*\\circ\s*\}?\s*(?:\\(?:text|mathrm|rm)\s*\{\s*)?([CF])\b\s*\}?")
+_BASED = re.compile(r"(?:\\text\{)?([0-9A-Z]{1,60})\}?_\{?(?:\\text\{)?([a-z]+|\d{1,2})\}*")
 _FRENCH = re.compile(r"([\[\]()])([^\[\]();,{}]{1,60})([,;])([^\[\]();,{}]{1,60})([\[\]()])")
 _OPEN = frozenset(["(", "[", "{", "lset", "langle", "lfloor", "lceil"])
 _CLOSE = frozenset([")", "]", "}", "rset", "rangle", "rfloor", "rceil"])
@@ -55,6 +57,9 @@ def read(text: str) -> Answer:
     form = whole_form(cleaned)
     if form is not None:
         return form
+    named = _BASED.fullmatch(cleaned)
+    if named and any(char.isdigit() for char in named[1]):
+        return Answer("scalar", based(named[1], named[2]))
     cleaned = _TEMPERATURE.sub(lambda match: rf"\text{{{'Celsius' if match[1] == 'C' else 'Fahrenheit'}}}", cleaned)
     if cleaned[0] == "]" or cleaned[-1] == "[":
         cleaned = _FRENCH.sub(_french, cleaned)
@@ -246,11 +251,11 @@ def _piece(tokens: list[Token]) -> Answer:
     found = shaped(node)
     unit = money
     if words:
-        if {word.lower() for word in words} & _REVERSING:
-            raise Unreadable("words that may turn the value around")
         if found.kind not in ("scalar", "list", "region", "tuple") and words:
             raise Unreadable("words after an answer that takes none")
         read_as = read_unit(words)
+        if read_as is None and {word.lower() for word in words} & _REVERSING:
+            raise Unreadable("words that may turn the value around")
         unit = read_as if read_as is not None else unit
         if read_as is None:
             label = (*label, *(word.casefold().rstrip(".") for word in words if word.isalpha()))

@@ -37,9 +37,19 @@ def shaped(node: Node) -> Answer:
         return Answer("list", items=tuple(Answer("scalar", value) for value in values))
     if has_op(node, frozenset({"set", "builder", "union", "chain"})) and node.op not in ("int", "lim", "sum", "fn"):
         raise Unreadable("a set or relation inside an expression")
+    parts = _ratio(node)
+    if len(parts) > 2:
+        return Answer("ratio", items=tuple(Answer("scalar", part) for part in parts))
     if node.op in ("percent",) or (node.op == "neg" and node.args[0].op == "percent"):
         return Answer("scalar", node, percent=True)
     return Answer("scalar", node)
+
+
+def _ratio(node: Node) -> list[Node]:
+    """The parts of a : b : c."""
+    if node.op == "div" and node.value == ":":
+        return [*_ratio(node.args[0]), node.args[1]]
+    return [node]
 
 
 def _items(nodes: tuple[Node, ...]) -> tuple[Answer, ...]:
@@ -68,13 +78,12 @@ def _unsigned(node: Node) -> Node:
 
 def _region(node: Node) -> Answer:
     try:
+        inside = _integers(node) if node.op == "builder" else None
+        if inside is not None:
+            return inside
         found = regions.from_node(node)
     except regions.Unsolved:
         return Answer("relation", node)
-    if node.op == "builder":
-        inside = _integers(node)
-        if inside is not None:
-            return inside
     return Answer("region", pieces=found, brackets="interval" if node.op == "group" else "")
 
 
