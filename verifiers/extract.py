@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import collections
 import re
 from dataclasses import dataclass
 
@@ -26,6 +27,11 @@ _ANCHOR = re.compile(
     r"|उत्तर\s*(?:है|:)|الجواب(?:\s+هو)?\s*:?|الإجابة(?:\s+هي)?\s*:?|đáp (?:án|số)(?:\s+là)?\s*:?)",
     re.IGNORECASE,
 )
+_STEMS = (
+    "answer", "result", "solution", "ans:", "ans =", "ans=", "respuesta", "resposta", "risposta", "reponse", "antwort",
+    "odpowied", "cevap", "odpov", "svar", "jawaban",
+)  # fmt: skip
+_MAX_ANCHORS = 64
 _NEGATED = re.compile(
     r"\b(?:not|never|isn't|is not|wasn't|aren't|cannot|can't|won't|nor|neither|incorrect|wrong|false|unlikely|doubt)\b",
     re.IGNORECASE,
@@ -253,11 +259,7 @@ def _other_hashes(text: str, start: int, last: int) -> tuple[Span, ...]:
 
 def _announced(text: str, start: int) -> Found | None:
     """The last phrase that announces an answer, states it, and neither denies nor asks it."""
-    matches: list[re.Match[str]] = []
-    for match in _ANCHOR.finditer(text, start):
-        matches.append(match)
-        if len(matches) > 64:
-            del matches[0]
+    matches = _anchors(text, start)
     stated: list[tuple[re.Match[str], Span]] = []
     denied = False
     for match in matches:
@@ -283,6 +285,25 @@ def _announced(text: str, start: int) -> Found | None:
             break
         others.append(earlier)
     return Found(span, "anchor", tuple(others[:4]))
+
+
+def _anchors(text: str, start: int) -> list[re.Match[str]]:
+    """The last 64 anchors. In ASCII text the regular expression is tried only where a literal stem was found."""
+    if not text.isascii():
+        return list(collections.deque(_ANCHOR.finditer(text, start), maxlen=_MAX_ANCHORS))
+    lower = text[start:].lower()
+    places = []
+    for stem in _STEMS:
+        position = lower.find(stem)
+        while position >= 0:
+            places.append(start + position)
+            position = lower.find(stem, position + len(stem))
+    found = []
+    for place in sorted(places)[-_MAX_ANCHORS:]:
+        match = _ANCHOR.match(text, place)
+        if match:
+            found.append(match)
+    return found
 
 
 def _sentence_start(text: str, position: int, start: int) -> int:

@@ -8,6 +8,7 @@ from fractions import Fraction
 
 from verifiers.mathexpr import conditions, regions
 from verifiers.mathexpr.answers import Answer, as_decimal, significant_digits
+from verifiers.mathexpr.calculus import unevaluated
 from verifiers.mathexpr.exact import rational
 from verifiers.mathexpr.ladder import equal, numeric_gap
 from verifiers.mathexpr.limits import Budget, Unreadable
@@ -213,6 +214,8 @@ def _bare(node: Node) -> Node:
 
 def _numbers(gold: Node, answer: Node, also: Node | None, policy: Policy, budget: Budget) -> str:
     """Precision comes from the gold: exact wants exact (or many digits), d decimals want agreement at d."""
+    if unevaluated(answer) and not unevaluated(gold):
+        return "unsolved"
     rounded = as_decimal(gold)
     given = as_decimal(answer)
     if symbols(gold) or symbols(answer) or (rounded is None and given is None):

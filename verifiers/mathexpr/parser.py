@@ -413,7 +413,7 @@ def scaled(raw: str, exponent: int = 0) -> Node:
     value, places = numeral(raw)
     if abs(exponent) > 4000:
         raise Unreadable("an exponent of ten beyond 4000")
-    scale = Fraction(10) ** exponent
+    scale = Fraction(10) ** exponent if exponent else Fraction(1)
     if places is None:
         return Node("num", (), value * scale)
     return Node("dec", (), (value * scale, scale / (2 * 10**places)))

@@ -5,13 +5,13 @@ from __future__ import annotations
 import functools
 import re
 from dataclasses import dataclass, field
-from fractions import Fraction
 
 from verifiers.core import Completion, GoldError, Problem, Verdict
 from verifiers.extract import Found, Span, find
 from verifiers.mathexpr.answers import Answer, type_name
 from verifiers.mathexpr.compare import Policy, compared
 from verifiers.mathexpr.limits import MAX_ANSWER_CHARS, Budget, TooHard, Unreadable
+from verifiers.mathexpr.nodes import number
 from verifiers.mathexpr.options import option_of
 from verifiers.mathexpr.reading import read
 
@@ -274,17 +274,17 @@ def read_gold(text: str) -> _Gold:
     if boxed:
         text = boxed[1]
     plain = _INTEGER.fullmatch(text) if len(text) < 60 and "$" not in text else None
+    if plain is not None:
+        value = int(plain[2].replace(",", "")) * (-1 if plain[1] == "-" else 1)
+        if "." not in text:
+            return _Gold(Answer("scalar", number(value)), "integer", value, text=text)
     try:
         answer = read(text)
     except Unreadable as error:
         return _Gold(None, error=str(error))
     except TooHard as error:
         return _Gold(None, error=f"too hard: {error}")
-    value: Fraction | None = None
-    if plain is not None and answer.kind == "scalar" and answer.node is not None and answer.node.op == "num":
-        value = answer.node.value
-    integer = value.numerator if value is not None and value.denominator == 1 else None
-    return _Gold(answer, type_name(answer), integer, text=text)
+    return _Gold(answer, type_name(answer), text=text)
 
 
 def check_gold(problem: Problem) -> str:
