@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import re
 from dataclasses import dataclass, field
@@ -9,6 +10,7 @@ from dataclasses import dataclass, field
 from verifiers.core import Completion, GoldError, Problem, Verdict
 from verifiers.extract import Found, Span, find
 from verifiers.mathexpr.answers import Answer, type_name
+from verifiers.mathexpr.calculus import done, unevaluated
 from verifiers.mathexpr.compare import Policy, compared
 from verifiers.mathexpr.limits import MAX_ANSWER_CHARS, Budget, TooHard, Unreadable
 from verifiers.mathexpr.nodes import number
@@ -284,6 +286,9 @@ def read_gold(text: str) -> _Gold:
         return _Gold(None, error=str(error))
     except TooHard as error:
         return _Gold(None, error=f"too hard: {error}")
+    if answer.node is not None and unevaluated(answer.node):
+        with contextlib.suppress(TooHard):
+            done(answer.node)  # once for every gold, so that no completion waits for it
     return _Gold(answer, type_name(answer), text=text)
 
 
