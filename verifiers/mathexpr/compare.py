@@ -12,7 +12,7 @@ from verifiers.mathexpr.calculus import unevaluated
 from verifiers.mathexpr.exact import rational
 from verifiers.mathexpr.ladder import equal, numeric_gap
 from verifiers.mathexpr.limits import Budget, Unreadable
-from verifiers.mathexpr.naming import aligned, names_clash
+from verifiers.mathexpr.naming import aligned, captured, names_clash
 from verifiers.mathexpr.nodes import PI, Node, number, replace, symbol, symbols, walk
 from verifiers.mathexpr.normal import normal
 from verifiers.mathexpr.units import AMBIGUOUS, DEGREE, RADIAN, Unit, lookup
@@ -31,6 +31,8 @@ class Policy:
 def compared(gold: Answer, answer: Answer, policy: Policy, budget: Budget) -> str:
     """The reason of the verdict: "equal", or why not. Raises TooHard."""
     clash = conditions.clash(gold.condition, answer.condition)
+    if captured(gold, answer):
+        return "different"
     answer = aligned(gold, answer)
     if names_clash(gold, answer):
         return "different"
@@ -84,7 +86,7 @@ def _scalar_gold(gold: Answer, answer: Answer, policy: Policy, budget: Budget) -
             return _by_kind(gold, answer.items[0], policy, budget)
         case "region" if len(answer.pieces) == 1 and answer.pieces[0].low == answer.pieces[0].high:
             return _scalars(gold, Answer("scalar", answer.pieces[0].low), policy, budget)
-        case "clock" if answer.items:
+        case "clock" if len(answer.items) == 2:
             ratio = Node("div", tuple(item.node for item in answer.items if item.node is not None))
             return _verdict(gold.node.op == "div" and equal(gold.node, ratio, budget), False)
         case "tuple":
@@ -419,7 +421,7 @@ def _proportion(f: Node, g: Node, budget: Budget) -> int | None:
 
 def _ratio(gold: Answer, answer: Answer, budget: Budget) -> str:
     """Equal up to a common factor."""
-    if answer.kind != "ratio" or len(answer.items) != len(gold.items):
+    if answer.kind not in ("ratio", "clock") or len(answer.items) != len(gold.items):
         return "different" if answer.kind == "ratio" else "type_clash"
     ours = [item.node for item in gold.items if item.node is not None]
     theirs = [item.node for item in answer.items if item.node is not None]
@@ -448,7 +450,9 @@ def _structure(gold: Answer, answer: Answer, budget: Budget) -> str:
 
 
 def _clock(gold: Answer, answer: Answer, policy: Policy, budget: Budget) -> str:
-    if answer.kind == "scalar" and gold.items and answer.node is not None and answer.node.op == "div":
+    if answer.kind == "ratio":
+        return _ratio(gold, answer, budget)
+    if answer.kind == "scalar" and len(gold.items) == 2 and answer.node is not None and answer.node.op == "div":
         ratio = Node("div", tuple(item.node for item in gold.items if item.node is not None))
         return _verdict(equal(ratio, answer.node, budget), False)
     if answer.kind != "clock":

@@ -107,7 +107,8 @@ def _time(lower: str) -> Answer | None:
         hour, minute, second = int(found[1]), int(found[2]), int(found[3] or 0)
         if hour > 24 or minute > 59 or second > 59:
             return None
-        ratio = () if found[4] or found[3] else (_plain(hour), _plain(minute))
+        parts = [part for part in (found[1], found[2], found[3]) if part]
+        ratio = () if found[4] else tuple(_plain(int(part)) for part in parts)
         return Answer("clock", words=(f"{hour}:{minute:02}:{second:02}", (found[4] or "").lower()), items=ratio)
     found = _HOUR.fullmatch(lower)
     if found and 0 < int(found[1]) <= 12:

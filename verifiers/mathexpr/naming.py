@@ -51,6 +51,14 @@ def aligned(gold: Answer, answer: Answer) -> Answer:
     return renamed(answer, names) if names else answer
 
 
+def captured(gold: Answer, answer: Answer) -> bool:
+    """f(t) = x^2 for f(x) = x^2: the gold's variable stands free where the answer's own variable should."""
+    if len(gold.bound) != len(answer.bound):
+        return False
+    wanted = [g for g, a in zip(gold.bound, answer.bound, strict=True) if g != a and g not in answer.bound]
+    return bool(wanted) and bool(free(answer).intersection(wanted))
+
+
 def _free_to_rename(gold: Answer, answer: Answer, g: str, a: str) -> bool:
     if a in answer.bound or (g in gold.bound and gold.condition):
         return True

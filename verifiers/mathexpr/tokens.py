@@ -28,7 +28,8 @@ _TOKEN = re.compile(
     r"|(?P<other>.)",
     re.DOTALL,
 )
-_LETTER_LIST = re.compile(r"[A-Z](?:\s*,\s*[A-Z])*")
+_LETTER_LIST = re.compile(r"[A-Z](?:\s*,\s*[A-Z])+")
+_DRESSED_NUMBER = re.compile(r"[-+]?[\d.,/]+")
 
 GREEK = frozenset(
     "alpha beta gamma delta epsilon varepsilon zeta eta theta vartheta iota kappa lambda mu nu xi rho varrho sigma"
@@ -190,7 +191,7 @@ def _styled(name: str, content: str, start: int, spaced: bool) -> list[Token]:
         return [Token(kind, plain, start, spaced), *primes]
     if name in _LETTERS and len(content) < 200 and "\\" + name not in content:
         return tokenize(content)
-    if len(stripped) < 60 and _LETTER_LIST.fullmatch(stripped):
+    if len(stripped) < 60 and (_LETTER_LIST.fullmatch(stripped) or _DRESSED_NUMBER.fullmatch(stripped)):
         return tokenize(stripped)
     return [Token("text", stripped, start, spaced)]
 
