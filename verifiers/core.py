@@ -1,7 +1,7 @@
 """The types every verifier shares.
 
-    VerifierError            a check that could not be made: the completion is unscored, never wrong
-    └── GoldError            ... because the problem's own answer or tests can't be used
+VerifierError            a check that could not be made: the completion is unscored, never wrong
+└── GoldError            ... because the problem's own answer or tests can't be used
 """
 
 from __future__ import annotations

@@ -157,7 +157,12 @@ def _boxed(text: str, start: int, end: int) -> Found | None:
         gap = text[before.end : box.start]
         if len(gap) > 4000:
             gap = gap[-4000:]
-        if joining and len(gap) < 60 and not re.search(r"[.!?](?:\s|$)|\n\s*\n|因此", gap) and not _CORRECTION.search(gap):
+        if (
+            joining
+            and len(gap) < 60
+            and not re.search(r"[.!?](?:\s|$)|\n\s*\n|因此", gap)
+            and not _CORRECTION.search(gap)
+        ):
             joint.insert(0, before.content)
             if _ALTERNATIVE.search(gap):
                 others.append(before.content)
@@ -225,12 +230,20 @@ def _closed(text: str, position: int, end: int) -> Span | None:
 
 
 def _denied(text: str, start: int, box: _Box, end: int) -> bool:
-    """"The answer is not \\boxed{5}", "\\boxed{5} is wrong", "is it \\boxed{5}?"."""
+    """ "The answer is not \\boxed{5}", "\\boxed{5} is wrong", "is it \\boxed{5}?"."""
     before = text[max(start, box.start - 60) : box.start].rstrip(" $\\([*=:")
-    if re.search(r"\b(?:not|isn't|never|cannot be|can't be|nor)(?:\s+(?:equal to|be|simply|just|exactly))?$", before, re.IGNORECASE):
+    if re.search(
+        r"\b(?:not|isn't|never|cannot be|can't be|nor)(?:\s+(?:equal to|be|simply|just|exactly))?$",
+        before,
+        re.IGNORECASE,
+    ):
         return True
     after = text[box.end : min(end, box.end + 60)].lstrip(" $\\)]*}")
-    if re.match(r"(?:is|would be|was|seems)\s+(?:not|wrong|incorrect|false|a mistake|too)|\s*(?:\?|\(wrong|\(incorrect)", after, re.IGNORECASE):
+    if re.match(
+        r"(?:is|would be|was|seems)\s+(?:not|wrong|incorrect|false|a mistake|too)|\s*(?:\?|\(wrong|\(incorrect)",
+        after,
+        re.IGNORECASE,
+    ):
         return True
     return False
 

@@ -153,4 +153,3 @@ def _read_back(found: Any, sympy: Any) -> Node | None:
     if name == "exp":
         return Node("pow", (Node("const", (), "e"), nodes[0]))
     return Node("fn", nodes, _BACK[name]) if name in _BACK else None
-

@@ -48,7 +48,9 @@ _EATEN_LETTER = {"\x0c": "\\f", "\t": "\\t", "\x08": "\\b", "\r": "\\r", "\n": "
 _DOUBLED = re.compile(r"\\\\(?=[A-Za-z]{2})")
 _THOUSANDS = re.compile(r"(?<=\d)(?:\{,\}|,\\[!,;: ]\s*|\\[,;: !]\s*|\{\\,\}|[\u2009\u202f\u00a0~'])(?=\d{3}(?!\d))")
 _SPACED_NUMBER = re.compile(r"(?<![\d.,/^_{(\[])\d{1,3}(?: \d{3})+(?![\d/])")
-_MARKUP = re.compile(r"\*\*|__|`+|\$+|\\[()\[\]](?!\d*(?:pt|em|ex|mm|cm)\])|\\(?:displaystyle|textstyle|limits|nolimits|quad|qquad)(?![A-Za-z])")
+_MARKUP = re.compile(
+    r"\*\*|__|`+|\$+|\\[()\[\]](?!\d*(?:pt|em|ex|mm|cm)\])|\\(?:displaystyle|textstyle|limits|nolimits|quad|qquad)(?![A-Za-z])"
+)
 _STRAY_POINT = re.compile(r"(?<=[}\w)])\.(?=\s*[\])])")
 _ENDINGS = " \t\r\n.,;:。"
 

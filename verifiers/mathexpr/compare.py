@@ -113,7 +113,8 @@ def _vector(gold: Answer, answer: Answer, policy: Policy, budget: Budget) -> str
 
 def _scalars(gold: Answer, answer: Answer, policy: Policy, budget: Budget) -> str:
     gold, answer = _as_quantities(gold, answer)
-    assert gold.node is not None and answer.node is not None
+    assert gold.node is not None
+    assert answer.node is not None
     g, a = gold.node, answer.node
     if gold.unit is not None and answer.unit is not None and gold.unit.dimension and answer.unit.dimension:
         if gold.unit.dimension != answer.unit.dimension:
@@ -155,7 +156,7 @@ def _in_pi(node: Node) -> bool:
 
 
 def _as_quantities(gold: Answer, answer: Answer) -> tuple[Answer, Answer]:
-    """"5 m" was read as a product; beside a real quantity its letter is a unit."""
+    """ "5 m" was read as a product; beside a real quantity its letter is a unit."""
     if _has_unit(gold) and not _has_unit(answer):
         return gold, _quantity(answer)
     if _has_unit(answer) and not _has_unit(gold):
@@ -198,7 +199,8 @@ def _based(gold: Node, answer: Node) -> str:
 
 def _percent(gold: Answer, answer: Answer, policy: Policy, budget: Budget) -> str:
     """50% against 0.5 (the same value), or against 50 (the sign left out)."""
-    assert gold.node is not None and answer.node is not None
+    assert gold.node is not None
+    assert answer.node is not None
     found = _numbers(gold.node, answer.node, None, policy, budget)
     if found == "equal" or policy.percent == "value":
         return found
@@ -263,7 +265,10 @@ def _collection(gold: Answer, answer: Answer, policy: Policy, budget: Budget) ->
         return "hedged" if len(items) > len(wanted) and answer.joined_by == "or" else "different"
     if _is_assignment(answer) and not any(item.name for item in wanted):
         by_name = sorted(items, key=lambda item: item.name)
-        if _ordered(wanted, items, policy, budget) == "equal" or _ordered(wanted, tuple(by_name), policy, budget) == "equal":
+        if (
+            _ordered(wanted, items, policy, budget) == "equal"
+            or _ordered(wanted, tuple(by_name), policy, budget) == "equal"
+        ):
             return "equal"
         return "different"
     return _matched(wanted, items, policy, budget)

@@ -253,4 +253,3 @@ def seed(*parts: object) -> int:
     """A fixed 62-bit number out of anything printable; the same in every process."""
     text = "\x1f".join(map(str, parts)).encode()
     return (zlib.crc32(text) << 30) ^ zlib.crc32(b"r1" + text[::-1])
-

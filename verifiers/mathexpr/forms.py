@@ -7,7 +7,9 @@ import re
 from verifiers.mathexpr.answers import Answer, Piece
 from verifiers.mathexpr.nodes import INFINITY, Node, number
 
-_TEXT_COMMAND = re.compile(r"\\(?:text(?:bf|it|rm|normal|sf|tt)?|mbox|hbox|math(?:rm|bf|it|sf)|operatorname|emph)\s*(?=\{)")
+_TEXT_COMMAND = re.compile(
+    r"\\(?:text(?:bf|it|rm|normal|sf|tt)?|mbox|hbox|math(?:rm|bf|it|sf)|operatorname|emph)\s*(?=\{)"
+)
 _WORD = re.compile(r"[^\W\d_]+|\d+(?:\.\d+)?|[<>=+*/^|-]")
 _ARTICLES = frozenset(["a", "an", "the"])
 _EMPTY = re.compile(
@@ -16,7 +18,9 @@ _EMPTY = re.compile(
     r"(?:reals?|real numbers|integers)|is possible|satisf\w+.*))?|none(?: exists?)?|(?:the )?empty set|null set|"
     r"(?:it is )?impossible|no such \w+(?: exists?)?"
 )
-_UNDEFINED = re.compile(r"(?:the )?(?:\w+ )?(?:does not exist|doesnt exist|dne|(?:is )?undefined|not defined|indeterminate)")
+_UNDEFINED = re.compile(
+    r"(?:the )?(?:\w+ )?(?:does not exist|doesnt exist|dne|(?:is )?undefined|not defined|indeterminate)"
+)
 _ALL_REALS = re.compile(
     r"(?:x (?:is|can be) )?(?:all|any|every) (?:reals?|real (?:numbers?|values?)(?: of [a-z])?|real [a-z])|the real numbers"
 )
@@ -24,8 +28,12 @@ _TRUTHS = {"yes": "yes", "true": "yes", "no": "no", "false": "no"}
 _CHOICE = re.compile(r"\(\s*([A-Z])\s*\)|([A-J])|([A-J])[.):]|\[([A-J])\]|([A-J])\s*\(")
 _CHOICE_TEXT = re.compile(r"(?:\(\s*([A-J])\s*\)|([A-J])\s*[.):])\s*[:.]?\s*(\S.*)", re.DOTALL)
 _CHOICE_WORD = re.compile(r"(?:the )?(?:correct )?(?:option|choice|answer)(?: is)?:?\s*\(?([A-J])\)?\.?", re.IGNORECASE)
-_CLOCK = re.compile(r"(\d{1,2})\s*[:h]\s*(\d{2})(?::(\d{2}))?\s*(?:hours|hrs)?\s*([ap])?(?:\.?\s*m\.?)?", re.IGNORECASE)
-_HOUR = re.compile(r"(\d{1,2})\s*(?:o'?\s*clock)?\s*(?:([ap])\.?\s*m\.?|o'?\s*clock(?:\s*([ap])\.?\s*m\.?)?)", re.IGNORECASE)
+_CLOCK = re.compile(
+    r"(\d{1,2})\s*[:h]\s*(\d{2})(?:\s*:\s*(\d{2}))?\s*(?:hours|hrs)?\s*([ap])?(?:\.?\s*m\.?)?", re.IGNORECASE
+)
+_HOUR = re.compile(
+    r"(\d{1,2})\s*(?:o'?\s*clock)?\s*(?:([ap])\.?\s*m\.?|o'?\s*clock(?:\s*([ap])\.?\s*m\.?)?)", re.IGNORECASE
+)
 _MONTHS = {
     name[:3]: index + 1
     for index, name in enumerate(
@@ -34,7 +42,9 @@ _MONTHS = {
 }
 _MONTH = r"(jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|may|june?|july?|aug(?:ust)?|sept?(?:ember)?|oct(?:ober)?|nov(?:ember)?|dec(?:ember)?)\.?"
 _DATES = (
-    re.compile(rf"(?:\w+day,? )?(?:the )?(?P<d>\d{{1,2}})(?:st|nd|rd|th)?(?: of)? (?P<m>{_MONTH})(?:,? (?P<y>\d{{4}}))?"),
+    re.compile(
+        rf"(?:\w+day,? )?(?:the )?(?P<d>\d{{1,2}})(?:st|nd|rd|th)?(?: of)? (?P<m>{_MONTH})(?:,? (?P<y>\d{{4}}))?"
+    ),
     re.compile(rf"(?:\w+day,? )?(?P<m>{_MONTH}) (?P<d>\d{{1,2}})(?:st|nd|rd|th)?(?:,? (?P<y>\d{{4}}))?"),
     re.compile(r"(?P<y>\d{4})[-/.](?P<m>\d{1,2})[-/.](?P<d>\d{1,2})"),
     re.compile(r"(?P<a>\d{1,2})[-/.](?P<b>\d{1,2})[-/.](?P<y>\d{4})"),
@@ -55,7 +65,7 @@ def plain_words(text: str) -> str:
     """The text without its dressing: `\\text{No solution.}` is "No solution"."""
     text = _TEXT_COMMAND.sub("", text)
     text = re.sub(r"\\[,;:! ]|[{}~]", " ", text)
-    return " ".join(text.split()).strip(" .,;!\"")
+    return " ".join(text.split()).strip(' .,;!"')
 
 
 def text_words(text: str) -> tuple[str, ...]:
@@ -107,6 +117,8 @@ def _time(lower: str) -> Answer | None:
         hour, minute, second = int(found[1]), int(found[2]), int(found[3] or 0)
         if hour > 24 or minute > 59 or second > 59:
             return None
+        if found[3] and not found[4] and not any(part.startswith("0") for part in found.groups()[1:3]):
+            return None  # 7:18:16 is a ratio, 7:08:16 a time
         parts = [part for part in (found[1], found[2], found[3]) if part]
         ratio = () if found[4] else tuple(_plain(int(part)) for part in parts)
         return Answer("clock", words=(f"{hour}:{minute:02}:{second:02}", (found[4] or "").lower()), items=ratio)
@@ -141,7 +153,7 @@ def _date(lower: str) -> Answer | None:
 
 
 def _number_words(lower: str) -> Answer | None:
-    """"twenty-one", "two hundred and five", "minus three"."""
+    """ "twenty-one", "two hundred and five", "minus three"."""
     words = [word for word in re.split(r"[\s-]+", lower) if word and word != "and"]
     negative = words[:1] in (["minus"], ["negative"])
     words = words[1:] if negative else words

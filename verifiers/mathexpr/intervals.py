@@ -418,7 +418,6 @@ def evaluate(node: Node, point: Callable[[str], Complex], precision: int, budget
         raise TooHard(str(error)) from error
 
 
-
 def at_most(a: Complex, b: Complex) -> bool:
     """a <= b, up to the rounding of the ends."""
     return bool(mpf_le(a.re[0], b.re[1]))

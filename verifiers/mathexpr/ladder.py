@@ -171,7 +171,11 @@ def _alternates(node: Node) -> bool:
 def _logs(node: Node) -> frozenset[str]:
     return frozenset(
         found.value for found in walk(node) if found.op == "fn" and found.value in ("log", "lg", "logb")
-    ) | (frozenset({"ten"}) if Fraction(10) in {found.value for found in walk(node) if found.op == "num"} else frozenset())
+    ) | (
+        frozenset({"ten"})
+        if Fraction(10) in {found.value for found in walk(node) if found.op == "num"}
+        else frozenset()
+    )
 
 
 def _decimal_logs(node: Node) -> Node:
@@ -224,4 +228,3 @@ def _infinite(node: Node) -> int:
     if node.op == "neg":
         return -_infinite(node.args[0])
     return 1 if node == Node("const", (), "inf") else 0
-

@@ -25,7 +25,9 @@ def options(prompt: str) -> dict[str, str]:
             found, expected = {}, "A"
         if mark[1] != expected:
             continue
-        found[expected] = prompt[mark.end() : following.start() if following else None].split("\n")[0].strip(" \t.,;$\\")
+        found[expected] = (
+            prompt[mark.end() : following.start() if following else None].split("\n")[0].strip(" \t.,;$\\")
+        )
         expected = chr(ord(expected) + 1)
     return found if len(found) > 1 else {}
 

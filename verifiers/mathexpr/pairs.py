@@ -105,7 +105,12 @@ def _decimal(rng: random.Random) -> Made:
 def _scientific(rng: random.Random) -> Made:
     m, e = rng.randint(2, 9), _nonzero(rng, -20, 20)
     gold = rf"{m} \times 10^{{{e}}}"
-    same = [("cdot", rf"{m}\cdot 10^{{{e}}}"), ("e", f"{m}e{e}"), ("star", f"{m}*10^({e})"), ("point", rf"{m}.0 \times 10^{{{e}}}")]
+    same = [
+        ("cdot", rf"{m}\cdot 10^{{{e}}}"),
+        ("e", f"{m}e{e}"),
+        ("star", f"{m}*10^({e})"),
+        ("point", rf"{m}.0 \times 10^{{{e}}}"),
+    ]
     return gold, same, [("exponent", rf"{m} \times 10^{{{e + 1}}}"), ("sign of it", rf"{m} \times 10^{{{-e}}}"),
                         ("mantissa", rf"{m + 1} \times 10^{{{e}}}"), ("zero", "0")]  # fmt: skip
 
@@ -144,7 +149,13 @@ def _money(rng: random.Random) -> Made:
         ("digit", rf"\${(cents + 1) / 100:,.2f}"), ("currency", rf"{text} \text{{ euros}}"), ("scale", rf"{text} \text{{ cents}}")]  # fmt: skip
 
 
-_MEASURES = (("cm", "m", 100, "kg"), ("m", "km", 1000, "s"), ("g", "kg", 1000, "m"), ("minutes", "hours", 60, "cm"), ("mL", "L", 1000, "g"))
+_MEASURES = (
+    ("cm", "m", 100, "kg"),
+    ("m", "km", 1000, "s"),
+    ("g", "kg", 1000, "m"),
+    ("minutes", "hours", 60, "cm"),
+    ("mL", "L", 1000, "g"),
+)
 
 
 def _quantity(rng: random.Random) -> Made:
@@ -154,7 +165,11 @@ def _quantity(rng: random.Random) -> Made:
     scale = ratio ** (2 if power else 1)
     gold = rf"{n}\text{{ {small}}}{power}"
     value = Fraction(n, scale)
-    same = [("bare", str(n)), ("mathrm", rf"{n}\,\mathrm{{{small}}}{power}"), ("converted", rf"\frac{{{value.numerator}}}{{{value.denominator}}}\text{{ {large}}}{power}")]
+    same = [
+        ("bare", str(n)),
+        ("mathrm", rf"{n}\,\mathrm{{{small}}}{power}"),
+        ("converted", rf"\frac{{{value.numerator}}}{{{value.denominator}}}\text{{ {large}}}{power}"),
+    ]
     return gold, same, [("unit of another size", rf"{n}\text{{ {large}}}{power}"), ("unit of another kind", rf"{n}\text{{ {other}}}{power}"),
                         ("number", rf"{n + 1}\text{{ {small}}}{power}"), ("power", rf"{n}\text{{ {small}}}^3") if power else ("number", str(n + 2))]  # fmt: skip
 
@@ -276,7 +291,11 @@ def _power(rng: random.Random) -> Made:
 def _matrix(rng: random.Random) -> Made:
     a, b, c, d = rng.sample(range(-9, 10), 4)
     gold = rf"\begin{{pmatrix}} {a} & {b} \\ {c} & {d} \end{{pmatrix}}"
-    same = [("brackets", gold.replace("pmatrix", "bmatrix")), ("fractions", rf"\begin{{pmatrix}} {a} & {2 * b}/2 \\ {c} & \frac{{{d}}}{{1}} \end{{pmatrix}}"), ("scaled", rf"\frac{{1}}{{2}}\begin{{pmatrix}} {2 * a} & {2 * b} \\ {2 * c} & {2 * d} \end{{pmatrix}}")]
+    same = [
+        ("brackets", gold.replace("pmatrix", "bmatrix")),
+        ("fractions", rf"\begin{{pmatrix}} {a} & {2 * b}/2 \\ {c} & \frac{{{d}}}{{1}} \end{{pmatrix}}"),
+        ("scaled", rf"\frac{{1}}{{2}}\begin{{pmatrix}} {2 * a} & {2 * b} \\ {2 * c} & {2 * d} \end{{pmatrix}}"),
+    ]
     return gold, same, [("transposed", rf"\begin{{pmatrix}} {a} & {c} \\ {b} & {d} \end{{pmatrix}}"), ("entry", rf"\begin{{pmatrix}} {a} & {b} \\ {c} & {d + 1} \end{{pmatrix}}"),
                         ("shape", rf"\begin{{pmatrix}} {a} & {b} & {c} & {d} \end{{pmatrix}}"), ("determinant", gold.replace("pmatrix", "vmatrix"))]  # fmt: skip
 
@@ -311,7 +330,16 @@ def _choice(rng: random.Random) -> Made:
         ("other", other), ("both", f"{letter}, {other}"), ("or", rf"\text{{{letter} or {other}}}"), ("number", "1")]  # fmt: skip
 
 
-_ANAGRAMS = (("stop", "pots"), ("listen", "silent"), ("ellipse", "parabola"), ("Monday", "dynamo"), ("even", "nove"), ("odd", "dod"), ("obtuse", "acute"), ("Evelyn", "Carla"))
+_ANAGRAMS = (
+    ("stop", "pots"),
+    ("listen", "silent"),
+    ("ellipse", "parabola"),
+    ("Monday", "dynamo"),
+    ("even", "nove"),
+    ("odd", "dod"),
+    ("obtuse", "acute"),
+    ("Evelyn", "Carla"),
+)
 
 
 def _text(rng: random.Random) -> Made:

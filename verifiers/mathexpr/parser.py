@@ -21,7 +21,9 @@ _CONSTANTS = {"i": "i", "e": "e"}
 _COMMAND_CONSTANTS = {"pi": "pi", "infty": "inf", "emptyset": "empty", "setR": "R", "setZ": "Z", "setN": "N",
                       "setQ": "Q", "setC": "C", "i": "i", "top": "top"}  # fmt: skip
 _DECORATED = frozenset("vec hat widehat tilde widetilde overrightarrow mathring underline check breve".split())
-_NO_PRODUCT = frozenset("and the for are not but yes all any one two six ten who how why was has had his her its".split())
+_NO_PRODUCT = frozenset(
+    "and the for are not but yes all any one two six ten who how why was has had his her its".split()
+)
 _END = Token("end_of_text", "", -1, False)
 
 
@@ -130,7 +132,11 @@ class Parser:
                     return left
                 self.at += 1
                 right = self.signed()
-                left = _times(left, right) if token.value == "*" else Node("div", (left, right), ":" if token.value == ":" else None)
+                left = (
+                    _times(left, right)
+                    if token.value == "*"
+                    else Node("div", (left, right), ":" if token.value == ":" else None)
+                )
             elif self.starts_factor():
                 left = _times(left, self.power())
             else:

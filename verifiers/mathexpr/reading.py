@@ -67,7 +67,9 @@ def read(text: str) -> Answer:
         return _answer(tokenize(cleaned))
     except Unreadable:
         words = text_words(cleaned)
-        if not any(len(word) > 1 and word.isalpha() for word in re.findall(r"(?<![\\A-Za-z])[^\W\d_]+", _texts(cleaned))):
+        if not any(
+            len(word) > 1 and word.isalpha() for word in re.findall(r"(?<![\\A-Za-z])[^\W\d_]+", _texts(cleaned))
+        ):
             raise
         prose = re.findall(r"(?<![\\A-Za-z])[^\W\d_]{3,}", _texts(cleaned))
         if len(prose) < 4 and re.search(r"[\^_={}\\+/]|\d\s*[-*]", _outside_text(cleaned)):
@@ -100,7 +102,7 @@ def _answer(tokens: list[Token]) -> Answer:
         raise Unreadable(f"more than {MAX_ITEMS} items")
     if len(pieces) > 1:
         last, dropped = pieces[-1], _membership(pieces[-1])
-        if dropped and not any(token.value in ("in", "=") for piece in pieces[:-1] for token in piece) or (
+        if (dropped and not any(token.value in ("in", "=") for piece in pieces[:-1] for token in piece)) or (
             dropped and len(pieces) == 2 and len(last) < len(pieces[0]) and _mentions(pieces[0], dropped)
         ):
             condition, declared = condition or "integer", (*declared, dropped)
@@ -141,7 +143,9 @@ def _split_condition(tokens: list[Token]) -> tuple[list[Token], str, tuple[str, 
 
 
 def _condition_words(tokens: list[Token]) -> list[str]:
-    return [word for token in tokens for word in text_words(token.value) or ((token.value,) if token.kind == "op" else ())]
+    return [
+        word for token in tokens for word in text_words(token.value) or ((token.value,) if token.kind == "op" else ())
+    ]
 
 
 def _declared(tokens: list[Token], words: list[str]) -> tuple[str, ...]:
@@ -226,7 +230,9 @@ def _piece(tokens: list[Token]) -> Answer:
     tokens, money = _without_currency(tokens)
     label: tuple[str, ...] = ()
     colon = next((i for i, token in enumerate(tokens) if token.value == ":" and token.kind == "op"), 0)
-    if colon and all(token.kind in ("word", "text") or (token.kind == "num" and i) for i, token in enumerate(tokens[:colon])):
+    if colon and all(
+        token.kind in ("word", "text") or (token.kind == "num" and i) for i, token in enumerate(tokens[:colon])
+    ):
         label = _prose(tokens[:colon], anything=True)  # "Paolo: 18"
         tokens = tokens[colon + 1 :]
     tokens = _without_lead(tokens)
@@ -264,14 +270,18 @@ def _piece(tokens: list[Token]) -> Answer:
     if found.kind == "scalar" and found.node is not None and found.node.op == "deg":
         angle = {"celsius": CELSIUS, "fahrenheit": FAHRENHEIT}.get(label[0] if label else "", DEGREE)
         found, unit = changed(found, node=found.node.args[0]), angle if unit is None else unit
-    elif found.kind == "scalar" and found.node is not None and found.node.op == "neg" and found.node.args[0].op == "deg":
+    elif (
+        found.kind == "scalar" and found.node is not None and found.node.op == "neg" and found.node.args[0].op == "deg"
+    ):
         found, unit = changed(found, node=Node("neg", found.node.args[0].args)), DEGREE
     return changed(found, unit=unit if unit is not None else found.unit, label=(*found.label, *label))
 
 
 def _is_word(letters: str) -> bool:
     """Three or more letters with a vowel are a word, unless they are the start of the alphabet."""
-    return len(letters) > 2 and bool(set(letters.casefold()) & set("aeiou")) and letters.casefold() not in ("abc", "abcd")
+    return (
+        len(letters) > 2 and bool(set(letters.casefold()) & set("aeiou")) and letters.casefold() not in ("abc", "abcd")
+    )
 
 
 def _without_currency(tokens: list[Token]) -> tuple[list[Token], object]:
@@ -291,7 +301,9 @@ def _without_lead(tokens: list[Token]) -> list[Token]:
     index = 0
     while index < len(tokens) and tokens[index].kind in ("word", "text"):
         words = [word for word in re.findall(r"[^\W\d_]+", tokens[index].value.casefold())]
-        if not all(word in _LEAD for word in words) or (tokens[index].kind == "text" and re.search(r"\d", tokens[index].value)):
+        if not all(word in _LEAD for word in words) or (
+            tokens[index].kind == "text" and re.search(r"\d", tokens[index].value)
+        ):
             break
         index += 1
         while index < len(tokens) and tokens[index].value in (":", "=") and index + 1 < len(tokens):
@@ -334,7 +346,9 @@ def _split_tail(tokens: list[Token]) -> tuple[list[Token], list[Token]]:
             continue
         tail = tokens[index:]
         rest = [t for t in tail if t.kind not in ("word", "text")]
-        plain = all(t.kind in ("sym", "num", "other") or t.value in ("/", "^", "-", "*", "{", "}", "(", ")", "'") for t in rest)
+        plain = all(
+            t.kind in ("sym", "num", "other") or t.value in ("/", "^", "-", "*", "{", "}", "(", ")", "'") for t in rest
+        )
         if plain:
             return tokens[:index], [t for t in tail if t.value not in ("(", ")")]
     return tokens, []
@@ -348,7 +362,9 @@ def _starts_unit(tokens: list[Token], index: int) -> bool:
         if token.value in _ORDINAL and before.kind == "num" and not token.spaced:
             return True
         known = lookup(token.value) is not None or token.value.lower() in SCALES or token.value == "per"
-        return len(token.value) > 3 or (known and before.kind in ("num", "op", "sym") and (token.spaced or before.kind == "num"))
+        return len(token.value) > 3 or (
+            known and before.kind in ("num", "op", "sym") and (token.spaced or before.kind == "num")
+        )
     if token.kind == "other":
         return token.value in "¢°"
     follows = index + 1 < len(tokens) and tokens[index + 1].value in ("/", "per")
@@ -366,5 +382,3 @@ def _unit_before_label(words: list[str]) -> object:
         if found is not None and found.dimension:
             return found
     return None
-
-

@@ -90,7 +90,11 @@ def _region(node: Node) -> Answer:
 def _integers(node: Node) -> Answer | None:
     """{x in Z | -2 < x < 3} as the finite set it is."""
     head = node.args[0]
-    if head.op != "chain" or head.value != ("in",) or head.args[1] not in (Node("const", (), "Z"), Node("const", (), "N")):
+    if (
+        head.op != "chain"
+        or head.value != ("in",)
+        or head.args[1] not in (Node("const", (), "Z"), Node("const", (), "N"))
+    ):
         return None
     name, pieces = regions.solved(node.args[1])
     values = regions.integers_within(pieces) if name == head.args[0].value else None

@@ -357,7 +357,9 @@ def applied(parser: Parser, *, certain: bool) -> tuple[Node, ...] | None:
         found = tuple(items(parser, ")"))
         parser.expect("}")
         return found
-    if not certain:  # a Greek letter before one letter in brackets, theta(x), is a function; theta(x + 1) may be a product
+    if (
+        not certain
+    ):  # a Greek letter before one letter in brackets, theta(x), is a function; theta(x + 1) may be a product
         certain = parser.peek(1).kind == "sym" and parser.peek(2).value == ")"
     if parser.is_op("(") and certain:
         parser.at += 1

@@ -29,6 +29,7 @@ _TOKEN = re.compile(
     re.DOTALL,
 )
 _LETTER_LIST = re.compile(r"[A-Z](?:\s*,\s*[A-Z])+")
+_CAPITAL = re.compile(r"[A-Z]")
 _DRESSED_NUMBER = re.compile(r"[-+]?[\d.,/]+")
 
 GREEK = frozenset(
@@ -73,7 +74,9 @@ _SKIPPED = frozenset(
     " scriptscriptstyle".split()
 ) | {" ", "\n"}
 _TEXT = frozenset("text textbf textit textrm textnormal mbox hbox emph textsf texttt textup underline".split())
-_LETTERS = frozenset("mathrm mathbf mathit mathsf mathtt mathcal mathscr mathfrak operatorname bm boldsymbol pmb".split())
+_LETTERS = frozenset(
+    "mathrm mathbf mathit mathsf mathtt mathcal mathscr mathfrak operatorname bm boldsymbol pmb".split()
+)
 _UNIT_LETTERS = frozenset("m s g h L N J W K".split())  # upright, they are units
 _BLACKBOARD = {"R": "R", "Z": "Z", "N": "N", "Q": "Q", "C": "C"}
 _EXTENDED = {"varnothing": "emptyset", "empty": "emptyset", "imaginaryunit": "i", "dfrac": "frac", "tfrac": "frac",
@@ -150,6 +153,9 @@ def _command(tokens: list[Token], text: str, name: str, start: int, position: in
     elif name in _TEXT or name in _LETTERS:
         content, position = braced(text, position)
         tokens.extend(_styled(name, content, start, spaced))
+        if tokens and tokens[-1].kind == "text" and _CAPITAL.fullmatch(tokens[-1].value):
+            if len(tokens) == 1 or tokens[-2].kind == "op":  # after a number it would be a unit
+                tokens[-1] = tokens[-1]._replace(kind="sym")
     elif name in ("mathbb", "Bbb"):
         content, position = braced(text, position)
         known = _BLACKBOARD.get(content.strip())

@@ -11,7 +11,9 @@ from verifiers.core import Completion, GoldError, Problem, Verdict
 from verifiers.extract import Found, Span, find
 from verifiers.mathexpr.answers import Answer, type_name
 from verifiers.mathexpr.calculus import done, unevaluated
+from verifiers.mathexpr.clean import clean
 from verifiers.mathexpr.compare import Policy, compared
+from verifiers.mathexpr.forms import text_words
 from verifiers.mathexpr.limits import MAX_ANSWER_CHARS, Budget, TooHard, Unreadable
 from verifiers.mathexpr.nodes import number
 from verifiers.mathexpr.options import option_of
@@ -138,6 +140,19 @@ class MathVerifier:
             raise GoldError(f"{name}: can't understand the gold {str(problem.answer)[:200]!r}: {gold.error}")
         return gold
 
+    def check_gold(self, problem: Problem) -> str:
+        """The type of the problem's gold, after it was read and found equal to itself.
+
+        Raises: GoldError that names the problem and says why the gold can't be used.
+        """
+        gold = self.gold(problem)
+        found = self(problem, Completion(f"<answer>{gold.text}</answer>"))
+        if found.score != 1.0:
+            name = f"problem {problem.id or problem.prompt[:60]!r}"
+            told = f"{found.reason} {found.detail}".strip()
+            raise GoldError(f"{name}: the gold {str(problem.answer)[:200]!r} is not equal to itself: {told}")
+        return gold.type
+
     def _policy(self, problem: Problem) -> Policy:
         prompt = problem.prompt
         asks = not prompt or "percent" in prompt.lower() or "%" in prompt
@@ -146,7 +161,8 @@ class MathVerifier:
     def _decide(
         self, problem: Problem, gold: _Gold, text: str, found: Found, explanation: Explanation | None
     ) -> Verdict:
-        assert gold.answer is not None and found.span is not None
+        assert gold.answer is not None
+        assert found.span is not None
         budget = Budget()
         budget.trace = [] if explanation is not None else None
         policy = self._policy(problem)
@@ -164,7 +180,10 @@ class MathVerifier:
                     return Verdict(0.0, "hedged", "several boxes", answer, span, gold.type)
             else:
                 span = (found.joint[0][0], found.joint[-1][1])
-                if not (joined.count(",") == len(found.joint) - 1 and self._reason(gold, answer, problem, policy, budget, None)[0] == "equal"):
+                if not (
+                    joined.count(",") == len(found.joint) - 1
+                    and self._reason(gold, answer, problem, policy, budget, None)[0] == "equal"
+                ):
                     answer = joined
         elif found.others and not self._agree(gold, text, (*found.others, span), policy, budget):
             return Verdict(0.0, "hedged", "several final answers", answer, span, gold.type)
@@ -226,9 +245,6 @@ class MathVerifier:
 
 def same_words(gold: Answer, text: str, gold_text: str = "") -> bool:
     """The same words, or the one name or adjective that a sentence says of its subject."""
-    from verifiers.mathexpr.forms import text_words
-    from verifiers.mathexpr.clean import clean
-
     words = text_words(clean(text))
     wanted = gold.words if gold.kind == "text" else text_words(clean(gold_text)) if gold_text else ()
     if not wanted or not words:
@@ -290,17 +306,3 @@ def read_gold(text: str) -> _Gold:
         with contextlib.suppress(TooHard):
             done(answer.node)  # once for every gold, so that no completion waits for it
     return _Gold(answer, type_name(answer), text=text)
-
-
-def check_gold(problem: Problem) -> str:
-    """The type of the problem's gold, after it was read and found equal to itself.
-
-    Raises: GoldError that names the problem and says why the gold can't be used.
-    """
-    verifier = MathVerifier()
-    gold = verifier.gold(problem)
-    found = verifier(problem, Completion(f"<answer>{gold.text}</answer>"))
-    if found.score != 1.0:
-        name = f"problem {problem.id or problem.prompt[:60]!r}"
-        raise GoldError(f"{name}: the gold {str(problem.answer)[:200]!r} is not equal to itself: {found.reason} {found.detail}")
-    return gold.type
