@@ -106,9 +106,7 @@ def find(text: str, *, strict: bool = False) -> Found:
     if box is not None:
         return box
     if text.find("####", start) >= 0:
-        hashes = None
-        for hashes in _HASHES.finditer(text, max(start, text.rfind("####", start) - 1)):
-            pass
+        hashes = _HASHES.match(text, text.rfind("####", start))
         if hashes is not None and hashes[1].strip():
             return Found(hashes.span(1), "hashes", _other_hashes(text, start, hashes.start()))
     start = max(start, len(text) - _TAIL)
@@ -239,13 +237,13 @@ def _denied(text: str, start: int, box: _Box, end: int) -> bool:
     ):
         return True
     after = text[box.end : min(end, box.end + 60)].lstrip(" $\\)]*}")
-    if re.match(
-        r"(?:is|would be|was|seems)\s+(?:not|wrong|incorrect|false|a mistake|too)|\s*(?:\?|\(wrong|\(incorrect)",
-        after,
-        re.IGNORECASE,
-    ):
-        return True
-    return False
+    return bool(
+        re.match(
+            r"(?:is|would be|was|seems)\s+(?:not|wrong|incorrect|false|a mistake|too)|\s*(?:\?|\(wrong|\(incorrect)",
+            after,
+            re.IGNORECASE,
+        )
+    )
 
 
 def _corrected_after(text: str, last: _Box, end: int) -> Found | None:
@@ -289,7 +287,7 @@ def _announced(text: str, start: int) -> Found | None:
             continue
         stated.append((match, span))
     if not stated:
-        return Found(None, "negated") if denied and not matches[-1].group() == "" else None
+        return Found(None, "negated") if denied and matches[-1].group() != "" else None
     match, span = stated[-1]
     others = []
     for (_, earlier), (later, _) in zip(reversed(stated[:-1]), reversed(stated), strict=False):

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
 from dataclasses import replace as changed
 from fractions import Fraction
 
 from verifiers.mathexpr import conditions, regions
-from verifiers.mathexpr.answers import Answer, as_decimal, significant_digits
+from verifiers.mathexpr.answers import Answer, Piece, as_decimal, significant_digits
 from verifiers.mathexpr.calculus import unevaluated
 from verifiers.mathexpr.exact import rational
-from verifiers.mathexpr.ladder import equal, numeric_gap
+from verifiers.mathexpr.ladder import equal, numeric_gap, order
 from verifiers.mathexpr.limits import Budget, Unreadable
 from verifiers.mathexpr.naming import aligned, captured, names_clash
 from verifiers.mathexpr.nodes import PI, Node, number, replace, symbol, symbols, walk
 from verifiers.mathexpr.normal import normal
+from verifiers.mathexpr.regions import Pieces
 from verifiers.mathexpr.units import AMBIGUOUS, DEGREE, RADIAN, Unit, lookup
 
 
@@ -30,6 +32,7 @@ class Policy:
 
 def compared(gold: Answer, answer: Answer, policy: Policy, budget: Budget) -> str:
     """The reason of the verdict: "equal", or why not. Raises TooHard."""
+    budget.spend(10)
     clash = conditions.clash(gold.condition, answer.condition)
     if captured(gold, answer):
         return "different"
@@ -288,6 +291,9 @@ def _distinct(items: tuple[Answer, ...], policy: Policy, budget: Budget) -> tupl
 
 
 def _matched(wanted: tuple[Answer, ...], items: tuple[Answer, ...], policy: Policy, budget: Budget) -> str:
+    ours, theirs = _exact_values(wanted), _exact_values(items)
+    if ours is not None and theirs is not None:
+        return _verdict(budget.decided("rational", ours == theirs), True)
     left = list(items)
     worst = "different"
     for want in wanted:
@@ -300,6 +306,19 @@ def _matched(wanted: tuple[Answer, ...], items: tuple[Answer, ...], policy: Poli
         else:
             return worst
     return "equal"
+
+
+def _exact_values(items: tuple[Answer, ...]) -> Counter[Fraction] | None:
+    """The values of plain exact numbers; None where anything else is among them."""
+    found: Counter[Fraction] = Counter()
+    for item in items:
+        if item.kind != "scalar" or item.node is None or item.unit or item.percent or item.name or item.label:
+            return None
+        value = None if item.node.op in ("base", "dec") else rational(item.node)
+        if value is None or item.also is not None or as_decimal(item.node) is not None:
+            return None
+        found[value] += 1
+    return found
 
 
 def _ordered(wanted: tuple[Answer, ...], items: tuple[Answer, ...], policy: Policy, budget: Budget) -> str:
@@ -333,7 +352,7 @@ def _tuple_gold(gold: Answer, answer: Answer, policy: Policy, budget: Budget) ->
 
 def _regions_of(gold: Answer, answer: Answer, budget: Budget) -> str:
     """A list of intervals against their union; a finite set against points."""
-    pieces: list[regions.Piece] = []
+    pieces: list[Piece] = []
     for item in gold.items:
         if item.kind == "region":
             pieces.extend(item.pieces)
@@ -341,7 +360,7 @@ def _regions_of(gold: Answer, answer: Answer, budget: Budget) -> str:
             low, high = item.items[0].node, item.items[1].node
             if low is None or high is None:
                 return "type_clash"
-            pieces.append(regions.Piece(low, item.brackets == "[]", high, item.brackets == "[]"))
+            pieces.append(Piece(low, item.brackets == "[]", high, item.brackets == "[]"))
         elif item.kind == "scalar" and item.node is not None:
             pieces.append(regions.point(item.node))
         else:
@@ -353,7 +372,7 @@ def _regions_of(gold: Answer, answer: Answer, budget: Budget) -> str:
 
 
 def _region_gold(gold: Answer, answer: Answer, budget: Budget) -> str:
-    pieces: regions.Pieces
+    pieces: Pieces
     if answer.kind == "region":
         pieces = answer.pieces
     elif answer.kind == "tuple" and len(answer.items) == 2 and answer.brackets in ("()", "[]"):
@@ -419,7 +438,7 @@ def _proportion(f: Node, g: Node, budget: Budget) -> int | None:
             continue
         if not equal(Node("mul", (f, at_g)), Node("mul", (g, at_f)), budget):
             return None
-        signs = [regions.order(node, zero, budget) for node in values]
+        signs = [order(node, zero, budget) for node in values]
         return 1 if signs[0] == signs[1] else -1
     return None
 
@@ -468,7 +487,7 @@ def _clock(gold: Answer, answer: Answer, policy: Policy, budget: Budget) -> str:
 
 
 def _minutes(text: str, half: str, other_half: str) -> tuple[int, ...]:
-    """The time of day in seconds; of the twelve-hour clock where neither the other side nor this one says which half."""
+    """The time of day in seconds; the half of the day is taken from the other side where only that one says it."""
     hour, minute, second = map(int, text.split(":"))
     if half:
         hour = hour % 12 + (12 if half == "p" else 0)

@@ -11,7 +11,7 @@ from verifiers.mathexpr.nodes import Node, has_op, number, replace, symbol, walk
 
 
 def rational(node: Node) -> Fraction | None:
-    """The value if it is rational and of at most MAX_BITS bits, else None (irrational, symbolic, undefined, too big)."""
+    """The value if it is rational and of at most MAX_BITS bits, else None (irrational, symbolic, too big)."""
     match node.op:
         case "num":
             return node.value if isinstance(node.value, Fraction) else None

@@ -13,7 +13,8 @@ _TEXT_COMMAND = re.compile(
 _WORD = re.compile(r"[^\W\d_]+|\d+(?:\.\d+)?|[<>=+*/^|-]")
 _ARTICLES = frozenset(["a", "an", "the"])
 _EMPTY = re.compile(
-    r"(?:there (?:is|are|exists?) )?(?:no|zero) (?:such |real |integer |integral |positive |valid |possible )*(?:solutions?|"
+    r"(?:there (?:is|are|exists?) )?(?:no|zero) (?:such |real |integer |integral |positive |valid |possible )*"
+    r"(?:solutions?|"
     r"roots?|values?|answers?|functions?|pairs?|triples?|integers?|numbers?|intersections?)(?: (?:exists?|in (?:the )?"
     r"(?:reals?|real numbers|integers)|is possible|satisf\w+.*))?|none(?: exists?)?|(?:the )?empty set|null set|"
     r"(?:it is )?impossible|no such \w+(?: exists?)?"
@@ -22,7 +23,8 @@ _UNDEFINED = re.compile(
     r"(?:the )?(?:\w+ )?(?:does not exist|doesnt exist|dne|(?:is )?undefined|not defined|indeterminate)"
 )
 _ALL_REALS = re.compile(
-    r"(?:x (?:is|can be) )?(?:all|any|every) (?:reals?|real (?:numbers?|values?)(?: of [a-z])?|real [a-z])|the real numbers"
+    r"(?:x (?:is|can be) )?(?:all|any|every) (?:reals?|real (?:numbers?|values?)(?: of [a-z])?|real [a-z])"
+    r"|the real numbers"
 )
 _TRUTHS = {"yes": "yes", "true": "yes", "no": "no", "false": "no"}
 _CHOICE = re.compile(r"\(\s*([A-Z])\s*\)|([A-J])|([A-J])[.):]|\[([A-J])\]|([A-J])\s*\(")
@@ -37,10 +39,26 @@ _HOUR = re.compile(
 _MONTHS = {
     name[:3]: index + 1
     for index, name in enumerate(
-        "january february march april may june july august september october november december".split()
+        [
+            "january",
+            "february",
+            "march",
+            "april",
+            "may",
+            "june",
+            "july",
+            "august",
+            "september",
+            "october",
+            "november",
+            "december",
+        ]
     )
 }
-_MONTH = r"(jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|may|june?|july?|aug(?:ust)?|sept?(?:ember)?|oct(?:ober)?|nov(?:ember)?|dec(?:ember)?)\.?"
+_MONTH = (
+    r"(jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|may|june?|july?|aug(?:ust)?|sept?(?:ember)?|oct(?:ober)?"
+    r"|nov(?:ember)?|dec(?:ember)?)\.?"
+)
 _DATES = (
     re.compile(
         rf"(?:\w+day,? )?(?:the )?(?P<d>\d{{1,2}})(?:st|nd|rd|th)?(?: of)? (?P<m>{_MONTH})(?:,? (?P<y>\d{{4}}))?"
@@ -52,12 +70,32 @@ _DATES = (
 _SMALL = {
     word: index
     for index, word in enumerate(
-        "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen"
-        " seventeen eighteen nineteen".split()
+        [
+            "zero",
+            "one",
+            "two",
+            "three",
+            "four",
+            "five",
+            "six",
+            "seven",
+            "eight",
+            "nine",
+            "ten",
+            "eleven",
+            "twelve",
+            "thirteen",
+            "fourteen",
+            "fifteen",
+            "sixteen",
+            "seventeen",
+            "eighteen",
+            "nineteen",
+        ]
     )
 }
 _TENS = {word: 10 * (index + 2) for index, word in enumerate(
-    "twenty thirty forty fifty sixty seventy eighty ninety".split())}  # fmt: skip
+    ["twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ninety"])}  # fmt: skip
 SCALES = {"hundred": 100, "thousand": 1000, "million": 10**6, "billion": 10**9, "trillion": 10**12, "dozen": 12}
 
 

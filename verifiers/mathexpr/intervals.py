@@ -114,9 +114,9 @@ class Intervals:
         exponent = walk.value(node.args[1])
         if not isinstance(base, Complex) or not isinstance(exponent, Complex):
             raise Unsupported("power")
-        if exponent.im is None and exponent.re[0] == exponent.re[1] and mpf_floor(exponent.re[0], 60) == exponent.re[0]:
-            if _magnitude(exponent.re) < 60:
-                return self._whole_power(base, to_int(exponent.re[0]))
+        low, high = exponent.re
+        if exponent.im is None and low == high == mpf_floor(low, 60) and _magnitude(exponent.re) < 60:
+            return self._whole_power(base, to_int(low))
         if base.im is None and _sign(base.re) == 0:
             if exponent.im is None and _sign(exponent.re) == 1:
                 return Complex(_ZERO)

@@ -33,7 +33,7 @@ def renamed(answer: Answer, names: dict[str, str]) -> Answer:
 
 def aligned(gold: Answer, answer: Answer) -> Answer:
     """The answer with its bound names turned into the gold's, where that can be done without capture."""
-    if not answer.kind == gold.kind and {"scalar", "text"} == {answer.kind, gold.kind}:
+    if answer.kind != gold.kind and {"scalar", "text"} == {answer.kind, gold.kind}:
         return answer
     ours, theirs = free(gold), free(answer)
     if ours == theirs and gold.bound == answer.bound:
@@ -74,16 +74,16 @@ def _is_period(answer: Answer, name: str) -> bool:
     in_degrees = answer.unit is not None and answer.unit.dimension == DEGREE.dimension
     for node in _nodes(answer):
         for found in walk(node):
-            if found.op in ("mul", "div") and name in symbols(found):
-                if in_degrees or any(part == PI or part.op == "deg" for part in walk(found)):
-                    return True
+            turns = in_degrees or any(part == PI or part.op == "deg" for part in walk(found))
+            if turns and found.op in ("mul", "div") and name in symbols(found):
+                return True
     return False
 
 
 def _is_added_constant(answer: Answer, name: str) -> bool:
     """Is it the C of "F(x) + C"?"""
     node = answer.node
-    if node is None or node.op != "add" or not name[0] in "CcKk":
+    if node is None or node.op != "add" or name[0] not in "CcKk":
         return False
     return sum(name in symbols(arg) for arg in node.args) == 1 and Node("sym", (), name) in node.args
 

@@ -20,9 +20,34 @@ _APPLIED = frozenset("fghFGHPQ") | {"phi", "psi"}
 _CONSTANTS = {"i": "i", "e": "e"}
 _COMMAND_CONSTANTS = {"pi": "pi", "infty": "inf", "emptyset": "empty", "setR": "R", "setZ": "Z", "setN": "N",
                       "setQ": "Q", "setC": "C", "i": "i", "top": "top"}  # fmt: skip
-_DECORATED = frozenset("vec hat widehat tilde widetilde overrightarrow mathring underline check breve".split())
+_DECORATED = frozenset(
+    ["vec", "hat", "widehat", "tilde", "widetilde", "overrightarrow", "mathring", "underline", "check", "breve"]
+)
 _NO_PRODUCT = frozenset(
-    "and the for are not but yes all any one two six ten who how why was has had his her its".split()
+    [
+        "and",
+        "the",
+        "for",
+        "are",
+        "not",
+        "but",
+        "yes",
+        "all",
+        "any",
+        "one",
+        "two",
+        "six",
+        "ten",
+        "who",
+        "how",
+        "why",
+        "was",
+        "has",
+        "had",
+        "his",
+        "her",
+        "its",
+    ]
 )
 _END = Token("end_of_text", "", -1, False)
 

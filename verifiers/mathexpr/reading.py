@@ -16,7 +16,7 @@ from verifiers.mathexpr.parser import Parser
 from verifiers.mathexpr.shapes import shaped
 from verifiers.mathexpr.structures import based
 from verifiers.mathexpr.tokens import Token, tokenize
-from verifiers.mathexpr.units import AMBIGUOUS, CELSIUS, DEGREE, FAHRENHEIT, lookup, read_unit
+from verifiers.mathexpr.units import AMBIGUOUS, CELSIUS, DEGREE, FAHRENHEIT, Unit, lookup, read_unit
 
 _PLAIN_NUMBER = re.compile(r"[+-]?\d{1,200}(?:\.\d{1,200})?", re.ASCII)
 _TEMPERATURE = re.compile(r"\^\s*\{?\s*\\circ\s*\}?\s*(?:\\(?:text|mathrm|rm)\s*\{\s*)?([CF])\b\s*\}?")
@@ -25,18 +25,146 @@ _FRENCH = re.compile(r"([\[\]()])([^\[\]();,{}]{1,60})([,;])([^\[\]();,{}]{1,60}
 _OPEN = frozenset(["(", "[", "{", "lset", "langle", "lfloor", "lceil"])
 _CLOSE = frozenset([")", "]", "}", "rset", "rangle", "rfloor", "rceil"])
 _CONDITION = frozenset(
-    "where for when if with such provided given unless except whenever as satisfying excluding assuming".split()
+    [
+        "where",
+        "for",
+        "when",
+        "if",
+        "with",
+        "such",
+        "provided",
+        "given",
+        "unless",
+        "except",
+        "whenever",
+        "as",
+        "satisfying",
+        "excluding",
+        "assuming",
+    ]
 )
 _LEAD = frozenset(
-    "only about approximately approx exactly around roughly is are be equals equal the a an answer answers value values"
-    " total of result final there gives we get so thus therefore hence to it its will need has x= either both yes"
-    " solution solutions set domain range interval function maximum minimum max min sum number simplified expression"
-    " equation point points coordinates vertex area perimeter volume length probability ratio price cost all".split()
+    [
+        "only",
+        "about",
+        "approximately",
+        "approx",
+        "exactly",
+        "around",
+        "roughly",
+        "is",
+        "are",
+        "be",
+        "equals",
+        "equal",
+        "the",
+        "a",
+        "an",
+        "answer",
+        "answers",
+        "value",
+        "values",
+        "total",
+        "of",
+        "result",
+        "final",
+        "there",
+        "gives",
+        "we",
+        "get",
+        "so",
+        "thus",
+        "therefore",
+        "hence",
+        "to",
+        "it",
+        "its",
+        "will",
+        "need",
+        "has",
+        "x=",
+        "either",
+        "both",
+        "yes",
+        "solution",
+        "solutions",
+        "set",
+        "domain",
+        "range",
+        "interval",
+        "function",
+        "maximum",
+        "minimum",
+        "max",
+        "min",
+        "sum",
+        "number",
+        "simplified",
+        "expression",
+        "equation",
+        "point",
+        "points",
+        "coordinates",
+        "vertex",
+        "area",
+        "perimeter",
+        "volume",
+        "length",
+        "probability",
+        "ratio",
+        "price",
+        "cost",
+        "all",
+    ]
 )
 _REVERSING = frozenset(
-    "not no never without less more greater fewer least most than over under between below above beyond minus negative"
-    " half double twice thrice other neither nor except but square squared root cube cubed times divided plus unknown"
-    " cannot can't isn't wrong incorrect false almost nearly".split()
+    [
+        "not",
+        "no",
+        "never",
+        "without",
+        "less",
+        "more",
+        "greater",
+        "fewer",
+        "least",
+        "most",
+        "than",
+        "over",
+        "under",
+        "between",
+        "below",
+        "above",
+        "beyond",
+        "minus",
+        "negative",
+        "half",
+        "double",
+        "twice",
+        "thrice",
+        "other",
+        "neither",
+        "nor",
+        "except",
+        "but",
+        "square",
+        "squared",
+        "root",
+        "cube",
+        "cubed",
+        "times",
+        "divided",
+        "plus",
+        "unknown",
+        "cannot",
+        "can't",
+        "isn't",
+        "wrong",
+        "incorrect",
+        "false",
+        "almost",
+        "nearly",
+    ]
 )
 _CURRENCY = {"€": "EUR", "£": "GBP", "¥": "JPY", "₹": "INR", "₽": "RUB"}
 _ORDINAL = frozenset(["st", "nd", "rd", "th"])
@@ -284,8 +412,8 @@ def _is_word(letters: str) -> bool:
     )
 
 
-def _without_currency(tokens: list[Token]) -> tuple[list[Token], object]:
-    money = None
+def _without_currency(tokens: list[Token]) -> tuple[list[Token], Unit | None]:
+    money: Unit | None = None
     kept = []
     for token in tokens:
         name = _CURRENCY.get(token.value) if token.kind == "other" else "USD" if token.value == "USD_" else None
@@ -375,7 +503,7 @@ def _starts_unit(tokens: list[Token], index: int) -> bool:
     )  # fmt: skip
 
 
-def _unit_before_label(words: list[str]) -> object:
+def _unit_before_label(words: list[str]) -> Unit | None:
     """The unit of "40 cm of rope"."""
     for end in range(min(len(words) - 1, 4), 0, -1):
         found = read_unit(words[:end])

@@ -11,8 +11,8 @@ from verifiers.mathexpr.limits import MAX_ITEMS, Budget, Unreadable
 from verifiers.mathexpr.nodes import INFINITY, Node, number, symbols
 
 MINUS_INFINITY = Node("neg", (INFINITY,))
-EVERYTHING = (Piece(MINUS_INFINITY, False, INFINITY, False),)
 Pieces = tuple[Piece, ...]
+EVERYTHING: Pieces = (Piece(MINUS_INFINITY, False, INFINITY, False),)
 _MIRROR = {"<": ">", ">": "<", "<=": ">=", ">=": "<=", "!=": "!="}
 
 
@@ -149,15 +149,19 @@ def complement(a: Pieces) -> Pieces:
 
 def canonical(pieces: Pieces, budget: Budget) -> Pieces:
     """Sorted, touching pieces merged, empty ones dropped; as it stands where the ends can't be ordered."""
-    live = []
+    live: list[Piece] = []
     for piece in pieces:
         sign = order(piece.low, piece.high, budget)
         if sign is None and (symbols(piece.low) or symbols(piece.high)):
             return pieces
         if sign is not None and (sign < 0 or (sign == 0 and piece.low_closed and piece.high_closed)):
             live.append(piece)
+
+    def compare(a: Piece, b: Piece) -> int:
+        return _ordered(a, b, budget)
+
     try:
-        live.sort(key=functools.cmp_to_key(lambda a, b: _ordered(a, b, budget)))
+        live.sort(key=functools.cmp_to_key(compare))
     except ValueError:
         return pieces
     merged: list[Piece] = []

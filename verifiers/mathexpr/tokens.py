@@ -33,9 +33,50 @@ _CAPITAL = re.compile(r"[A-Z]")
 _DRESSED_NUMBER = re.compile(r"[-+]?[\d.,/]+")
 
 GREEK = frozenset(
-    "alpha beta gamma delta epsilon varepsilon zeta eta theta vartheta iota kappa lambda mu nu xi rho varrho sigma"
-    " varsigma tau upsilon phi varphi chi psi omega Gamma Delta Theta Lambda Xi Sigma Upsilon Phi Psi Omega ell hbar"
-    " imath jmath aleph".split()
+    [
+        "alpha",
+        "beta",
+        "gamma",
+        "delta",
+        "epsilon",
+        "varepsilon",
+        "zeta",
+        "eta",
+        "theta",
+        "vartheta",
+        "iota",
+        "kappa",
+        "lambda",
+        "mu",
+        "nu",
+        "xi",
+        "rho",
+        "varrho",
+        "sigma",
+        "varsigma",
+        "tau",
+        "upsilon",
+        "phi",
+        "varphi",
+        "chi",
+        "psi",
+        "omega",
+        "Gamma",
+        "Delta",
+        "Theta",
+        "Lambda",
+        "Xi",
+        "Sigma",
+        "Upsilon",
+        "Phi",
+        "Psi",
+        "Omega",
+        "ell",
+        "hbar",
+        "imath",
+        "jmath",
+        "aleph",
+    ]
 )
 _SAME_LETTER = {"varepsilon": "epsilon", "vartheta": "theta", "varphi": "phi", "varrho": "rho", "varsigma": "sigma",
                 "ell": "l", "imath": "i", "jmath": "j"}  # fmt: skip
@@ -61,23 +102,99 @@ _OPERATOR_OF = {
     "longrightarrow": "->", "mapsto": "->", "implies": "=>", "Rightarrow": "=>", "Longrightarrow": "=>", "colon": ":",
     "mid": "|", "vert": "|", "lvert": "|", "rvert": "|", "Vert": "|", "lVert": "|", "rVert": "|", "|": "|",
     "{": "lset", "}": "rset", "lbrace": "lset", "rbrace": "rset", "lbrack": "[", "rbrack": "]", "lparen": "(",
-    "rparen": ")", "%": "%", "&": ",", "land": "and", "wedge": "and", "lor": "or", "vee": "or", "prime": "'", "ldots": "...",
+    "rparen": ")", "%": "%", "&": ",", "land": "and", "wedge": "and", "lor": "or", "vee": "or", "prime": "'",
+    "ldots": "...",
     "cdots": "...", "dots": "...", "vdots": "...", "dotsc": "...", "dotsb": "...", "\\": "row", "newline": "row",
     "cr": "row", "lfloor": "lfloor", "rfloor": "rfloor", "lceil": "lceil", "rceil": "rceil", "langle": "langle",
     "rangle": "rangle", "degree": "deg", "permil": "permil", "forall": "forall", "exists": "exists", "subset": "subset",
     "subseteq": "subset", "choose": "choose", "neg": "neg", "lnot": "neg",
 }  # fmt: skip
 _SKIPPED = frozenset(
-    "left right big Big bigg Bigg bigl bigr Bigl Bigr biggl biggr Biggl Biggr bigm Bigm middle , ; : ! space thinspace"
-    " medspace thickspace negthinspace negmedspace negthickspace enspace quad qquad displaystyle textstyle scriptstyle"
-    " limits nolimits rm bf it boldsymbol mathstrut strut hfill nonumber hline vphantom allowbreak relax"
-    " scriptscriptstyle".split()
+    [
+        "left",
+        "right",
+        "big",
+        "Big",
+        "bigg",
+        "Bigg",
+        "bigl",
+        "bigr",
+        "Bigl",
+        "Bigr",
+        "biggl",
+        "biggr",
+        "Biggl",
+        "Biggr",
+        "bigm",
+        "Bigm",
+        "middle",
+        ",",
+        ";",
+        ":",
+        "!",
+        "space",
+        "thinspace",
+        "medspace",
+        "thickspace",
+        "negthinspace",
+        "negmedspace",
+        "negthickspace",
+        "enspace",
+        "quad",
+        "qquad",
+        "displaystyle",
+        "textstyle",
+        "scriptstyle",
+        "limits",
+        "nolimits",
+        "rm",
+        "bf",
+        "it",
+        "boldsymbol",
+        "mathstrut",
+        "strut",
+        "hfill",
+        "nonumber",
+        "hline",
+        "vphantom",
+        "allowbreak",
+        "relax",
+        "scriptscriptstyle",
+    ]
 ) | {" ", "\n"}
-_TEXT = frozenset("text textbf textit textrm textnormal mbox hbox emph textsf texttt textup underline".split())
-_LETTERS = frozenset(
-    "mathrm mathbf mathit mathsf mathtt mathcal mathscr mathfrak operatorname bm boldsymbol pmb".split()
+_TEXT = frozenset(
+    [
+        "text",
+        "textbf",
+        "textit",
+        "textrm",
+        "textnormal",
+        "mbox",
+        "hbox",
+        "emph",
+        "textsf",
+        "texttt",
+        "textup",
+        "underline",
+    ]
 )
-_UNIT_LETTERS = frozenset("m s g h L N J W K".split())  # upright, they are units
+_LETTERS = frozenset(
+    [
+        "mathrm",
+        "mathbf",
+        "mathit",
+        "mathsf",
+        "mathtt",
+        "mathcal",
+        "mathscr",
+        "mathfrak",
+        "operatorname",
+        "bm",
+        "boldsymbol",
+        "pmb",
+    ]
+)
+_UNIT_LETTERS = frozenset(["m", "s", "g", "h", "L", "N", "J", "W", "K"])  # upright, they are units
 _BLACKBOARD = {"R": "R", "Z": "Z", "N": "N", "Q": "Q", "C": "C"}
 _EXTENDED = {"varnothing": "emptyset", "empty": "emptyset", "imaginaryunit": "i", "dfrac": "frac", "tfrac": "frac",
              "cfrac": "frac", "sfrac": "frac", "nicefrac": "frac", "dbinom": "binom", "tbinom": "binom",
@@ -153,9 +270,10 @@ def _command(tokens: list[Token], text: str, name: str, start: int, position: in
     elif name in _TEXT or name in _LETTERS:
         content, position = braced(text, position)
         tokens.extend(_styled(name, content, start, spaced))
-        if tokens and tokens[-1].kind == "text" and _CAPITAL.fullmatch(tokens[-1].value):
-            if len(tokens) == 1 or tokens[-2].kind == "op":  # after a number it would be a unit
-                tokens[-1] = tokens[-1]._replace(kind="sym")
+        last = tokens[-1] if tokens else None
+        before = tokens[-2].value if len(tokens) > 1 else "("
+        if last and last.kind == "text" and _CAPITAL.fullmatch(last.value) and before in ("(", "[", ",", "lset", "="):
+            tokens[-1] = last._replace(kind="sym")  # after a number it would be a unit
     elif name in ("mathbb", "Bbb"):
         content, position = braced(text, position)
         known = _BLACKBOARD.get(content.strip())

@@ -34,13 +34,15 @@ def _add(dimension: str | Dimension, scale: str, names: str) -> None:
 for _scale, _names in (
     ("1", "m meter meters metre metres"), ("1/100", "cm centimeter centimeters centimetre centimetres"),
     ("1/1000", "mm millimeter millimeters millimetre millimetres"), ("1/10", "dm decimeter decimeters"),
-    ("1000", "km kilometer kilometers kilometre kilometres kms"), ("1/1000000", "micrometer micrometers micron microns"),
+    ("1000", "km kilometer kilometers kilometre kilometres kms"),
+    ("1/1000000", "micrometer micrometers micron microns"),
     ("1/1000000000", "nm nanometer nanometers"), ("0.0254", "inch inches"), ("0.3048", "ft foot feet"),
     ("0.9144", "yd yard yards yds"), ("1609.344", "mi mile miles"), ("1852", "nmi"),
 ):  # fmt: skip
     _add("length", _scale, _names)
 for _scale, _names in (
-    ("1", "kg kilogram kilograms kgs kilo kilos"), ("1/1000", "g gram grams gm"), ("1/1000000", "mg milligram milligrams"),
+    ("1", "kg kilogram kilograms kgs kilo kilos"), ("1/1000", "g gram grams gm"),
+    ("1/1000000", "mg milligram milligrams"),
     ("1000", "tonne tonnes"), ("0.45359237", "lb lbs pound pounds"), ("0.028349523125", "oz ounce ounces"),
     ("907.18474", "ton tons"),
 ):  # fmt: skip
@@ -56,7 +58,8 @@ _add("months", "120", "decade decades")
 _add("months", "1200", "century centuries")
 _VOLUME, _AREA = (("length", 3),), (("length", 2),)
 for _scale, _names in (
-    ("1/1000", "L l liter liters litre litres"), ("1/1000000", "mL ml milliliter milliliters millilitre millilitres cc"),
+    ("1/1000", "L l liter liters litre litres"),
+    ("1/1000000", "mL ml milliliter milliliters millilitre millilitres cc"),
     ("0.003785411784", "gal gallon gallons"), ("0.000946352946", "quart quarts qt"),
     ("0.000473176473", "pint pints pt"), ("0.0002365882365", "cup cups"),
 ):  # fmt: skip
@@ -100,7 +103,9 @@ _add("byte", "1000", "kB KB kilobyte kilobytes")
 _add("byte", "1000000", "MB megabyte megabytes")
 _add("byte", "1000000000", "GB gigabyte gigabytes")
 
-AMBIGUOUS = frozenset("m s g h l L A V N J W K B C min".split())  # also names of variables
+AMBIGUOUS = frozenset(
+    ["m", "s", "g", "h", "l", "L", "A", "V", "N", "J", "W", "K", "B", "C", "min"]
+)  # also names of variables
 _POWERS = {"square": 2, "sq": 2, "squared": 2, "cubic": 3, "cubed": 3, "cu": 3}
 DEGREE, CELSIUS, FAHRENHEIT = _UNITS["degree"], _UNITS["°C"], _UNITS["°F"]
 RADIAN = _UNITS["rad"]
