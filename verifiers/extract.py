@@ -43,8 +43,8 @@ _ASKED = re.compile(
 _CORRECTION = re.compile(
     r"\b(?:wait|actually|correction|corrected|correcting|mistake|mistaken|error|sorry|oops|recheck|rechecking|re-check"
     r"|recalculat\w+|re-?evaluat\w+|re-?examin\w+|revis\w+|reconsider\w*|let me (?:re|fix|check|try)|on second thought"
-    r"|scratch that|i misread|i meant|that's wrong|that is wrong|is incorrect|is wrong|was wrong|hmm|no,|instead"
-    r"|should be|should have been|rather)(?!\w)|修正|更正|不对|错了|等等|ошибк|исправ|perdón|corrijo|erreur|fehler",
+    r"|scratch that|i misread|i meant|that's wrong|that is wrong|is incorrect|is wrong|was wrong|hmm|no[,:;.!]|instead"
+    r"|should be|should have been|rather)(?![a-z])|修正|更正|不对|错了|等等|ошибк|исправ|perdón|corrijo|erreur|fehler",
     re.IGNORECASE,
 )
 _CONCLUSION = re.compile(

@@ -55,7 +55,7 @@ def _done(node: Node) -> Node | None:
     found: Any = None
     try:
         found = _counted(lambda: _build(node, sympy).doit())
-    except _Stop:
+    except (_Stop, RecursionError):
         return None
     except (ValueError, TypeError, NotImplementedError, ArithmeticError, AttributeError, KeyError, IndexError):
         return node  # what SymPy raises for what it can't do

@@ -194,6 +194,8 @@ class MathVerifier:
                 retried, note = self._reason(gold, text[slice(*inner)], problem, policy, budget, explanation)
                 if retried not in ("unparseable", "type_clash"):
                     reason, detail, answer, span = retried, note, text[slice(*inner)].strip(), inner
+        if found.source == "whole" and reason in ("type_clash", "unparseable") and not _MATHS_SIGN.search(answer):
+            return Verdict(0.0, "no_answer", "words only", gold_type=gold.type)
         if explanation is not None and budget.trace is not None:
             explanation.steps.extend(budget.trace)
         return Verdict(float(reason == "equal"), reason, detail, answer, span, gold.type, budget.rung)
@@ -275,6 +277,7 @@ def _embedded(text: str, found: Found, gold: _Gold) -> Span | None:
     return found.span[0] + inner.span[0], found.span[0] + inner.span[1]
 
 
+_MATHS_SIGN = re.compile(r"[\d\\^=<>$]")
 _ANY_NUMBER = re.compile(r"\d+")
 _TURNING = re.compile(
     r"\b(?:not|no|never|without|less|more|greater|fewer|least|most|over|under|below|above|minus|negative|half|twice"
