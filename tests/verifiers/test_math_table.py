@@ -5,7 +5,7 @@ import pytest
 from verifiers import Completion, Problem, resolve
 
 CASES = [
-    ("7", r"<think>maybe \boxed{7}</think> I am not sure about it.", 0.0, "type_clash"),
+    ("7", r"<think>maybe \boxed{7}</think> I am not sure about it.", 0.0, "no_answer"),
     ("7", r"<think>so it is \boxed{7}", 0.0, "no_answer"),
     ("7", r"<think>3+4=7</think>\boxed{7}", 1.0, "equal"),
     ("7", "<think>3+4=8</think><answer>7</answer>", 1.0, "equal"),
