@@ -17,7 +17,7 @@ _TAIL = 20_000  # characters before the end in which anchors and last maths are 
 
 # What announces an answer, in several languages; the payload follows.
 _ANCHOR = re.compile(
-    r"(?:\b(?:final\s+)?(?:answers?|result|solution)\b[*_`]*\s*(?:(?:to|for|of)\s+(?:the|this|our)\s+\w+(?:\s+\w+)?\s+)?"
+    r"(?:\b(?:final\s+)?(?:answers?|result|solution|(?:option|choice)(?=\s+is))\b[*_`]*\s*(?:(?:to|for|of)\s+(?:the|this|our)\s+\w+(?:\s+\w+)?\s+)?"
     r"(?:is|are|=|equals|will be|would be|comes out to|should be|must be|:|was)"
     r"|\b(?:final answer|answer|ans)\b[*_`]*\s*[:=\n]"
     r"|\b(?:respuesta|resposta|risposta|r[ée]ponse|antwort|odpowied[źz]|cevap|odpov[ěe][ďd]|lösung|svar|jawaban)\b[^\n:.=]{0,20}?"
@@ -28,7 +28,7 @@ _ANCHOR = re.compile(
     re.IGNORECASE,
 )
 _STEMS = (
-    "answer", "result", "solution", "ans:", "ans =", "ans=", "respuesta", "resposta", "risposta", "reponse", "antwort",
+    "answer", "result", "solution", "option", "choice", "ans:", "ans =", "ans=", "respuesta", "resposta", "risposta", "reponse", "antwort",
     "odpowied", "cevap", "odpov", "svar", "jawaban",
 )  # fmt: skip
 _MAX_ANCHORS = 64
@@ -366,6 +366,8 @@ def _unannounced(text: str, start: int) -> Found:
     sentence = _last_sentence(text, low, end)
     if _UNSURE.search(text, *sentence):
         return Found(None, "unsure")
+    if text.count("```", 0, sentence[0]) % 2:
+        return Found(None, "code")
     last = None
     for pattern in (_MATHS, _NUMBER):
         for match in pattern.finditer(text, *sentence):
@@ -377,7 +379,10 @@ def _unannounced(text: str, start: int) -> Found:
 
 def _no_prose(text: str) -> bool:
     words = re.findall(r"(?<![\\A-Za-z])[A-Za-z]{3,}", re.sub(r"\\text\w*\{[^{}]*\}|\\[A-Za-z]+", " ", text))
-    return len(words) <= 3 and "\n" not in text
+    most = 1 if text[0].isalpha() and text[1:2].isalpha() else 3  # a sentence begins with a word, an expression seldom
+    if most == 1 and len(words) == 2 and len(text) < 30:
+        most = 2 if re.fullmatch(r"[A-Za-z ]+\.?", text) else 1  # "no solution"
+    return len(words) <= most and "\n" not in text
 
 
 def _last_sentence(text: str, low: int, end: int) -> Span:

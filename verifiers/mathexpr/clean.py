@@ -161,6 +161,9 @@ def _plain_char(char: str) -> str:
         return ""
     if category == "Zs":
         return " "
+    if category in ("Ll", "Lu"):
+        base = unicodedata.normalize("NFD", char)[0]
+        return base if base.isascii() else char
     folded = unicodedata.normalize("NFKC", char)
     return folded if folded.isascii() else char
 

@@ -15,7 +15,7 @@ from verifiers.mathexpr.nodes import Node, number
 from verifiers.mathexpr.parser import Parser
 from verifiers.mathexpr.shapes import shaped
 from verifiers.mathexpr.structures import based
-from verifiers.mathexpr.tokens import Token, tokenize
+from verifiers.mathexpr.tokens import Token, numeral, tokenize
 from verifiers.mathexpr.units import AMBIGUOUS, CELSIUS, DEGREE, FAHRENHEIT, Unit, lookup, read_unit
 
 _PLAIN_NUMBER = re.compile(r"[+-]?\d{1,200}(?:\.\d{1,200})?", re.ASCII)
@@ -355,6 +355,9 @@ def _as_region(answer: Answer) -> regions.Pieces | None:
 
 
 def _piece(tokens: list[Token]) -> Answer:
+    compound = _compound(tokens)
+    if compound is not None:
+        return compound
     tokens, money = _without_currency(tokens)
     label: tuple[str, ...] = ()
     colon = next((i for i, token in enumerate(tokens) if token.value == ":" and token.kind == "op"), 0)
@@ -403,6 +406,23 @@ def _piece(tokens: list[Token]) -> Answer:
     ):
         found, unit = changed(found, node=Node("neg", found.node.args[0].args)), DEGREE
     return changed(found, unit=unit if unit is not None else found.unit, label=(*found.label, *label))
+
+
+def _compound(tokens: list[Token]) -> Answer | None:
+    """ "2 hours 30 minutes", "5 feet 6 inches": the sum, in the first unit."""
+    parts = [token for token in tokens if not (token.kind == "op" and token.value in ("and", ","))]
+    if len(parts) < 4 or len(parts) % 2 or len(parts) > 8 or any(part.kind != "num" for part in parts[::2]):
+        return None
+    units = [lookup(part.value) if part.kind in ("word", "text", "sym") else None for part in parts[1::2]]
+    first = units[0]
+    if first is None or not first.dimension:
+        return None
+    total = Fraction(0)
+    for part, unit in zip(parts[::2], units, strict=True):
+        if unit is None or unit.dimension != first.dimension or (total and unit.scale >= first.scale):
+            return None
+        total += numeral(part.value)[0] * unit.scale / first.scale
+    return Answer("scalar", number(total), unit=first)
 
 
 def _is_word(letters: str) -> bool:

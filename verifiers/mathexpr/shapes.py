@@ -32,6 +32,8 @@ def shaped(node: Node) -> Answer:
         return Answer("quantified", node)
     if node.op == "const" and node.value in ("Z", "N", "Q", "C"):
         return Answer("text", words=(node.value.lower(),))
+    if node.op == "apply" and len(node.args) > 1 and node.value.isupper() and not any(map(symbols, node.args)):
+        return Answer("tuple", items=_items(node.args), brackets="()", name=node.value)  # the point P(3, 4)
     if has_op(node, _SIGNED):
         values = both_signs(node)
         return Answer("list", items=tuple(Answer("scalar", value) for value in values))

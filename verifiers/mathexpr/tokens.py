@@ -30,7 +30,7 @@ _TOKEN = re.compile(
 )
 _LETTER_LIST = re.compile(r"[A-Z](?:\s*,\s*[A-Z])+")
 _CAPITAL = re.compile(r"[A-Z]")
-_DRESSED_NUMBER = re.compile(r"[-+]?[\d.,/]+")
+_DRESSED_NUMBER = re.compile(r"[-+]?(?:USD_ )?\d[\d.,/]*(?:\s*%|\s*[A-Za-z][A-Za-z ./^0-9]{0,40})?")
 
 GREEK = frozenset(
     [
