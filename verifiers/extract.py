@@ -117,6 +117,12 @@ def after_thinking(text: str) -> int | None:
     """Where the text after the reasoning begins; None if reasoning is opened and never closed."""
     if text.find("hink") < 0 and text.find("HINK") < 0:
         return 0
+    if "<T" not in text and "</T" not in text:  # only the last tag matters, and it is found from the end
+        opened = max(text.rfind("<think>"), text.rfind("<thinking>"))
+        closed = max(text.rfind("</think>"), text.rfind("</thinking>"))
+        if opened > closed:
+            return None
+        return text.index(">", closed) + 1 if closed >= 0 else 0
     start, open_ = 0, False
     for tag in _THINK.finditer(text):
         open_ = not tag[1]

@@ -419,6 +419,8 @@ def _difference(chain: Node) -> Node:
 
 def _same_equation(a: Node, b: Node, budget: Budget) -> bool:
     """Equal up to a constant factor and the side things stand on."""
+    if normal(a) == normal(b):
+        return budget.decided("normal", True)
     return _proportion(_difference(a), _difference(b), budget) is not None
 
 
@@ -463,11 +465,13 @@ def _structure(gold: Answer, answer: Answer, budget: Budget) -> str:
     g, a = gold.node, answer.node
     if answer.kind != gold.kind or g is None or a is None:
         return "type_clash"
+    if normal(g) == normal(a):
+        return _verdict(budget.decided("normal", True), True)
     if g.op == a.op == "chain" and len(g.args) == len(a.args) == 2 and {g.value[0], a.value[0]} <= set(_MIRROR):
         sign = _proportion(_difference(g), _difference(a), budget)
         wanted = g.value[0] if sign == 1 else _MIRROR[g.value[0]]
         return _verdict(budget.decided("points", sign is not None and a.value[0] == wanted), True)
-    return _verdict(budget.decided("normal", normal(g) == normal(a)), True)
+    return _verdict(budget.decided("normal", False), True)
 
 
 # -- times, dates, choices

@@ -26,7 +26,7 @@ CHAINS = (
 class Modular:
     """Integers modulo a prime."""
 
-    cost = 1
+    cost = heavy = 1
 
     def __init__(self, which: int) -> None:
         self.chain, self.root = CHAINS[which]

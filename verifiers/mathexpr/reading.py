@@ -370,8 +370,9 @@ def _piece(tokens: list[Token]) -> Answer:
     head, tail = _split_tail(tokens)
     if not head:
         raise Unreadable("words only" if tail else "nothing")
-    label = (*label, *_named(head))
-    if label and head[0].kind in ("word", "text"):
+    named = _named(head)
+    label = (*label, *named)
+    if named:
         head = head[[token.value for token in head].index("=") + 1 :]
     if len(head) == 1 and head[0].kind == "word" and _is_word(head[0].value):
         raise Unreadable("a word")

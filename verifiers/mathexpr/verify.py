@@ -166,7 +166,7 @@ class MathVerifier:
         budget = Budget()
         budget.trace = [] if explanation is not None else None
         policy = self._policy(problem)
-        answer = text[found.span[0] : found.span[1]].strip()
+        answer = text[found.span[0] : found.span[1]].strip(" \n\r")  # a tab may be what is left of "\\text"
         if len(answer) > MAX_ANSWER_CHARS:
             return Verdict(0.0, "too_long", f"answer of {len(answer)} characters", None, found.span, gold.type)
         reason, detail = "", ""
