@@ -28,14 +28,16 @@ _ANCHOR = re.compile(
     re.IGNORECASE,
 )
 _STEMS = (
-    "answer", "result", "solution", "option", "choice", "ans:", "ans =", "ans=", "respuesta", "resposta", "risposta", "reponse", "antwort",
-    "odpowied", "cevap", "odpov", "svar", "jawaban",
+    "answer", "result", "solution", "option", "choice", "ans:", "ans =", "ans=", "respuesta", "resposta", "risposta",
+    "reponse", "antwort", "odpowied", "cevap", "odpov", "svar", "jawaban",
 )  # fmt: skip
 _MAX_ANCHORS = 64
 _NEGATED = re.compile(
     r"\b(?:not|never|isn't|is not|wasn't|aren't|cannot|can't|won't|nor|neither|incorrect|wrong|false|unlikely|doubt)\b",
     re.IGNORECASE,
 )
+_CLAUSE = re.compile(r"\b(?:so|therefore|thus|hence|but|consequently)\b", re.IGNORECASE)
+_REASONING = re.compile(r"[,(\s]+(?:because|since|given that|as (?:it|the|we|this|there)|which (?:is|are))\b", re.IGNORECASE)
 _ASKED = re.compile(
     r"\b(?:if|whether|suppose|assum\w+|could|might|may|maybe|perhaps|is|was|what|which|unless|would|guess\w*|until)\b[^.!?\n]*$",
     re.IGNORECASE,
@@ -92,7 +94,7 @@ def find(text: str, *, strict: bool = False) -> Found:
     start = after_thinking(text)
     if start is None:
         return Found(None, "unclosed_think")
-    if text.find("answer>", start) >= 0 or (not text.isascii() and _ANSWER.search(text, start)):
+    if text.find("nswer>", start) >= 0 or text.find("NSWER>", start) >= 0:
         tags = _some(_ANSWER, text, start, 3)
         if tags:
             if [tag[1] for tag in tags] != ["", "/"]:
@@ -284,7 +286,7 @@ def _announced(text: str, start: int) -> Found | None:
         if span is None:
             continue
         sentence = text[_sentence_start(text, match.start(), start) : match.end()]
-        if _NEGATED.search(sentence) or _NEGATED.match(text[span[0] : span[0] + 40].lstrip(" *_`$")):
+        if _NEGATED.search(_CLAUSE.split(sentence)[-1]) or _NEGATED.match(text[span[0] : span[0] + 40].lstrip(" *_`$")):
             denied = True
             continue
         tail = text[span[1] : span[1] + 3]
@@ -296,8 +298,10 @@ def _announced(text: str, start: int) -> Found | None:
         return Found(None, "negated") if denied and matches[-1].group() != "" else None
     match, span = stated[-1]
     others = []
-    for (_, earlier), (later, _) in zip(reversed(stated[:-1]), reversed(stated), strict=False):
-        gap = text[earlier[1] : later.end()]
+    for (announced, earlier), (later, _) in zip(reversed(stated[:-1]), reversed(stated), strict=False):
+        if "answer" in match[0].lower() and "answer" not in announced[0].lower():
+            continue  # a result on the way
+        gap = text[earlier[1] : later.start()]
         if _CORRECTION.search(gap) or (_CONCLUSION.search(gap) and not _ALTERNATIVE.search(gap)):
             break
         others.append(earlier)
@@ -349,6 +353,8 @@ def _payload(text: str, position: int) -> Span | None:
         return begin, begin + maths.end()
     end = _SENTENCE_END.search(rest)
     stop = end.start() if end else len(rest)
+    reasoning = _REASONING.search(rest, 0, stop)
+    stop = reasoning.start() if reasoning else stop
     found = rest[:stop].rstrip(" \t*_`")
     return (begin, begin + len(found)) if found.strip() else None
 

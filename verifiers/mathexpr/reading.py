@@ -358,6 +358,8 @@ def _piece(tokens: list[Token]) -> Answer:
     compound = _compound(tokens)
     if compound is not None:
         return compound
+    if len(tokens) > 1 and tokens[0].value.casefold() in ("negative", "minus") and tokens[1].kind in ("num", "cmd"):
+        tokens = [Token("op", "-", tokens[0].start, False), *tokens[1:]]
     tokens, money = _without_currency(tokens)
     label: tuple[str, ...] = ()
     colon = next((i for i, token in enumerate(tokens) if token.value == ":" and token.kind == "op"), 0)

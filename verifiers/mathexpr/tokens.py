@@ -7,6 +7,7 @@ from fractions import Fraction
 from typing import Any, NamedTuple
 
 from verifiers.mathexpr.limits import MAX_DIGITS, MAX_TOKENS, Unreadable
+from verifiers.mathexpr.units import lookup
 
 
 class Token(NamedTuple):
@@ -300,7 +301,7 @@ def _styled(name: str, content: str, start: int, spaced: bool) -> list[Token]:
     stripped = content.strip()
     if not stripped:
         return []
-    if stripped in FUNCTIONS:
+    if stripped in FUNCTIONS and (name in _LETTERS or stripped not in ("min", "max", "sec")):
         return [Token("fn", FUNCTIONS[stripped], start, spaced)]
     if stripped.lower() in ("and", "or", "and/or"):
         return [Token("op", "and" if stripped.lower() == "and" else "or", start, spaced)]
@@ -310,7 +311,7 @@ def _styled(name: str, content: str, start: int, spaced: bool) -> list[Token]:
     if name in _LETTERS and plain.isalpha():
         primes = [Token("op", "'", start, False)] * stripped.count("'")
         kind = "sym" if len(plain) == 1 else "word"
-        if name == "mathrm" and plain in _UNIT_LETTERS:
+        if name == "mathrm" and (plain in _UNIT_LETTERS or (len(plain) > 1 and lookup(plain) is not None)):
             kind = "text"
         return [Token(kind, plain, start, spaced), *primes]
     if name in _LETTERS and len(content) < 200 and "\\" + name not in content:
