@@ -37,7 +37,9 @@ _NEGATED = re.compile(
     re.IGNORECASE,
 )
 _CLAUSE = re.compile(r"\b(?:so|therefore|thus|hence|but|consequently)\b", re.IGNORECASE)
-_REASONING = re.compile(r"[,(\s]+(?:because|since|given that|as (?:it|the|we|this|there)|which (?:is|are))\b", re.IGNORECASE)
+_REASONING = re.compile(
+    r"[,(\s]+(?:because|since|given that|as (?:it|the|we|this|there)|which (?:is|are))\b", re.IGNORECASE
+)
 _ASKED = re.compile(
     r"\b(?:if|whether|suppose|assum\w+|could|might|may|maybe|perhaps|is|was|what|which|unless|would|guess\w*|until)\b[^.!?\n]*$",
     re.IGNORECASE,

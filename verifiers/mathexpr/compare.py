@@ -84,7 +84,8 @@ def _scalar_gold(gold: Answer, answer: Answer, policy: Policy, budget: Budget) -
         case "scalar":
             return _scalars(gold, answer, policy, budget)
         case "list":
-            return "hedged"
+            same = answer.joined_by == "or" and len(answer.items) < 4
+            return "equal" if same and _all_same(gold, answer, policy, budget) else "hedged"
         case "set" if len(answer.items) == 1:
             return _by_kind(gold, answer.items[0], policy, budget)
         case "region" if len(answer.pieces) == 1 and answer.pieces[0].low == answer.pieces[0].high:
@@ -103,6 +104,11 @@ def _scalar_gold(gold: Answer, answer: Answer, policy: Policy, budget: Budget) -
         case "choice" if gold.node == symbol(answer.words[0]) and len(answer.words) == 1:
             return "equal"
     return "type_clash"
+
+
+def _all_same(gold: Answer, answer: Answer, policy: Policy, budget: Budget) -> bool:
+    """ "3/4 or 0.75": one answer in two spellings."""
+    return all(compared(gold, item, policy, budget) == "equal" for item in answer.items)
 
 
 def _vector(gold: Answer, answer: Answer, policy: Policy, budget: Budget) -> str:
@@ -467,6 +473,11 @@ def _structure(gold: Answer, answer: Answer, budget: Budget) -> str:
         return "type_clash"
     if normal(g) == normal(a):
         return _verdict(budget.decided("normal", True), True)
+    if g.op == a.op == "congruence":
+        gap = rational(Node("div", (Node("add", (g.args[1], Node("neg", (a.args[1],)))), g.args[2])))
+        same = gap is not None and gap.denominator == 1
+        same = same and equal(g.args[0], a.args[0], budget) and equal(g.args[2], a.args[2], budget)
+        return _verdict(budget.decided("rational", same), True)
     if g.op == a.op == "chain" and len(g.args) == len(a.args) == 2 and {g.value[0], a.value[0]} <= set(_MIRROR):
         sign = _proportion(_difference(g), _difference(a), budget)
         wanted = g.value[0] if sign == 1 else _MIRROR[g.value[0]]

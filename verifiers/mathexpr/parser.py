@@ -5,6 +5,7 @@ Lowest to highest: relations, set operations, + -, * / and juxtaposition, signs,
 
 from __future__ import annotations
 
+import re
 from fractions import Fraction
 
 from verifiers.mathexpr import structures
@@ -12,7 +13,9 @@ from verifiers.mathexpr.limits import MAX_DEPTH, MAX_ITEMS, Unreadable
 from verifiers.mathexpr.nodes import MINUS_ONE, Node, number, symbol
 from verifiers.mathexpr.tokens import Token, numeral
 
-RELATIONS = frozenset(["=", "==", "<", ">", "<=", ">=", "!=", "<>", "approx", "equiv", "in", "notin", "->", "subset"])
+RELATIONS = frozenset(
+    ["=", "==", "<", ">", "<=", ">=", "!=", "<>", "approx", "equiv", "in", "notin", "->", "subset"]
+) | {"parallel", "perp"}
 _SAME_RELATION = {"==": "=", "<>": "!="}
 _OPENERS = frozenset(["(", "[", "{", "lset", "lfloor", "lceil", "langle"])
 _FACTOR_KINDS = frozenset(["sym", "fn", "cmd", "begin", "word"])
@@ -49,6 +52,7 @@ _NO_PRODUCT = frozenset(
         "its",
     ]
 )
+_CHOSEN = re.compile(r"([CA])_\{(\d{1,3})\}")
 _END = Token("end_of_text", "", -1, False)
 
 
@@ -116,7 +120,12 @@ class Parser:
             args.append(self.set_operation())
             if len(args) > MAX_ITEMS:
                 raise Unreadable("a chain of too many relations")
+        if ops in (["equiv"], ["="]) and self.modulus_follows():
+            return Node("congruence", (*args, structures.modulus(self)))
         return Node("chain", tuple(args), tuple(ops)) if ops else args[0]
+
+    def modulus_follows(self) -> bool:
+        return self.is_op("mod") or (self.is_op("(") and self.peek(1).value == "mod")
 
     def set_operation(self) -> Node:
         left = self.sum()
@@ -162,10 +171,16 @@ class Parser:
                     if token.value == "*"
                     else Node("div", (left, right), ":" if token.value == ":" else None)
                 )
+            elif token.kind == "op" and token.value == "mod" and not self.in_congruence():
+                self.at += 1
+                left = Node("fn", (left, self.signed()), "mod")
             elif self.starts_factor():
                 left = _times(left, self.power())
             else:
                 return left
+
+    def in_congruence(self) -> bool:
+        return any(token.value == "equiv" for token in self.tokens[: self.at])
 
     def starts_factor(self) -> bool:
         """Does a factor follow without a sign of multiplication?"""
@@ -173,7 +188,13 @@ class Parser:
         if token.kind in _FACTOR_KINDS:
             return not (token.value in ("U", "u") and token.kind == "sym" and self.peek(1).value in ("(", "[", "lset"))
         if token.kind == "op":
-            return token.value in _OPENERS or (token.value == "|" and not self.bars and not self.bar_stops)
+            if token.value == "(" and self.peek(1).value == "mod":
+                return False
+            return (
+                token.value in _OPENERS
+                or token.value == "..."
+                or (token.value == "|" and not self.bars and not self.bar_stops)
+            )
         if token.kind != "num":
             return False
         before = self.tokens[self.at - 1]  # "2 3" is no product, "(2) 3" and "5! 7" are
@@ -260,6 +281,10 @@ class Parser:
                 exponent = self.raised(exponent)
             self.depth -= 1
             exponent = _negative(exponent) if negative else exponent
+        chosen = _CHOSEN.fullmatch(base.value) if base.op == "sym" else None
+        if chosen and exponent.op == "num":  # C_6^3, as it is written in China and Russia
+            ways = Node("binom", (number(int(chosen[2])), exponent))
+            return ways if chosen[1] == "C" else Node("mul", (ways, Node("fact", (exponent,))))
         return Node("pow", (base, exponent))
 
     def inner(self, close: str) -> Node:
@@ -342,10 +367,12 @@ class Parser:
                 self.deeper()
                 self.bars += 1
                 node = self.relation()
-                self.expect("|")
+                closed = self.expect("|", "rangle")
                 self.bars -= 1
                 self.depth -= 1
-                return Node("abs", (node,))
+                return Node("abs", (node,)) if closed == "|" else Node("group", (node, node), "|>")
+            case "...":
+                return symbol("...")
             case "-" | "+":
                 self.at -= 1
                 self.deeper()
@@ -411,8 +438,9 @@ class Parser:
             return symbol(f"{name} {self.take().value}")
         if name in _DECORATED or name == "dot":
             node = self.argument()
-            if node.op == "sym":
-                return symbol(f"{name} {node.value}")
+            letters = node.args if node.op == "mul" else (node,)
+            if all(letter.op in ("sym", "const") for letter in letters):
+                return symbol(f"{name} {''.join(letter.value for letter in letters)}")
         raise Unreadable(f"unknown command '\\{name}'")
 
     def word(self, word: str) -> Node:

@@ -191,6 +191,8 @@ def read(text: str) -> Answer:
     cleaned = _TEMPERATURE.sub(lambda match: rf"\text{{{'Celsius' if match[1] == 'C' else 'Fahrenheit'}}}", cleaned)
     if cleaned[0] == "]" or cleaned[-1] == "[":
         cleaned = _FRENCH.sub(_french, cleaned)
+    if cleaned.startswith(r"\begin{cases}") and cleaned.endswith(r"\end{cases}") and "&" not in cleaned:
+        cleaned = cleaned[13:-11].replace(r"\\", " , ")  # a system of equations
     try:
         return _answer(tokenize(cleaned))
     except Unreadable:

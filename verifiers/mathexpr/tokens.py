@@ -74,6 +74,7 @@ GREEK = frozenset(
         "Omega",
         "ell",
         "hbar",
+        "partial",
         "imath",
         "jmath",
         "aleph",
@@ -108,7 +109,8 @@ _OPERATOR_OF = {
     "cdots": "...", "dots": "...", "vdots": "...", "dotsc": "...", "dotsb": "...", "\\": "row", "newline": "row",
     "cr": "row", "lfloor": "lfloor", "rfloor": "rfloor", "lceil": "lceil", "rceil": "rceil", "langle": "langle",
     "rangle": "rangle", "degree": "deg", "permil": "permil", "forall": "forall", "exists": "exists", "subset": "subset",
-    "subseteq": "subset", "choose": "choose", "neg": "neg", "lnot": "neg",
+    "subseteq": "subset", "choose": "choose", "neg": "neg", "parallel": "parallel", "perp": "perp",
+    "lnot": "neg",
 }  # fmt: skip
 _SKIPPED = frozenset(
     [
@@ -245,6 +247,8 @@ def _letters(raw: str, start: int, spaced: bool) -> Token:
     if raw in FUNCTIONS:
         return Token("fn", FUNCTIONS[raw], start, spaced)
     lower = raw.lower()
+    if lower == "mod":
+        return Token("op", "mod", start, spaced)
     if lower in _PLAIN_WORDS:
         return Token(*_PLAIN_WORDS[lower], start, spaced)
     if raw in GREEK:

@@ -286,6 +286,19 @@ _TURNING = re.compile(
 )
 
 
+def _one_of(answer: Answer) -> Answer:
+    """A gold that offers spellings of one value ("3/4 or 0.75") is that value."""
+    if answer.kind != "list" or answer.joined_by != "or" or len(answer.items) > 4:
+        return answer
+    first, *others = answer.items
+    policy = Policy(2, "value", "drop")
+    try:
+        same = all(first.kind == "scalar" and compared(first, item, policy, Budget()) == "equal" for item in others)
+    except TooHard:
+        same = False
+    return first if same else answer
+
+
 @functools.lru_cache(maxsize=8192)
 def read_gold(text: str) -> _Gold:
     """The gold, read once; a group of completions shares it."""
@@ -305,6 +318,7 @@ def read_gold(text: str) -> _Gold:
         return _Gold(None, error=str(error))
     except TooHard as error:
         return _Gold(None, error=f"too hard: {error}")
+    answer = _one_of(answer)
     if answer.node is not None and unevaluated(answer.node):
         with contextlib.suppress(TooHard):
             done(answer.node)  # once for every gold, so that no completion waits for it
