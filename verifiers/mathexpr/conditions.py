@@ -87,7 +87,7 @@ _SAYS_NOTHING = frozenset(
         "can",
     ]
 )
-_DOMAIN = frozenset(["<", ">", "<=", ">=", "!=", "0", "1", "≠", "neq", "ne", "geq", "ge", "leq", "le", "in", "="])
+_DOMAIN = frozenset("< > <= >= != 0 1 ≠ neq ne geq ge leq le in =".split())
 
 
 def clash(gold: str, answer: str) -> bool:

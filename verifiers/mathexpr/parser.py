@@ -13,9 +13,7 @@ from verifiers.mathexpr.limits import MAX_DEPTH, MAX_ITEMS, Unreadable
 from verifiers.mathexpr.nodes import MINUS_ONE, Node, number, symbol
 from verifiers.mathexpr.tokens import Token, numeral
 
-RELATIONS = frozenset(
-    ["=", "==", "<", ">", "<=", ">=", "!=", "<>", "approx", "equiv", "in", "notin", "->", "subset"]
-) | {"parallel", "perp"}
+RELATIONS = frozenset("= == < > <= >= != <> approx equiv in notin -> subset".split()) | {"parallel", "perp"}
 _SAME_RELATION = {"==": "=", "<>": "!="}
 _OPENERS = frozenset(["(", "[", "{", "lset", "lfloor", "lceil", "langle"])
 _FACTOR_KINDS = frozenset(["sym", "fn", "cmd", "begin", "word"])
@@ -23,34 +21,9 @@ _APPLIED = frozenset("fghFGHPQ") | {"phi", "psi"}
 _CONSTANTS = {"i": "i", "e": "e"}
 _COMMAND_CONSTANTS = {"pi": "pi", "infty": "inf", "emptyset": "empty", "setR": "R", "setZ": "Z", "setN": "N",
                       "setQ": "Q", "setC": "C", "i": "i", "top": "top"}  # fmt: skip
-_DECORATED = frozenset(
-    ["vec", "hat", "widehat", "tilde", "widetilde", "overrightarrow", "mathring", "underline", "check", "breve"]
-)
+_DECORATED = frozenset("vec hat widehat tilde widetilde overrightarrow mathring underline check breve".split())
 _NO_PRODUCT = frozenset(
-    [
-        "and",
-        "the",
-        "for",
-        "are",
-        "not",
-        "but",
-        "yes",
-        "all",
-        "any",
-        "one",
-        "two",
-        "six",
-        "ten",
-        "who",
-        "how",
-        "why",
-        "was",
-        "has",
-        "had",
-        "his",
-        "her",
-        "its",
-    ]
+    "and the for are not but yes all any one two six ten who how why was has had his her its".split()
 )
 _CHOSEN = re.compile(r"([CA])_\{(\d{1,3})\}")
 _END = Token("end_of_text", "", -1, False)

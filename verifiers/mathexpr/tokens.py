@@ -34,51 +34,9 @@ _CAPITAL = re.compile(r"[A-Z]")
 _DRESSED_NUMBER = re.compile(r"[-+]?(?:USD_ )?\d[\d.,/]*(?:\s*%|\s*[A-Za-z][A-Za-z ./^0-9]{0,40})?")
 
 GREEK = frozenset(
-    [
-        "alpha",
-        "beta",
-        "gamma",
-        "delta",
-        "epsilon",
-        "varepsilon",
-        "zeta",
-        "eta",
-        "theta",
-        "vartheta",
-        "iota",
-        "kappa",
-        "lambda",
-        "mu",
-        "nu",
-        "xi",
-        "rho",
-        "varrho",
-        "sigma",
-        "varsigma",
-        "tau",
-        "upsilon",
-        "phi",
-        "varphi",
-        "chi",
-        "psi",
-        "omega",
-        "Gamma",
-        "Delta",
-        "Theta",
-        "Lambda",
-        "Xi",
-        "Sigma",
-        "Upsilon",
-        "Phi",
-        "Psi",
-        "Omega",
-        "ell",
-        "hbar",
-        "partial",
-        "imath",
-        "jmath",
-        "aleph",
-    ]
+    "alpha beta gamma delta epsilon varepsilon zeta eta theta vartheta iota kappa lambda mu nu xi rho varrho"
+    " sigma varsigma tau upsilon phi varphi chi psi omega Gamma Delta Theta Lambda Xi Sigma Upsilon Phi Psi"
+    " Omega ell hbar partial imath jmath aleph".split()
 )
 _SAME_LETTER = {"varepsilon": "epsilon", "vartheta": "theta", "varphi": "phi", "varrho": "rho", "varsigma": "sigma",
                 "ell": "l", "imath": "i", "jmath": "j"}  # fmt: skip
@@ -165,39 +123,11 @@ _SKIPPED = frozenset(
         "scriptscriptstyle",
     ]
 ) | {" ", "\n"}
-_TEXT = frozenset(
-    [
-        "text",
-        "textbf",
-        "textit",
-        "textrm",
-        "textnormal",
-        "mbox",
-        "hbox",
-        "emph",
-        "textsf",
-        "texttt",
-        "textup",
-        "underline",
-    ]
-)
+_TEXT = frozenset("text textbf textit textrm textnormal mbox hbox emph textsf texttt textup underline".split())
 _LETTERS = frozenset(
-    [
-        "mathrm",
-        "mathbf",
-        "mathit",
-        "mathsf",
-        "mathtt",
-        "mathcal",
-        "mathscr",
-        "mathfrak",
-        "operatorname",
-        "bm",
-        "boldsymbol",
-        "pmb",
-    ]
+    "mathrm mathbf mathit mathsf mathtt mathcal mathscr mathfrak operatorname bm boldsymbol pmb".split()
 )
-_UNIT_LETTERS = frozenset(["m", "s", "g", "h", "L", "N", "J", "W", "K"])  # upright, they are units
+_UNIT_LETTERS = frozenset("m s g h L N J W K".split())  # upright, they are units
 _BLACKBOARD = {"R": "R", "Z": "Z", "N": "N", "Q": "Q", "C": "C"}
 _EXTENDED = {"varnothing": "emptyset", "empty": "emptyset", "imaginaryunit": "i", "dfrac": "frac", "tfrac": "frac",
              "cfrac": "frac", "sfrac": "frac", "nicefrac": "frac", "dbinom": "binom", "tbinom": "binom",
