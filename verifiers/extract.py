@@ -44,6 +44,10 @@ _ASKED = re.compile(
     r"\b(?:if|whether|suppose|assum\w+|could|might|may|maybe|perhaps|is|was|what|which|unless|would|guess\w*|until)\b[^.!?\n]*$",
     re.IGNORECASE,
 )
+_OTHERS_SAY = re.compile(
+    r"(?<!\bi )(?<!\bwe )\b(?:says?|said|thinks?|thought|believes?|claims?|claimed|argues?|guess\w*)\b[^.!?\n]*$",
+    re.IGNORECASE,
+)
 _CORRECTION = re.compile(
     r"\b(?:wait|actually|correction|corrected|correcting|mistake|mistaken|error|sorry|oops|recheck|rechecking|re-check"
     r"|recalculat\w+|re-?evaluat\w+|re-?examin\w+|revis\w+|reconsider\w*|let me (?:re|fix|check|try)|on second thought"
@@ -241,7 +245,8 @@ def _denied(text: str, start: int, box: _Box, end: int) -> bool:
     """ "The answer is not \\boxed{5}", "\\boxed{5} is wrong", "is it \\boxed{5}?"."""
     before = text[max(start, box.start - 60) : box.start].rstrip(" $\\([*=:")
     if re.search(
-        r"\b(?:not|isn't|never|cannot be|can't be|nor)(?:\s+(?:equal to|be|simply|just|exactly))?$",
+        r"\b(?:not|isn't|never|cannot be|can't be|nor|ruled? out|excluded?|rejected?"
+        r"|eliminated?|wrong|incorrect|false)(?:\s+(?:equal to|be|simply|just|exactly))?$",
         before,
         re.IGNORECASE,
     ):
@@ -292,7 +297,8 @@ def _announced(text: str, start: int) -> Found | None:
             denied = True
             continue
         tail = text[span[1] : span[1] + 3]
-        if tail.startswith("?") or _ASKED.search(sentence[: match.start() - match.end()]):
+        before = sentence[: match.start() - match.end()]
+        if tail.startswith("?") or _ASKED.search(before) or _OTHERS_SAY.search(before):
             denied = True
             continue
         stated.append((match, span))

@@ -137,7 +137,9 @@ def _scalars(gold: Answer, answer: Answer, policy: Policy, budget: Budget) -> st
             return "unit_clash"
         if _angle(gold) != _angle(answer) and (_in_pi(a) if _angle(gold) else _in_pi(g)):
             g, a = _radians(g, gold.unit), _radians(a, answer.unit)
-    elif _labels_clash(gold, answer):
+    if (gold.percent and _has_unit(answer)) or (answer.percent and _has_unit(gold)):
+        return "unit_clash"
+    if _labels_clash(gold, answer):
         return "unit_clash"
     if "base" in (g.op, a.op):
         return _based(g, a)

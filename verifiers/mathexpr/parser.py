@@ -138,12 +138,10 @@ class Parser:
                 if token.value == ":" and self.bar_stops and self.depth <= 1:
                     return left
                 self.at += 1
-                right = self.signed()
-                left = (
-                    _times(left, right)
-                    if token.value == "*"
-                    else Node("div", (left, right), ":" if token.value == ":" else None)
-                )
+                fraction = token.value == "/" and _is_number(left) and self.peek().kind == "num"
+                right = self.power() if fraction else self.signed()  # 3/4x is (3/4)x, but a/bc is a/(bc)
+                quotient = Node("div", (left, right), ":" if token.value == ":" else None)
+                left = _times(left, right) if token.value == "*" else quotient
             elif token.kind == "op" and token.value == "mod" and not self.in_congruence():
                 self.at += 1
                 left = Node("fn", (left, self.signed()), "mod")
@@ -430,6 +428,10 @@ class Parser:
 def _times(left: Node, right: Node) -> Node:
     left, right = (side.args[0] if side.op == "set" and len(side.args) == 1 else side for side in (left, right))
     return Node("mul", (*left.args, right)) if left.op == "mul" else Node("mul", (left, right))
+
+
+def _is_number(node: Node) -> bool:
+    return node.op in ("num", "dec") or (node.op == "neg" and node.args[0].op in ("num", "dec"))
 
 
 def _negative(node: Node) -> Node:

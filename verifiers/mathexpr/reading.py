@@ -37,7 +37,8 @@ _LEAD = frozenset(
 _REVERSING = frozenset(
     "not no never without less more greater fewer least most than over under between below above beyond minus"
     " negative half double twice thrice other neither nor except but square squared root cube cubed times"
-    " divided plus unknown cannot can't isn't wrong incorrect false almost nearly".split()
+    " divided plus unknown larger bigger smaller higher lower exceeds exceeding within cannot"
+    " can't isn't wrong incorrect false almost nearly".split()
 )
 _CURRENCY = {"€": "EUR", "£": "GBP", "¥": "JPY", "₹": "INR", "₽": "RUB"}
 _ORDINAL = frozenset(["st", "nd", "rd", "th"])
@@ -202,7 +203,7 @@ def _joined(answers: list[Answer], joiners: list[str]) -> Answer:
         common = pieces[0]
         for part in pieces[1:]:
             common = regions.intersect(common, part)
-        return Answer("region", pieces=common or together, name=name)
+        return Answer("region", pieces=common or (together if joint == "," else ()), name=name)
     if joint == "or" and any(answer.kind == "region" for answer in answers):
         found = [_as_region(answer) for answer in answers]
         if all(part is not None for part in found):

@@ -280,7 +280,7 @@ def _embedded(text: str, found: Found, gold: _Gold) -> Span | None:
 _MATHS_SIGN = re.compile(r"[\d\\^=<>$]")
 _ANY_NUMBER = re.compile(r"\d+")
 _TURNING = re.compile(
-    r"\b(?:not|no|never|without|less|more|greater|fewer|least|most|over|under|below|above|minus|negative|half|twice"
+    r"\b(?:not|no|never|without|less|more|greater|larger|bigger|smaller|higher|lower|exceed\w*|within|fewer|least|most|over|under|below|above|minus|negative|half|twice"
     r"|either|or|except|but|cannot|wrong|incorrect|between|and)\b|[?^_=<>]|\\(?!text|\(|\)|\[|\])",
     re.IGNORECASE,
 )
