@@ -198,7 +198,7 @@ class Walk:
     def _function(self, node: Node) -> Value:
         self.budget.spend(self.field.heavy)
         if node.op == "fact":
-            count = rational(node.args[0]) or 0
+            count = rational(node.args[0]) or Fraction(0)
             self.budget.spend(int(min(abs(count), 5000)) // 10)
         values = [self.value(arg) for arg in node.args]
         name = node.value if node.op == "fn" else node.op
