@@ -198,8 +198,8 @@ class Walk:
     def _function(self, node: Node) -> Value:
         self.budget.spend(self.field.heavy)
         if node.op == "fact":
-            count = rational(node.args[0]) or Fraction(0)
-            self.budget.spend(int(min(abs(count), 5000)) // 10)
+            count = min(abs(rational(node.args[0]) or Fraction(0)), Fraction(5000))
+            self.budget.spend(count.numerator // count.denominator // 10)
         values = [self.value(arg) for arg in node.args]
         name = node.value if node.op == "fn" else node.op
         first = values[0] if values else None
