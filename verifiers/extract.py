@@ -71,6 +71,7 @@ _UNSURE = re.compile(
 )
 _MATHS = re.compile(r"\$\$([^$]+)\$\$|\$([^$\n]+)\$|\\\[(.+?)\\\]|\\\((.+?)\\\)", re.DOTALL)
 _NUMBER = re.compile(r"(?<![\w.^_\\{/])[-+−]?[$€£]?\d[\d,]*(?:\.\d+)?(?:\s*/\s*\d+)?(?:\s?%)?(?![\w^])")
+_LISTED = re.compile(r"[\d$)]\s*(?:,|,?\s*(?:and|or))\s*$")  # the last of several is no answer
 _SENTENCE_END = re.compile(r"(?<!\b[A-Z])[.!?](?=\s|$|[*_`]*(?:\s|$))|\n|。|;(?=\s)|です|입니다|이다|であ")
 
 
@@ -392,6 +393,8 @@ def _unannounced(text: str, start: int) -> Found:
     for pattern in (_MATHS, _NUMBER):
         for match in pattern.finditer(text, *sentence):
             last = match
+        if last is not None and _LISTED.search(text[max(0, last.start() - 24) : last.start()]):
+            return Found(None, "list")
         if last is not None:
             return Found(last.span(), "maths" if pattern is _MATHS else "number")
     return Found(None, "nothing")
@@ -399,6 +402,8 @@ def _unannounced(text: str, start: int) -> Found:
 
 def _no_prose(text: str) -> bool:
     words = re.findall(r"(?<![\\A-Za-z])[A-Za-z]{3,}", re.sub(r"\\text\w*\{[^{}]*\}|\\[A-Za-z]+", " ", text))
+    if words and ("$" in text or "\\(" in text):
+        return False
     most = 1 if text[0].isalpha() and text[1:2].isalpha() else 3  # a sentence begins with a word, an expression seldom
     if most == 1 and len(words) == 2 and len(text) < 30:
         most = 2 if re.fullmatch(r"[A-Za-z ]+\.?", text) else 1  # "no solution"

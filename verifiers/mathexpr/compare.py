@@ -16,6 +16,7 @@ from verifiers.mathexpr.limits import Budget, Unreadable
 from verifiers.mathexpr.naming import aligned, captured, names_clash
 from verifiers.mathexpr.nodes import PI, Node, number, replace, symbol, symbols, walk
 from verifiers.mathexpr.normal import normal
+from verifiers.mathexpr.reading import read
 from verifiers.mathexpr.regions import Pieces
 from verifiers.mathexpr.units import AMBIGUOUS, DEGREE, RADIAN, Unit, lookup
 
@@ -101,9 +102,16 @@ def _scalar_gold(gold: Answer, answer: Answer, policy: Policy, budget: Budget) -
                 return _verdict(_same_equation(named, answer.node, budget), False)
             if gold.node.op == "chain":
                 return _verdict(_same_equation(gold.node, answer.node or gold.node, budget), True)
+        case "choice" if len(answer.words) > 1:
+            return _by_kind(gold, _option(answer.words[1]), policy, budget)  # "A: 18"
         case "choice" if gold.node == symbol(answer.words[0]) and len(answer.words) == 1:
             return "equal"
     return "type_clash"
+
+
+def _option(text: str) -> Answer:
+    found = read(text)
+    return found if found.kind != "choice" else Answer("text", words=found.words)
 
 
 def _all_same(gold: Answer, answer: Answer, policy: Policy, budget: Budget) -> bool:
