@@ -686,7 +686,7 @@ CASES = [
     ),
     (
         "18",
-        "Let me solve this step by step.\n\n1. 16 - 3 - 4 = 9\n2. 9 × $2 = $18\n\nJanet makes **$18** every day at the farmers' market.",
+        "Let me solve this step by step.\n\n1. 16 - 3 - 4 = 9\n2. 9 × $2 = $18\n\nJanet makes **$18** every day at the farmers' market.",  # noqa: E501
         1.0,
         "equal",
     ),

@@ -7,7 +7,7 @@ import functools
 import re
 from dataclasses import dataclass, field
 
-from verifiers.core import Completion, GoldError, Problem, Verdict
+from verifiers.core import Completion, GoldError, Problem, Verdict, VerifierError
 from verifiers.extract import Found, Span, find
 from verifiers.mathexpr.answers import Answer, type_name
 from verifiers.mathexpr.calculus import done, unevaluated
@@ -135,7 +135,10 @@ class MathVerifier:
         name = f"problem {problem.id or problem.prompt[:60]!r}"
         if problem.answer is None:
             raise GoldError(f"{name} has no answer to compare with")
-        gold = read_gold(str(problem.answer))
+        try:
+            gold = read_gold(str(problem.answer))
+        except RecursionError as error:  # the caller's own stack was nearly full: nothing is wrong with the gold
+            raise VerifierError(f"{name}: no room on the stack to read its gold") from error
         if gold.answer is None:
             raise GoldError(f"{name}: can't understand the gold {str(problem.answer)[:200]!r}: {gold.error}")
         return gold
