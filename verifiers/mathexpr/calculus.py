@@ -12,8 +12,9 @@ from collections.abc import Callable
 from fractions import Fraction
 from typing import Any
 
+from verifiers.mathexpr.exact import rational
 from verifiers.mathexpr.limits import TooHard
-from verifiers.mathexpr.nodes import BINDERS, INFINITY, Node, number, symbol, walk
+from verifiers.mathexpr.nodes import BINDERS, INFINITY, Node, number, symbol, symbols, walk
 
 CALCULUS = frozenset({"int", "lim", "deriv"})
 _MAX_NODES = 40
@@ -66,6 +67,11 @@ def _done(node: Node) -> Node | None:
 def _too_large(node: Node) -> bool:
     if sum(found.op in BINDERS or found.op == "deriv" for found in walk(node)) > 2:
         return True
+    for found in walk(node):  # SymPy would write such powers out, in one step that nothing can stop
+        if found.op in ("pow", "fact"):
+            size = rational(found.args[-1])
+            if abs(size or 0) > 20 or (size is None and not symbols(found.args[-1])):
+                return True
     numbers = [found.value for found in walk(node) if found.op == "num"]
     return any(abs(value.numerator) > 1000 or value.denominator > 1000 for value in numbers)
 
