@@ -70,7 +70,9 @@ def _too_large(node: Node) -> bool:
     for found in walk(node):  # SymPy would write such powers out, in one step that nothing can stop
         if found.op in ("pow", "fact"):
             size = rational(found.args[-1])
-            if abs(size or 0) > 20 or (size is None and not symbols(found.args[-1])):
+            if size is None and not symbols(found.args[-1]):
+                return True
+            if size is not None and abs(size) > 20:
                 return True
     numbers = [found.value for found in walk(node) if found.op == "num"]
     return any(abs(value.numerator) > 1000 or value.denominator > 1000 for value in numbers)
