@@ -96,7 +96,10 @@ class Walk:
                     self.value(node.args[0]), self._mul(field.constant("pi"), field.number(Fraction(1, 180)))
                 )
             case "matrix":
-                return Matrix([self.value(arg) for arg in node.args], node.value)
+                cells = [self.value(arg) for arg in node.args]
+                if any(isinstance(cell, Matrix) for cell in cells):
+                    raise Unsupported("matrix of matrices")
+                return Matrix(cells, node.value)
             case "sum" | "prod":
                 return self._series(node)
             case "star" | "prime":
