@@ -180,7 +180,9 @@ class Walk:
     def _power(self, node: Node) -> Value:
         base, exponent = node.args
         self.budget.spend(self.field.heavy)
-        if base.op not in ("matrix", "add", "mul", "neg", "group", "pow") or not _has_matrix(base):
+        if _has_matrix(exponent):
+            raise Unsupported("a matrix as exponent")
+        if not _has_matrix(base):
             return self.field.power(node, self)
         value = self.value(base)
         if not isinstance(value, Matrix):
