@@ -59,9 +59,7 @@ def settle(config: C) -> tuple[C, dict[str, str]]:
         notes["settings"], keys = recipe
         values = {**keys, **values}
     values.setdefault("threads", default_threads())
-    for key in ("model", "source", "test_source"):  # so that the run can be continued from another folder
-        if values.get(key) is not None and Path(values[key]).exists() and values[key] not in (NANO, "hub", "bundled"):
-            values[key] = str(Path(values[key]).resolve())
+    values = _with_absolute_paths(values)
     if config.out is None:
         values["out"] = str(default_path(config.stage, config.task, values["model"]))
     return validated(type(config), values), notes
@@ -140,17 +138,23 @@ def _resumed(config: C, given: dict[str, Any]) -> C:
     saved = read_recipe(path / "config.yaml", type(config))
     if missing := {"device", "threads", "model", "source"} - {key for key, value in saved.items() if value is not None}:
         raise UserError(f"--resume: {path}/config.yaml is not as it was written: it lacks {', '.join(sorted(missing))}")
-    given = {key: value for key, value in given.items() if not (key == "device" and value == "auto")}
+    if given.get("device") == "auto":
+        del given["device"]
+    given = _with_absolute_paths(given)
     for key, value in given.items():
-        if key in ("model", "source", "test_source") and value is not None and Path(str(value)).exists():
-            value = str(Path(value).resolve()) if value not in (NANO, "hub", "bundled") else value
-            given[key] = value
         if key not in OF_THE_COMMAND | _MAY_CHANGE and value != saved.get(key):
             raise UserError(
                 f"--resume: --{key.replace('_', '-')} is {saved.get(key)} in {path} and can't become {value}; "
                 "leave it away, or start a new run"
             )
     return validated(type(config), {**saved, **given, "out": str(path)}, recipe=f"{path}/config.yaml")
+
+
+def _with_absolute_paths(values: dict[str, Any]) -> dict[str, Any]:
+    """So that a run can be continued from another folder. A name of ours is not taken for a file of that name."""
+    places = {key: values[key] for key in ("model", "source", "test_source") if values.get(key) is not None}
+    files = {key: place for key, place in places.items() if place not in (NANO, "hub", "bundled")}
+    return values | {key: str(Path(place).resolve()) for key, place in files.items() if Path(place).exists()}
 
 
 def _noted(text: str, note: str | None) -> str:
