@@ -96,9 +96,9 @@ def _bits(node: Node, point: float) -> float:
         return point if node.op == "sym" else 0.0  # pi, e and infinity are never written out
     sizes = [_bits(arg, point) for arg in node.args]
     if node.op == "pow" and sizes[0]:
-        return sizes[0] * 2.0 ** min(sizes[1], 200.0)
+        return float(sizes[0] * 2.0 ** min(sizes[1], 200.0))
     if node.op == "fact":
-        return sizes[0] * 2.0 ** min(sizes[0], 200.0)
+        return float(sizes[0] * 2.0 ** min(sizes[0], 200.0))
     return sum(sizes)
 
 
