@@ -17,10 +17,10 @@ import tempfile
 import threading
 import weakref
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from verifiers.core import VerifierError
-from verifiers.sandbox import cgroup, zygote
+from verifiers.sandbox import cgroup, locks, zygote
 from verifiers.sandbox.limits import MIB, Limits
 from verifiers.sandbox.watch import CPU, DISK, MEMORY, OVERLOAD, WALL
 
@@ -82,6 +82,14 @@ class ServerDied(VerifierError):
     """A fork-server went away in the middle of a run."""
 
 
+def _usage(said: bytes) -> Usage:
+    _, status, killed, _, wall_s, cpu_s, waited_s, peak, user, user_us, system, system_us, resident = (
+        zygote.REPLY.unpack_from(said)
+    )
+    own_s = user + system + (user_us + system_us) / 1e6
+    return Usage(status, killed, max(own_s, cpu_s), wall_s, waited_s, max(resident * 1024, peak))
+
+
 class _Server:
     """One fork-server process."""
 
@@ -130,14 +138,14 @@ class _Server:
             )
         _open_sockets.add(self.control)
 
-    def begin(self, limits: Limits, descriptors: Sequence[int], *, address_limit: bool) -> None:
+    def begin(self, limits: Limits, descriptors: Sequence[int], flags: int) -> None:
         memory = limits.memory_mib * MIB
         if self._groups and self._memory != memory:
             with contextlib.suppress(OSError):  # EBUSY while pages of the last run are given back: the old limit stays
                 self._groups.set_memory(memory + _OVERHEAD_MIB * MIB)
                 self._memory = memory
         request = zygote.REQUEST.pack(
-            0 if address_limit else zygote.NO_ADDRESS_LIMIT, limits.time_s, limits.wall, memory, limits.processes,
+            flags, limits.time_s, limits.wall, memory, limits.processes,
             limits.file_mib * MIB, limits.disk_mib * MIB, limits.inodes, limits.open_files,
         )  # fmt: skip
         self.control.settimeout(limits.wall * 10 + _GRACE_S)
@@ -154,20 +162,19 @@ class _Server:
         try:
             if patience_s is not None and not select.select([self.control], [], [], patience_s)[0]:
                 self.kill_run()
-            said = self.control.recv(200)
+            said = self.control.recv(1000)
         except OSError as error:
             raise ServerDied(f"a sandbox server does not answer: {error}") from error
         kills = 0
-        reply = zygote.REPLY.unpack(said[1:]) if said[:1] == zygote.DONE else None
-        if self._groups and (reply is None or reply[0] or reply[-1] > self._limits.memory_mib * MIB // 2):
+        usage = _usage(said) if said[:1] == zygote.DONE else None
+        if self._groups and (usage is None or usage.status or usage.peak_bytes > self._limits.memory_mib * MIB // 2):
             kills = self._groups.out_of_memory_kills()
         out_of_memory, self._kills = kills > self._kills, max(kills, self._kills)
-        if reply is None:
+        if usage is None:
             if out_of_memory:  # the kernel took the fork-server itself: the run's doing all the same
                 return Usage(signal.SIGKILL, MEMORY, 0.0, 0.0, 0.0, self._memory, True)
             raise ServerDied("a sandbox server died during a run")
-        status, killed, cpu_s, wall_s, waited_s, peak = reply
-        return Usage(status, killed, cpu_s, wall_s, waited_s, peak, out_of_memory)
+        return replace(usage, out_of_memory=True) if out_of_memory else usage
 
     @property
     def alive(self) -> bool:
@@ -193,6 +200,7 @@ def _start(source: str, control: int) -> subprocess.Popen[bytes]:
     environment = {
         "PATH": "/usr/local/bin:/usr/bin:/bin", "LANG": "C.UTF-8", "PYTHONUTF8": "1", "PYTHONHASHSEED": "0",
         "OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1", "HOME": "/",
+        "LD_BIND_NOW": "1",  # once here, or each run looks up by itself what it is the first to call
     }  # fmt: skip
     moved = "" if control == 3 else f"import os\nos.dup2({control}, 3)\nos.close({control})\n"
     python = os.path.realpath(sys.executable)
@@ -279,12 +287,15 @@ class Pool:
             if extra is not None:
                 descriptors.append(extra)
             ours.settimeout(limits.wall * 10 + _GRACE_S)
+            flags = 0 if address_limit else locks.NO_ADDRESS_LIMIT
+            if stdin is not None:
+                flags |= locks.HAS_INPUT
             try:
-                server.begin(limits, descriptors, address_limit=address_limit)
+                server.begin(limits, descriptors, flags)
             except ServerDied:
                 self._discard(server)
                 server = self._new(role)
-                server.begin(limits, descriptors, address_limit=address_limit)
+                server.begin(limits, descriptors, flags)
         except BaseException:
             ours.close()
             self.give_back(role, server, broken=True)
