@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import atexit
 import contextlib
+import functools
+import importlib.util
 import itertools
 import json
+import marshal
 import os
 import queue
 import select
@@ -18,6 +21,7 @@ import threading
 import weakref
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from importlib.abc import InspectLoader
 
 from verifiers.core import VerifierError
 from verifiers.sandbox import cgroup, locks, zygote
@@ -27,14 +31,41 @@ from verifiers.sandbox.watch import CPU, DISK, MEMORY, OVERLOAD, WALL
 _START_S = 60.0  # a fork-server on a busy machine
 _GRACE_S = 30.0  # beyond the longest a run may take by its own watch
 _OVERHEAD_MIB = 96  # the fork-server's own share of its cgroup
+_MODULES = ("child", "heap", "linux", "locks", "rootfs", "seccomp", "watch", "wire", "zygote")
+# Our modules come compiled, by standard input: a server that compiles them itself keeps a scattered memory, and every
+# fork copies its tables.
 _BOOTSTRAP = """
-import sys, types
-for name, path in (("verifiers", {root!r}), ("verifiers.sandbox", {sandbox!r})):
-    module = sys.modules[name] = types.ModuleType(name)
-    module.__path__ = [path]
-from verifiers.sandbox.zygote import main
-main({config!r})
+import marshal, os, sys, types, _frozen_importlib
+compiled = marshal.load(sys.stdin.buffer)
+os.dup2(1, 0)
+class Compiled:
+    def find_spec(name, path=None, target=None):
+        return _frozen_importlib.ModuleSpec(name, Compiled) if name in compiled else None
+    def create_module(spec):
+        return None
+    def exec_module(module):
+        exec(compiled.pop(module.__name__), module.__dict__)
+sys.meta_path.insert(0, Compiled)
+for name in ("verifiers", "verifiers.sandbox"):
+    sys.modules[name] = types.ModuleType(name)
+    sys.modules[name].__path__ = []
+for name in list(compiled):
+    __import__(name)
+del sys.meta_path[0]
+sys.modules["verifiers.sandbox.zygote"].main({config!r})
 """
+
+
+@functools.cache
+def _compiled(names: tuple[str, ...]) -> bytes:
+    """The code of modules, as the fork-server's bootstrap reads it."""
+    found = {}
+    for name in names:
+        spec = importlib.util.find_spec(name)
+        if spec is None or not isinstance(spec.loader, InspectLoader):
+            raise VerifierError(f"the code of {name}, which a sandbox server needs, can't be found")
+        found[name] = spec.loader.get_code(name)
+    return marshal.dumps(found)
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,21 +140,19 @@ class _Server:
                 raise VerifierError("the cgroup that a fork-server needs can't be made any more")
         self._kills = 0
         self.box = tempfile.mkdtemp(prefix="verifiers-box-") if level in ("landlock", "rlimit-only") else ""
-        here = os.path.dirname(os.path.abspath(__file__))
         config = {
             "level": level,
             "cgroups": self._groups.folders if self._groups else [],
             "packages": packages,
             "package_path": "",
             "preload": list(preload),
-            "trusted": list(trusted),
             "root_becomes": 65534,
             "box_parent": self.box,
         }
-        source = _BOOTSTRAP.format(root=os.path.dirname(here), sandbox=here, config=json.dumps(config))
+        code = _compiled((*(f"verifiers.sandbox.{name}" for name in _MODULES), *trusted))
         self.control, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         try:
-            self.process = _start(source, theirs.fileno())
+            self.process = _start(_BOOTSTRAP.format(config=json.dumps(config)), code, theirs.fileno())
         finally:
             theirs.close()
         self.control.settimeout(_START_S)
@@ -195,7 +224,7 @@ class _Server:
                 os.rmdir(self.box)
 
 
-def _start(source: str, control: int) -> subprocess.Popen[bytes]:
+def _start(source: str, code: bytes, control: int) -> subprocess.Popen[bytes]:
     """Python without the trainer's environment, arguments or packages. Descriptor 3 is the control socket."""
     environment = {
         "PATH": "/usr/local/bin:/usr/bin:/bin", "LANG": "C.UTF-8", "PYTHONUTF8": "1", "PYTHONHASHSEED": "0",
@@ -204,11 +233,14 @@ def _start(source: str, control: int) -> subprocess.Popen[bytes]:
     }  # fmt: skip
     moved = "" if control == 3 else f"import os\nos.dup2({control}, 3)\nos.close({control})\n"
     python = os.path.realpath(sys.executable)
-    return subprocess.Popen(
-        [python, "-S", "-s", "-P", "-B", "-c", moved + source],
-        env=environment, pass_fds=(control,), stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL, cwd="/",
-    )  # fmt: skip
+    with open(os.memfd_create("verifiers"), "w+b") as file:
+        file.write(code)
+        file.seek(0)
+        return subprocess.Popen(
+            [python, "-S", "-s", "-P", "-B", "-c", moved + source],
+            env=environment, pass_fds=(control,), stdin=file, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+            cwd="/",
+        )  # fmt: skip
 
 
 class Run:
