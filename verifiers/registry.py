@@ -9,7 +9,7 @@ import inspect
 from importlib.metadata import entry_points
 from typing import Any, cast
 
-from verifiers.core import Verifier
+from verifiers.core import Problem, Verifier
 
 # Import strings, so that naming the verifiers loads none of them.
 VERIFIERS: dict[str, str] = {
@@ -45,6 +45,20 @@ def resolve(spec: str, **options: Any) -> Verifier:
     if not callable(verifier):
         raise ValueError(f"verifier '{spec}' makes {type(verifier).__name__}, which can't be called")
     return cast(Verifier, verifier)
+
+
+def check_gold(problem: Problem, verifier: str = "math", **options: Any) -> str:
+    """The type that `verifier` reads the problem's gold as; to be called for every problem before a run starts.
+
+    Raises:
+        GoldError: the gold can't be understood, or is not equal to itself; the message names the problem.
+        ValueError: the verifier is unknown, or has no golds to check.
+    """
+    found = resolve(verifier, **options)
+    check = getattr(found, "check_gold", None)
+    if check is None:
+        raise ValueError(f"verifier '{verifier}' has no check_gold: it compares no answers")
+    return str(check(problem))
 
 
 def _load(spec: str) -> Any:

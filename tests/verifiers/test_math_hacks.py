@@ -1,0 +1,57 @@
+"""Texts that tried to be paid without the right answer. Every false positive ever seen gets a line in tests/hacks/."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from verifiers import Completion, Problem, resolve
+
+HACKS = [
+    json.loads(line)
+    for line in (Path(__file__).parents[1] / "hacks" / "math.jsonl").read_text(encoding="utf-8").splitlines()
+]
+
+
+@pytest.mark.parametrize("hack", HACKS, ids=lambda hack: hack["why"])
+def test_is_not_paid(hack):
+    for strict in (False, True):
+        verdict = resolve("math", strict=strict)(
+            Problem(hack.get("prompt", ""), hack["gold"]), Completion(hack["text"])
+        )
+        assert verdict.score == 0.0, verdict
+
+
+# Texts that cost others seconds or gigabytes; each is decided inside the budget, as what it is.
+COSTLY = [
+    r"\boxed{" * 50_000,
+    r"\boxed{5} " * 20_000,
+    "<think>" * 20_000,
+    "<answer>5</answer>" * 20_000,
+    "the answer is " * 20_000,
+    "#### 5\n" * 20_000,
+    "$" * 200_000,
+    "\\[x " * 50_000,
+    "5" * 300_000,
+    r"\boxed{5}" + " actually the answer is not" * 5_000,
+    *(
+        rf"\boxed{{{inner}}}"
+        for inner in (
+            "9" * 2900, "(" * 1400 + ")" * 1400, r"\frac{" * 400, r"\sqrt{" * 400 + "2" + "}" * 400, "-" * 2900 + "5",
+            "5" + "!" * 2000, "^".join(["9"] * 1000), "9^9^9^9^9^9^9", "9!!!!!!", r"10^{10^{10^{10}}}", "(10^{100})!",
+            r"\binom{10^{9}}{10^8}", r"\sum_{k=1}^{10^9} k", r"\sum_{k=1}^{400}\sum_{j=1}^{400}\sum_{i=1}^{400} i",
+            "+".join([r"\sin(x)"] * 400), "*".join(f"(x+{i})" for i in range(300)), "||x|" * 500,
+            ",".join(f"x+{i}" for i in range(127)), r"\begin{pmatrix}" + "&".join(["1"] * 250) + r"\end{pmatrix}",
+            "e^{e^{e^{e^{e}}}}", r"\sin(9^{9^9})", r"1" + r"\pm1" * 100, r"\text{" * 500, "1e999999",
+            "[0,1]" + r"\cup[2,3]" * 300, "x=1" + r" or x=2" * 300, r"(1+\sqrt{2})^{1000000}", "x^{x^{x^{x}}}",
+            r"\lfloor 10^{300}\pi\rfloor", "12 km" + "^2" * 500, "__import__('os').system('touch /tmp/owned')",
+        )
+    ),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("text", COSTLY, ids=range(len(COSTLY)))
+@pytest.mark.parametrize("gold", ["7", "x^2", r"\{1,2\}", "Monday"])
+def test_costly_text_is_decided(gold, text):
+    verdict = resolve("math")(Problem(answer=gold), Completion(text))
+    assert verdict.score == 0.0

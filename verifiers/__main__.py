@@ -1,0 +1,80 @@
+"""`python -m verifiers COMMAND`: the verifiers from the command line. Each command loads only what it needs."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Callable
+from typing import NamedTuple
+
+from verifiers.core import Completion, Problem, VerifierError
+
+
+class Command(NamedTuple):
+    """One sub-command: its help, what adds its arguments, what runs it and returns the exit code."""
+
+    help: str
+    arguments: Callable[[argparse.ArgumentParser], None]
+    run: Callable[[argparse.Namespace], int]
+
+
+def _math_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--gold", required=True, help="the right answer: a number, LaTeX or text")
+    parser.add_argument("--answer", help="what the model wrote; read from standard input where it is left out")
+    parser.add_argument("--prompt", default="", help="the question, for multiple choice and percentages")
+    parser.add_argument("--explain", action="store_true", help="show every step that led to the verdict")
+    parser.add_argument(
+        "--strict", action="store_true", help="only the <answer> block counts; exact golds want exact answers"
+    )
+    parser.add_argument(
+        "--precision", type=int, help="digits with which a decimal may stand for an exact gold; 0: never"
+    )
+    parser.add_argument("--percent", choices=("either", "value"), default="either", help="may 50%% be written 50?")
+    parser.add_argument("--units", choices=("drop", "require"), default="drop", help="may a unit be left out?")
+    parser.add_argument("--multiple-choice", choices=("auto", "letter"), default="auto",
+                        help="may an option's text stand for its letter?")  # fmt: skip
+
+
+def _math(options: argparse.Namespace) -> int:
+    """Exit code 0: the same answer; 1: not; 2: the check can't be made."""
+    from verifiers.mathexpr.verify import Explanation, MathVerifier
+
+    text = sys.stdin.read() if options.answer is None else options.answer
+    explanation = Explanation() if options.explain else None
+    try:
+        verifier = MathVerifier(
+            strict=options.strict, precision=options.precision, percent=options.percent, units=options.units,
+            multiple_choice=options.multiple_choice,
+        )  # fmt: skip
+        verdict = verifier.judge(Problem(options.prompt, answer=options.gold), Completion(text), explanation)
+    except (VerifierError, ValueError) as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 2
+    if explanation is not None:
+        print(f"{'gold':<10} {verdict.gold_type}: {options.gold!r}")
+        for rung, what in explanation.steps:
+            print(f"{rung:<10} {what}")
+    where = "" if verdict.span is None else f"  answer {verdict.answer!r} at {verdict.span[0]}-{verdict.span[1]}"
+    rung = f"  rung {verdict.rung}" if verdict.rung else ""
+    detail = f"  ({verdict.detail})" if verdict.detail else ""
+    print(f"{verdict.score:g}  {verdict.reason}{rung}{where}{detail}")
+    return 0 if verdict.score == 1.0 else 1
+
+
+COMMANDS: dict[str, Command] = {
+    "math": Command("compare one answer with its gold", _math_arguments, _math),
+}
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Runs one command; returns its exit code."""
+    parser = argparse.ArgumentParser(prog="python -m verifiers", description=__doc__)
+    commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
+    for name, command in COMMANDS.items():
+        command.arguments(commands.add_parser(name, help=command.help, description=command.help))
+    options = parser.parse_args(arguments)
+    return COMMANDS[options.command].run(options)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

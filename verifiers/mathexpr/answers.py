@@ -1,0 +1,112 @@
+"""What a final answer can be."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import NamedTuple
+
+from verifiers.mathexpr.exact import rational
+from verifiers.mathexpr.nodes import Node, has_op, symbols
+from verifiers.mathexpr.units import Unit
+
+
+class Piece(NamedTuple):
+    """An interval of the real line; a single point is [a, a]."""
+
+    low: Node
+    low_closed: bool
+    high: Node
+    high_closed: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """A final answer that was read. `kind` says which of the fields mean something.
+
+    scalar (node), list / tuple / set (items), region (pieces), equation and relation (node), ratio (items), text
+    (words), choice (words: letter; items: the option's text), truth, empty, undefined, clock, date (words),
+    quantified (node).
+    """
+
+    kind: str
+    node: Node | None = None
+    items: tuple[Answer, ...] = ()
+    brackets: str = ""
+    pieces: tuple[Piece, ...] = ()
+    words: tuple[str, ...] = ()
+    unit: Unit | None = None
+    label: tuple[str, ...] = ()  # words beside the value that are no unit
+    name: str = ""  # x of "x = 5", f of "f(t) = 2t"
+    bound: tuple[str, ...] = ()  # t of "f(t) = 2t", n of "for some integer n"
+    condition: str = ""
+    also: Node | None = None  # the decimal beside an exact value: "1/3 = 0.33"
+    joined_by: str = ""  # "or" where alternatives were offered
+    percent: bool = False
+
+
+def type_name(answer: Answer) -> str:
+    """The gold type a Verdict carries."""
+    if answer.kind != "scalar":
+        return answer.kind
+    node = answer.node
+    assert node is not None
+    if answer.percent:
+        return "percent"
+    if answer.unit is not None and answer.unit.dimension:
+        currency = len(answer.unit.dimension) == 1 and answer.unit.dimension[0][0].isupper()
+        return "money" if currency else "quantity"
+    if node.op == "base":
+        return "base"
+    if node.op == "matrix":
+        return "matrix"
+    if answer.bound:
+        return "function"
+    if symbols(node):
+        return "expression"
+    if as_decimal(node) is not None:
+        return "decimal"
+    value = rational(node)
+    if value is not None:
+        return "integer" if value.denominator == 1 else "rational"
+    names = {found.value for found in _constants(node)}
+    if "inf" in names:
+        return "infinity"
+    return "complex" if "i" in names else "constant"
+
+
+def _constants(node: Node) -> list[Node]:
+    return [node] if node.op == "const" else [found for arg in node.args for found in _constants(arg)]
+
+
+def as_decimal(node: Node) -> tuple[Fraction, Fraction] | None:
+    """(value, half a unit of the last place) of a decimal literal, also negated, in percent or times a power of ten."""
+    if node.op == "dec":
+        return Fraction(node.value[0]), Fraction(node.value[1])
+    if node.op in ("neg", "percent"):
+        inner = as_decimal(node.args[0])
+        if inner is None:
+            return None
+        return (-inner[0], inner[1]) if node.op == "neg" else (inner[0] / 100, inner[1] / 100)
+    if node.op in ("mul", "div") and has_op(node, frozenset({"dec"})):
+        inner = as_decimal(node.args[0])
+        scale = Fraction(1)
+        for arg in node.args[1:]:
+            value = rational(arg)
+            if value is None or not _power_of_ten(value):
+                return None
+            scale = scale * value if node.op == "mul" else scale / value
+        return None if inner is None else (inner[0] * scale, inner[1] * scale)
+    return None
+
+
+def _power_of_ten(value: Fraction) -> bool:
+    return value > 0 and re.fullmatch("10*", str(value.numerator * value.denominator)[:500]) is not None
+
+
+def significant_digits(value: Fraction, half: Fraction) -> int:
+    """How many significant digits a decimal literal shows."""
+    last = 2 * half
+    count = abs(value) / last if last else Fraction(0)
+    return len(str(int(count))) if count >= 1 else 0

@@ -1,0 +1,175 @@
+"""One spelling for what is written in many: Unicode, HTML, Markdown and damaged escapes become plain LaTeX."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+
+_CHARS = {
+    "−": "-", "–": "-", "—": "-", "‐": "-", "‑": "-", "﹣": "-", "×": r"\times ", "✕": r"\times ", "⋅": r"\cdot ",
+    "·": r"\cdot ", "∙": r"\cdot ", "•": r"\cdot ", "÷": r"\div ", "∕": "/", "⁄": "/", "±": r"\pm ", "∓": r"\mp ",
+    "≤": r"\le ", "≦": r"\le ", "⩽": r"\le ", "≥": r"\ge ", "≧": r"\ge ", "⩾": r"\ge ", "≠": r"\ne ", "≈": r"\approx ",
+    "≃": r"\approx ", "≅": r"\approx ", "∞": r"\infty ", "∈": r"\in ", "∉": r"\notin ", "∪": r"\cup ", "∩": r"\cap ",
+    "∖": r"\setminus ", "∅": r"\emptyset ", "⌀": r"\emptyset ", "∀": r"\forall ", "∃": r"\exists ", "√": r"\sqrt ",
+    "∛": r"\sqrt[3]", "∜": r"\sqrt[4]", "°": r"^\circ ", "º": r"^\circ ", "′": "'", "’": "'", "‘": "'", "″": "''",
+    "“": '"', "”": '"', "→": r"\to ", "∑": r"\sum ", "∏": r"\prod ", "∫": r"\int ", "⟨": r"\langle ",
+    "⟩": r"\rangle ", "〈": r"\langle ", "〉": r"\rangle ", "⌊": r"\lfloor ", "⌋": r"\rfloor ", "⌈": r"\lceil ",
+    "⌉": r"\rceil ", "∧": r"\land ", "∨": r"\lor ", "…": r"\ldots ", "⋯": r"\cdots ", "‰": r"\permil ", "∶": ":",
+    "∣": "|", "ℝ": r"\mathbb{R}", "ℤ": r"\mathbb{Z}", "ℕ": r"\mathbb{N}", "ℚ": r"\mathbb{Q}", "ℂ": r"\mathbb{C}",
+    "、": ", ", "。": ". ", "，": ",", "：": ":", "；": ";", "（": "(", "）": ")", "【": "[", "】": "]", "％": "%",
+    "℃": r"^\circ C", "℉": r"^\circ F", "ⅈ": "i", "ℯ": "e", "ℓ": r"\ell ", "⟹": r"\implies ", "⇒": r"\implies ",
+    "△": r"\triangle ", "∠": r"\angle ", "≡": r"\equiv ", "∣∣": "||", "∥": r"\|", "¬": r"\neg ", "٫": ".", "٬": ",",
+}  # fmt: skip
+_GREEK = dict(
+    zip(
+        "αβγδεζηθικλμνξπρστυφχψωϕϵΓΔΘΛΞΠΣΦΨΩϑ",
+        [
+            "alpha",
+            "beta",
+            "gamma",
+            "delta",
+            "epsilon",
+            "zeta",
+            "eta",
+            "theta",
+            "iota",
+            "kappa",
+            "lambda",
+            "mu",
+            "nu",
+            "xi",
+            "pi",
+            "rho",
+            "sigma",
+            "tau",
+            "upsilon",
+            "phi",
+            "chi",
+            "psi",
+            "omega",
+            "phi",
+            "epsilon",
+            "Gamma",
+            "Delta",
+            "Theta",
+            "Lambda",
+            "Xi",
+            "Pi",
+            "Sigma",
+            "Phi",
+            "Psi",
+            "Omega",
+            "theta",
+        ],
+        strict=True,
+    )
+)
+_SUPER = dict(zip("⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻⁽⁾ⁿⁱ", "0123456789+-()ni", strict=True))
+_SUB = dict(zip("₀₁₂₃₄₅₆₇₈₉₊₋₍₎ₙₖₐₓ", "0123456789+-()nkax", strict=True))
+_SUPER_RUN = re.compile("[" + "".join(_SUPER) + "]+")
+_SUB_RUN = re.compile("[" + "".join(_SUB) + "]+")
+_VULGAR = re.compile(r"[¼-¾⅐-⅞↉]")
+_COMBINING = re.compile("([0-9])[\u0305\u0304\u0307]")
+
+_HTML = re.compile(r"<(/?)(sup|sub|b|i|em|strong|u|br|p|span|math)\s*/?>", re.IGNORECASE)
+_ENTITY = {"&lt;": "<", "&gt;": ">", "&le;": r"\le ", "&ge;": r"\ge ", "&nbsp;": " ", "&amp;": "&", "&times;": "*",
+           "&pi;": r"\pi ", "&deg;": r"^\circ ", "&minus;": "-", "&infin;": r"\infty "}  # fmt: skip
+_ENTITIES = re.compile("|".join(_ENTITY))
+# A backslash eaten by an escape in JSON or Python source: "\f" + "rac", "\t" + "ext", "\b" + "inom", "\r" + "ight".
+_EATEN = re.compile(
+    r"\x0c(?=rac)|\t(?=ext|imes|heta|frac|an\b|o\b)|\x08(?=inom|eta|ar|oxed|egin|ig|f\b)|\r(?=ight|ho|m\b|angle)"
+    r"|\n(?=eq\b|e\b|otin)"
+)
+_EATEN_LETTER = {"\x0c": "\\f", "\t": "\\t", "\x08": "\\b", "\r": "\\r", "\n": "\\n"}
+_DOUBLED = re.compile(r"\\\\(?=[A-Za-z]{2})")
+_THOUSANDS = re.compile(r"(?<=\d)(?:\{,\}|,\\[!,;: ]\s*|\\[,;: !]\s*|\{\\,\}|[\u2009\u202f\u00a0~'])(?=\d{3}(?!\d))")
+_SPACED_NUMBER = re.compile(r"(?<![\d.,/^_{(\[])\d{1,3}(?: \d{3})+(?![\d/])")
+_MARKUP = re.compile(
+    r"\*\*|__|`+|\$+|\\[()\[\]](?!\d*(?:pt|em|ex|mm|cm)\])|\\(?:displaystyle|textstyle|limits|nolimits|quad|qquad)(?![A-Za-z])"
+)
+_STRAY_POINT = re.compile(r"(?<=[}\w)])\.(?=\s*[\])])")
+_ENDINGS = " \t\r\n.,;:。"
+
+
+def clean(text: str) -> str:
+    """The text in the one spelling the tokenizer reads. Linear; call it on an answer, not on a completion."""
+    if not text.isascii():
+        text = _plain_unicode(text)
+    if not text.isprintable():
+        text = _EATEN.sub(lambda match: _EATEN_LETTER[match[0]], text)
+    if "&" in text:
+        text = _ENTITIES.sub(lambda match: _ENTITY[match[0]], text)
+    if "<" in text and _HTML.search(text):
+        text = _HTML.sub(_html_tag, text)
+    if "\\\\" in text and "\\begin" not in text:
+        text = _DOUBLED.sub(r"\\", text)
+    text = text.replace(r"\$", " USD_ ").replace(r"\_", "_").replace(r"\#", " ")
+    if "$" in text:
+        text = _dollars(text)
+    text = _MARKUP.sub(_markup, text)
+    text = _STRAY_POINT.sub("", _THOUSANDS.sub("", text))
+    text = text.strip()
+    return text
+
+
+def _dollars(text: str) -> str:
+    """`$5` and `$5.00` are money, `$x$` is maths: a sign is money if a number follows and it closes nothing."""
+    text = text.strip()
+    if text.count("$") == 1 and re.fullmatch(r"[-+(]?\s*\$\s*[-+]?[\d.].*", text, re.DOTALL):
+        return text.replace("$", " USD_ ")
+    return re.sub(r"\$(?=\s*USD_)", "", text)
+
+
+def _markup(match: re.Match[str]) -> str:
+    found = match[0]
+    return " \\; " if "quad" in found else " "
+
+
+def _html_tag(match: re.Match[str]) -> str:
+    name = match[2].lower()
+    if name not in ("sup", "sub"):
+        return " "
+    if match[1]:
+        return "}"
+    return "^{" if name == "sup" else "_{"
+
+
+def _plain_unicode(text: str) -> str:
+    text = _COMBINING.sub(r"\\overline{\1}", text)
+    text = _SUPER_RUN.sub(lambda match: "^{" + "".join(_SUPER[char] for char in match[0]) + "}", text)
+    text = _SUB_RUN.sub(lambda match: "_{" + "".join(_SUB[char] for char in match[0]) + "}", text)
+    text = _VULGAR.sub(_vulgar, text)
+    return "".join(_plain_char(char) for char in text)
+
+
+def _vulgar(match: re.Match[str]) -> str:
+    top, _, bottom = unicodedata.normalize("NFKC", match[0]).partition("⁄")
+    return rf"\frac{{{top}}}{{{bottom}}}" if bottom else match[0]
+
+
+def _plain_char(char: str) -> str:
+    if char.isascii():
+        return char
+    if char in _CHARS:
+        return _CHARS[char]
+    if char in _GREEK:
+        return f"\\{_GREEK[char]} "
+    category = unicodedata.category(char)
+    if category == "Nd":
+        return str(unicodedata.decimal(char))
+    if category in ("Cf", "Mn"):
+        return ""
+    if category == "Zs":
+        return " "
+    folded = unicodedata.normalize("NFKC", char)
+    return folded if folded.isascii() else char
+
+
+def trim(text: str) -> str:
+    """Without the punctuation that ends a sentence rather than an expression."""
+    text = text.strip()
+    while text and text[-1] in _ENDINGS:
+        if text.endswith(("...", "\\,", "\\;", "\\:", "\\!")):
+            break
+        text = text[:-1]
+    return text

@@ -1,0 +1,517 @@
+"""Typed comparison: the gold's type says what counts as the same answer."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from dataclasses import replace as changed
+from fractions import Fraction
+
+from verifiers.mathexpr import conditions, regions
+from verifiers.mathexpr.answers import Answer, Piece, as_decimal, significant_digits
+from verifiers.mathexpr.calculus import unevaluated
+from verifiers.mathexpr.exact import rational
+from verifiers.mathexpr.ladder import equal, numeric_gap, order
+from verifiers.mathexpr.limits import Budget, Unreadable
+from verifiers.mathexpr.naming import aligned, captured, names_clash
+from verifiers.mathexpr.nodes import PI, Node, number, replace, symbol, symbols, walk
+from verifiers.mathexpr.normal import normal
+from verifiers.mathexpr.regions import Pieces
+from verifiers.mathexpr.units import AMBIGUOUS, DEGREE, RADIAN, Unit, lookup
+
+
+@dataclass(frozen=True, slots=True)
+class Policy:
+    """What the options of the verifier allow; see MathVerifier."""
+
+    digits: int  # significant digits a decimal needs to stand for an exact gold; 0 = it never does
+    percent: str
+    units: str
+    asks_percent: bool = True  # the problem may want a percentage
+
+
+def compared(gold: Answer, answer: Answer, policy: Policy, budget: Budget) -> str:
+    """The reason of the verdict: "equal", or why not. Raises TooHard."""
+    budget.spend(10)
+    clash = conditions.clash(gold.condition, answer.condition)
+    if captured(gold, answer):
+        return "different"
+    answer = aligned(gold, answer)
+    if names_clash(gold, answer):
+        return "different"
+    found = _by_kind(gold, answer, policy, budget)
+    return "different" if found == "equal" and clash else found
+
+
+def _by_kind(gold: Answer, answer: Answer, policy: Policy, budget: Budget) -> str:
+    match gold.kind:
+        case "scalar":
+            return _scalar_gold(gold, answer, policy, budget)
+        case "list" | "set" | "tuple":
+            return _collection(gold, answer, policy, budget)
+        case "region":
+            return _region_gold(gold, answer, budget)
+        case "equation":
+            return _equation_gold(gold, answer, budget)
+        case "ratio":
+            return _ratio(gold, answer, budget)
+        case "relation" | "quantified":
+            return _structure(gold, answer, budget)
+        case "clock":
+            return _clock(gold, answer, policy, budget)
+        case "date":
+            return _date(gold, answer)
+        case "choice":
+            return _choice(gold, answer, policy, budget)
+        case "empty":
+            same = answer.kind == "empty" or (answer.kind == "region" and not answer.pieces)
+            return _verdict(same, answer.kind == "empty")
+    if answer.kind != gold.kind:
+        return "hedged" if answer.kind == "list" else "type_clash"
+    return _verdict(gold.words == answer.words, True)
+
+
+def _verdict(same: bool, same_kind: bool) -> str:
+    return "equal" if same else "different" if same_kind else "type_clash"
+
+
+# -- scalars
+
+
+def _scalar_gold(gold: Answer, answer: Answer, policy: Policy, budget: Budget) -> str:
+    assert gold.node is not None
+    match answer.kind:
+        case "scalar":
+            return _scalars(gold, answer, policy, budget)
+        case "list":
+            return "hedged"
+        case "set" if len(answer.items) == 1:
+            return _by_kind(gold, answer.items[0], policy, budget)
+        case "region" if len(answer.pieces) == 1 and answer.pieces[0].low == answer.pieces[0].high:
+            return _scalars(gold, Answer("scalar", answer.pieces[0].low), policy, budget)
+        case "clock" if len(answer.items) == 2:
+            ratio = Node("div", tuple(item.node for item in answer.items if item.node is not None))
+            return _verdict(gold.node.op == "div" and equal(gold.node, ratio, budget), False)
+        case "tuple":
+            return _vector(gold, answer, policy, budget)
+        case "equation":
+            if gold.name and answer.node is not None:
+                named = Node("chain", (symbol(gold.name), gold.node), ("=",))
+                return _verdict(_same_equation(named, answer.node, budget), False)
+            if gold.node.op == "chain":
+                return _verdict(_same_equation(gold.node, answer.node or gold.node, budget), True)
+        case "choice" if gold.node == symbol(answer.words[0]) and len(answer.words) == 1:
+            return "equal"
+    return "type_clash"
+
+
+def _vector(gold: Answer, answer: Answer, policy: Policy, budget: Budget) -> str:
+    """A row or column against a tuple of its entries."""
+    node = gold.node
+    if node is None or node.op != "matrix" or not (node.value == 1 or node.value == len(node.args)):
+        return "type_clash"
+    items = tuple(Answer("scalar", arg) for arg in node.args)
+    return _ordered(items, answer.items, policy, budget)
+
+
+def _scalars(gold: Answer, answer: Answer, policy: Policy, budget: Budget) -> str:
+    gold, answer = _as_quantities(gold, answer)
+    assert gold.node is not None
+    assert answer.node is not None
+    g, a = gold.node, answer.node
+    if gold.unit is not None and answer.unit is not None and gold.unit.dimension and answer.unit.dimension:
+        if gold.unit.dimension != answer.unit.dimension:
+            if {gold.unit.dimension, answer.unit.dimension} != {DEGREE.dimension, RADIAN.dimension}:
+                return "unit_clash"
+            g, a = _radians(g, gold.unit), _radians(a, answer.unit)
+        elif gold.unit.scale != answer.unit.scale:
+            a = Node("mul", (a, number(answer.unit.scale / gold.unit.scale)))
+    elif _has_unit(gold) != _has_unit(answer):
+        if policy.units == "require":
+            return "unit_clash"
+        if _angle(gold) != _angle(answer) and (_in_pi(a) if _angle(gold) else _in_pi(g)):
+            g, a = _radians(g, gold.unit), _radians(a, answer.unit)
+    elif _labels_clash(gold, answer):
+        return "unit_clash"
+    if "base" in (g.op, a.op):
+        return _based(g, a)
+    if gold.percent != answer.percent:
+        return _percent(gold, answer, policy, budget)
+    return _numbers(g, a, gold.also, policy, budget)
+
+
+def _has_unit(answer: Answer) -> bool:
+    return answer.unit is not None and bool(answer.unit.dimension)
+
+
+def _angle(answer: Answer) -> bool:
+    return answer.unit is not None and answer.unit.dimension == DEGREE.dimension
+
+
+def _radians(node: Node, unit: Unit | None) -> Node:
+    if unit is None or unit.dimension != DEGREE.dimension:
+        return node
+    return Node("mul", (node, PI, number(unit.scale / 180)))
+
+
+def _in_pi(node: Node) -> bool:
+    return any(found == PI for found in walk(node))
+
+
+def _as_quantities(gold: Answer, answer: Answer) -> tuple[Answer, Answer]:
+    """ "5 m" was read as a product; beside a real quantity its letter is a unit."""
+    if _has_unit(gold) and not _has_unit(answer):
+        return gold, _quantity(answer)
+    if _has_unit(answer) and not _has_unit(gold):
+        return _quantity(gold), answer
+    return gold, answer
+
+
+def _quantity(answer: Answer) -> Answer:
+    node = answer.node
+    if node is None or node.op != "mul" or len(node.args) != 2 or node.args[0].op not in ("num", "dec"):
+        return answer
+    letter, power = node.args[1], 1
+    if letter.op == "pow" and letter.args[0].op == "sym" and letter.args[1].op == "num":
+        letter, power = letter.args[0], int(letter.args[1].value)
+    unit = lookup(letter.value) if letter.op == "sym" and letter.value in AMBIGUOUS else None
+    if unit is None or not 0 < power < 5:
+        return answer
+    for _ in range(power - 1):
+        unit = unit.times(lookup(letter.value) or unit)
+    return changed(answer, node=node.args[0], unit=unit)
+
+
+def _labels_clash(gold: Answer, answer: Answer) -> bool:
+    """Nouns on both sides that share no stem: "5 apples" and "5 oranges"."""
+    if not gold.label or not answer.label:
+        return False
+    stems = [{word[:4] for word in side.label if len(word) > 2} for side in (gold, answer)]
+    return bool(stems[0]) and bool(stems[1]) and not stems[0] & stems[1]
+
+
+def _based(gold: Node, answer: Node) -> str:
+    if gold.op == answer.op:
+        return _verdict(gold.value == answer.value, True)
+    named, bare = (gold, answer) if gold.op == "base" else (answer, gold)
+    digits, base = named.value
+    if bare.op == "num" and str(bare.value) == digits and (gold.op == "base" or base == 10):
+        return "equal"  # the base may go without saying if the problem asks for it
+    return "different"
+
+
+def _percent(gold: Answer, answer: Answer, policy: Policy, budget: Budget) -> str:
+    """50% against 0.5 (the same value), or against 50 (the sign left out)."""
+    assert gold.node is not None
+    assert answer.node is not None
+    found = _numbers(gold.node, answer.node, None, policy, budget)
+    if found == "equal" or policy.percent == "value":
+        return found
+    if gold.percent:
+        return _numbers(_bare(gold.node), answer.node, None, policy, budget)
+    value = rational(gold.node)
+    if value is None or abs(value) < 1 or not policy.asks_percent:
+        return found
+    return _numbers(gold.node, _bare(answer.node), None, policy, budget)
+
+
+def _bare(node: Node) -> Node:
+    return Node("neg", (_bare(node.args[0]),)) if node.op == "neg" else node.args[0]
+
+
+def _numbers(gold: Node, answer: Node, also: Node | None, policy: Policy, budget: Budget) -> str:
+    """Precision comes from the gold: exact wants exact (or many digits), d decimals want agreement at d."""
+    if unevaluated(answer) and not unevaluated(gold):
+        return "unsolved"
+    rounded = as_decimal(gold)
+    given = as_decimal(answer)
+    if symbols(gold) or symbols(answer) or (rounded is None and given is None):
+        return _verdict(equal(gold, answer, budget), True)
+    if rounded is not None:
+        return _verdict(numeric_gap(answer, gold, rounded[1], budget), True)
+    assert given is not None
+    exact = rational(gold)
+    if exact == given[0]:
+        return "equal" if budget.decided("rational", True) else "different"
+    beside = as_decimal(also) if also is not None else None
+    if beside is not None and policy.digits and abs(beside[0] - given[0]) <= beside[1]:
+        budget.decided("rational", True)
+        return "equal"
+    if exact is not None and exact.denominator == 1:
+        budget.decided("rational", False)
+        return "different"
+    if not numeric_gap(answer, gold, given[1], budget):
+        return "different"
+    return "equal" if policy.digits and significant_digits(*given) >= policy.digits else "imprecise"
+
+
+# -- lists, sets, tuples
+
+
+def _collection(gold: Answer, answer: Answer, policy: Policy, budget: Budget) -> str:
+    if gold.kind == "tuple":
+        return _tuple_gold(gold, answer, policy, budget)
+    if answer.kind == "tuple" and gold.kind == "list" and answer.brackets == "()" and policy.units != "require":
+        return _ordered(gold.items, answer.items, policy, budget)
+    if answer.kind == "tuple" and gold.kind == "list" and len(gold.items) == 1:
+        return compared(gold.items[0], answer, policy, budget)
+    if answer.kind == "region":
+        return _regions_of(gold, answer, budget)
+    if answer.kind not in ("list", "set"):
+        return "different" if answer.kind in ("scalar", "tuple") and gold.kind == "list" else "type_clash"
+    items = answer.items
+    if "set" in (gold.kind, answer.kind):
+        items, wanted = _distinct(items, policy, budget), _distinct(gold.items, policy, budget)
+    else:
+        wanted = gold.items
+    if len(items) != len(wanted):
+        return "hedged" if len(items) > len(wanted) and answer.joined_by == "or" else "different"
+    if _is_assignment(answer) and not any(item.name for item in wanted):
+        by_name = sorted(items, key=lambda item: item.name)
+        if (
+            _ordered(wanted, items, policy, budget) == "equal"
+            or _ordered(wanted, tuple(by_name), policy, budget) == "equal"
+        ):
+            return "equal"
+        return "different"
+    return _matched(wanted, items, policy, budget)
+
+
+def _is_assignment(answer: Answer) -> bool:
+    names = [item.name for item in answer.items]
+    return all(names) and len(set(names)) == len(names)
+
+
+def _distinct(items: tuple[Answer, ...], policy: Policy, budget: Budget) -> tuple[Answer, ...]:
+    found: list[Answer] = []
+    for item in items:
+        if not any(compared(other, item, policy, budget) == "equal" for other in found):
+            found.append(item)
+    return tuple(found)
+
+
+def _matched(wanted: tuple[Answer, ...], items: tuple[Answer, ...], policy: Policy, budget: Budget) -> str:
+    ours, theirs = _exact_values(wanted), _exact_values(items)
+    if ours is not None and theirs is not None:
+        return _verdict(budget.decided("rational", ours == theirs), True)
+    left = list(items)
+    worst = "different"
+    for want in wanted:
+        for index, item in enumerate(left):
+            found = compared(want, item, policy, budget)
+            if found == "equal":
+                del left[index]
+                break
+            worst = found if found in ("imprecise", "unit_clash") else worst
+        else:
+            return worst
+    return "equal"
+
+
+def _exact_values(items: tuple[Answer, ...]) -> Counter[Fraction] | None:
+    """The values of plain exact numbers; None where anything else is among them."""
+    found: Counter[Fraction] = Counter()
+    for item in items:
+        if item.kind != "scalar" or item.node is None or item.unit or item.percent or item.name or item.label:
+            return None
+        value = None if item.node.op in ("base", "dec") else rational(item.node)
+        if value is None or item.also is not None or as_decimal(item.node) is not None:
+            return None
+        found[value] += 1
+    return found
+
+
+def _ordered(wanted: tuple[Answer, ...], items: tuple[Answer, ...], policy: Policy, budget: Budget) -> str:
+    if len(wanted) != len(items):
+        return "different"
+    for want, item in zip(wanted, items, strict=True):
+        found = compared(want, item, policy, budget)
+        if found != "equal":
+            return found
+    return "equal"
+
+
+def _tuple_gold(gold: Answer, answer: Answer, policy: Policy, budget: Budget) -> str:
+    if answer.kind == "tuple":
+        if gold.brackets != answer.brackets and len(gold.items) == 2 and "<" not in gold.brackets + answer.brackets:
+            return "type_clash"  # (a, b) and [a, b] may be intervals
+        if "|" in gold.brackets + answer.brackets and gold.brackets != answer.brackets:
+            return "type_clash"
+        return _ordered(gold.items, answer.items, policy, budget)
+    if answer.kind == "scalar" and answer.node is not None and answer.node.op == "matrix":
+        return _vector(answer, gold, policy, budget)
+    if answer.kind == "list" and answer.joined_by != "or":
+        return _ordered(gold.items, answer.items, policy, budget)
+    if answer.kind == "region" and len(gold.items) == 2:
+        nodes = [item.node for item in gold.items if item.node is not None]
+        if len(nodes) == 2 and gold.brackets in ("()", "[]"):
+            pieces = regions.from_node(Node("group", (nodes[0], nodes[1]), gold.brackets))
+            return _verdict(regions.same_region(pieces, answer.pieces, budget), True)
+    return "hedged" if answer.kind == "list" else "type_clash"
+
+
+def _regions_of(gold: Answer, answer: Answer, budget: Budget) -> str:
+    """A list of intervals against their union; a finite set against points."""
+    pieces: list[Piece] = []
+    for item in gold.items:
+        if item.kind == "region":
+            pieces.extend(item.pieces)
+        elif item.kind == "tuple" and len(item.items) == 2 and item.brackets in ("()", "[]"):
+            low, high = item.items[0].node, item.items[1].node
+            if low is None or high is None:
+                return "type_clash"
+            pieces.append(Piece(low, item.brackets == "[]", high, item.brackets == "[]"))
+        elif item.kind == "scalar" and item.node is not None:
+            pieces.append(regions.point(item.node))
+        else:
+            return "type_clash"
+    return _verdict(regions.same_region(tuple(pieces), answer.pieces, budget), True)
+
+
+# -- regions, equations, structures
+
+
+def _region_gold(gold: Answer, answer: Answer, budget: Budget) -> str:
+    pieces: Pieces
+    if answer.kind == "region":
+        pieces = answer.pieces
+    elif answer.kind == "tuple" and len(answer.items) == 2 and answer.brackets in ("()", "[]"):
+        nodes = tuple(item.node for item in answer.items if item.node is not None)
+        if len(nodes) != 2:
+            return "type_clash"
+        pieces = regions.from_node(Node("group", nodes, answer.brackets))
+    elif answer.kind in ("set", "list") and all(item.node is not None for item in answer.items) and answer.items:
+        pieces = tuple(regions.point(item.node) for item in answer.items if item.node is not None)
+        if any(piece.low != piece.high for piece in gold.pieces):
+            return "hedged" if answer.joined_by == "or" else "different"
+    elif answer.kind == "list":
+        try:
+            return _regions_of(answer, gold, budget)
+        except Unreadable:
+            return "type_clash"
+    elif answer.kind == "scalar" and answer.node is not None:
+        pieces = (regions.point(answer.node),)
+    elif answer.kind == "empty":
+        pieces = ()
+    else:
+        return "unsolved" if answer.kind == "relation" else "type_clash"
+    return _verdict(regions.same_region(gold.pieces, pieces, budget), True)
+
+
+def _equation_gold(gold: Answer, answer: Answer, budget: Budget) -> str:
+    assert gold.node is not None
+    if answer.kind == "equation" and answer.node is not None:
+        return _verdict(_same_equation(gold.node, answer.node, budget), True)
+    if answer.kind == "scalar" and answer.node is not None:
+        if answer.name:
+            named = Node("chain", (symbol(answer.name), answer.node), ("=",))
+            return _verdict(_same_equation(gold.node, named, budget), True)
+        y = symbol("y")
+        if "y" in symbols(gold.node) and "y" not in symbols(answer.node):
+            sides = [replace(side, y, answer.node) for side in gold.node.args]
+            return _verdict(symbols(gold.node) > {"y"} and equal(sides[0], sides[1], budget), False)
+    return "type_clash"
+
+
+def _difference(chain: Node) -> Node:
+    return Node("add", (chain.args[0], Node("neg", (chain.args[1],))))
+
+
+def _same_equation(a: Node, b: Node, budget: Budget) -> bool:
+    """Equal up to a constant factor and the side things stand on."""
+    return _proportion(_difference(a), _difference(b), budget) is not None
+
+
+def _proportion(f: Node, g: Node, budget: Budget) -> int | None:
+    """The sign of c where f = c g for a constant c, else None."""
+    if symbols(f) != symbols(g):
+        return None
+    for shift in (0, 1, 2):
+        values = []
+        for node in (f, g):
+            for index, name in enumerate(sorted(symbols(node))):
+                node = replace(node, symbol(name), number(Fraction(2 * index + 3 + 5 * shift, 2 + shift)))
+            values.append(node)
+        at_f, at_g = values
+        zero = number(0)
+        if equal(at_f, zero, budget) or equal(at_g, zero, budget):
+            continue
+        if not equal(Node("mul", (f, at_g)), Node("mul", (g, at_f)), budget):
+            return None
+        signs = [order(node, zero, budget) for node in values]
+        return 1 if signs[0] == signs[1] else -1
+    return None
+
+
+def _ratio(gold: Answer, answer: Answer, budget: Budget) -> str:
+    """Equal up to a common factor."""
+    if answer.kind not in ("ratio", "clock") or len(answer.items) != len(gold.items):
+        return "different" if answer.kind == "ratio" else "type_clash"
+    ours = [item.node for item in gold.items if item.node is not None]
+    theirs = [item.node for item in answer.items if item.node is not None]
+    if equal(ours[0], number(0), budget) or equal(theirs[0], number(0), budget):
+        return _verdict(all(equal(a, b, budget) for a, b in zip(ours, theirs, strict=True)), True)
+    pairs = zip(ours[1:], theirs[1:], strict=True)
+    return _verdict(all(equal(Node("mul", (a, theirs[0])), Node("mul", (b, ours[0])), budget) for a, b in pairs), True)
+
+
+_MIRROR = {"<": ">", ">": "<", "<=": ">=", ">=": "<=", "!=": "!="}
+
+
+def _structure(gold: Answer, answer: Answer, budget: Budget) -> str:
+    """Relations up to a positive factor and the side; anything else by its canonical form."""
+    g, a = gold.node, answer.node
+    if answer.kind != gold.kind or g is None or a is None:
+        return "type_clash"
+    if g.op == a.op == "chain" and len(g.args) == len(a.args) == 2 and {g.value[0], a.value[0]} <= set(_MIRROR):
+        sign = _proportion(_difference(g), _difference(a), budget)
+        wanted = g.value[0] if sign == 1 else _MIRROR[g.value[0]]
+        return _verdict(budget.decided("points", sign is not None and a.value[0] == wanted), True)
+    return _verdict(budget.decided("normal", normal(g) == normal(a)), True)
+
+
+# -- times, dates, choices
+
+
+def _clock(gold: Answer, answer: Answer, policy: Policy, budget: Budget) -> str:
+    if answer.kind == "ratio":
+        return _ratio(gold, answer, budget)
+    if answer.kind == "scalar" and len(gold.items) == 2 and answer.node is not None and answer.node.op == "div":
+        ratio = Node("div", tuple(item.node for item in gold.items if item.node is not None))
+        return _verdict(equal(ratio, answer.node, budget), False)
+    if answer.kind != "clock":
+        return "hedged" if answer.kind == "list" else "type_clash"
+    (first, half), (second, other_half) = gold.words, answer.words
+    same = _minutes(first, half, other_half) == _minutes(second, other_half, half)
+    return _verdict(budget.decided("type", same), True)
+
+
+def _minutes(text: str, half: str, other_half: str) -> tuple[int, ...]:
+    """The time of day in seconds; the half of the day is taken from the other side where only that one says it."""
+    hour, minute, second = map(int, text.split(":"))
+    if half:
+        hour = hour % 12 + (12 if half == "p" else 0)
+    elif other_half and hour <= 12:
+        hour = hour % 12 + (12 if other_half == "p" else 0)
+    return (hour % 24 * 3600 + minute * 60 + second,)
+
+
+def _date(gold: Answer, answer: Answer) -> str:
+    if answer.kind != "date":
+        return "hedged" if answer.kind == "list" else "type_clash"
+    for first in gold.words:
+        for second in answer.words:
+            year, _, day = first.partition("-")
+            other_year, _, other_day = second.partition("-")
+            if day == other_day and (year == other_year or not year or not other_year):
+                return "equal"
+    return "different"
+
+
+def _choice(gold: Answer, answer: Answer, policy: Policy, budget: Budget) -> str:
+    letter = gold.words[0]
+    if answer.kind == "choice":
+        return _verdict(answer.words[0] == letter, True)
+    if answer.kind == "scalar" and answer.node is not None and answer.node.op == "sym" and len(answer.node.value) == 1:
+        return _verdict(answer.node.value.upper() == letter, True)
+    return "hedged" if answer.kind == "list" else "type_clash"

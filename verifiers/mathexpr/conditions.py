@@ -1,0 +1,102 @@
+"""The conditions beside an answer: "for n even" says something, "for all positive integers n" goes without saying."""
+
+from __future__ import annotations
+
+_SAYS_NOTHING = frozenset(
+    [
+        "for",
+        "all",
+        "any",
+        "some",
+        "every",
+        "each",
+        "where",
+        "when",
+        "with",
+        "if",
+        "such",
+        "that",
+        "is",
+        "are",
+        "be",
+        "an",
+        "integer",
+        "integers",
+        "positive",
+        "real",
+        "reals",
+        "number",
+        "numbers",
+        "constant",
+        "constants",
+        "arbitrary",
+        "in",
+        "z",
+        "n",
+        "r",
+        "k",
+        "m",
+        "c",
+        "x",
+        "y",
+        "t",
+        "j",
+        "l",
+        "a",
+        "b",
+        "d",
+        "i",
+        "s",
+        "setz",
+        "setn",
+        "setr",
+        "setq",
+        "and",
+        "or",
+        "natural",
+        "nonnegative",
+        "non-negative",
+        "of",
+        "to",
+        "belongs",
+        "element",
+        "mathbb",
+        "provided",
+        "given",
+        "assuming",
+        "as",
+        ",",
+        ";",
+        "(",
+        ")",
+        "{",
+        "}",
+        "values",
+        "value",
+        "as",
+        "both",
+        "satisfying",
+        "both",
+        "whole",
+        "complex",
+        "rational",
+        "parameter",
+        "parameters",
+        "be",
+        "it",
+        "can",
+    ]
+)
+_DOMAIN = frozenset(["<", ">", "<=", ">=", "!=", "0", "1", "≠", "neq", "ne", "geq", "ge", "leq", "le", "in", "="])
+
+
+def clash(gold: str, answer: str) -> bool:
+    """True if one of them restricts the answer in a way the other does not."""
+    ours, theirs = _core(gold), _core(answer)
+    if gold and answer and ours and theirs:
+        return ours != theirs
+    return bool((ours | theirs) - _DOMAIN)
+
+
+def _core(condition: str) -> frozenset[str]:
+    return frozenset(word for word in condition.casefold().split() if word not in _SAYS_NOTHING)

@@ -1,0 +1,211 @@
+"""Answers that are recognised as a whole by their wording: choices, yes and no, no solution, times, dates, words."""
+
+from __future__ import annotations
+
+import re
+
+from verifiers.mathexpr.answers import Answer, Piece
+from verifiers.mathexpr.nodes import INFINITY, Node, number
+
+_TEXT_COMMAND = re.compile(
+    r"\\(?:text(?:bf|it|rm|normal|sf|tt)?|mbox|hbox|math(?:rm|bf|it|sf)|operatorname|emph)\s*(?=\{)"
+)
+_WORD = re.compile(r"[^\W\d_]+|\d+(?:\.\d+)?|[<>=+*/^|-]")
+_ARTICLES = frozenset(["a", "an", "the"])
+_EMPTY = re.compile(
+    r"(?:there (?:is|are|exists?) )?(?:no|zero) (?:such |real |integer |integral |positive |valid |possible )*"
+    r"(?:solutions?|"
+    r"roots?|values?|answers?|functions?|pairs?|triples?|integers?|numbers?|intersections?)(?: (?:exists?|in (?:the )?"
+    r"(?:reals?|real numbers|integers)|is possible|satisf\w+.*))?|none(?: exists?)?|(?:the )?empty set|null set|"
+    r"(?:it is )?impossible|no such \w+(?: exists?)?"
+)
+_UNDEFINED = re.compile(
+    r"(?:the )?(?:\w+ )?(?:does not exist|doesnt exist|dne|(?:is )?undefined|not defined|indeterminate)"
+)
+_ALL_REALS = re.compile(
+    r"(?:x (?:is|can be) )?(?:all|any|every) (?:reals?|real (?:numbers?|values?)(?: of [a-z])?|real [a-z])"
+    r"|the real numbers"
+)
+_TRUTHS = {"yes": "yes", "true": "yes", "no": "no", "false": "no"}
+_CHOICE = re.compile(r"\(\s*([A-Z])\s*\)|([A-J])|([A-J])[.):]|\[([A-J])\]|([A-J])\s*\(")
+_CHOICE_TEXT = re.compile(r"(?:\(\s*([A-J])\s*\)|([A-J])\s*[.):])\s*[:.]?\s*(\S.*)", re.DOTALL)
+_CHOICE_WORD = re.compile(r"(?:the )?(?:correct )?(?:option|choice|answer)(?: is)?:?\s*\(?([A-J])\)?\.?", re.IGNORECASE)
+_CLOCK = re.compile(
+    r"(\d{1,2})\s*[:h]\s*(\d{2})(?:\s*:\s*(\d{2}))?\s*(?:hours|hrs)?\s*([ap])?(?:\.?\s*m\.?)?", re.IGNORECASE
+)
+_HOUR = re.compile(
+    r"(\d{1,2})\s*(?:o'?\s*clock)?\s*(?:([ap])\.?\s*m\.?|o'?\s*clock(?:\s*([ap])\.?\s*m\.?)?)", re.IGNORECASE
+)
+_MONTHS = {
+    name[:3]: index + 1
+    for index, name in enumerate(
+        [
+            "january",
+            "february",
+            "march",
+            "april",
+            "may",
+            "june",
+            "july",
+            "august",
+            "september",
+            "october",
+            "november",
+            "december",
+        ]
+    )
+}
+_MONTH = (
+    r"(jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|may|june?|july?|aug(?:ust)?|sept?(?:ember)?|oct(?:ober)?"
+    r"|nov(?:ember)?|dec(?:ember)?)\.?"
+)
+_DATES = (
+    re.compile(
+        rf"(?:\w+day,? )?(?:the )?(?P<d>\d{{1,2}})(?:st|nd|rd|th)?(?: of)? (?P<m>{_MONTH})(?:,? (?P<y>\d{{4}}))?"
+    ),
+    re.compile(rf"(?:\w+day,? )?(?P<m>{_MONTH}) (?P<d>\d{{1,2}})(?:st|nd|rd|th)?(?:,? (?P<y>\d{{4}}))?"),
+    re.compile(r"(?P<y>\d{4})[-/.](?P<m>\d{1,2})[-/.](?P<d>\d{1,2})"),
+    re.compile(r"(?P<a>\d{1,2})[-/.](?P<b>\d{1,2})[-/.](?P<y>\d{4})"),
+)
+_SMALL = {
+    word: index
+    for index, word in enumerate(
+        [
+            "zero",
+            "one",
+            "two",
+            "three",
+            "four",
+            "five",
+            "six",
+            "seven",
+            "eight",
+            "nine",
+            "ten",
+            "eleven",
+            "twelve",
+            "thirteen",
+            "fourteen",
+            "fifteen",
+            "sixteen",
+            "seventeen",
+            "eighteen",
+            "nineteen",
+        ]
+    )
+}
+_TENS = {word: 10 * (index + 2) for index, word in enumerate(
+    ["twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ninety"])}  # fmt: skip
+SCALES = {"hundred": 100, "thousand": 1000, "million": 10**6, "billion": 10**9, "trillion": 10**12, "dozen": 12}
+
+
+def plain_words(text: str) -> str:
+    """The text without its dressing: `\\text{No solution.}` is "No solution"."""
+    text = _TEXT_COMMAND.sub("", text)
+    text = re.sub(r"\\[,;:! ]|[{}~]", " ", text)
+    return " ".join(text.split()).strip(' .,;!"')
+
+
+def text_words(text: str) -> tuple[str, ...]:
+    """The words, numbers and signs that matter when two texts are compared."""
+    text = re.sub(r"\\(?=[A-Za-z])", " ", _TEXT_COMMAND.sub("", text)).casefold().replace("'", "")
+    return tuple(word for word in _WORD.findall(text) if word not in _ARTICLES and word != "-")
+
+
+def whole_form(text: str) -> Answer | None:
+    """The answer if its wording as a whole is known, else None."""
+    plain = plain_words(text)
+    if len(plain) > 200:
+        return None
+    lower = plain.casefold().replace("'", "").replace("no. of", "number of")
+    if lower in _TRUTHS:
+        return Answer("truth", words=(_TRUTHS[lower],))
+    if len(plain) <= 4:
+        choice = _CHOICE.fullmatch(plain)
+        if choice:
+            letter = next(group for group in choice.groups() if group)
+            return Answer("choice", words=(letter,))
+    if _EMPTY.fullmatch(lower):
+        return Answer("empty")
+    if _UNDEFINED.fullmatch(lower):
+        return Answer("undefined")
+    if _ALL_REALS.fullmatch(lower):
+        return Answer("region", pieces=(Piece(Node("neg", (INFINITY,)), False, INFINITY, False),))
+    if lower in ("infinity", "positive infinity", "+infinity", "negative infinity", "minus infinity", "-infinity"):
+        negative = lower[0] in "nm-"
+        return Answer("scalar", Node("neg", (INFINITY,)) if negative else INFINITY)
+    return _choice(plain) or _time(lower) or _date(lower) or _number_words(lower)
+
+
+def _choice(plain: str) -> Answer | None:
+    worded = _CHOICE_WORD.fullmatch(plain)
+    if worded and worded[1].isupper():
+        return Answer("choice", words=(worded[1],))
+    texted = _CHOICE_TEXT.fullmatch(plain)
+    if texted and "=" not in plain.split(texted[3])[0]:
+        return Answer("choice", words=(texted[1] or texted[2], texted[3]))
+    return None
+
+
+def _time(lower: str) -> Answer | None:
+    if lower in ("noon", "12 noon", "midnight", "12 midnight"):
+        return Answer("clock", words=("12:00:00", "p" if "noon" in lower else "a"))
+    found = _CLOCK.fullmatch(lower)
+    if found:
+        hour, minute, second = int(found[1]), int(found[2]), int(found[3] or 0)
+        if hour > 24 or minute > 59 or second > 59:
+            return None
+        if found[3] and not found[4] and not any(part.startswith("0") for part in found.groups()[1:3]):
+            return None  # 7:18:16 is a ratio, 7:08:16 a time
+        parts = [part for part in (found[1], found[2], found[3]) if part]
+        ratio = () if found[4] else tuple(_plain(int(part)) for part in parts)
+        return Answer("clock", words=(f"{hour}:{minute:02}:{second:02}", (found[4] or "").lower()), items=ratio)
+    found = _HOUR.fullmatch(lower)
+    if found and 0 < int(found[1]) <= 12:
+        return Answer("clock", words=(f"{int(found[1])}:00:00", (found[2] or found[3] or "").lower()))
+    return None
+
+
+def _plain(value: int) -> Answer:
+    return Answer("scalar", number(value))
+
+
+def _date(lower: str) -> Answer | None:
+    for pattern in _DATES:
+        found = pattern.fullmatch(lower)
+        if not found:
+            continue
+        parts = found.groupdict()
+        year = parts.get("y") or ""
+        if "a" in parts:  # day and month in the order of one country or the other
+            a, b = int(parts["a"]), int(parts["b"])
+            readings = [(m, d) for m, d in ((a, b), (b, a)) if 1 <= m <= 12 and 1 <= d <= 31]
+        else:
+            month = parts["m"]
+            m = int(month) if month.isdigit() else _MONTHS[month[:3]]
+            d = int(parts["d"])
+            readings = [(m, d)] if 1 <= m <= 12 and 1 <= d <= 31 else []
+        if readings:
+            return Answer("date", words=tuple(dict.fromkeys(f"{year}-{m}-{d}" for m, d in readings)))
+    return None
+
+
+def _number_words(lower: str) -> Answer | None:
+    """ "twenty-one", "two hundred and five", "minus three"."""
+    words = [word for word in re.split(r"[\s-]+", lower) if word and word != "and"]
+    negative = words[:1] in (["minus"], ["negative"])
+    words = words[1:] if negative else words
+    if not words or len(words) > 12:
+        return None
+    total = current = 0
+    for word in words:
+        if word in _SMALL or word in _TENS:
+            current += _SMALL.get(word, _TENS.get(word, 0))
+        elif word in SCALES:
+            scale = SCALES[word]
+            current = (current or 1) * scale
+            if scale >= 1000:
+                total, current = total + current, 0
+        else:
+            return None
+    return Answer("scalar", number(-(total + current) if negative else total + current))

@@ -1,0 +1,230 @@
+"""Are two expressions equal? A ladder of rungs, cheap ones first; each settles what it can and hands on the rest.
+
+Normal form, exact rationals, values modulo primes, certified intervals, intervals at random exact points, and last,
+for what only calculus decides, a bounded piece of SymPy.
+"""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+from verifiers.mathexpr import intervals
+from verifiers.mathexpr.calculus import done, unevaluated
+from verifiers.mathexpr.evaluate import OPAQUE, Undefined, Unsupported, seed
+from verifiers.mathexpr.exact import rational
+from verifiers.mathexpr.intervals import Complex, Intervals
+from verifiers.mathexpr.limits import Budget
+from verifiers.mathexpr.modular import fingerprint
+from verifiers.mathexpr.nodes import Node, has_op, symbols, walk
+from verifiers.mathexpr.normal import normal
+
+_LOW, _HIGH = 192, 1024  # bits: most differences show at the first; the second makes agreement convincing
+_POINTS, _AGREEMENTS = 16, 5
+_WHOLE = frozenset({"fact", "binom", "sum", "prod"})
+
+
+def equal(a: Node, b: Node, budget: Budget) -> bool:
+    """True if the expressions have the same value wherever both are defined. Raises TooHard."""
+    found = _equal(a, b, budget)
+    if not found and _logs(a) | _logs(b) > {"log"}:  # a bare log is natural or decimal; both readings are tried
+        found = _equal(_decimal_logs(a), _decimal_logs(b), budget)
+    return found
+
+
+def _equal(a: Node, b: Node, budget: Budget) -> bool:
+    if a == b:
+        return budget.decided("normal", True)
+    x, y = rational(a), rational(b)
+    if x is not None and y is not None:
+        return budget.decided("rational", x == y)
+    budget.spend(20)
+    if normal(a) == normal(b):
+        return budget.decided("normal", True)
+    names = symbols(a) | symbols(b)
+    exact = _modular(a, b, budget)
+    if exact is not None:
+        return budget.decided("modular", exact)
+    found = _sampled(a, b, budget) if names else _constants(a, b, budget)
+    if found is False and (has_op(a, OPAQUE) or has_op(b, OPAQUE) or unevaluated(a) or unevaluated(b)):
+        found = None  # unknowns took the place of integrals and the like: that they differ proves nothing
+    if found is not None:
+        return budget.decided("points" if names else "interval", found)
+    if unevaluated(a) or unevaluated(b):
+        first, second = done(a), done(b)
+        if (first, second) != (a, b):
+            return budget.decided("sympy", _equal(first, second, budget))
+    return budget.decided("points" if names else "interval", False, "(undecided)")
+
+
+def _modular(a: Node, b: Node, budget: Budget) -> bool | None:
+    for which in (0, 1):
+        try:
+            (x, guessed), (y, guessed_too) = fingerprint(a, which, budget), fingerprint(b, which, budget)
+        except (Undefined, Unsupported):
+            return None
+        if not isinstance(x, int) or not isinstance(y, int):
+            if isinstance(x, int) or isinstance(y, int) or (x.rows, x.columns) != (y.rows, y.columns):
+                return False
+            x, y = x.cells, y.cells
+        if x != y:
+            return None if guessed or guessed_too else False
+    return True
+
+
+def _constants(a: Node, b: Node, budget: Budget) -> bool | None:
+    for precision in (_LOW, _HIGH):
+        try:
+            x = intervals.evaluate(a, _no_symbols, precision, budget)
+            y = intervals.evaluate(b, _no_symbols, precision, budget)
+        except (Undefined, Unsupported):
+            return None
+        found = intervals.same(x, y, precision)
+        if found is False or (found and precision == _HIGH):
+            return found
+    return None
+
+
+def _no_symbols(name: str) -> Complex:
+    raise Unsupported(name)
+
+
+class Point:
+    """The `index`-th sampling point: an exact rational (or a small integer) for every name."""
+
+    def __init__(self, index: int, *, whole: bool, imaginary: bool) -> None:
+        self.index = index
+        self.whole = whole
+        self.imaginary = imaginary
+        self.field = Intervals(_LOW)
+
+    def fraction(self, name: str) -> Fraction:
+        chance = seed(name, self.index)
+        if self.whole:
+            return Fraction(chance % (4 + self.index))
+        share = Fraction(chance % 9973 + 1, 9974)
+        match self.index % 4:
+            case 0:
+                return share
+            case 1:
+                return 1 + 3 * share
+            case 2:
+                return -3 * share if chance >> 20 & 1 else -share
+        return 2 * share - 1
+
+    def integer(self, name: str) -> int:
+        found = self.fraction(name)
+        if found.denominator != 1:
+            raise Unsupported("a bound that is no integer")
+        return found.numerator
+
+    def __call__(self, name: str) -> Complex:
+        real = self.field.number(self.fraction(name))
+        return Complex(real.re, self.field.number(self.fraction(name + "'")).re) if self.imaginary else real
+
+
+def _sampled(a: Node, b: Node, budget: Budget) -> bool | None:
+    """Compares at random points. Where both are real they must agree; complex values count only if nothing is real."""
+    whole = has_op(a, _WHOLE) or has_op(b, _WHOLE) or _alternates(a) or _alternates(b)
+    imaginary = has_op(a, frozenset({"conj"})) or has_op(b, frozenset({"conj"}))
+    real = complex_same = complex_different = 0
+    for index in range(_POINTS * (2 if whole else 1)):
+        point = Point(index, whole=whole, imaginary=imaginary)
+        try:
+            x = intervals.evaluate(a, point, _LOW, budget)
+            y = intervals.evaluate(b, point, _LOW, budget)
+        except Undefined:
+            continue
+        except Unsupported:
+            return None
+        found = intervals.same(x, y, _LOW)
+        if found is None:
+            continue
+        if imaginary or (_is_real(x) and _is_real(y)):
+            if not found:
+                return False
+            real += 1
+        elif found:
+            complex_same += 1
+        else:
+            complex_different += 1
+        if index >= 5 and real >= _AGREEMENTS:
+            break
+    if real >= _AGREEMENTS - 2:
+        return True
+    if real + complex_same >= _AGREEMENTS - 1:
+        return complex_different == 0
+    return False if complex_different else None
+
+
+def _is_real(value: object) -> bool:
+    cells = [value] if isinstance(value, Complex) else getattr(value, "cells", [])
+    return all(isinstance(cell, Complex) and cell.im is None for cell in cells)
+
+
+def _alternates(node: Node) -> bool:
+    """Does a power such as (-1)^n stand in it, which only integers make real?"""
+    return any(
+        found.op == "pow" and symbols(found.args[1]) and (rational(found.args[0]) or 0) < 0 for found in walk(node)
+    )
+
+
+def _logs(node: Node) -> frozenset[str]:
+    return frozenset(
+        found.value for found in walk(node) if found.op == "fn" and found.value in ("log", "lg", "logb")
+    ) | (
+        frozenset({"ten"})
+        if Fraction(10) in {found.value for found in walk(node) if found.op == "num"}
+        else frozenset()
+    )
+
+
+def _decimal_logs(node: Node) -> Node:
+    args = tuple(map(_decimal_logs, node.args))
+    if node.op == "fn" and node.value == "log":
+        return Node("fn", args, "lg")
+    return node._replace(args=args) if args else node
+
+
+def numeric_gap(a: Node, b: Node, most: Fraction, budget: Budget) -> bool:
+    """True if |a - b| <= most, for constants. Raises TooHard."""
+    x, y = rational(a), rational(b)
+    if x is not None and y is not None:
+        return budget.decided("rational", abs(x - y) <= most, f"within {float(most):.3g}" if most < 10**300 else "")
+    try:
+        field = Intervals(_LOW)
+        x_value = intervals.evaluate(a, _no_symbols, _LOW, budget)
+        y_value = intervals.evaluate(b, _no_symbols, _LOW, budget)
+        if not isinstance(x_value, Complex) or not isinstance(y_value, Complex):
+            return False
+        minus = field.mul(y_value, field.number(Fraction(-1)))
+        gap = field.absolute(field.add(x_value, minus))
+        found = intervals.at_most(gap, field.number(most))
+    except (Undefined, Unsupported):
+        return False
+    return budget.decided("interval", found, "within the last place")
+
+
+def order(a: Node, b: Node, budget: Budget) -> int | None:
+    """-1, 0, 1 for constants that can be told apart or are equal; None otherwise. Infinities are ends."""
+    ends = _infinite(a), _infinite(b)
+    if ends != (0, 0):
+        return (ends[0] > ends[1]) - (ends[0] < ends[1])
+    x, y = rational(a), rational(b)
+    if x is not None and y is not None:
+        return (x > y) - (x < y)
+    if symbols(a) or symbols(b):
+        return None
+    try:
+        first, second = (intervals.evaluate(node, _no_symbols, _LOW, budget) for node in (a, b))
+    except (Undefined, Unsupported):
+        return None
+    if not isinstance(first, Complex) or not isinstance(second, Complex) or first.im or second.im:
+        return None
+    found = intervals.compared(first, second)
+    return 0 if found is None and _constants(a, b, budget) else found
+
+
+def _infinite(node: Node) -> int:
+    if node.op == "neg":
+        return -_infinite(node.args[0])
+    return 1 if node == Node("const", (), "inf") else 0

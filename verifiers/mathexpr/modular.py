@@ -1,0 +1,168 @@
+"""Evaluation modulo large primes: exact on rational functions, whatever the size of their powers.
+
+What is no rational function (a sine, a root, an integral) becomes an unknown that depends only on the values of its
+arguments, so agreement still proves equality, up to a chance of about 2^-59 a prime; disagreement then proves nothing.
+"""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+from verifiers.mathexpr.evaluate import Undefined, Unsupported, Value, Walk, seed
+from verifiers.mathexpr.exact import rational
+from verifiers.mathexpr.limits import Budget
+from verifiers.mathexpr.nodes import BINDERS, Node
+from verifiers.mathexpr.normal import normal
+
+# A prime p with p % 4 == 1 and the chain of Carmichael functions below it: exponents are taken modulo the next one,
+# so that towers of powers are never built. And a square root of -1 modulo p.
+CHAINS = (
+    ((2305843009213594061, 2305843009213594060, 16261822307292900, 10423894705560, 6204215268, 13945932),
+     997188453977385214),
+    ((1152921504606859333, 1152921504606859332, 592935379132140, 9409500, 3600, 60), 476036617136182372),
+)  # fmt: skip
+
+
+class Modular:
+    """Integers modulo a prime."""
+
+    cost = 1
+
+    def __init__(self, which: int) -> None:
+        self.chain, self.root = CHAINS[which]
+        self.prime = self.chain[0]
+        self.guessed = False  # an unknown took the place of something: disagreement proves nothing
+
+    def number(self, value: Fraction) -> int:
+        bottom = value.denominator % self.prime
+        if bottom == 0:
+            raise Unsupported("denominator")
+        if bottom == 1:
+            return value.numerator % self.prime
+        return value.numerator * pow(bottom, -1, self.prime) % self.prime
+
+    def constant(self, name: str) -> int:
+        if name == "i":
+            return self.root
+        if name in ("inf", "empty", "R", "Z", "N", "Q", "C", "top"):
+            raise Unsupported(name)
+        self.guessed = True  # pi and e are taken as unknowns: no algebraic relation of theirs is missed
+        return self.hashed("const", name)
+
+    def symbol(self, name: str) -> int:
+        """The value of a free symbol: a 31-bit integer, so that it can stand in exponents too."""
+        return seed("symbol", name) % (1 << 31) + 3
+
+    def hashed(self, *parts: object) -> int:
+        return (seed(*parts) << 3) % self.prime
+
+    def add(self, a: int, b: int) -> int:
+        return (a + b) % self.prime
+
+    def mul(self, a: int, b: int) -> int:
+        return a * b % self.prime
+
+    def inverse(self, a: int) -> int:
+        if a == 0:
+            raise Undefined
+        return pow(a, -1, self.prime)
+
+    def power(self, node: Node, walk: Walk) -> Value:
+        base, exponent = walk.value(node.args[0]), node.args[1]
+        exact = rational(exponent)
+        if exact is not None and exact.denominator == 1:
+            if base == 0 and exact <= 0:
+                raise Undefined
+            return pow(base, exact.numerator, self.prime)
+        if exact is None and base:
+            try:
+                return pow(base, self._exponent(exponent, 1, walk), self.prime)
+            except Unsupported:
+                pass
+        return self._unknown("pow", base, walk.value(exponent))
+
+    def _exponent(self, node: Node, level: int, walk: Walk) -> int:
+        """An integer-valued expression modulo chain[level]."""
+        walk.budget.spend(1)
+        modulus = self.chain[level]
+        match node.op:
+            case "num" if node.value.denominator == 1:
+                return int(node.value.numerator % modulus)
+            case "sym" if node.value not in walk.bound:
+                return self.symbol(node.value) % modulus
+            case "neg":
+                return -self._exponent(node.args[0], level, walk) % modulus
+            case "add":
+                return sum(self._exponent(arg, level, walk) for arg in node.args) % modulus
+            case "mul":
+                total = 1
+                for arg in node.args:
+                    total = total * self._exponent(arg, level, walk) % modulus
+                return total
+            case "pow" if level + 1 < len(self.chain):
+                small = rational(node.args[1])
+                base = self._exponent(node.args[0], level, walk)
+                if small is not None:
+                    if small.denominator != 1 or small < 0:
+                        raise Unsupported("exponent")
+                    return pow(base, small.numerator, modulus)
+                if _may_be_negative(node.args[1]):
+                    raise Unsupported("exponent")
+                below = self.chain[level + 1]  # Euler's theorem for any base: exponents at least as long as the modulus
+                return pow(base, self._exponent(node.args[1], level + 1, walk) + 64 * below, modulus)
+        raise Unsupported("exponent")
+
+    def function(self, name: str, values: list[Value], node: Node) -> int:
+        exact = rational(node)
+        if exact is not None:
+            return self.number(exact)
+        if name == "sqrt":
+            return self._unknown("pow", values[0], self.number(Fraction(1, 2)))
+        if name == "root" and rational(node.args[1]) == 2:
+            return self._unknown("pow", values[0], self.number(Fraction(1, 2)))
+        name = "log" if name == "ln" else name
+        return self._unknown(name, *(sorted(values) if name in ("min", "max", "gcd", "lcm") else values))
+
+    def _unknown(self, *parts: object) -> int:
+        self.guessed = True
+        return self.hashed(*parts)
+
+    def opaque(self, node: Node, walk: Walk) -> int:
+        """An integral, a limit, an unknown function: known by its parts, a bound name by its place."""
+        parts: list[object] = [node.op]
+        before = walk.bound
+        if node.op in BINDERS and (node.op != "int" or len(node.args) > 1):
+            walk.bound = {**before, node.value: self.hashed("bound", len(before))}
+        else:
+            parts.append(node.value)
+        try:
+            for index, arg in enumerate(node.args):
+                parts.append(self._part(arg, walk))
+                if index == 0:
+                    walk.bound = before
+        finally:
+            walk.bound = before
+        return self._unknown(*parts)
+
+    def _part(self, node: Node, walk: Walk) -> object:
+        try:
+            found = walk.value(node)
+        except (Unsupported, Undefined):
+            return repr(normal(node))
+        return found if isinstance(found, int) else tuple(found.cells)
+
+
+def _may_be_negative(node: Node) -> bool:
+    return node.op == "neg" or (node.op == "num" and node.value < 0) or any(map(_may_be_negative, node.args))
+
+
+def fingerprint(node: Node, which: int, budget: Budget) -> tuple[Value, bool]:
+    """The value modulo a prime, and whether unknowns took part in it."""
+    field = Modular(which)
+    walk = Walk(field, field.symbol, budget)
+    return walk.value(node), field.guessed
+
+
+def small_seed(value: int) -> Fraction:
+    """A modest positive rational that stands for an unknown value in interval arithmetic."""
+    return Fraction(value % (1 << 40) + 1, 1 << 38)

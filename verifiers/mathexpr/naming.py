@@ -1,0 +1,98 @@
+"""Names that mean nothing: bound variables, declared parameters, constants of integration."""
+
+from __future__ import annotations
+
+from dataclasses import replace as changed
+
+from verifiers.mathexpr.answers import Answer, Piece
+from verifiers.mathexpr.nodes import PI, Node, rename, symbols, walk
+from verifiers.mathexpr.units import DEGREE
+
+
+def _nodes(answer: Answer) -> list[Node]:
+    found = [node for node in (answer.node, answer.also) if node is not None]
+    found += [end for piece in answer.pieces for end in (piece.low, piece.high)]
+    return found + [node for item in answer.items for node in _nodes(item)]
+
+
+def free(answer: Answer) -> frozenset[str]:
+    """The free symbols of everything in the answer."""
+    return frozenset().union(*map(symbols, _nodes(answer)))
+
+
+def renamed(answer: Answer, names: dict[str, str]) -> Answer:
+    return changed(
+        answer,
+        node=None if answer.node is None else rename(answer.node, names),
+        items=tuple(renamed(item, names) for item in answer.items),
+        pieces=tuple(
+            Piece(rename(p.low, names), p.low_closed, rename(p.high, names), p.high_closed) for p in answer.pieces
+        ),
+    )
+
+
+def aligned(gold: Answer, answer: Answer) -> Answer:
+    """The answer with its bound names turned into the gold's, where that can be done without capture."""
+    if answer.kind != gold.kind and {"scalar", "text"} == {answer.kind, gold.kind}:
+        return answer
+    ours, theirs = free(gold), free(answer)
+    if ours == theirs and gold.bound == answer.bound:
+        return answer
+    names: dict[str, str] = {}
+    if len(gold.bound) == len(answer.bound) and gold.bound:
+        pairs = zip(answer.bound, gold.bound, strict=True)
+        names = {a: g for a, g in pairs if a != g and (g not in theirs or g in answer.bound)}
+    else:
+        only_gold, only_answer = ours - theirs, theirs - ours
+        if len(only_gold) == len(only_answer) == 1:
+            g, a = next(iter(only_gold)), next(iter(only_answer))
+            if _free_to_rename(gold, answer, g, a):
+                names = {a: g}
+    return renamed(answer, names) if names else answer
+
+
+def captured(gold: Answer, answer: Answer) -> bool:
+    """f(t) = x^2 for f(x) = x^2: the gold's variable stands free where the answer's own variable should."""
+    if len(gold.bound) != len(answer.bound):
+        return False
+    wanted = [g for g, a in zip(gold.bound, answer.bound, strict=True) if g != a and g not in answer.bound]
+    return bool(wanted) and bool(free(answer).intersection(wanted))
+
+
+def _free_to_rename(gold: Answer, answer: Answer, g: str, a: str) -> bool:
+    if a in answer.bound or (g in gold.bound and gold.condition):
+        return True
+    if g.casefold() == a.casefold():
+        return True
+    if _is_period(gold, g) and _is_period(answer, a):
+        return True
+    return _is_added_constant(gold, g) and _is_added_constant(answer, a)
+
+
+def _is_period(answer: Answer, name: str) -> bool:
+    """Is it the n of "n pi" or "360 n degrees"? Families of solutions are named freely."""
+    in_degrees = answer.unit is not None and answer.unit.dimension == DEGREE.dimension
+    for node in _nodes(answer):
+        for found in walk(node):
+            turns = in_degrees or any(part == PI or part.op == "deg" for part in walk(found))
+            if turns and found.op in ("mul", "div") and name in symbols(found):
+                return True
+    return False
+
+
+def _is_added_constant(answer: Answer, name: str) -> bool:
+    """Is it the C of "F(x) + C"?"""
+    node = answer.node
+    if node is None or node.op != "add" or name[0] not in "CcKk":
+        return False
+    return sum(name in symbols(arg) for arg in node.args) == 1 and Node("sym", (), name) in node.args
+
+
+def names_clash(gold: Answer, answer: Answer) -> bool:
+    """Both are named, and differently: x = 5 is not y = 5. Functions may be spelled S_n or S(n)."""
+    if not gold.name or not answer.name or gold.kind != answer.kind:
+        return False
+    first, second = gold.name.casefold(), answer.name.casefold()
+    if first == second:
+        return False
+    return not (first.startswith(second + "_") or second.startswith(first + "_"))

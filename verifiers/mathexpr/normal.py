@@ -1,0 +1,75 @@
+"""A canonical form that is cheap to make: signs, quotients and roots as products and powers, flattened and sorted."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+from verifiers.mathexpr.exact import exact_root
+from verifiers.mathexpr.limits import MAX_BITS
+from verifiers.mathexpr.nodes import MINUS_ONE, Node, number
+
+_HALF = number(Fraction(1, 2))
+_FOLD_BITS = MAX_BITS // 8
+
+
+def normal(node: Node) -> Node:
+    """The canonical form. Equal forms mean equal values; unequal forms mean nothing."""
+    args = tuple(map(normal, node.args))
+    match node.op:
+        case "dec":
+            return number(node.value[0])
+        case "neg":
+            return _collect("mul", (MINUS_ONE, *args))
+        case "div":
+            return _collect("mul", (args[0], _power(args[1], MINUS_ONE)))
+        case "add" | "mul":
+            return _collect(node.op, args)
+        case "pow":
+            return _power(*args)
+        case "root" if args[1].op == "num" and args[1].value:
+            return Node("root", args)
+        case "fn" if node.value == "sqrt":
+            return _power(args[0], _HALF)
+        case "fn" if node.value in ("min", "max", "gcd", "lcm"):
+            return Node("fn", tuple(sorted(args, key=_order)), node.value)
+        case "percent":
+            return _collect("mul", (args[0], number(Fraction(1, 100))))
+    return node._replace(args=args) if args else node
+
+
+def _order(node: Node) -> str:
+    return repr(node)
+
+
+def _power(base: Node, exponent: Node) -> Node:
+    if base.op == exponent.op == "num" and abs(exponent.value) < 64:
+        power = exponent.value
+        if power.denominator == 1 and (base.value or power > 0):
+            bits = base.value.numerator.bit_length() + base.value.denominator.bit_length()
+            if bits * abs(power) < _FOLD_BITS:
+                return number(base.value**power.numerator)
+        if power == Fraction(1, 2) and base.value >= 0:
+            root = exact_root(base.value, 2)
+            if root is not None:
+                return number(root)
+    if exponent == number(1):
+        return base
+    return Node("pow", (base, exponent))
+
+
+def _collect(op: str, args: tuple[Node, ...]) -> Node:
+    """A sum or product flattened, its numbers folded, the rest sorted."""
+    unit = Fraction(0) if op == "add" else Fraction(1)
+    total, rest = unit, []
+    for arg in args:
+        for part in arg.args if arg.op == op else (arg,):
+            if part.op == "num" and part.value.numerator.bit_length() + part.value.denominator.bit_length() < 2000:
+                total = total + part.value if op == "add" else total * part.value
+            else:
+                rest.append(part)
+    if op == "mul" and total == 0:
+        return number(0) if not rest else Node("mul", (number(0), *sorted(rest, key=_order)))
+    rest.sort(key=_order)
+    if total != unit or not rest:
+        rest.insert(0, number(total))
+    return rest[0] if len(rest) == 1 else Node(op, tuple(rest))

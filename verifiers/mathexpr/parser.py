@@ -1,0 +1,450 @@
+"""Tokens to expression trees: precedence climbing with a depth cap, for the LaTeX and plain maths that models write.
+
+Lowest to highest: relations, set operations, + -, * / and juxtaposition, signs, powers, postfix. No text is evaluated.
+"""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+from verifiers.mathexpr import structures
+from verifiers.mathexpr.limits import MAX_DEPTH, MAX_ITEMS, Unreadable
+from verifiers.mathexpr.nodes import MINUS_ONE, Node, number, symbol
+from verifiers.mathexpr.tokens import Token, numeral
+
+RELATIONS = frozenset(["=", "==", "<", ">", "<=", ">=", "!=", "<>", "approx", "equiv", "in", "notin", "->", "subset"])
+_SAME_RELATION = {"==": "=", "<>": "!="}
+_OPENERS = frozenset(["(", "[", "{", "lset", "lfloor", "lceil", "langle"])
+_FACTOR_KINDS = frozenset(["sym", "fn", "cmd", "begin", "word"])
+_APPLIED = frozenset("fghFGHPQ") | {"phi", "psi"}
+_CONSTANTS = {"i": "i", "e": "e"}
+_COMMAND_CONSTANTS = {"pi": "pi", "infty": "inf", "emptyset": "empty", "setR": "R", "setZ": "Z", "setN": "N",
+                      "setQ": "Q", "setC": "C", "i": "i", "top": "top"}  # fmt: skip
+_DECORATED = frozenset(
+    ["vec", "hat", "widehat", "tilde", "widetilde", "overrightarrow", "mathring", "underline", "check", "breve"]
+)
+_NO_PRODUCT = frozenset(
+    [
+        "and",
+        "the",
+        "for",
+        "are",
+        "not",
+        "but",
+        "yes",
+        "all",
+        "any",
+        "one",
+        "two",
+        "six",
+        "ten",
+        "who",
+        "how",
+        "why",
+        "was",
+        "has",
+        "had",
+        "his",
+        "her",
+        "its",
+    ]
+)
+_END = Token("end_of_text", "", -1, False)
+
+
+class Parser:
+    """Reads one expression, relation or collection; every step consumes a token, so the work is linear."""
+
+    def __init__(self, tokens: list[Token]) -> None:
+        self.tokens = tokens
+        self.at = 0
+        self.depth = 0
+        self.bars = 0  # open absolute-value bars
+        self.bar_stops = False  # inside {x | ...} the bar ends the head
+        self.last_close = ""  # the bracket that closed the latest list
+
+    def whole(self) -> Node:
+        """The tokens as one expression. Raises Unreadable if they are none, or go on after it."""
+        node = self.relation()
+        if self.at < len(self.tokens):
+            raise Unreadable(f"can't read on at '{self.peek().value}'")
+        return node
+
+    # -- tokens
+
+    def peek(self, ahead: int = 0) -> Token:
+        index = self.at + ahead
+        return self.tokens[index] if index < len(self.tokens) else _END
+
+    def is_op(self, *values: str) -> bool:
+        token = self.peek()
+        return token.kind == "op" and token.value in values
+
+    def take(self) -> Token:
+        token = self.peek()
+        if token is _END:
+            raise Unreadable("the text ends too early")
+        self.at += 1
+        return token
+
+    def accept(self, value: str) -> bool:
+        if self.is_op(value):
+            self.at += 1
+            return True
+        return False
+
+    def expect(self, *values: str) -> str:
+        if not self.is_op(*values):
+            raise Unreadable(f"'{self.peek().value}' where '{values[0]}' should stand")
+        return self.take().value
+
+    def deeper(self) -> None:
+        self.depth += 1
+        if self.depth > MAX_DEPTH:
+            raise Unreadable(f"nested deeper than {MAX_DEPTH}")
+
+    # -- relations, sets, sums, products
+
+    def relation(self) -> Node:
+        """`a`, `a = b`, `a < b <= c`, or `\\forall x > 0, ...`."""
+        if self.is_op("forall", "exists"):
+            return structures.quantified(self)
+        args, ops = [self.set_operation()], []
+        while self.peek().kind == "op" and self.peek().value in RELATIONS:
+            op = self.take().value
+            ops.append(_SAME_RELATION.get(op, op))
+            args.append(self.set_operation())
+            if len(args) > MAX_ITEMS:
+                raise Unreadable("a chain of too many relations")
+        return Node("chain", tuple(args), tuple(ops)) if ops else args[0]
+
+    def set_operation(self) -> Node:
+        left = self.sum()
+        while True:
+            token = self.peek()
+            if token.kind == "op" and token.value in ("cup", "cap", "setminus"):
+                op = {"cup": "union", "cap": "cap", "setminus": "minus_set"}[token.value]
+            elif token.value in ("U", "u") and token.kind == "sym" and left.op in ("group", "union", "set"):
+                op = "union"
+            else:
+                return left
+            self.at += 1
+            right = self.sum()
+            both = (*left.args, right) if left.op == op == "union" else (left, right)
+            if len(both) > MAX_ITEMS:
+                raise Unreadable("a union of too many sets")
+            left = Node(op, both)
+
+    def sum(self) -> Node:
+        terms = [self.product()]
+        while self.is_op("+", "-", "pm", "mp"):
+            op = self.take().value
+            term = self.product()
+            if op == "-" and terms[-1].op in ("set", "builder") and len(terms) == 1:
+                terms = [Node("minus_set", (terms[0], term))]
+            elif op == "+":
+                terms.append(term)
+            else:
+                terms.append(Node("neg", (term,)) if op == "-" else Node(op, (term,)))
+        return Node("add", tuple(terms)) if len(terms) > 1 else terms[0]
+
+    def product(self) -> Node:
+        left = self.signed()
+        while True:
+            token = self.peek()
+            if token.kind == "op" and token.value in ("*", "/", ":"):
+                if token.value == ":" and self.bar_stops and self.depth <= 1:
+                    return left
+                self.at += 1
+                right = self.signed()
+                left = (
+                    _times(left, right)
+                    if token.value == "*"
+                    else Node("div", (left, right), ":" if token.value == ":" else None)
+                )
+            elif self.starts_factor():
+                left = _times(left, self.power())
+            else:
+                return left
+
+    def starts_factor(self) -> bool:
+        """Does a factor follow without a sign of multiplication?"""
+        token = self.peek()
+        if token.kind in _FACTOR_KINDS:
+            return not (token.value in ("U", "u") and token.kind == "sym" and self.peek(1).value in ("(", "[", "lset"))
+        if token.kind == "op":
+            return token.value in _OPENERS or (token.value == "|" and not self.bars and not self.bar_stops)
+        if token.kind != "num":
+            return False
+        before = self.tokens[self.at - 1]  # "2 3" is no product, "(2) 3" and "5! 7" are
+        return before.kind == "cmd" or before.value in (")", "!", "]", "}")
+
+    def signed(self) -> Node:
+        negative, sign = False, ""
+        while self.is_op("+", "-", "pm", "mp"):
+            op = self.take().value
+            if op in ("pm", "mp"):
+                sign = op
+            negative ^= op == "-"
+        node = self.power()
+        while self.starts_factor():  # -2x is -(2x), and so is its power
+            node = _times(node, self.power())
+        if sign:
+            node = Node(sign, (node,))
+        return _negative(node) if negative else node
+
+    # -- powers and what follows a factor
+
+    def power(self) -> Node:
+        self.deeper()
+        node = self.primary()
+        factorials = 0
+        while True:
+            if self.is_op("^", "**"):
+                self.at += 1
+                node = self.raised(node)
+            elif self.is_op("!"):
+                self.at += 1
+                factorials += 1
+                if factorials > 8:
+                    raise Unreadable("too many factorials in a row")
+                node = Node("fact", (node,))
+            elif self.is_op("'") and node.op != "sym":
+                self.at += 1
+                node = Node("prime", (node,))
+            elif self.is_op("deg"):
+                self.at += 1
+                node = Node("deg", (node,))
+            elif self.is_op("%"):
+                self.at += 1
+                node = Node("percent", (node,))
+            else:
+                self.depth -= 1
+                return node
+
+    def raised(self, base: Node) -> Node:
+        """`base` to what stands after ^: a power, a degree sign, a transposition, a conjugation, a prime."""
+        grouped = self.accept("{")
+        marks = 0
+        while self.peek().value in ("*", "'", "**") and self.peek().kind == "op":
+            mark = self.take().value
+            marks += len(mark)
+            kind = "prime" if mark == "'" else "star"
+            if not grouped:
+                break
+        if marks:
+            if grouped:
+                self.expect("}")
+            else:
+                while self.is_op("*" if kind == "star" else "'") and kind == "prime":
+                    self.at += 1
+                    marks += 1
+            if base.op == "sym" and kind == "prime":
+                return symbol(base.value + "'" * marks)
+            return Node(kind, (base,)) if marks % 2 else base
+        if self.peek().value in ("circ", "deg"):
+            self.at += 1
+            if grouped:
+                self.expect("}")
+            return Node("deg", (base,))
+        if grouped:
+            exponent = self.inner("}")
+        else:
+            negative = False
+            while self.is_op("-", "+"):
+                negative ^= self.take().value == "-"
+            self.deeper()
+            exponent = self.primary()
+            if self.is_op("^", "**"):
+                self.at += 1
+                exponent = self.raised(exponent)
+            self.depth -= 1
+            exponent = _negative(exponent) if negative else exponent
+        return Node("pow", (base, exponent))
+
+    def inner(self, close: str) -> Node:
+        """What stands before the closing bracket, bars counted afresh."""
+        self.deeper()
+        bars, self.bars = self.bars, 0
+        stops, self.bar_stops = self.bar_stops, False
+        node = self.relation()
+        self.bars, self.bar_stops = bars, stops
+        self.expect(close)
+        self.depth -= 1
+        return node
+
+    def argument(self) -> Node:
+        """One argument of a command: `{...}`, or a single digit, letter or command."""
+        if self.accept("{"):
+            return self.inner("}")
+        token = self.peek()
+        if token.kind == "num" and len(token.value) > 1 and token.value.isdigit():
+            self.tokens[self.at] = token._replace(value=token.value[1:])
+            return number(int(token.value[0]))
+        if token.kind == "sym":  # one letter, whatever is attached to it: the b of \\int^b_a
+            self.at += 1
+            return Node("const", (), _CONSTANTS[token.value]) if token.value in _CONSTANTS else symbol(token.value)
+        self.deeper()
+        node = self.primary()
+        self.depth -= 1
+        return node
+
+    def signed_exponent(self) -> Node:
+        """The exponent after ^ where no brace stands."""
+        negative = False
+        while self.is_op("-", "+"):
+            negative ^= self.take().value == "-"
+        self.deeper()
+        node = self.argument()
+        self.depth -= 1
+        return _negative(node) if negative else node
+
+    def argument_number(self) -> Node:
+        """An argument that may be a whole number: `\\sqrt 12` means the root of 12."""
+        if self.peek().kind == "num":
+            self.deeper()
+            node = structures.numeral_at(self, self.take())
+            self.depth -= 1
+            return node
+        return self.argument()
+
+    # -- primaries
+
+    def primary(self) -> Node:
+        token = self.take()
+        if token.kind == "num":
+            return structures.numeral_at(self, token)
+        if token.kind == "sym":
+            return self.symbol(token)
+        if token.kind == "fn":
+            return structures.function(self, token.value)
+        if token.kind == "cmd":
+            return self.command(token.value)
+        if token.kind == "begin":
+            return structures.matrix(self, token.value)
+        if token.kind == "word":
+            return self.word(token.value)
+        if token.kind != "op":
+            raise Unreadable(f"can't read '{token.value[:40]}'")
+        match token.value:
+            case "(" | "[":
+                return structures.bracketed(self, token.value)
+            case "{":
+                return structures.braces(self)
+            case "lset":
+                return structures.set_braces(self, "rset")
+            case "lfloor" | "lceil":
+                node = self.inner("r" + token.value[1:])
+                return Node("fn", (node,), "floor" if token.value == "lfloor" else "ceil")
+            case "langle":
+                return structures.angle(self)
+            case "|":
+                self.deeper()
+                self.bars += 1
+                node = self.relation()
+                self.expect("|")
+                self.bars -= 1
+                self.depth -= 1
+                return Node("abs", (node,))
+            case "-" | "+":
+                self.at -= 1
+                self.deeper()
+                node = self.signed()
+                self.depth -= 1
+                return node
+        raise Unreadable(f"'{token.value}' where a value should stand")
+
+    def symbol(self, token: Token) -> Node:
+        """A letter with its primes and subscript, a constant, or an unknown function applied to arguments."""
+        name, primes, subscript = token.value, 0, ""
+        while True:
+            if self.is_op("'"):
+                self.at += 1
+                primes += 1
+            elif self.is_op("_") and not subscript:
+                self.at += 1
+                subscript = self.subscript()
+            else:
+                break
+        if name in _CONSTANTS and not subscript and not primes:
+            return Node("const", (), _CONSTANTS[name])
+        full = name + (f"_{{{subscript}}}" if subscript else "") + "'" * primes
+        if self.peek().kind == "op" and (name in _APPLIED or len(name) > 1):
+            arguments = structures.applied(self, certain=name in _APPLIED)
+            if arguments is not None:
+                return Node("apply", arguments, full)
+        return symbol(full)
+
+    def subscript(self) -> str:
+        """The subscript as plain text."""
+        if not self.accept("{"):
+            token = self.take()
+            if token.kind == "op":
+                raise Unreadable("a subscript without content")
+            return token.value
+        parts: list[str] = []
+        depth = 1
+        while depth:
+            token = self.take()
+            if token.kind == "op" and token.value in "{}":
+                depth += 1 if token.value == "{" else -1
+                continue
+            parts.append(token.value)
+        return "".join(parts)
+
+    def command(self, name: str) -> Node:
+        if name in _COMMAND_CONSTANTS:
+            return Node("const", (), _COMMAND_CONSTANTS[name])
+        if name == "frac":
+            top = self.argument()
+            return structures.fraction(self, top, self.argument())
+        if name == "binom":
+            top = self.argument()
+            return Node("binom", (top, self.argument()))
+        if name == "overline":
+            return Node("conj", (self.argument(),))
+        if name in ("boxed", "fbox"):
+            return self.argument()
+        if name in ("sum", "prod", "int", "lim"):
+            return structures.bound(self, name)
+        if name in ("angle", "triangle", "square") and self.peek().kind in ("sym", "word"):
+            return symbol(f"{name} {self.take().value}")
+        if name in _DECORATED or name == "dot":
+            node = self.argument()
+            if node.op == "sym":
+                return symbol(f"{name} {node.value}")
+        raise Unreadable(f"unknown command '\\{name}'")
+
+    def word(self, word: str) -> Node:
+        """Letters written together: a product if they are few, else one name (never a product of a word's letters)."""
+        if len(word) > 3 or not word.isalpha() or word.lower() in _NO_PRODUCT:
+            raise Unreadable(f"the word '{word}'")
+        letters = [Token("sym", letter, 0, False) for letter in word]
+        self.tokens[self.at - 1 : self.at] = letters
+        self.at -= 1
+        node = self.symbol(self.take())
+        return node
+
+
+def _times(left: Node, right: Node) -> Node:
+    left, right = (side.args[0] if side.op == "set" and len(side.args) == 1 else side for side in (left, right))
+    return Node("mul", (*left.args, right)) if left.op == "mul" else Node("mul", (left, right))
+
+
+def _negative(node: Node) -> Node:
+    if node.op == "num":
+        return Node("num", (), -node.value)
+    if node.op == "dec":
+        return Node("dec", (), (-node.value[0], *node.value[1:]))
+    return Node("neg", (node,)) if node is not MINUS_ONE else number(1)
+
+
+def scaled(raw: str, exponent: int = 0) -> Node:
+    """A numeral as a node: exact integers are `num`, decimals keep half a unit of their last place."""
+    value, places = numeral(raw)
+    if abs(exponent) > 4000:
+        raise Unreadable("an exponent of ten beyond 4000")
+    scale = Fraction(10) ** exponent if exponent else Fraction(1)
+    if places is None:
+        return Node("num", (), value * scale)
+    return Node("dec", (), (value * scale, scale / (2 * 10**places)))

@@ -1,0 +1,226 @@
+"""Subsets of the real line: intervals, inequalities, set-builders and unions, brought to one form."""
+
+from __future__ import annotations
+
+import functools
+
+from verifiers.mathexpr.answers import Piece
+from verifiers.mathexpr.exact import rational
+from verifiers.mathexpr.ladder import equal, order
+from verifiers.mathexpr.limits import MAX_ITEMS, Budget, Unreadable
+from verifiers.mathexpr.nodes import INFINITY, Node, number, symbols
+
+MINUS_INFINITY = Node("neg", (INFINITY,))
+Pieces = tuple[Piece, ...]
+EVERYTHING: Pieces = (Piece(MINUS_INFINITY, False, INFINITY, False),)
+_MIRROR = {"<": ">", ">": "<", "<=": ">=", ">=": "<=", "!=": "!="}
+
+
+class Unsolved(Exception):
+    """An inequality whose variable does not stand alone: no solution has been given."""
+
+
+def from_node(node: Node) -> Pieces:
+    """An interval, a set of points, a union, a difference or a set-builder as pieces. Raises Unreadable, Unsolved."""
+    match node.op:
+        case "group" if len(node.args) == 2 and node.value in ("()", "[]", "(]", "[)"):
+            return (Piece(node.args[0], node.value[0] == "[", node.args[1], node.value[1] == "]"),)
+        case "set":
+            return tuple(point(item) for item in node.args)
+        case "union":
+            return tuple(piece for arg in node.args for piece in from_node(arg))
+        case "minus_set":
+            return intersect(from_node(node.args[0]), complement(from_node(node.args[1])))
+        case "cap":
+            return intersect(from_node(node.args[0]), from_node(node.args[1]))
+        case "const" if node.value == "R":
+            return EVERYTHING
+        case "const" if node.value == "empty":
+            return ()
+        case "builder":
+            return _builder(node)[1]
+    raise Unreadable("no set of real numbers")
+
+
+def point(node: Node) -> Piece:
+    return Piece(node, True, node, True)
+
+
+def _builder(node: Node) -> tuple[str, Pieces]:
+    head, *conditions = node.args
+    start = EVERYTHING
+    if head.op == "chain" and head.value == ("in",):
+        start, head = from_node(head.args[1]), head.args[0]
+    if head.op != "sym":
+        raise Unsolved
+    found: list[Pieces] = []
+    for condition in conditions:
+        name, pieces = solved(condition)
+        if name != head.value:
+            raise Unsolved
+        found.append(pieces)
+    if node.value == "or":
+        return head.value, intersect(start, tuple(piece for pieces in found for piece in pieces))
+    return head.value, functools.reduce(intersect, found, start)
+
+
+def solved(node: Node) -> tuple[str, Pieces]:
+    """(variable, pieces) of an inequality whose variable stands alone: x > 3, -1 < x <= 3, x != 2, x in [0, 1)."""
+    if node.op != "chain":
+        raise Unsolved
+    ops, args = node.value, node.args
+    if ops == ("in",) and args[0].op == "sym":
+        return args[0].value, from_node(args[1])
+    if ops == ("notin",) and args[0].op == "sym":
+        return args[0].value, complement(from_node(args[1]))
+    places = [index for index, arg in enumerate(args) if arg.op == "sym"]
+    alone = [i for i in places if not any(args[i].value in symbols(arg) for j, arg in enumerate(args) if j != i)]
+    if len(alone) > 1 and len(args) == 3 and 1 in alone:
+        alone = [1]
+    if len(alone) != 1 or len(args) > 3 or (len(args) == 3 and alone != [1]):
+        raise Unsolved
+    index = alone[0]
+    name = args[index].value
+    found = EVERYTHING
+    for i, op in enumerate(ops):
+        if op not in _MIRROR and op != "=":
+            raise Unsolved
+        if i == index:
+            found = intersect(found, _half(op, args[i + 1]))
+        elif i + 1 == index:
+            found = intersect(found, _half(_MIRROR.get(op, op), args[i]))
+    return name, found
+
+
+def _half(op: str, end: Node) -> Pieces:
+    """All x with x op end."""
+    match op:
+        case "<" | "<=":
+            return (Piece(MINUS_INFINITY, False, end, op == "<="),)
+        case ">" | ">=":
+            return (Piece(end, op == ">=", INFINITY, False),)
+        case "=":
+            return (point(end),)
+    return (Piece(MINUS_INFINITY, False, end, False), Piece(end, False, INFINITY, False))
+
+
+def intersect(a: Pieces, b: Pieces) -> Pieces:
+    """The common part. Ends that can't be ordered stay as they are if one side bounds nothing."""
+    budget = Budget(4000)
+    if len(a) * len(b) > MAX_ITEMS:
+        raise Unreadable("an intersection of too many pieces")
+    found = []
+    for x in a:
+        for y in b:
+            low, low_closed = _tighter(x.low, x.low_closed, y.low, y.low_closed, 1, budget)
+            high, high_closed = _tighter(x.high, x.high_closed, y.high, y.high_closed, -1, budget)
+            sign = order(low, high, budget)
+            if sign is None or sign < 0 or (sign == 0 and low_closed and high_closed):
+                found.append(Piece(low, low_closed, high, high_closed))
+    return tuple(found)
+
+
+def _tighter(a: Node, a_closed: bool, b: Node, b_closed: bool, sign: int, budget: Budget) -> tuple[Node, bool]:
+    unbounded = MINUS_INFINITY if sign == 1 else INFINITY
+    if a == unbounded:
+        return b, b_closed
+    if b == unbounded:
+        return a, a_closed
+    found = order(a, b, budget)
+    if found is None:
+        raise Unreadable("bounds that can't be ordered")
+    if found == 0:
+        return a, a_closed and b_closed
+    return (a, a_closed) if found == sign else (b, b_closed)
+
+
+def complement(a: Pieces) -> Pieces:
+    """What is not in it."""
+    found = EVERYTHING
+    for piece in a:
+        outside = []
+        if piece.low != MINUS_INFINITY:
+            outside.append(Piece(MINUS_INFINITY, False, piece.low, not piece.low_closed))
+        if piece.high != INFINITY:
+            outside.append(Piece(piece.high, not piece.high_closed, INFINITY, False))
+        found = intersect(found, tuple(outside))
+    return found
+
+
+def canonical(pieces: Pieces, budget: Budget) -> Pieces:
+    """Sorted, touching pieces merged, empty ones dropped; as it stands where the ends can't be ordered."""
+    live: list[Piece] = []
+    for piece in pieces:
+        sign = order(piece.low, piece.high, budget)
+        if sign is None and (symbols(piece.low) or symbols(piece.high)):
+            return pieces
+        if sign is not None and (sign < 0 or (sign == 0 and piece.low_closed and piece.high_closed)):
+            live.append(piece)
+
+    def compare(a: Piece, b: Piece) -> int:
+        return _ordered(a, b, budget)
+
+    try:
+        live.sort(key=functools.cmp_to_key(compare))
+    except ValueError:
+        return pieces
+    merged: list[Piece] = []
+    for piece in live:
+        if merged:
+            last = merged[-1]
+            touch = order(piece.low, last.high, budget)
+            if touch is not None and (touch < 0 or (touch == 0 and (piece.low_closed or last.high_closed))):
+                longer = order(piece.high, last.high, budget)
+                high = piece if longer == 1 else last
+                closed = high.high_closed or (longer == 0 and (piece.high_closed or last.high_closed))
+                merged[-1] = Piece(last.low, last.low_closed, high.high, closed)
+                continue
+        merged.append(piece)
+    return tuple(merged)
+
+
+def _ordered(a: Piece, b: Piece, budget: Budget) -> int:
+    found = order(a.low, b.low, budget)
+    if found is None:
+        raise ValueError
+    return found or (b.low_closed - a.low_closed)
+
+
+def same_region(a: Pieces, b: Pieces, budget: Budget) -> bool:
+    """Equal as sets of real numbers."""
+    a, b = canonical(a, budget), canonical(b, budget)
+    if len(a) != len(b):
+        return budget.decided("region", False)
+    left = list(b)
+    for piece in a:
+        match = next((other for other in left if _same_piece(piece, other, budget)), None)
+        if match is None:
+            return budget.decided("region", False)
+        left.remove(match)
+    return budget.decided("region", True)
+
+
+def _same_piece(a: Piece, b: Piece, budget: Budget) -> bool:
+    if (a.low_closed, a.high_closed) != (b.low_closed, b.high_closed):
+        return False
+    return _same_end(a.low, b.low, budget) and _same_end(a.high, b.high, budget)
+
+
+def _same_end(a: Node, b: Node, budget: Budget) -> bool:
+    if INFINITY in (a, b) or MINUS_INFINITY in (a, b):
+        return a == b
+    return equal(a, b, budget)
+
+
+def integers_within(pieces: Pieces) -> list[Node] | None:
+    """The integers in bounded pieces with rational ends, at most MAX_ITEMS of them."""
+    found: list[int] = []
+    for piece in pieces:
+        low, high = rational(piece.low), rational(piece.high)
+        if low is None or high is None or high - low > MAX_ITEMS:
+            return None
+        first = -((-low.numerator) // low.denominator)
+        last = high.numerator // high.denominator
+        inside = range(first, last + 1)
+        found += [k for k in inside if (k > low or piece.low_closed) and (k < high or piece.high_closed)]
+    return [number(k) for k in sorted(set(found))]

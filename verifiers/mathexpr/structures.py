@@ -1,0 +1,487 @@
+"""The parser's compound forms: numerals, fractions, functions, brackets, sets, matrices, sums and integrals."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import TYPE_CHECKING
+
+from verifiers.mathexpr.limits import MAX_CELLS, MAX_ITEMS, Unreadable
+from verifiers.mathexpr.nodes import Node, number, symbol
+from verifiers.mathexpr.tokens import Token
+
+if TYPE_CHECKING:
+    from verifiers.mathexpr.parser import Parser
+
+_MATRICES = frozenset(["matrix", "pmatrix", "bmatrix", "Bmatrix", "vmatrix", "Vmatrix", "smallmatrix", "array"])
+_BASE_WORDS = {"two": 2, "three": 3, "four": 4, "five": 5, "six": 6, "seven": 7, "eight": 8, "nine": 9, "ten": 10,
+               "eleven": 11, "twelve": 12, "sixteen": 16}  # fmt: skip
+_INVERSE = {"sin": "asin", "cos": "acos", "tan": "atan", "cot": "acot", "sec": "asec", "csc": "acsc", "sinh": "asinh",
+            "cosh": "acosh", "tanh": "atanh"}  # fmt: skip
+
+
+def numeral_at(parser: Parser, token: Token) -> Node:
+    """A number with what belongs to it: exponent, repeating decimals, base, or the fraction of a mixed number."""
+    from verifiers.mathexpr.parser import scaled
+
+    raw, following = token.value, parser.peek()
+    if following.kind == "exp":
+        parser.at += 1
+        return scaled(raw, _small_int(following.value))
+    repeating = _repeating(parser, raw, following)
+    if repeating is not None:
+        return repeating
+    if following.kind == "op" and following.value == "_" and "." not in raw:
+        parser.at += 1
+        return based(raw, parser.subscript())
+    if "." not in raw and "," not in raw:
+        mixed = _mixed(parser, raw, following)
+        if mixed is not None:
+            return mixed
+    return scaled(raw)
+
+
+def _small_int(text: str) -> int:
+    if len(text) > 6:
+        raise Unreadable("an exponent of ten that is too long")
+    return int(text)
+
+
+def based(raw: str, subscript: str) -> Node:
+    """A numeral in a named base; the value is (digits, base)."""
+    word = subscript.strip().lower()
+    base = _BASE_WORDS.get(word, int(word) if word.isdigit() and len(word) < 3 else 0)
+    if not 2 <= base <= 36:
+        raise Unreadable(f"'{subscript}' is no base")
+    try:
+        int(raw, base)
+    except ValueError as error:
+        raise Unreadable(f"'{raw}' is no number in base {base}") from error
+    return Node("base", (), (raw.lstrip("0").upper() or "0", base))
+
+
+def _repeating(parser: Parser, raw: str, following: Token) -> Node | None:
+    """0.(3), 0.\\overline{3}, 0.\\dot{3}, 0.1(6), 0.333..."""
+    if "." not in raw:
+        return None
+    fixed = raw.partition(".")[2]
+    if following.kind == "cmd" and following.value in ("overline", "dot"):
+        period, used = "", 0
+        while parser.peek(used).value in ("overline", "dot") and parser.peek(used).kind == "cmd":
+            braced = parser.peek(used + 1).value == "{"
+            digits = parser.peek(used + (2 if braced else 1))
+            if digits.kind != "num" or not digits.value.isdigit():
+                return None
+            period += digits.value
+            used += 4 if braced else 2
+    elif following.value == "(" and not following.spaced and parser.peek(1).kind == "num":
+        period, used = parser.peek(1).value, 3
+        if parser.peek(2).value != ")" or not period.isdigit():
+            return None
+    elif following.value == "..." and len(fixed) >= 3:
+        found = _period(fixed)
+        if not found:
+            raise Unreadable("decimals that go on without a visible period")
+        parser.at += 1
+        fixed, period = found
+        return number(_repeated(raw.partition(".")[0], fixed, period))
+    else:
+        return None
+    parser.at += used
+    return number(_repeated(raw.partition(".")[0], fixed, period))
+
+
+def _period(decimals: str) -> tuple[str, str] | None:
+    """(what stands before, the period) if the decimals end in at least three digits of a period seen twice."""
+    for start in range(len(decimals)):
+        tail = decimals[start:]
+        for length in range(1, len(tail) // 2 + 1):
+            if len(tail) >= max(3, 2 * length) and all(tail[k] == tail[k % length] for k in range(len(tail))):
+                return decimals[:start], tail[:length]
+        if start > 40:
+            break
+    return None
+
+
+def _repeated(whole: str, fixed: str, period: str) -> Fraction:
+    shift = 10 ** len(fixed)
+    value = Fraction(int((whole or "0") + fixed), shift)
+    return value + Fraction(int(period), shift * (10 ** len(period) - 1))
+
+
+def _mixed(parser: Parser, raw: str, following: Token) -> Node | None:
+    """`1\\frac{1}{2}` and `1 1/2`: only for a proper fraction of plain integers."""
+    if following.kind == "cmd" and following.value == "frac":
+        mark = parser.at
+        saved = list(parser.tokens[mark : mark + 8])
+        parser.at += 1
+        try:
+            top, bottom = parser.argument(), parser.argument()
+        except Unreadable:
+            top = bottom = symbol("?")
+        if top.op == bottom.op == "num" and 0 < top.value < bottom.value and int(raw):
+            return number(int(raw) + top.value / bottom.value)
+        parser.tokens[mark : mark + 8] = saved
+        parser.at = mark
+    elif following.kind == "num" and following.spaced and parser.peek(1).value == "/" and parser.peek(2).kind == "num":
+        top_raw, bottom_raw = following.value, parser.peek(2).value
+        if top_raw.isdigit() and bottom_raw.isdigit() and 0 < int(top_raw) < int(bottom_raw):
+            parser.at += 3
+            return number(int(raw) + Fraction(int(top_raw), int(bottom_raw)))
+    return None
+
+
+def fraction(parser: Parser, top: Node, bottom: Node) -> Node:
+    """A fraction, or the derivative it spells: d/dx applied to the next factor, or d f/dx."""
+    if bottom.op == "mul" and len(bottom.args) == 2 and bottom.args[0] in (symbol("d"), symbol("partial")):
+        mark = bottom.args[0]
+        if top == mark and parser.starts_factor():
+            return Node("deriv", (parser.power(), bottom.args[1]))
+        if top.op == "mul" and top.args[0] == mark:
+            rest = top.args[1:]
+            return Node("deriv", (rest[0] if len(rest) == 1 else Node("mul", rest), bottom.args[1]))
+    return Node("div", (top, bottom))
+
+
+def function(parser: Parser, name: str) -> Node:
+    """A named function: `\\sin x`, `\\sin^2 x`, `\\sin^{-1} x`, `\\log_2 x`, `\\sqrt[3]{x}`, `max(a, b)`."""
+    if name == "frac":
+        parser.expect("(")
+        raise Unreadable("a fraction without its command sign")
+    parser.deeper()
+    root = base = exponent = None
+    if name == "sqrt" and parser.accept("["):
+        root = parser.inner("]")
+    while parser.is_op("^", "_"):
+        if parser.take().value == "_":
+            base = parser.argument() if name in ("log", "max", "min") else _refuse(name)
+            continue
+        exponent = parser.inner("}") if parser.accept("{") else parser.signed_exponent()
+    arguments = _arguments(parser, name)
+    parser.depth -= 1
+    if name == "sqrt":
+        node = Node("fn", arguments, "sqrt") if root is None else Node("root", (arguments[0], root))
+    elif name == "cbrt":
+        node = Node("root", (arguments[0], number(3)))
+    elif name == "factorial":
+        node = Node("fact", arguments)
+    elif name == "binomial" and len(arguments) == 2:
+        node = Node("binom", arguments)
+    elif name == "abs":
+        node = Node("abs", arguments)
+    elif name == "conj":
+        node = Node("conj", arguments)
+    elif name == "exp":
+        node = Node("pow", (Node("const", (), "e"), arguments[0]))
+    elif base is not None and name == "log":
+        node = Node("fn", (*arguments, base), "logb")
+    elif exponent == number(-1) and name in _INVERSE:
+        return Node("fn", arguments, _INVERSE[name])
+    else:
+        node = Node("fn", arguments, name)
+    if name not in ("min", "max", "gcd", "lcm") and len(arguments) != 1 and node.op == "fn" and name != "log":
+        raise Unreadable(f"'{name}' of {len(arguments)} arguments")
+    return Node("pow", (node, exponent)) if exponent is not None else node
+
+
+def _refuse(name: str) -> Node:
+    raise Unreadable(f"a subscript of '{name}'")
+
+
+def _arguments(parser: Parser, name: str) -> tuple[Node, ...]:
+    """In brackets, in braces, or the factors that follow up to the next + or -."""
+    if parser.is_op("("):
+        parser.at += 1
+        return tuple(items(parser, ")"))
+    if parser.is_op("{"):
+        mark = parser.at
+        parser.at += 1
+        if name in ("min", "max", "gcd", "lcm"):
+            found = tuple(items(parser, "}"))
+            return found[0].args if len(found) == 1 and found[0].op == "group" else found
+        node = parser.inner("}")
+        if node.op == "group":
+            return node.args
+        if parser.at == mark:
+            raise Unreadable("an empty argument")
+        return (node,)
+    if parser.is_op("lset") and name in ("min", "max", "gcd", "lcm"):
+        parser.at += 1
+        return tuple(items(parser, "rset"))
+    if name == "sqrt":
+        return (parser.argument_number(),)
+    if parser.is_op("-"):
+        return (parser.signed(),)
+    factors = [parser.power()]
+    while parser.starts_factor() and parser.peek().kind not in ("fn", "begin"):
+        factors.append(parser.power())
+    return (factors[0] if len(factors) == 1 else Node("mul", tuple(factors)),)
+
+
+def items(parser: Parser, *closes: str) -> list[Node]:
+    """Relations separated by commas up to a closing bracket, which is consumed."""
+    found: list[Node] = []
+    parser.deeper()
+    bars, parser.bars = parser.bars, 0
+    stops, parser.bar_stops = parser.bar_stops, False
+    while True:
+        found.append(parser.relation())
+        if len(found) > MAX_ITEMS:
+            raise Unreadable(f"more than {MAX_ITEMS} items")
+        if parser.is_op(",", ";"):
+            parser.at += 1
+            continue
+        parser.last_close = parser.expect(*closes)
+        break
+    parser.bars, parser.bar_stops = bars, stops
+    parser.depth -= 1
+    return found
+
+
+def bracketed(parser: Parser, opening: str) -> Node:
+    """(a), [a], a tuple or an interval; one item of matching brackets is that item."""
+    split_thousands(parser)
+    found = items(parser, ")", "]")
+    brackets = opening + parser.last_close
+    if len(found) == 1:
+        if brackets not in ("()", "[]"):
+            raise Unreadable(f"'{opening}' closed by '{parser.last_close}'")
+        inner = found[0]
+        if parser.is_op("_") and inner.op == "num" and brackets == "()":
+            parser.at += 1
+            return based(str(inner.value), parser.subscript())
+        return inner if inner.op != "group" else Node("group", (inner,), brackets)
+    return Node("group", tuple(found), brackets)
+
+
+def split_thousands(parser: Parser) -> None:
+    """Inside brackets a comma separates: (100,101) is a point, unless spaced commas show that it groups digits."""
+    depth, index, grouped = 0, parser.at, []
+    while index < len(parser.tokens):
+        token = parser.tokens[index]
+        if token.kind == "op" and token.value in ("(", "[", "{", "lset"):
+            depth += 1
+        elif token.kind == "op" and token.value in (")", "]", "}", "rset"):
+            depth -= 1
+            if depth < 0:
+                break
+        elif depth == 0 and token.kind == "op" and token.value in (",", ";") and parser.tokens[index + 1 :][:1]:
+            if parser.tokens[index + 1].spaced:
+                return
+        elif depth == 0 and token.kind == "num" and "," in token.value:
+            grouped.append(index)
+        index += 1
+    for index in reversed(grouped):
+        token = parser.tokens[index]
+        parts: list[Token] = []
+        for part in token.value.split(","):
+            parts += [Token("num", part, token.start, False), Token("op", ",", token.start, False)]
+        parser.tokens[index : index + 1] = parts[:-1]
+
+
+def braces(parser: Parser) -> Node:
+    """LaTeX grouping, or a set in plain text: {1, 2}, {x | x > 0}, {}."""
+    depth = 0
+    for index in range(parser.at, len(parser.tokens)):
+        token = parser.tokens[index]
+        if token.kind != "op":
+            continue
+        if token.value in ("{", "(", "[", "lset"):
+            depth += 1
+        elif token.value in ("}", ")", "]", "rset"):
+            depth -= 1
+            if depth < 0:
+                break
+        elif depth == 0 and token.value in (",", ";"):
+            return set_braces(parser, "}")
+    if parser.is_op("}"):
+        parser.at += 1
+        return Node("set")
+    if parser.peek().kind == "sym" and parser.peek(1).value in ("|", ":"):
+        return set_braces(parser, "}")
+    return parser.inner("}")
+
+
+def set_braces(parser: Parser, close: str) -> Node:
+    """{a, b} or {x | conditions}."""
+    if parser.accept(close):
+        return Node("set")
+    split_thousands(parser)
+    parser.deeper()
+    bars, stops, depth = parser.bars, parser.bar_stops, parser.depth
+    parser.bars, parser.bar_stops, parser.depth = 0, True, 1
+    found = [parser.relation()]
+    builder = parser.is_op("|", ":") and len(found) == 1
+    parser.depth = depth
+    words: list[str] = []
+    if builder:
+        parser.at += 1
+        parser.bar_stops = False
+        found.append(parser.relation())
+    while parser.is_op(",", ";", "and", "or"):
+        words.append(parser.take().value)
+        found.append(parser.relation())
+        if len(found) > MAX_ITEMS:
+            raise Unreadable(f"more than {MAX_ITEMS} items")
+    parser.bars, parser.bar_stops = bars, stops
+    parser.expect(close)
+    parser.depth -= 1
+    if builder:
+        return Node("builder", tuple(found), "or" if "or" in words else "and")
+    return Node("set", tuple(found))
+
+
+def angle(parser: Parser) -> Node:
+    """<a, b>: a vector; <x | y>, <x|: a bracket of quantum mechanics, kept as it stands."""
+    parser.deeper()
+    stops, parser.bar_stops = parser.bar_stops, True
+    found = [parser.relation()]
+    kind = "<>"
+    while parser.is_op(",", "|"):
+        kind = "<|>" if parser.take().value == "|" else kind
+        if kind == "<|>" and parser.peek().kind in ("end_of_text", "op") and not parser.is_op("-", "(", "{", "|"):
+            parser.bar_stops = stops
+            parser.depth -= 1
+            return Node("group", tuple(found), "<|")
+        found.append(parser.relation())
+    parser.bar_stops = stops
+    parser.expect("rangle")
+    parser.depth -= 1
+    return Node("group", tuple(found), kind)
+
+
+def applied(parser: Parser, *, certain: bool) -> tuple[Node, ...] | None:
+    """The arguments of an unknown function, in (...) or {(...)}; None where no brackets follow."""
+    wrapped = parser.is_op("{") and parser.peek(1).value == "("
+    if wrapped and parser.peek(1).kind == "op":
+        parser.at += 2
+        found = tuple(items(parser, ")"))
+        parser.expect("}")
+        return found
+    if (
+        not certain
+    ):  # a Greek letter before one letter in brackets, theta(x), is a function; theta(x + 1) may be a product
+        certain = parser.peek(1).kind == "sym" and parser.peek(2).value == ")"
+    if parser.is_op("(") and certain:
+        parser.at += 1
+        return tuple(items(parser, ")"))
+    return None
+
+
+def matrix(parser: Parser, environment: str) -> Node:
+    """A matrix environment; |...| and vmatrix are its determinant."""
+    if environment not in _MATRICES:
+        raise Unreadable(f"the environment '{environment}'")
+    parser.deeper()
+    rows: list[list[Node]] = [[]]
+    while parser.peek().kind != "end":
+        if parser.is_op("row"):
+            parser.at += 1
+            if parser.is_op("[") and parser.peek(2).value in ("pt", "em", "ex", "mm", "cm"):
+                parser.at += 4
+            if parser.peek().kind != "end":
+                rows.append([])
+            continue
+        if parser.is_op("&", ","):
+            parser.at += 1
+            continue
+        rows[-1].append(parser.relation())
+        if sum(map(len, rows)) > MAX_CELLS:
+            raise Unreadable(f"a matrix of more than {MAX_CELLS} entries")
+    parser.at += 1
+    parser.depth -= 1
+    columns = len(rows[0])
+    if not columns or any(len(row) != columns for row in rows):
+        raise Unreadable("a matrix whose rows differ in length")
+    node = Node("matrix", tuple(cell for row in rows for cell in row), columns)
+    return Node("abs", (node,)) if environment == "vmatrix" else node
+
+
+def bound(parser: Parser, kind: str) -> Node:
+    """\\sum_{k=1}^{n}, \\prod, \\int_a^b ... dx, \\lim_{x \\to a}."""
+    lower = upper = None
+    name, side = "", ""
+    while parser.is_op("_", "^"):
+        if parser.take().value == "^":
+            upper = parser.argument()
+        elif kind == "int":
+            lower = parser.argument()
+        else:
+            name, lower, side = _binding(parser, kind)
+    if kind == "int":
+        body, name = _differential(parser.sum())
+        return Node("int", (body,) if lower is None else (body, lower, upper or _refuse("int")), name)
+    if lower is None or (upper is None and kind != "lim"):
+        raise Unreadable(f"'{kind}' without its bounds")
+    body = parser.product()
+    if kind == "lim":
+        return Node("lim", (body, lower, symbol("side" + side)), name)
+    assert upper is not None
+    return Node(kind, (body, lower, upper), name)
+
+
+def _binding(parser: Parser, kind: str) -> tuple[str, Node, str]:
+    """`{k=1}` or `{x \\to 3^+}`: the bound name, where it starts or goes, and from which side."""
+    parser.expect("{")
+    token = parser.take()
+    if token.kind != "sym":
+        raise Unreadable("a bound variable that is no letter")
+    name = token.value + ("_" + parser.subscript() if parser.accept("_") else "")
+    parser.expect("->" if kind == "lim" else "=")
+    parser.deeper()
+    side, mark = "", parser.at
+    while parser.peek(0).value != "}" and parser.at < len(parser.tokens):
+        parser.at += 1
+    end = parser.at
+    if kind == "lim":  # 3^+ and 3^{+}
+        tail = [token.value for token in parser.tokens[mark:end]]
+        if tail[-2:] in (["^", "+"], ["^", "-"]):
+            side = tail[-1]
+            del parser.tokens[end - 2 : end]
+        elif tail[-3:] in (["^", "{", "+"], ["^", "{", "-"]):
+            side = tail[-1]
+            del parser.tokens[end - 3 : end + 1]
+    parser.at = mark
+    lower = parser.relation()
+    parser.expect("}")
+    parser.depth -= 1
+    return name, lower, side
+
+
+def _differential(node: Node) -> tuple[Node, str]:
+    """The integrand without its dx, and x; an integral without one is over x."""
+    found = _without_d(node)
+    return found if found is not None else (node, "x")
+
+
+def _without_d(node: Node) -> tuple[Node, str] | None:
+    one = number(1)
+    if node.op == "mul":
+        for index in range(len(node.args) - 1):
+            if node.args[index] == symbol("d") and node.args[index + 1].op == "sym":
+                rest = node.args[:index] + node.args[index + 2 :]
+                body = one if not rest else rest[0] if len(rest) == 1 else Node("mul", rest)
+                return body, node.args[index + 1].value
+        for index, factor in enumerate(node.args):
+            inner = _without_d(factor) if factor.op in ("div", "mul") else None
+            if inner is not None:
+                return Node("mul", (*node.args[:index], inner[0], *node.args[index + 1 :])), inner[1]
+    if node.op == "div":
+        inner = _without_d(node.args[0])
+        return None if inner is None else (Node("div", (inner[0], node.args[1])), inner[1])
+    if node.op == "neg":
+        inner = _without_d(node.args[0])
+        return None if inner is None else (Node("neg", (inner[0],)), inner[1])
+    if node.op == "add":
+        inner = _without_d(node.args[-1])
+        return None if inner is None else (Node("add", (*node.args[:-1], inner[0])), inner[1])
+    return None
+
+
+def quantified(parser: Parser) -> Node:
+    """\\forall x > 0, body."""
+    kind = parser.take().value
+    condition = parser.relation()
+    if not parser.is_op(",", ":", ";"):
+        raise Unreadable("a quantifier without its statement")
+    parser.at += 1
+    return Node("forall", (condition, parser.relation()), kind)

@@ -1,0 +1,358 @@
+"""Cleaned text to tokens, in one pass of one regular expression."""
+
+from __future__ import annotations
+
+import re
+from fractions import Fraction
+from typing import Any, NamedTuple
+
+from verifiers.mathexpr.limits import MAX_DIGITS, MAX_TOKENS, Unreadable
+
+
+class Token(NamedTuple):
+    """`num` (value: raw digits), `sym`, `word`, `text`, `fn`, `cmd`, `begin`, `end`, or `op` (value: its spelling)."""
+
+    kind: str
+    value: str
+    start: int
+    spaced: bool  # white space stands before it
+
+
+_TOKEN = re.compile(
+    r"(?P<num>(?:\d{1,3}(?:,\d{3})+(?![\d,]))(?:\.\d+)?|\d+\.\d+|\d+\.(?!\.)|\.\d+|\d+)"
+    r"|(?P<exp>(?<=[\d.])[eE][+-]?\d+(?![\w.]))"
+    r"|(?P<letters>USD_|[A-Za-z]+)"
+    r"|(?P<cmd>\\(?:[A-Za-z]+\*?|.))"
+    r"|(?P<op>\*\*|<=|>=|!=|==|->|=>|<>|\.\.\.+|\|\||[-+*/^_=<>,;:!|&'()\[\]{}%\"?#@])"
+    r"|(?P<space>\s+|~)"
+    r"|(?P<other>.)",
+    re.DOTALL,
+)
+_LETTER_LIST = re.compile(r"[A-Z](?:\s*,\s*[A-Z])+")
+_CAPITAL = re.compile(r"[A-Z]")
+_DRESSED_NUMBER = re.compile(r"[-+]?[\d.,/]+")
+
+GREEK = frozenset(
+    [
+        "alpha",
+        "beta",
+        "gamma",
+        "delta",
+        "epsilon",
+        "varepsilon",
+        "zeta",
+        "eta",
+        "theta",
+        "vartheta",
+        "iota",
+        "kappa",
+        "lambda",
+        "mu",
+        "nu",
+        "xi",
+        "rho",
+        "varrho",
+        "sigma",
+        "varsigma",
+        "tau",
+        "upsilon",
+        "phi",
+        "varphi",
+        "chi",
+        "psi",
+        "omega",
+        "Gamma",
+        "Delta",
+        "Theta",
+        "Lambda",
+        "Xi",
+        "Sigma",
+        "Upsilon",
+        "Phi",
+        "Psi",
+        "Omega",
+        "ell",
+        "hbar",
+        "imath",
+        "jmath",
+        "aleph",
+    ]
+)
+_SAME_LETTER = {"varepsilon": "epsilon", "vartheta": "theta", "varphi": "phi", "varrho": "rho", "varsigma": "sigma",
+                "ell": "l", "imath": "i", "jmath": "j"}  # fmt: skip
+FUNCTIONS = {
+    "sin": "sin", "cos": "cos", "tan": "tan", "tg": "tan", "cot": "cot", "ctg": "cot", "sec": "sec", "csc": "csc",
+    "cosec": "csc", "arcsin": "asin", "arccos": "acos", "arctan": "atan", "arctg": "atan", "arccot": "acot",
+    "asin": "asin", "acos": "acos", "atan": "atan", "acot": "acot", "arcsec": "asec", "arccsc": "acsc", "asec": "asec",
+    "acsc": "acsc", "sinh": "sinh", "cosh": "cosh", "tanh": "tanh", "coth": "coth", "sech": "sech", "csch": "csch",
+    "arcsinh": "asinh", "arccosh": "acosh", "arctanh": "atanh", "asinh": "asinh", "acosh": "acosh", "atanh": "atanh",
+    "arsinh": "asinh", "arcosh": "acosh", "artanh": "atanh", "log": "log", "ln": "ln", "lg": "lg", "lb": "lb",
+    "exp": "exp", "sqrt": "sqrt", "cbrt": "cbrt", "abs": "abs", "min": "min", "max": "max", "gcd": "gcd", "lcm": "lcm",
+    "floor": "floor", "ceil": "ceil", "det": "det", "tr": "tr", "trace": "tr", "Tr": "tr", "arg": "arg", "Re": "re",
+    "Im": "im", "sgn": "sgn", "sign": "sgn", "factorial": "factorial", "binomial": "binomial", "frac": "frac",
+    "conjugate": "conj", "arcsech": "asech", "arccsch": "acsch", "arccoth": "acoth",
+}  # fmt: skip
+_PLAIN_WORDS = {"pi": ("cmd", "pi"), "inf": ("cmd", "infty"), "infinity": ("cmd", "infty"), "oo": ("cmd", "infty")}
+_OPERATOR_OF = {
+    "times": "*", "cdot": "*", "ast": "*", "div": "/", "le": "<=", "leq": "<=", "leqslant": "<=", "leqq": "<=",
+    "ge": ">=", "geq": ">=", "geqslant": ">=", "geqq": ">=", "ne": "!=", "neq": "!=", "lt": "<", "gt": ">", "less": "<",
+    "approx": "approx", "simeq": "approx", "cong": "approx", "doteq": "approx", "sim": "approx", "equiv": "equiv",
+    "in": "in", "notin": "notin", "cup": "cup", "bigcup": "cup", "cap": "cap", "bigcap": "cap", "setminus": "setminus",
+    "backslash": "setminus", "smallsetminus": "setminus", "pm": "pm", "mp": "mp", "to": "->", "rightarrow": "->",
+    "longrightarrow": "->", "mapsto": "->", "implies": "=>", "Rightarrow": "=>", "Longrightarrow": "=>", "colon": ":",
+    "mid": "|", "vert": "|", "lvert": "|", "rvert": "|", "Vert": "|", "lVert": "|", "rVert": "|", "|": "|",
+    "{": "lset", "}": "rset", "lbrace": "lset", "rbrace": "rset", "lbrack": "[", "rbrack": "]", "lparen": "(",
+    "rparen": ")", "%": "%", "&": ",", "land": "and", "wedge": "and", "lor": "or", "vee": "or", "prime": "'",
+    "ldots": "...",
+    "cdots": "...", "dots": "...", "vdots": "...", "dotsc": "...", "dotsb": "...", "\\": "row", "newline": "row",
+    "cr": "row", "lfloor": "lfloor", "rfloor": "rfloor", "lceil": "lceil", "rceil": "rceil", "langle": "langle",
+    "rangle": "rangle", "degree": "deg", "permil": "permil", "forall": "forall", "exists": "exists", "subset": "subset",
+    "subseteq": "subset", "choose": "choose", "neg": "neg", "lnot": "neg",
+}  # fmt: skip
+_SKIPPED = frozenset(
+    [
+        "left",
+        "right",
+        "big",
+        "Big",
+        "bigg",
+        "Bigg",
+        "bigl",
+        "bigr",
+        "Bigl",
+        "Bigr",
+        "biggl",
+        "biggr",
+        "Biggl",
+        "Biggr",
+        "bigm",
+        "Bigm",
+        "middle",
+        ",",
+        ";",
+        ":",
+        "!",
+        "space",
+        "thinspace",
+        "medspace",
+        "thickspace",
+        "negthinspace",
+        "negmedspace",
+        "negthickspace",
+        "enspace",
+        "quad",
+        "qquad",
+        "displaystyle",
+        "textstyle",
+        "scriptstyle",
+        "limits",
+        "nolimits",
+        "rm",
+        "bf",
+        "it",
+        "boldsymbol",
+        "mathstrut",
+        "strut",
+        "hfill",
+        "nonumber",
+        "hline",
+        "vphantom",
+        "allowbreak",
+        "relax",
+        "scriptscriptstyle",
+    ]
+) | {" ", "\n"}
+_TEXT = frozenset(
+    [
+        "text",
+        "textbf",
+        "textit",
+        "textrm",
+        "textnormal",
+        "mbox",
+        "hbox",
+        "emph",
+        "textsf",
+        "texttt",
+        "textup",
+        "underline",
+    ]
+)
+_LETTERS = frozenset(
+    [
+        "mathrm",
+        "mathbf",
+        "mathit",
+        "mathsf",
+        "mathtt",
+        "mathcal",
+        "mathscr",
+        "mathfrak",
+        "operatorname",
+        "bm",
+        "boldsymbol",
+        "pmb",
+    ]
+)
+_UNIT_LETTERS = frozenset(["m", "s", "g", "h", "L", "N", "J", "W", "K"])  # upright, they are units
+_BLACKBOARD = {"R": "R", "Z": "Z", "N": "N", "Q": "Q", "C": "C"}
+_EXTENDED = {"varnothing": "emptyset", "empty": "emptyset", "imaginaryunit": "i", "dfrac": "frac", "tfrac": "frac",
+             "cfrac": "frac", "sfrac": "frac", "nicefrac": "frac", "dbinom": "binom", "tbinom": "binom",
+             "infin": "infty", "bar": "overline"}  # fmt: skip
+
+
+def tokenize(text: str) -> list[Token]:
+    """The tokens of a cleaned text.
+
+    Raises: Unreadable if there are too many, or one is too long.
+    """
+    tokens: list[Token] = []
+    position, end, spaced = 0, len(text), False
+    while position < end:
+        match = _TOKEN.match(text, position)
+        assert match is not None  # the last alternative takes any character
+        kind, raw, start = str(match.lastgroup), match[0], position
+        position = match.end()
+        if kind == "space":
+            spaced = True
+            continue
+        if kind == "num":
+            if len(raw) > MAX_DIGITS:
+                raise Unreadable(f"a number of more than {MAX_DIGITS} digits")
+            tokens.append(Token("num", raw, start, spaced))
+        elif raw == "||":
+            tokens += [Token("op", "|", start, spaced), Token("op", "|", start, False)]
+        elif kind == "op":
+            tokens.append(Token("op", "..." if raw.startswith("...") else raw, start, spaced))
+        elif kind == "letters":
+            tokens.append(_letters(raw, start, spaced))
+        elif kind == "exp":
+            tokens.append(Token("exp", raw[1:], start, spaced))
+        elif kind == "cmd":
+            position = _command(tokens, text, raw[1:], start, position, spaced)
+        else:
+            tokens.append(Token("other", raw, start, spaced))
+        spaced = False
+        if len(tokens) > MAX_TOKENS:
+            raise Unreadable(f"more than {MAX_TOKENS} tokens")
+    return tokens
+
+
+def _letters(raw: str, start: int, spaced: bool) -> Token:
+    if len(raw) == 1:
+        return Token("sym", raw, start, spaced)
+    if raw in FUNCTIONS:
+        return Token("fn", FUNCTIONS[raw], start, spaced)
+    lower = raw.lower()
+    if lower in _PLAIN_WORDS:
+        return Token(*_PLAIN_WORDS[lower], start, spaced)
+    if raw in GREEK:
+        return Token("sym", _SAME_LETTER.get(raw, raw), start, spaced)
+    if lower in ("and", "or", "xor"):
+        return Token("op", "and" if lower == "and" else "or", start, spaced)
+    return Token("word", raw, start, spaced)
+
+
+def _command(tokens: list[Token], text: str, name: str, start: int, position: int, spaced: bool) -> int:
+    """Adds what the command at `start` stands for; returns where to go on."""
+    name = name.rstrip("*") or name
+    name = _EXTENDED.get(name, name)
+    if name in _SKIPPED:
+        if name in ("left", "right") and text[position : position + 1] == ".":
+            return position + 1
+        return position
+    if name in _OPERATOR_OF:
+        tokens.append(Token("op", _OPERATOR_OF[name], start, spaced))
+    elif name in GREEK:
+        tokens.append(Token("sym", _SAME_LETTER.get(name, name), start, spaced))
+    elif name in FUNCTIONS and name != "frac":
+        tokens.append(Token("fn", FUNCTIONS[name], start, spaced))
+    elif name in _TEXT or name in _LETTERS:
+        content, position = braced(text, position)
+        tokens.extend(_styled(name, content, start, spaced))
+        last = tokens[-1] if tokens else None
+        before = tokens[-2].value if len(tokens) > 1 else "("
+        if last and last.kind == "text" and _CAPITAL.fullmatch(last.value) and before in ("(", "[", ",", "lset", "="):
+            tokens[-1] = last._replace(kind="sym")  # after a number it would be a unit
+    elif name in ("mathbb", "Bbb"):
+        content, position = braced(text, position)
+        known = _BLACKBOARD.get(content.strip())
+        tokens.append(Token("cmd", "set" + known, start, spaced) if known else Token("sym", content, start, spaced))
+    elif name in ("begin", "end"):
+        content, position = braced(text, position)
+        tokens.append(Token(name, content.strip().rstrip("*"), start, spaced))
+        if name == "begin" and content.strip().startswith(("array", "tabular")):
+            _, position = braced(text, position)
+    elif name in ("phantom", "hspace", "vspace", "label", "tag"):
+        _, position = braced(text, position)
+    elif name in ("mod", "pmod", "bmod"):
+        tokens.append(Token("op", "mod", start, spaced))
+    elif name == "operatornamewithlimits":
+        content, position = braced(text, position)
+        tokens.append(_letters(content, start, spaced))
+    else:
+        tokens.append(Token("cmd", name, start, spaced))
+    return position
+
+
+def _styled(name: str, content: str, start: int, spaced: bool) -> list[Token]:
+    """`\\text{...}` and letters in another type face: words, or the letters themselves."""
+    stripped = content.strip()
+    if not stripped:
+        return []
+    if stripped in FUNCTIONS:
+        return [Token("fn", FUNCTIONS[stripped], start, spaced)]
+    if stripped.lower() in ("and", "or", "and/or"):
+        return [Token("op", "and" if stripped.lower() == "and" else "or", start, spaced)]
+    if stripped in (",", ";"):
+        return [Token("op", ",", start, spaced)]
+    plain = stripped.replace("'", "")
+    if name in _LETTERS and plain.isalpha():
+        primes = [Token("op", "'", start, False)] * stripped.count("'")
+        kind = "sym" if len(plain) == 1 else "word"
+        if name == "mathrm" and plain in _UNIT_LETTERS:
+            kind = "text"
+        return [Token(kind, plain, start, spaced), *primes]
+    if name in _LETTERS and len(content) < 200 and "\\" + name not in content:
+        return tokenize(content)
+    if len(stripped) < 60 and (_LETTER_LIST.fullmatch(stripped) or _DRESSED_NUMBER.fullmatch(stripped)):
+        return tokenize(stripped)
+    return [Token("text", stripped, start, spaced)]
+
+
+def braced(text: str, position: int) -> tuple[str, int]:
+    """The content of the braces (or the one character) after `position`, and where it ends."""
+    while position < len(text) and text[position] == " ":
+        position += 1
+    if position >= len(text):
+        raise Unreadable("a command without its argument")
+    if text[position] != "{":
+        return text[position], position + 1
+    depth, index = 0, position
+    while index < len(text):
+        char = text[index]
+        if char == "\\":
+            index += 2
+            continue
+        if char == "{":
+            depth += 1
+        elif char == "}":
+            depth -= 1
+            if depth == 0:
+                return text[position + 1 : index], index + 1
+        index += 1
+    raise Unreadable("a brace that is never closed")
+
+
+def numeral(raw: str) -> tuple[Fraction, int | None]:
+    """The value of a numeral and the number of its decimals (None for an integer)."""
+    plain = raw.replace(",", "")
+    whole, dot, decimals = plain.partition(".")
+    if not dot or not decimals:
+        return Fraction(int(whole or "0")), None
+    return Fraction(int((whole or "0") + decimals), 10 ** len(decimals)), len(decimals)
+
+
+def token_text(tokens: list[Any]) -> str:
+    """A short rendering for messages."""
+    return " ".join(str(token.value) for token in tokens[:12])
