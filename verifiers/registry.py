@@ -13,8 +13,19 @@ from verifiers.core import Problem, Verifier
 
 # Import strings, so that naming the verifiers loads none of them.
 VERIFIERS: dict[str, str] = {
+    "choice": "verifiers.choice:Choice",
+    "countdown": "verifiers.countdown:Countdown",
+    "exact": "verifiers.match:Exact",
     "format": "verifiers.format:ThinkAnswer",
+    "json_schema": "verifiers.match:JsonSchema",
+    "knights_knaves": "verifiers.knights_knaves:KnightsKnaves",
+    "language": "verifiers.language.verify:LanguageConsistency",
+    "length": "verifiers.length:CosineLength",
     "math": "verifiers.mathexpr.verify:MathVerifier",
+    "overlong": "verifiers.length:SoftOverlong",
+    "regex": "verifiers.match:Regex",
+    "repetition": "verifiers.repetition:Repetition",
+    "thinking": "verifiers.length:MinThinking",
 }
 ENTRY_POINT_GROUP = "r1lite.verifiers"
 
