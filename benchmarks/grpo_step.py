@@ -47,9 +47,7 @@ def main() -> None:
         for name in names:
             found[name].append(_in_a_process(name, arguments))
     table = {name: _medians(runs) for name, runs in found.items()}
-    print(
-        f"{'':<8}{'step':>8}{'generate':>10}{'score':>8}{'train':>8}{'peak MiB':>10}{'over start':>12}   (CPU seconds)"
-    )
+    print(f"{'':<8}{'step':>8}{'generate':>10}{'score':>8}{'train':>8}{'peak MiB':>10}{'over start':>12}   (CPU seconds)")
     for name, row in table.items():
         print(
             f"{name:<8}{row['step']:>8.3f}{row['generate']:>10.3f}{row['score']:>8.3f}{row['train']:>8.3f}"

@@ -215,9 +215,7 @@ def main() -> None:
         "generated pairs": [Row(p.gold, p.completion, p.same) for p in pairs(options.pairs, seed=11)],
     }
     figures: dict[str, Any] = {}
-    print(
-        f"{'set':<36}{'verifier':<13}{'rows':>6}{'recall':>9}{'specif.':>9}{'per s':>9}{'median ms':>11}{'p95 ms':>9}"
-    )
+    print(f"{'set':<36}{'verifier':<13}{'rows':>6}{'recall':>9}{'specif.':>9}{'per s':>9}{'median ms':>11}{'p95 ms':>9}")
     for name, rows in workloads.items():
         if not rows:
             print(f"{name:<36}skipped: not under {options.data}")

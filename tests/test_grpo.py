@@ -139,9 +139,7 @@ def test_resume_keeps_to_the_run(uninterrupted, capsys):
 
 def test_micro_batches_change_nothing_but_rounding(uninterrupted, tiny_path, sums_path, tmp_path, monkeypatch):
     monkeypatch.syspath_prepend(ROOT / "tests")
-    argv = arguments(
-        tiny_path, sums_path, tmp_path / "run", "--quiet", "--micro-batch-tokens", "100000", "--steps", "2"
-    )
+    argv = arguments(tiny_path, sums_path, tmp_path / "run", "--quiet", "--micro-batch-tokens", "100000", "--steps", "2")
     assert main([*argv, "--lr-schedule", "constant"]) == 0
     norms = []
     for out in (tmp_path / "run", uninterrupted[0]):

@@ -2,8 +2,8 @@
 
 import pytest
 import torch
-from conftest import make_tiny_model, make_tiny_tokenizer
 
+from conftest import make_tiny_model, make_tiny_tokenizer
 from r1lite.prefix import shares_batches
 from r1lite.rl.sampling import completion_seed, sample_tokens, uniform_draws
 from r1lite.rollout import Sampling

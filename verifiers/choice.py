@@ -131,7 +131,7 @@ def read_options(problem: Problem) -> dict[str, str]:
     starts = [i for i, mark in enumerate(marks) if mark[1] == "A"]
     if not starts:
         return {}
-    run = []  # the last "A" begins the list of options; what follows must count up from it
+    run: list[re.Match[str]] = []  # the last "A" begins the list of options; what follows must count up from it
     for mark in marks[starts[-1] :]:
         if mark[1] == _LETTERS[len(run)]:
             run.append(mark)

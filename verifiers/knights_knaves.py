@@ -19,7 +19,8 @@ REASONS = {
 _MAX_CHARS = 10_000
 _DRESS = re.compile(r"[*_`$]|\\(?:text|textbf|boxed|mathbf)\b|[{}]")
 _STATEMENT = re.compile(
-    r"\b([^\W\d_][\w'’-]{0,40})\s*(?:\bis\b|\bmust be\b|:|=|->|→|–|-)\s*(definitely\s+|both\s+)?(not\s+)?(?:an?\s+|the\s+)?"
+    r"\b([^\W\d_][\w'’-]{0,40})\s*(?:\bis\b|\bmust be\b|:|=|->|→|–|-)\s*(definitely\s+|both\s+)?(not\s+)?"
+    r"(?:an?\s+|the\s+)?"
     r"\b(knight|knave)\b",
     re.IGNORECASE,
 )

@@ -54,7 +54,7 @@ def test_pure_text(language):
 
 @pytest.mark.parametrize("text", OTHER)
 def test_languages_that_are_none_of_ours_count_against_all(text):
-    assert max(judge(text, target).score for target in LANGUAGES) <= 0.4
+    assert max(judge(text, target).score for target in LANGUAGES) <= 0.5
 
 
 def test_the_share_of_mixed_text():

@@ -81,8 +81,7 @@ def units(text: str, *, latin_target: bool = True) -> list[Unit]:
 
 def _is_east_asian(char: str) -> bool:
     return (
-        ("\u3005" <= char <= "\u30ff"
-        and char > "\u303f")
+        ("\u3005" <= char <= "\u30ff" and char > "\u303f")
         or "\u31f0" <= char <= "\u9fff"
         or EAST_ASIAN.match(char) is not None
     )

@@ -8,7 +8,10 @@ import unicodedata
 
 # Letters with the marks that combine with them (`\w` leaves Indic vowel signs and Arabic points out), joined by
 # apostrophes. Zero-width joiners belong to the word, so that they can be noticed.
-_MARKS = r"\u0300-\u036f\u0591-\u05c7\u0610-\u061a\u064b-\u065f\u0670\u06d6-\u06ed\u0900-\u0903\u093a-\u094f\u0951-\u0957\u0962\u0963"
+_MARKS = (
+    r"\u0300-\u036f\u0591-\u05c7\u0610-\u061a\u064b-\u065f\u0670\u06d6-\u06ed"
+    r"\u0900-\u0903\u093a-\u094f\u0951-\u0957\u0962\u0963"
+)
 _HIDDEN = r"\u00ad\u034f\u180e\u200b-\u200f\u202a-\u202e\u2060-\u2064\ufeff"
 _HAN = r"\u3005-\u3007\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
 _KANA = r"\u3040-\u30ff\u31f0-\u31ff\uff66-\uff9f"
