@@ -110,6 +110,9 @@ class RunDir:
                         "sample": sample,
                         "question": group.problem.prompt,
                         "gold": group.problem.answer,
+                        "language": group.problem.language,
+                        "tests": None if group.problem.tests is None else dict(group.problem.tests),
+                        "meta": dict(group.problem.meta),
                         "prompt": group.prompt,
                         "completion": completion.text,
                         "reward": score.reward,
@@ -124,6 +127,7 @@ class RunDir:
                                 "detail": verdict.detail,
                                 "answer": verdict.answer,
                                 "flags": list(verdict.flags),
+                                "version": score.versions.get(name, ""),
                             }
                             for name, verdict in score.verdicts.items()
                         ],
@@ -134,7 +138,7 @@ class RunDir:
                         "token_ids": completion.token_ids,
                         "logprobs": completion.logprobs,
                     }
-                    file.write(json.dumps(row, ensure_ascii=False) + "\n")
+                    file.write(json.dumps(row, ensure_ascii=False, default=str) + "\n")
 
     def rewind(self, step: int) -> None:
         """Forgets what was recorded after `step`: it is about to be done again."""

@@ -81,6 +81,7 @@ class CosineLength:
 
     version = "1"
     kind = "style"
+    needs_gate = True
 
     def __init__(self, *, max_tokens: int = 16384, unit: str = "tokens") -> None:
         if max_tokens < 1:

@@ -44,6 +44,7 @@ class LanguageConsistency:
 
     version = "1"
     kind = "style"
+    needs_gate = True  # by itself it pays for giving up thinking (see the README)
 
     def __init__(self, *, target: str | None = None, min_words: int = 4) -> None:
         if target is not None and target not in LANGUAGES:
