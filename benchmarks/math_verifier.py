@@ -174,11 +174,13 @@ def golds(data: Path) -> dict[str, tuple[int, list[str]]]:
 
 
 ATTACKS = (
-    r"\boxed{" * 100_000, "<think>" * 140_000, "<answer>5</answer>" * 50_000, "the answer is " * 70_000, "$" * 1_000_000,
+    r"\boxed{" * 100_000, "<think>" * 140_000, "<answer>5</answer>" * 50_000, "the answer is " * 70_000,
+    "$" * 1_000_000,
     "5" * 1_000_000, r"\boxed{5} " * 100_000, r"\boxed{" + "9" * 2900 + "}", r"\boxed{9^9^9^9^9^9}",
     r"\boxed{" + "(" * 1400 + ")" * 1400 + "}", r"\boxed{(10^{100})!}", r"\boxed{\binom{10^9}{10^8}}",
     r"\boxed{\sum_{k=1}^{400}\sum_{j=1}^{400}\sum_{i=1}^{400} i}", r"\boxed{" + "+".join([r"\sin(x)"] * 400) + "}",
-    r"\boxed{" + "*".join(f"(x+{i})" for i in range(300)) + "}", r"\boxed{" + ",".join(f"x+{i}" for i in range(127)) + "}",
+    r"\boxed{" + "*".join(f"(x+{i})" for i in range(300)) + "}",
+    r"\boxed{" + ",".join(f"x+{i}" for i in range(127)) + "}",
     r"\boxed{\sin(9^{9^9})}", r"\boxed{(1+\sqrt{2})^{1000000}}", r"\boxed{" + r"\binom{2000}{1000}+" * 150 + "1}",
     r"\boxed{" + r"\sqrt{2}" * 350 + "}", r"\boxed{1e999999}", r"\boxed{" + "x!" * 500 + "}",
 )  # fmt: skip
@@ -215,7 +217,9 @@ def main() -> None:
         "generated pairs": [Row(p.gold, p.completion, p.same) for p in pairs(options.pairs, seed=11)],
     }
     figures: dict[str, Any] = {}
-    print(f"{'set':<36}{'verifier':<13}{'rows':>6}{'recall':>9}{'specif.':>9}{'per s':>9}{'median ms':>11}{'p95 ms':>9}")
+    print(
+        f"{'set':<36}{'verifier':<13}{'rows':>6}{'recall':>9}{'specif.':>9}{'per s':>9}{'median ms':>11}{'p95 ms':>9}"
+    )
     for name, rows in workloads.items():
         if not rows:
             print(f"{name:<36}skipped: not under {options.data}")

@@ -17,7 +17,7 @@ _TAIL = 20_000  # characters before the end in which anchors and last maths are 
 
 # What announces an answer, in several languages; the payload follows.
 _ANCHOR = re.compile(
-    r"(?:\b(?:final\s+)?(?:answers?|result|solution)\b[*_`]*\s*(?:(?:to|for|of)\s+(?:the|this|our)\s+\w+(?:\s+\w+)?\s+)?"
+    r"(?:\b(?:final\s+)?(?:answers?|result|solution|(?:option|choice)(?=\s+is))\b[*_`]*\s*(?:(?:to|for|of)\s+(?:the|this|our)\s+\w+(?:\s+\w+)?\s+)?"
     r"(?:is|are|=|equals|will be|would be|comes out to|should be|must be|:|was)"
     r"|\b(?:final answer|answer|ans)\b[*_`]*\s*[:=\n]"
     r"|\b(?:respuesta|resposta|risposta|r[ée]ponse|antwort|odpowied[źz]|cevap|odpov[ěe][ďd]|lösung|svar|jawaban)\b[^\n:.=]{0,20}?"
@@ -28,16 +28,24 @@ _ANCHOR = re.compile(
     re.IGNORECASE,
 )
 _STEMS = (
-    "answer", "result", "solution", "ans:", "ans =", "ans=", "respuesta", "resposta", "risposta", "reponse", "antwort",
-    "odpowied", "cevap", "odpov", "svar", "jawaban",
+    "answer", "result", "solution", "option", "choice", "ans:", "ans =", "ans=", "respuesta", "resposta", "risposta",
+    "reponse", "antwort", "odpowied", "cevap", "odpov", "svar", "jawaban",
 )  # fmt: skip
 _MAX_ANCHORS = 64
 _NEGATED = re.compile(
     r"\b(?:not|never|isn't|is not|wasn't|aren't|cannot|can't|won't|nor|neither|incorrect|wrong|false|unlikely|doubt)\b",
     re.IGNORECASE,
 )
+_CLAUSE = re.compile(r"\b(?:so|therefore|thus|hence|but|consequently)\b", re.IGNORECASE)
+_REASONING = re.compile(
+    r"[,(\s]+(?:because|since|given that|as (?:it|the|we|this|there)|which (?:is|are))\b", re.IGNORECASE
+)
 _ASKED = re.compile(
     r"\b(?:if|whether|suppose|assum\w+|could|might|may|maybe|perhaps|is|was|what|which|unless|would|guess\w*|until)\b[^.!?\n]*$",
+    re.IGNORECASE,
+)
+_OTHERS_SAY = re.compile(
+    r"(?<!\bi )(?<!\bwe )\b(?:says?|said|thinks?|thought|believes?|claims?|claimed|argues?|guess\w*)\b[^.!?\n]*$",
     re.IGNORECASE,
 )
 _CORRECTION = re.compile(
@@ -63,6 +71,7 @@ _UNSURE = re.compile(
 )
 _MATHS = re.compile(r"\$\$([^$]+)\$\$|\$([^$\n]+)\$|\\\[(.+?)\\\]|\\\((.+?)\\\)", re.DOTALL)
 _NUMBER = re.compile(r"(?<![\w.^_\\{/])[-+−]?[$€£]?\d[\d,]*(?:\.\d+)?(?:\s*/\s*\d+)?(?:\s?%)?(?![\w^])")
+_LISTED = re.compile(r"[\d$)]\s*(?:,|,?\s*(?:and|or))\s*$")  # the last of several is no answer
 _SENTENCE_END = re.compile(r"(?<!\b[A-Z])[.!?](?=\s|$|[*_`]*(?:\s|$))|\n|。|;(?=\s)|です|입니다|이다|であ")
 
 
@@ -92,7 +101,7 @@ def find(text: str, *, strict: bool = False) -> Found:
     start = after_thinking(text)
     if start is None:
         return Found(None, "unclosed_think")
-    if text.find("answer>", start) >= 0 or (not text.isascii() and _ANSWER.search(text, start)):
+    if text.find("nswer>", start) >= 0 or text.find("NSWER>", start) >= 0:
         tags = _some(_ANSWER, text, start, 3)
         if tags:
             if [tag[1] for tag in tags] != ["", "/"]:
@@ -117,6 +126,12 @@ def after_thinking(text: str) -> int | None:
     """Where the text after the reasoning begins; None if reasoning is opened and never closed."""
     if text.find("hink") < 0 and text.find("HINK") < 0:
         return 0
+    if "<T" not in text and "</T" not in text:  # only the last tag matters, and it is found from the end
+        opened = max(text.rfind("<think>"), text.rfind("<thinking>"))
+        closed = max(text.rfind("</think>"), text.rfind("</thinking>"))
+        if opened > closed:
+            return None
+        return text.index(">", closed) + 1 if closed >= 0 else 0
     start, open_ = 0, False
     for tag in _THINK.finditer(text):
         open_ = not tag[1]
@@ -231,7 +246,8 @@ def _denied(text: str, start: int, box: _Box, end: int) -> bool:
     """ "The answer is not \\boxed{5}", "\\boxed{5} is wrong", "is it \\boxed{5}?"."""
     before = text[max(start, box.start - 60) : box.start].rstrip(" $\\([*=:")
     if re.search(
-        r"\b(?:not|isn't|never|cannot be|can't be|nor)(?:\s+(?:equal to|be|simply|just|exactly))?$",
+        r"\b(?:not|isn't|never|cannot be|can't be|nor|ruled? out|excluded?|rejected?"
+        r"|eliminated?|wrong|incorrect|false)(?:\s+(?:equal to|be|simply|just|exactly))?$",
         before,
         re.IGNORECASE,
     ):
@@ -278,11 +294,12 @@ def _announced(text: str, start: int) -> Found | None:
         if span is None:
             continue
         sentence = text[_sentence_start(text, match.start(), start) : match.end()]
-        if _NEGATED.search(sentence) or _NEGATED.match(text[span[0] : span[0] + 40].lstrip(" *_`$")):
+        if _NEGATED.search(_CLAUSE.split(sentence)[-1]) or _NEGATED.match(text[span[0] : span[0] + 40].lstrip(" *_`$")):
             denied = True
             continue
         tail = text[span[1] : span[1] + 3]
-        if tail.startswith("?") or _ASKED.search(sentence[: match.start() - match.end()]):
+        before = sentence[: match.start() - match.end()]
+        if tail.startswith("?") or _ASKED.search(before) or _OTHERS_SAY.search(before):
             denied = True
             continue
         stated.append((match, span))
@@ -290,8 +307,10 @@ def _announced(text: str, start: int) -> Found | None:
         return Found(None, "negated") if denied and matches[-1].group() != "" else None
     match, span = stated[-1]
     others = []
-    for (_, earlier), (later, _) in zip(reversed(stated[:-1]), reversed(stated), strict=False):
-        gap = text[earlier[1] : later.end()]
+    for (announced, earlier), (later, _) in zip(reversed(stated[:-1]), reversed(stated), strict=False):
+        if "answer" in match[0].lower() and "answer" not in announced[0].lower():
+            continue  # a result on the way
+        gap = text[earlier[1] : later.start()]
         if _CORRECTION.search(gap) or (_CONCLUSION.search(gap) and not _ALTERNATIVE.search(gap)):
             break
         others.append(earlier)
@@ -343,6 +362,8 @@ def _payload(text: str, position: int) -> Span | None:
         return begin, begin + maths.end()
     end = _SENTENCE_END.search(rest)
     stop = end.start() if end else len(rest)
+    reasoning = _REASONING.search(rest, 0, stop)
+    stop = reasoning.start() if reasoning else stop
     found = rest[:stop].rstrip(" \t*_`")
     return (begin, begin + len(found)) if found.strip() else None
 
@@ -366,10 +387,14 @@ def _unannounced(text: str, start: int) -> Found:
     sentence = _last_sentence(text, low, end)
     if _UNSURE.search(text, *sentence):
         return Found(None, "unsure")
+    if text.count("```", 0, sentence[0]) % 2:
+        return Found(None, "code")
     last = None
     for pattern in (_MATHS, _NUMBER):
         for match in pattern.finditer(text, *sentence):
             last = match
+        if last is not None and _LISTED.search(text[max(0, last.start() - 24) : last.start()]):
+            return Found(None, "list")
         if last is not None:
             return Found(last.span(), "maths" if pattern is _MATHS else "number")
     return Found(None, "nothing")
@@ -377,7 +402,12 @@ def _unannounced(text: str, start: int) -> Found:
 
 def _no_prose(text: str) -> bool:
     words = re.findall(r"(?<![\\A-Za-z])[A-Za-z]{3,}", re.sub(r"\\text\w*\{[^{}]*\}|\\[A-Za-z]+", " ", text))
-    return len(words) <= 3 and "\n" not in text
+    if words and ("$" in text or "\\(" in text):
+        return False
+    most = 1 if text[0].isalpha() and text[1:2].isalpha() else 3  # a sentence begins with a word, an expression seldom
+    if most == 1 and len(words) == 2 and len(text) < 30:
+        most = 2 if re.fullmatch(r"[A-Za-z ]+\.?", text) else 1  # "no solution"
+    return len(words) <= most and "\n" not in text
 
 
 def _last_sentence(text: str, low: int, end: int) -> Span:

@@ -55,3 +55,8 @@ COSTLY = [
 def test_costly_text_is_decided(gold, text):
     verdict = resolve("math")(Problem(answer=gold), Completion(text))
     assert verdict.score == 0.0
+
+
+@pytest.mark.parametrize("gold", [r"\int_0^1 10^{10^{10}} dx", r"\lim_{x \to 0} 10^{10^{10}}", r"\int_0^1 ((9!)!)! dx"])
+def test_costly_calculus_in_a_gold_is_never_carried_out(gold):
+    assert resolve("math")(Problem(answer=gold), Completion(r"\boxed{1}")).score == 0.0

@@ -23,7 +23,8 @@ FRAGMENTS = st.sampled_from(
         "\\end{pmatrix}", "\\\\", "&", "\\pm", "\\le ",
         "\\{", "\\}", "\\mid", "\\in", "\\mathbb{R}", "^\\circ",
         "\\%", "\\$", "\\binom{", "\\overline{", "\\ldots", "\\forall",
-        "<answer>", "</answer>", "<think>", "</think>", "#### ", "the answer is ", " or ", " and ", " where ", " cm", "km/h",
+        "<answer>", "</answer>", "<think>", "</think>", "#### ", "the answer is ", " or ", " and ", " where ",
+        " cm", "km/h",
         "PM", "March ", "½", "²", "π", "−", "٣", "，", "√", "∞", "\u200b", "1e9", "10^{10^{10}}", "not ", "?", "Wait, ",
     ]
 )  # fmt: skip

@@ -12,12 +12,13 @@ from collections.abc import Callable
 from fractions import Fraction
 from typing import Any
 
+from verifiers.mathexpr.exact import rational
 from verifiers.mathexpr.limits import TooHard
-from verifiers.mathexpr.nodes import INFINITY, Node, number, symbol, walk
+from verifiers.mathexpr.nodes import BINDERS, INFINITY, Node, number, symbol, symbols, walk
 
 CALCULUS = frozenset({"int", "lim", "deriv"})
 _MAX_NODES = 40
-_MAX_CALLS = 6_000_000  # calls and returns inside SymPy, about a second at most, once for every gold
+_MAX_CALLS = 4_000_000  # calls and returns inside SymPy, about a second at most, once for every gold
 _FUNCTIONS = {"sin": "sin", "cos": "cos", "tan": "tan", "ln": "log", "log": "log", "atan": "atan", "asin": "asin",
               "acos": "acos", "sinh": "sinh", "cosh": "cosh", "tanh": "tanh", "sqrt": "sqrt", "cot": "cot"}  # fmt: skip
 _BACK = {"sin": "sin", "cos": "cos", "tan": "tan", "log": "ln", "atan": "atan", "asin": "asin", "acos": "acos",
@@ -64,6 +65,15 @@ def _done(node: Node) -> Node | None:
 
 
 def _too_large(node: Node) -> bool:
+    if sum(found.op in BINDERS or found.op == "deriv" for found in walk(node)) > 2:
+        return True
+    for found in walk(node):  # SymPy would write such powers out, in one step that nothing can stop
+        if found.op in ("pow", "fact"):
+            size = rational(found.args[-1])
+            if size is None and not symbols(found.args[-1]):
+                return True
+            if size is not None and abs(size) > 20:
+                return True
     numbers = [found.value for found in walk(node) if found.op == "num"]
     return any(abs(value.numerator) > 1000 or value.denominator > 1000 for value in numbers)
 

@@ -18,6 +18,7 @@ _CHARS = {
     "∣": "|", "ℝ": r"\mathbb{R}", "ℤ": r"\mathbb{Z}", "ℕ": r"\mathbb{N}", "ℚ": r"\mathbb{Q}", "ℂ": r"\mathbb{C}",
     "、": ", ", "。": ". ", "，": ",", "：": ":", "；": ";", "（": "(", "）": ")", "【": "[", "】": "]", "％": "%",
     "℃": r"^\circ C", "℉": r"^\circ F", "ⅈ": "i", "ℯ": "e", "ℓ": r"\ell ", "⟹": r"\implies ", "⇒": r"\implies ",
+    "或": r" \text{ or } ", "和": r" \text{ and } ", "且": r" \text{ and } ", "与": r" \text{ and } ",
     "△": r"\triangle ", "∠": r"\angle ", "≡": r"\equiv ", "∣∣": "||", "∥": r"\|", "¬": r"\neg ", "٫": ".", "٬": ",",
 }  # fmt: skip
 _GREEK = dict(
@@ -154,6 +155,8 @@ def _plain_char(char: str) -> str:
         return _CHARS[char]
     if char in _GREEK:
         return f"\\{_GREEK[char]} "
+    if "①" <= char <= "⑳":
+        return f"{ord(char) - 0x245F}, "
     category = unicodedata.category(char)
     if category == "Nd":
         return str(unicodedata.decimal(char))
@@ -161,6 +164,9 @@ def _plain_char(char: str) -> str:
         return ""
     if category == "Zs":
         return " "
+    if category in ("Ll", "Lu"):
+        base = unicodedata.normalize("NFD", char)[0]
+        return base if base.isascii() else char
     folded = unicodedata.normalize("NFKC", char)
     return folded if folded.isascii() else char
 

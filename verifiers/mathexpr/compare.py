@@ -16,6 +16,7 @@ from verifiers.mathexpr.limits import Budget, Unreadable
 from verifiers.mathexpr.naming import aligned, captured, names_clash
 from verifiers.mathexpr.nodes import PI, Node, number, replace, symbol, symbols, walk
 from verifiers.mathexpr.normal import normal
+from verifiers.mathexpr.reading import read
 from verifiers.mathexpr.regions import Pieces
 from verifiers.mathexpr.units import AMBIGUOUS, DEGREE, RADIAN, Unit, lookup
 
@@ -84,7 +85,8 @@ def _scalar_gold(gold: Answer, answer: Answer, policy: Policy, budget: Budget) -
         case "scalar":
             return _scalars(gold, answer, policy, budget)
         case "list":
-            return "hedged"
+            same = answer.joined_by == "or" and len(answer.items) < 4
+            return "equal" if same and _all_same(gold, answer, policy, budget) else "hedged"
         case "set" if len(answer.items) == 1:
             return _by_kind(gold, answer.items[0], policy, budget)
         case "region" if len(answer.pieces) == 1 and answer.pieces[0].low == answer.pieces[0].high:
@@ -100,9 +102,21 @@ def _scalar_gold(gold: Answer, answer: Answer, policy: Policy, budget: Budget) -
                 return _verdict(_same_equation(named, answer.node, budget), False)
             if gold.node.op == "chain":
                 return _verdict(_same_equation(gold.node, answer.node or gold.node, budget), True)
+        case "choice" if len(answer.words) > 1:
+            return _by_kind(gold, _option(answer.words[1]), policy, budget)  # "A: 18"
         case "choice" if gold.node == symbol(answer.words[0]) and len(answer.words) == 1:
             return "equal"
     return "type_clash"
+
+
+def _option(text: str) -> Answer:
+    found = read(text)
+    return found if found.kind != "choice" else Answer("text", words=found.words)
+
+
+def _all_same(gold: Answer, answer: Answer, policy: Policy, budget: Budget) -> bool:
+    """ "3/4 or 0.75": one answer in two spellings."""
+    return all(compared(gold, item, policy, budget) == "equal" for item in answer.items)
 
 
 def _vector(gold: Answer, answer: Answer, policy: Policy, budget: Budget) -> str:
@@ -131,7 +145,9 @@ def _scalars(gold: Answer, answer: Answer, policy: Policy, budget: Budget) -> st
             return "unit_clash"
         if _angle(gold) != _angle(answer) and (_in_pi(a) if _angle(gold) else _in_pi(g)):
             g, a = _radians(g, gold.unit), _radians(a, answer.unit)
-    elif _labels_clash(gold, answer):
+    if (gold.percent and _has_unit(answer)) or (answer.percent and _has_unit(gold)):
+        return "unit_clash"
+    if _labels_clash(gold, answer):
         return "unit_clash"
     if "base" in (g.op, a.op):
         return _based(g, a)
@@ -419,6 +435,8 @@ def _difference(chain: Node) -> Node:
 
 def _same_equation(a: Node, b: Node, budget: Budget) -> bool:
     """Equal up to a constant factor and the side things stand on."""
+    if normal(a) == normal(b):
+        return budget.decided("normal", True)
     return _proportion(_difference(a), _difference(b), budget) is not None
 
 
@@ -463,11 +481,18 @@ def _structure(gold: Answer, answer: Answer, budget: Budget) -> str:
     g, a = gold.node, answer.node
     if answer.kind != gold.kind or g is None or a is None:
         return "type_clash"
+    if normal(g) == normal(a):
+        return _verdict(budget.decided("normal", True), True)
+    if g.op == a.op == "congruence":
+        gap = rational(Node("div", (Node("add", (g.args[1], Node("neg", (a.args[1],)))), g.args[2])))
+        same = gap is not None and gap.denominator == 1
+        same = same and equal(g.args[0], a.args[0], budget) and equal(g.args[2], a.args[2], budget)
+        return _verdict(budget.decided("rational", same), True)
     if g.op == a.op == "chain" and len(g.args) == len(a.args) == 2 and {g.value[0], a.value[0]} <= set(_MIRROR):
         sign = _proportion(_difference(g), _difference(a), budget)
         wanted = g.value[0] if sign == 1 else _MIRROR[g.value[0]]
         return _verdict(budget.decided("points", sign is not None and a.value[0] == wanted), True)
-    return _verdict(budget.decided("normal", normal(g) == normal(a)), True)
+    return _verdict(budget.decided("normal", False), True)
 
 
 # -- times, dates, choices

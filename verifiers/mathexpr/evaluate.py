@@ -28,6 +28,7 @@ class Field(Protocol):
     """Arithmetic for one rung. `cost` is in units of the budget, an operation."""
 
     cost: int
+    heavy: int  # ... and what a function or a power costs beside
 
     def number(self, value: Fraction) -> Value: ...
     def constant(self, name: str) -> Value: ...
@@ -175,6 +176,7 @@ class Walk:
 
     def _power(self, node: Node) -> Value:
         base, exponent = node.args
+        self.budget.spend(self.field.heavy)
         if base.op not in ("matrix", "add", "mul", "neg", "group", "pow") or not _has_matrix(base):
             return self.field.power(node, self)
         value = self.value(base)
@@ -194,6 +196,10 @@ class Walk:
         return total
 
     def _function(self, node: Node) -> Value:
+        self.budget.spend(self.field.heavy)
+        if node.op == "fact":
+            count = min(abs(rational(node.args[0]) or Fraction(0)), Fraction(5000))
+            self.budget.spend(count.numerator // count.denominator // 10)
         values = [self.value(arg) for arg in node.args]
         name = node.value if node.op == "fn" else node.op
         first = values[0] if values else None

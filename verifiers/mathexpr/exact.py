@@ -149,6 +149,8 @@ def _function(node: Node) -> Fraction | None:
             return min(found)
         case "max":
             return max(found)
+        case "mod" if found[1]:
+            return found[0] % found[1] if _small(*found) else None
         case "gcd" | "lcm":
             if all(value.denominator == 1 for value in found) and _small(*found):
                 combine = math.gcd if node.value == "gcd" else math.lcm

@@ -29,6 +29,7 @@ _ALL_REALS = re.compile(
 _TRUTHS = {"yes": "yes", "true": "yes", "no": "no", "false": "no"}
 _CHOICE = re.compile(r"\(\s*([A-Z])\s*\)|([A-J])|([A-J])[.):]|\[([A-J])\]|([A-J])\s*\(")
 _CHOICE_TEXT = re.compile(r"(?:\(\s*([A-J])\s*\)|([A-J])\s*[.):])\s*[:.]?\s*(\S.*)", re.DOTALL)
+_OTHER_OPTION = re.compile(r"(?:^|\s)\(?[A-J][).](?:\s|$)")
 _CHOICE_WORD = re.compile(r"(?:the )?(?:correct )?(?:option|choice|answer)(?: is)?:?\s*\(?([A-J])\)?\.?", re.IGNORECASE)
 _CLOCK = re.compile(
     r"(\d{1,2})\s*[:h]\s*(\d{2})(?:\s*:\s*(\d{2}))?\s*(?:hours|hrs)?\s*([ap])?(?:\.?\s*m\.?)?", re.IGNORECASE
@@ -142,7 +143,7 @@ def _choice(plain: str) -> Answer | None:
     if worded and worded[1].isupper():
         return Answer("choice", words=(worded[1],))
     texted = _CHOICE_TEXT.fullmatch(plain)
-    if texted and "=" not in plain.split(texted[3])[0]:
+    if texted and not _OTHER_OPTION.search(texted[3]):
         return Answer("choice", words=(texted[1] or texted[2], texted[3]))
     return None
 

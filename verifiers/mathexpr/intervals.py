@@ -57,11 +57,9 @@ def _magnitude(a: Real) -> int:
 class Intervals:
     """Real and complex intervals of `precision` bits."""
 
-    cost = 3
-
     def __init__(self, precision: int) -> None:
         self.precision = precision
-        self.cost = 3 if precision < 300 else 12
+        self.cost, self.heavy = (3, 10) if precision < 300 else (10, 40)
 
     def number(self, value: Fraction) -> Complex:
         top = from_int(value.numerator)

@@ -125,7 +125,7 @@ class Point:
 def _sampled(a: Node, b: Node, budget: Budget) -> bool | None:
     """Compares at random points. Where both are real they must agree; complex values count only if nothing is real."""
     whole = has_op(a, _WHOLE) or has_op(b, _WHOLE) or _alternates(a) or _alternates(b)
-    imaginary = has_op(a, frozenset({"conj"})) or has_op(b, frozenset({"conj"}))
+    imaginary = _wants_complex(a) or _wants_complex(b)
     real = complex_same = complex_different = 0
     for index in range(_POINTS * (2 if whole else 1)):
         point = Point(index, whole=whole, imaginary=imaginary)
@@ -154,6 +154,11 @@ def _sampled(a: Node, b: Node, budget: Budget) -> bool | None:
     if real + complex_same >= _AGREEMENTS - 1:
         return complex_different == 0
     return False if complex_different else None
+
+
+def _wants_complex(node: Node) -> bool:
+    """Real points would not tell a number from its conjugate or its real part."""
+    return any(found.op == "conj" or (found.op == "fn" and found.value in ("re", "im")) for found in walk(node))
 
 
 def _is_real(value: object) -> bool:

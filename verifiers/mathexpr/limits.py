@@ -10,7 +10,7 @@ MAX_ITEMS = 128  # of one list, set, tuple
 MAX_CELLS = 256  # of one matrix
 MAX_BITS = 20_000  # of an exact rational; larger values are compared modulo primes or by structure
 MAX_TERMS = 400  # of a sum or product that is written out
-BUDGET = 12_000  # units of work a check; one unit is about 2 microseconds
+BUDGET = 9_000  # units of work a check; one unit is about 2 microseconds
 
 
 class Unreadable(Exception):

@@ -6,10 +6,11 @@ arguments, so agreement still proves equality, up to a chance of about 2^-59 a p
 
 from __future__ import annotations
 
+import functools
 from fractions import Fraction
 
 from verifiers.mathexpr.evaluate import Undefined, Unsupported, Value, Walk, seed
-from verifiers.mathexpr.exact import rational
+from verifiers.mathexpr.exact import integer, rational
 from verifiers.mathexpr.limits import Budget
 from verifiers.mathexpr.nodes import BINDERS, Node
 from verifiers.mathexpr.normal import normal
@@ -23,10 +24,21 @@ CHAINS = (
 )  # fmt: skip
 
 
+_MAX_FACTORIAL = 5000
+
+
+@functools.lru_cache(maxsize=128)
+def _factorial(count: int, prime: int) -> int:
+    total = 1
+    for factor in range(2, count + 1):
+        total = total * factor % prime
+    return total
+
+
 class Modular:
     """Integers modulo a prime."""
 
-    cost = 1
+    cost = heavy = 1
 
     def __init__(self, which: int) -> None:
         self.chain, self.root = CHAINS[which]
@@ -116,6 +128,10 @@ class Modular:
         exact = rational(node)
         if exact is not None:
             return self.number(exact)
+        if name == "fact":
+            count = integer(rational(node.args[0]), _MAX_FACTORIAL)
+            if count is not None:
+                return _factorial(count, self.prime)
         if name == "sqrt":
             return self._unknown("pow", values[0], self.number(Fraction(1, 2)))
         if name == "root" and rational(node.args[1]) == 2:

@@ -30,6 +30,8 @@ def normal(node: Node) -> Node:
             return Node("root", args)
         case "fn" if node.value == "sqrt":
             return _power(args[0], _HALF)
+        case "union" | "cap":
+            return Node(node.op, tuple(sorted(args, key=_order)))
         case "fn" if node.value in ("min", "max", "gcd", "lcm"):
             return Node("fn", tuple(sorted(args, key=_order)), node.value)
         case "percent":

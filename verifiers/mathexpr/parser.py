@@ -5,6 +5,7 @@ Lowest to highest: relations, set operations, + -, * / and juxtaposition, signs,
 
 from __future__ import annotations
 
+import re
 from fractions import Fraction
 
 from verifiers.mathexpr import structures
@@ -12,7 +13,7 @@ from verifiers.mathexpr.limits import MAX_DEPTH, MAX_ITEMS, Unreadable
 from verifiers.mathexpr.nodes import MINUS_ONE, Node, number, symbol
 from verifiers.mathexpr.tokens import Token, numeral
 
-RELATIONS = frozenset(["=", "==", "<", ">", "<=", ">=", "!=", "<>", "approx", "equiv", "in", "notin", "->", "subset"])
+RELATIONS = frozenset("= == < > <= >= != <> approx equiv in notin -> subset".split()) | {"parallel", "perp"}
 _SAME_RELATION = {"==": "=", "<>": "!="}
 _OPENERS = frozenset(["(", "[", "{", "lset", "lfloor", "lceil", "langle"])
 _FACTOR_KINDS = frozenset(["sym", "fn", "cmd", "begin", "word"])
@@ -20,35 +21,11 @@ _APPLIED = frozenset("fghFGHPQ") | {"phi", "psi"}
 _CONSTANTS = {"i": "i", "e": "e"}
 _COMMAND_CONSTANTS = {"pi": "pi", "infty": "inf", "emptyset": "empty", "setR": "R", "setZ": "Z", "setN": "N",
                       "setQ": "Q", "setC": "C", "i": "i", "top": "top"}  # fmt: skip
-_DECORATED = frozenset(
-    ["vec", "hat", "widehat", "tilde", "widetilde", "overrightarrow", "mathring", "underline", "check", "breve"]
-)
+_DECORATED = frozenset("vec hat widehat tilde widetilde overrightarrow mathring underline check breve".split())
 _NO_PRODUCT = frozenset(
-    [
-        "and",
-        "the",
-        "for",
-        "are",
-        "not",
-        "but",
-        "yes",
-        "all",
-        "any",
-        "one",
-        "two",
-        "six",
-        "ten",
-        "who",
-        "how",
-        "why",
-        "was",
-        "has",
-        "had",
-        "his",
-        "her",
-        "its",
-    ]
+    "and the for are not but yes all any one two six ten who how why was has had his her its".split()
 )
+_CHOSEN = re.compile(r"([CA])_\{(\d{1,3})\}")
 _END = Token("end_of_text", "", -1, False)
 
 
@@ -116,7 +93,12 @@ class Parser:
             args.append(self.set_operation())
             if len(args) > MAX_ITEMS:
                 raise Unreadable("a chain of too many relations")
+        if ops in (["equiv"], ["="]) and self.modulus_follows():
+            return Node("congruence", (*args, structures.modulus(self)))
         return Node("chain", tuple(args), tuple(ops)) if ops else args[0]
+
+    def modulus_follows(self) -> bool:
+        return self.is_op("mod") or (self.is_op("(") and self.peek(1).value == "mod")
 
     def set_operation(self) -> Node:
         left = self.sum()
@@ -156,16 +138,20 @@ class Parser:
                 if token.value == ":" and self.bar_stops and self.depth <= 1:
                     return left
                 self.at += 1
-                right = self.signed()
-                left = (
-                    _times(left, right)
-                    if token.value == "*"
-                    else Node("div", (left, right), ":" if token.value == ":" else None)
-                )
+                fraction = token.value == "/" and _is_number(left) and self.peek().kind == "num"
+                right = self.power() if fraction else self.signed()  # 3/4x is (3/4)x, but a/bc is a/(bc)
+                quotient = Node("div", (left, right), ":" if token.value == ":" else None)
+                left = _times(left, right) if token.value == "*" else quotient
+            elif token.kind == "op" and token.value == "mod" and not self.in_congruence():
+                self.at += 1
+                left = Node("fn", (left, self.signed()), "mod")
             elif self.starts_factor():
                 left = _times(left, self.power())
             else:
                 return left
+
+    def in_congruence(self) -> bool:
+        return any(token.value == "equiv" for token in self.tokens[: self.at])
 
     def starts_factor(self) -> bool:
         """Does a factor follow without a sign of multiplication?"""
@@ -173,7 +159,13 @@ class Parser:
         if token.kind in _FACTOR_KINDS:
             return not (token.value in ("U", "u") and token.kind == "sym" and self.peek(1).value in ("(", "[", "lset"))
         if token.kind == "op":
-            return token.value in _OPENERS or (token.value == "|" and not self.bars and not self.bar_stops)
+            if token.value == "(" and self.peek(1).value == "mod":
+                return False
+            return (
+                token.value in _OPENERS
+                or token.value == "..."
+                or (token.value == "|" and not self.bars and not self.bar_stops)
+            )
         if token.kind != "num":
             return False
         before = self.tokens[self.at - 1]  # "2 3" is no product, "(2) 3" and "5! 7" are
@@ -260,6 +252,10 @@ class Parser:
                 exponent = self.raised(exponent)
             self.depth -= 1
             exponent = _negative(exponent) if negative else exponent
+        chosen = _CHOSEN.fullmatch(base.value) if base.op == "sym" else None
+        if chosen and exponent.op == "num":  # C_6^3, as it is written in China and Russia
+            ways = Node("binom", (number(int(chosen[2])), exponent))
+            return ways if chosen[1] == "C" else Node("mul", (ways, Node("fact", (exponent,))))
         return Node("pow", (base, exponent))
 
     def inner(self, close: str) -> Node:
@@ -342,10 +338,12 @@ class Parser:
                 self.deeper()
                 self.bars += 1
                 node = self.relation()
-                self.expect("|")
+                closed = self.expect("|", "rangle")
                 self.bars -= 1
                 self.depth -= 1
-                return Node("abs", (node,))
+                return Node("abs", (node,)) if closed == "|" else Node("group", (node, node), "|>")
+            case "...":
+                return symbol("...")
             case "-" | "+":
                 self.at -= 1
                 self.deeper()
@@ -411,8 +409,9 @@ class Parser:
             return symbol(f"{name} {self.take().value}")
         if name in _DECORATED or name == "dot":
             node = self.argument()
-            if node.op == "sym":
-                return symbol(f"{name} {node.value}")
+            letters = node.args if node.op == "mul" else (node,)
+            if all(letter.op in ("sym", "const") for letter in letters):
+                return symbol(f"{name} {''.join(letter.value for letter in letters)}")
         raise Unreadable(f"unknown command '\\{name}'")
 
     def word(self, word: str) -> Node:
@@ -429,6 +428,10 @@ class Parser:
 def _times(left: Node, right: Node) -> Node:
     left, right = (side.args[0] if side.op == "set" and len(side.args) == 1 else side for side in (left, right))
     return Node("mul", (*left.args, right)) if left.op == "mul" else Node("mul", (left, right))
+
+
+def _is_number(node: Node) -> bool:
+    return node.op in ("num", "dec") or (node.op == "neg" and node.args[0].op in ("num", "dec"))
 
 
 def _negative(node: Node) -> Node:

@@ -15,7 +15,7 @@ from verifiers.mathexpr.nodes import Node, number
 from verifiers.mathexpr.parser import Parser
 from verifiers.mathexpr.shapes import shaped
 from verifiers.mathexpr.structures import based
-from verifiers.mathexpr.tokens import Token, tokenize
+from verifiers.mathexpr.tokens import Token, numeral, tokenize
 from verifiers.mathexpr.units import AMBIGUOUS, CELSIUS, DEGREE, FAHRENHEIT, Unit, lookup, read_unit
 
 _PLAIN_NUMBER = re.compile(r"[+-]?\d{1,200}(?:\.\d{1,200})?", re.ASCII)
@@ -25,146 +25,20 @@ _FRENCH = re.compile(r"([\[\]()])([^\[\]();,{}]{1,60})([,;])([^\[\]();,{}]{1,60}
 _OPEN = frozenset(["(", "[", "{", "lset", "langle", "lfloor", "lceil"])
 _CLOSE = frozenset([")", "]", "}", "rset", "rangle", "rfloor", "rceil"])
 _CONDITION = frozenset(
-    [
-        "where",
-        "for",
-        "when",
-        "if",
-        "with",
-        "such",
-        "provided",
-        "given",
-        "unless",
-        "except",
-        "whenever",
-        "as",
-        "satisfying",
-        "excluding",
-        "assuming",
-    ]
+    "where for when if with such provided given unless except whenever as satisfying excluding assuming".split()
 )
 _LEAD = frozenset(
-    [
-        "only",
-        "about",
-        "approximately",
-        "approx",
-        "exactly",
-        "around",
-        "roughly",
-        "is",
-        "are",
-        "be",
-        "equals",
-        "equal",
-        "the",
-        "a",
-        "an",
-        "answer",
-        "answers",
-        "value",
-        "values",
-        "total",
-        "of",
-        "result",
-        "final",
-        "there",
-        "gives",
-        "we",
-        "get",
-        "so",
-        "thus",
-        "therefore",
-        "hence",
-        "to",
-        "it",
-        "its",
-        "will",
-        "need",
-        "has",
-        "x=",
-        "either",
-        "both",
-        "yes",
-        "solution",
-        "solutions",
-        "set",
-        "domain",
-        "range",
-        "interval",
-        "function",
-        "maximum",
-        "minimum",
-        "max",
-        "min",
-        "sum",
-        "number",
-        "simplified",
-        "expression",
-        "equation",
-        "point",
-        "points",
-        "coordinates",
-        "vertex",
-        "area",
-        "perimeter",
-        "volume",
-        "length",
-        "probability",
-        "ratio",
-        "price",
-        "cost",
-        "all",
-    ]
+    "only about approximately approx exactly around roughly is are be equals equal the a an answer answers"
+    " value values total of result final there gives we get so thus therefore hence to it its will need has x="
+    " either both yes solution solutions set domain range interval function maximum minimum max min sum number"
+    " simplified expression equation point points coordinates vertex area perimeter volume length probability"
+    " ratio price cost all".split()
 )
 _REVERSING = frozenset(
-    [
-        "not",
-        "no",
-        "never",
-        "without",
-        "less",
-        "more",
-        "greater",
-        "fewer",
-        "least",
-        "most",
-        "than",
-        "over",
-        "under",
-        "between",
-        "below",
-        "above",
-        "beyond",
-        "minus",
-        "negative",
-        "half",
-        "double",
-        "twice",
-        "thrice",
-        "other",
-        "neither",
-        "nor",
-        "except",
-        "but",
-        "square",
-        "squared",
-        "root",
-        "cube",
-        "cubed",
-        "times",
-        "divided",
-        "plus",
-        "unknown",
-        "cannot",
-        "can't",
-        "isn't",
-        "wrong",
-        "incorrect",
-        "false",
-        "almost",
-        "nearly",
-    ]
+    "not no never without less more greater fewer least most than over under between below above beyond minus"
+    " negative half double twice thrice other neither nor except but square squared root cube cubed times"
+    " divided plus unknown larger bigger smaller higher lower exceeds exceeding within cannot"
+    " can't isn't wrong incorrect false almost nearly".split()
 )
 _CURRENCY = {"€": "EUR", "£": "GBP", "¥": "JPY", "₹": "INR", "₽": "RUB"}
 _ORDINAL = frozenset(["st", "nd", "rd", "th"])
@@ -191,6 +65,8 @@ def read(text: str) -> Answer:
     cleaned = _TEMPERATURE.sub(lambda match: rf"\text{{{'Celsius' if match[1] == 'C' else 'Fahrenheit'}}}", cleaned)
     if cleaned[0] == "]" or cleaned[-1] == "[":
         cleaned = _FRENCH.sub(_french, cleaned)
+    if cleaned.startswith(r"\begin{cases}") and cleaned.endswith(r"\end{cases}") and "&" not in cleaned:
+        cleaned = cleaned[13:-11].replace(r"\\", " , ")  # a system of equations
     try:
         return _answer(tokenize(cleaned))
     except Unreadable:
@@ -327,7 +203,7 @@ def _joined(answers: list[Answer], joiners: list[str]) -> Answer:
         common = pieces[0]
         for part in pieces[1:]:
             common = regions.intersect(common, part)
-        return Answer("region", pieces=common or together, name=name)
+        return Answer("region", pieces=common or (together if joint == "," else ()), name=name)
     if joint == "or" and any(answer.kind == "region" for answer in answers):
         found = [_as_region(answer) for answer in answers]
         if all(part is not None for part in found):
@@ -355,6 +231,11 @@ def _as_region(answer: Answer) -> regions.Pieces | None:
 
 
 def _piece(tokens: list[Token]) -> Answer:
+    compound = _compound(tokens)
+    if compound is not None:
+        return compound
+    if len(tokens) > 1 and tokens[0].value.casefold() in ("negative", "minus") and tokens[1].kind in ("num", "cmd"):
+        tokens = [Token("op", "-", tokens[0].start, False), *tokens[1:]]
     tokens, money = _without_currency(tokens)
     label: tuple[str, ...] = ()
     colon = next((i for i, token in enumerate(tokens) if token.value == ":" and token.kind == "op"), 0)
@@ -367,8 +248,9 @@ def _piece(tokens: list[Token]) -> Answer:
     head, tail = _split_tail(tokens)
     if not head:
         raise Unreadable("words only" if tail else "nothing")
-    label = (*label, *_named(head))
-    if label and head[0].kind in ("word", "text"):
+    named = _named(head)
+    label = (*label, *named)
+    if named:
         head = head[[token.value for token in head].index("=") + 1 :]
     if len(head) == 1 and head[0].kind == "word" and _is_word(head[0].value):
         raise Unreadable("a word")
@@ -403,6 +285,23 @@ def _piece(tokens: list[Token]) -> Answer:
     ):
         found, unit = changed(found, node=Node("neg", found.node.args[0].args)), DEGREE
     return changed(found, unit=unit if unit is not None else found.unit, label=(*found.label, *label))
+
+
+def _compound(tokens: list[Token]) -> Answer | None:
+    """ "2 hours 30 minutes", "5 feet 6 inches": the sum, in the first unit."""
+    parts = [token for token in tokens if not (token.kind == "op" and token.value in ("and", ","))]
+    if len(parts) < 4 or len(parts) % 2 or len(parts) > 8 or any(part.kind != "num" for part in parts[::2]):
+        return None
+    units = [lookup(part.value) if part.kind in ("word", "text", "sym") else None for part in parts[1::2]]
+    first = units[0]
+    if first is None or not first.dimension:
+        return None
+    total = Fraction(0)
+    for part, unit in zip(parts[::2], units, strict=True):
+        if unit is None or unit.dimension != first.dimension or (total and unit.scale >= first.scale):
+            return None
+        total += numeral(part.value)[0] * unit.scale / first.scale
+    return Answer("scalar", number(total), unit=first)
 
 
 def _is_word(letters: str) -> bool:

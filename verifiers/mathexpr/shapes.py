@@ -22,6 +22,8 @@ def shaped(node: Node) -> Answer:
         return _group(node)
     if node.op == "set":
         return Answer("set", items=_items(node.args), brackets="{}") if node.args else Answer("empty")
+    if node.op in ("congruence", "cases"):
+        return Answer("relation", node)
     if node.op in _REGION_OPS:
         return _region(node)
     if node.op == "const" and node.value == "empty":
@@ -32,6 +34,8 @@ def shaped(node: Node) -> Answer:
         return Answer("quantified", node)
     if node.op == "const" and node.value in ("Z", "N", "Q", "C"):
         return Answer("text", words=(node.value.lower(),))
+    if node.op == "apply" and len(node.args) > 1 and node.value.isupper() and not any(map(symbols, node.args)):
+        return Answer("tuple", items=_items(node.args), brackets="()", name=node.value)  # the point P(3, 4)
     if has_op(node, _SIGNED):
         values = both_signs(node)
         return Answer("list", items=tuple(Answer("scalar", value) for value in values))
@@ -81,6 +85,8 @@ def _region(node: Node) -> Answer:
         inside = _integers(node) if node.op == "builder" else None
         if inside is not None:
             return inside
+        if node.op in ("union", "cap", "minus_set") and all(arg.op == "sym" for arg in node.args):
+            return Answer("relation", node)  # sets by name: A and B
         found = regions.from_node(node)
     except regions.Unsolved:
         return Answer("relation", node)
@@ -133,7 +139,7 @@ def _equalities(node: Node) -> Answer:
     if len(rest) > 1:
         rest = _one_value(rest) if not any(map(symbols, rest)) else _one_expression(rest)
     if not rest:
-        return Answer("equation", Node("chain", args[:2], ("=",))) if len(args) == 2 else _refused()
+        return Answer("equation", Node("chain", args[:2], ("=",))) if len(args) == 2 else Answer("relation", node)
     if not name and rest is args:
         return Answer("equation", node)
     inner = shaped(rest[0])
@@ -141,10 +147,6 @@ def _equalities(node: Node) -> Answer:
     if inner.kind in ("equation", "relation"):
         raise Unreadable("an equation inside an equation")
     return changed(inner, name=name, bound=bound, also=also)
-
-
-def _refused() -> Answer:
-    raise Unreadable("a chain of equations that has no single value")
 
 
 def _name_of(node: Node) -> tuple[str, tuple[str, ...]]:
@@ -162,8 +164,11 @@ def _name_of(node: Node) -> tuple[str, tuple[str, ...]]:
         first, second = node.args  # S(n) = ..., read as a product where S is no known function name
         if first.value.isupper() and second.value.islower() and len(second.value) == 1:
             return first.value, (second.value,)
-    if node.op == "apply":
-        return "", ()
+    inside = symbols(node)
+    if node.op in ("abs", "conj", "fn") and inside and all(name[:1].isupper() or name[:4] == "vec " for name in inside):
+        return f"{node.value or node.op} {' '.join(sorted(inside))}", ()  # |AB|, cos A: what is named is a quantity
+    if node.op == "apply" and not inside:
+        return f"{node.value}(..)", ()  # f(3) = 7
     return "", ()
 
 

@@ -12,7 +12,7 @@ from verifiers.mathexpr.tokens import Token
 if TYPE_CHECKING:
     from verifiers.mathexpr.parser import Parser
 
-_MATRICES = frozenset(["matrix", "pmatrix", "bmatrix", "Bmatrix", "vmatrix", "Vmatrix", "smallmatrix", "array"])
+_MATRICES = frozenset("matrix pmatrix bmatrix Bmatrix vmatrix Vmatrix smallmatrix array".split())
 _BASE_WORDS = {"two": 2, "three": 3, "four": 4, "five": 5, "six": 6, "seven": 7, "eight": 8, "nine": 9, "ten": 10,
                "eleven": 11, "twelve": 12, "sixteen": 16}  # fmt: skip
 _INVERSE = {"sin": "asin", "cos": "acos", "tan": "atan", "cot": "acot", "sec": "asec", "csc": "acsc", "sinh": "asinh",
@@ -369,7 +369,7 @@ def applied(parser: Parser, *, certain: bool) -> tuple[Node, ...] | None:
 
 def matrix(parser: Parser, environment: str) -> Node:
     """A matrix environment; |...| and vmatrix are its determinant."""
-    if environment not in _MATRICES:
+    if environment not in _MATRICES and environment != "cases":
         raise Unreadable(f"the environment '{environment}'")
     parser.deeper()
     rows: list[list[Node]] = [[]]
@@ -392,6 +392,8 @@ def matrix(parser: Parser, environment: str) -> Node:
     columns = len(rows[0])
     if not columns or any(len(row) != columns for row in rows):
         raise Unreadable("a matrix whose rows differ in length")
+    if environment == "cases":
+        return Node("cases", tuple(cell for row in rows for cell in row), columns)
     node = Node("matrix", tuple(cell for row in rows for cell in row), columns)
     return Node("abs", (node,)) if environment == "vmatrix" else node
 
@@ -475,6 +477,16 @@ def _without_d(node: Node) -> tuple[Node, str] | None:
         inner = _without_d(node.args[-1])
         return None if inner is None else (Node("add", (*node.args[:-1], inner[0])), inner[1])
     return None
+
+
+def modulus(parser: Parser) -> Node:
+    """The m of \\pmod{m} and (mod m), after a congruence."""
+    in_brackets = parser.accept("(")
+    parser.take()
+    found = parser.argument() if parser.is_op("{") else parser.argument_number()
+    if in_brackets:
+        parser.expect(")")
+    return found
 
 
 def quantified(parser: Parser) -> Node:

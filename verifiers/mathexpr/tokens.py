@@ -7,6 +7,7 @@ from fractions import Fraction
 from typing import Any, NamedTuple
 
 from verifiers.mathexpr.limits import MAX_DIGITS, MAX_TOKENS, Unreadable
+from verifiers.mathexpr.units import lookup
 
 
 class Token(NamedTuple):
@@ -30,53 +31,12 @@ _TOKEN = re.compile(
 )
 _LETTER_LIST = re.compile(r"[A-Z](?:\s*,\s*[A-Z])+")
 _CAPITAL = re.compile(r"[A-Z]")
-_DRESSED_NUMBER = re.compile(r"[-+]?[\d.,/]+")
+_DRESSED_NUMBER = re.compile(r"[-+]?(?:USD_ )?\d[\d.,/]*(?:\s*%|\s*[A-Za-z][A-Za-z ./^0-9]{0,40})?")
 
 GREEK = frozenset(
-    [
-        "alpha",
-        "beta",
-        "gamma",
-        "delta",
-        "epsilon",
-        "varepsilon",
-        "zeta",
-        "eta",
-        "theta",
-        "vartheta",
-        "iota",
-        "kappa",
-        "lambda",
-        "mu",
-        "nu",
-        "xi",
-        "rho",
-        "varrho",
-        "sigma",
-        "varsigma",
-        "tau",
-        "upsilon",
-        "phi",
-        "varphi",
-        "chi",
-        "psi",
-        "omega",
-        "Gamma",
-        "Delta",
-        "Theta",
-        "Lambda",
-        "Xi",
-        "Sigma",
-        "Upsilon",
-        "Phi",
-        "Psi",
-        "Omega",
-        "ell",
-        "hbar",
-        "imath",
-        "jmath",
-        "aleph",
-    ]
+    "alpha beta gamma delta epsilon varepsilon zeta eta theta vartheta iota kappa lambda mu nu xi rho varrho"
+    " sigma varsigma tau upsilon phi varphi chi psi omega Gamma Delta Theta Lambda Xi Sigma Upsilon Phi Psi"
+    " Omega ell hbar partial imath jmath aleph".split()
 )
 _SAME_LETTER = {"varepsilon": "epsilon", "vartheta": "theta", "varphi": "phi", "varrho": "rho", "varsigma": "sigma",
                 "ell": "l", "imath": "i", "jmath": "j"}  # fmt: skip
@@ -107,7 +67,8 @@ _OPERATOR_OF = {
     "cdots": "...", "dots": "...", "vdots": "...", "dotsc": "...", "dotsb": "...", "\\": "row", "newline": "row",
     "cr": "row", "lfloor": "lfloor", "rfloor": "rfloor", "lceil": "lceil", "rceil": "rceil", "langle": "langle",
     "rangle": "rangle", "degree": "deg", "permil": "permil", "forall": "forall", "exists": "exists", "subset": "subset",
-    "subseteq": "subset", "choose": "choose", "neg": "neg", "lnot": "neg",
+    "subseteq": "subset", "choose": "choose", "neg": "neg", "parallel": "parallel", "perp": "perp",
+    "lnot": "neg",
 }  # fmt: skip
 _SKIPPED = frozenset(
     [
@@ -162,39 +123,11 @@ _SKIPPED = frozenset(
         "scriptscriptstyle",
     ]
 ) | {" ", "\n"}
-_TEXT = frozenset(
-    [
-        "text",
-        "textbf",
-        "textit",
-        "textrm",
-        "textnormal",
-        "mbox",
-        "hbox",
-        "emph",
-        "textsf",
-        "texttt",
-        "textup",
-        "underline",
-    ]
-)
+_TEXT = frozenset("text textbf textit textrm textnormal mbox hbox emph textsf texttt textup underline".split())
 _LETTERS = frozenset(
-    [
-        "mathrm",
-        "mathbf",
-        "mathit",
-        "mathsf",
-        "mathtt",
-        "mathcal",
-        "mathscr",
-        "mathfrak",
-        "operatorname",
-        "bm",
-        "boldsymbol",
-        "pmb",
-    ]
+    "mathrm mathbf mathit mathsf mathtt mathcal mathscr mathfrak operatorname bm boldsymbol pmb".split()
 )
-_UNIT_LETTERS = frozenset(["m", "s", "g", "h", "L", "N", "J", "W", "K"])  # upright, they are units
+_UNIT_LETTERS = frozenset("m s g h L N J W K".split())  # upright, they are units
 _BLACKBOARD = {"R": "R", "Z": "Z", "N": "N", "Q": "Q", "C": "C"}
 _EXTENDED = {"varnothing": "emptyset", "empty": "emptyset", "imaginaryunit": "i", "dfrac": "frac", "tfrac": "frac",
              "cfrac": "frac", "sfrac": "frac", "nicefrac": "frac", "dbinom": "binom", "tbinom": "binom",
@@ -244,6 +177,8 @@ def _letters(raw: str, start: int, spaced: bool) -> Token:
     if raw in FUNCTIONS:
         return Token("fn", FUNCTIONS[raw], start, spaced)
     lower = raw.lower()
+    if lower == "mod":
+        return Token("op", "mod", start, spaced)
     if lower in _PLAIN_WORDS:
         return Token(*_PLAIN_WORDS[lower], start, spaced)
     if raw in GREEK:
@@ -300,7 +235,7 @@ def _styled(name: str, content: str, start: int, spaced: bool) -> list[Token]:
     stripped = content.strip()
     if not stripped:
         return []
-    if stripped in FUNCTIONS:
+    if stripped in FUNCTIONS and (name in _LETTERS or stripped not in ("min", "max", "sec")):
         return [Token("fn", FUNCTIONS[stripped], start, spaced)]
     if stripped.lower() in ("and", "or", "and/or"):
         return [Token("op", "and" if stripped.lower() == "and" else "or", start, spaced)]
@@ -310,7 +245,7 @@ def _styled(name: str, content: str, start: int, spaced: bool) -> list[Token]:
     if name in _LETTERS and plain.isalpha():
         primes = [Token("op", "'", start, False)] * stripped.count("'")
         kind = "sym" if len(plain) == 1 else "word"
-        if name == "mathrm" and plain in _UNIT_LETTERS:
+        if name == "mathrm" and (plain in _UNIT_LETTERS or (len(plain) > 1 and lookup(plain) is not None)):
             kind = "text"
         return [Token(kind, plain, start, spaced), *primes]
     if name in _LETTERS and len(content) < 200 and "\\" + name not in content:

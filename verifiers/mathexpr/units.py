@@ -103,9 +103,7 @@ _add("byte", "1000", "kB KB kilobyte kilobytes")
 _add("byte", "1000000", "MB megabyte megabytes")
 _add("byte", "1000000000", "GB gigabyte gigabytes")
 
-AMBIGUOUS = frozenset(
-    ["m", "s", "g", "h", "l", "L", "A", "V", "N", "J", "W", "K", "B", "C", "min"]
-)  # also names of variables
+AMBIGUOUS = frozenset("m s g h l L A V N J W K B C min".split())  # also names of variables
 _POWERS = {"square": 2, "sq": 2, "squared": 2, "cubic": 3, "cubed": 3, "cu": 3}
 DEGREE, CELSIUS, FAHRENHEIT = _UNITS["degree"], _UNITS["°C"], _UNITS["°F"]
 RADIAN = _UNITS["rad"]

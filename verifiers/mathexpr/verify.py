@@ -7,7 +7,7 @@ import functools
 import re
 from dataclasses import dataclass, field
 
-from verifiers.core import Completion, GoldError, Problem, Verdict
+from verifiers.core import Completion, GoldError, Problem, Verdict, VerifierError
 from verifiers.extract import Found, Span, find
 from verifiers.mathexpr.answers import Answer, type_name
 from verifiers.mathexpr.calculus import done, unevaluated
@@ -135,7 +135,10 @@ class MathVerifier:
         name = f"problem {problem.id or problem.prompt[:60]!r}"
         if problem.answer is None:
             raise GoldError(f"{name} has no answer to compare with")
-        gold = read_gold(str(problem.answer))
+        try:
+            gold = read_gold(str(problem.answer))
+        except RecursionError as error:  # the caller's own stack was nearly full: nothing is wrong with the gold
+            raise VerifierError(f"{name}: no room on the stack to read its gold") from error
         if gold.answer is None:
             raise GoldError(f"{name}: can't understand the gold {str(problem.answer)[:200]!r}: {gold.error}")
         return gold
@@ -166,7 +169,7 @@ class MathVerifier:
         budget = Budget()
         budget.trace = [] if explanation is not None else None
         policy = self._policy(problem)
-        answer = text[found.span[0] : found.span[1]].strip()
+        answer = text[found.span[0] : found.span[1]].strip(" \n\r")  # a tab may be what is left of "\\text"
         if len(answer) > MAX_ANSWER_CHARS:
             return Verdict(0.0, "too_long", f"answer of {len(answer)} characters", None, found.span, gold.type)
         reason, detail = "", ""
@@ -280,10 +283,23 @@ def _embedded(text: str, found: Found, gold: _Gold) -> Span | None:
 _MATHS_SIGN = re.compile(r"[\d\\^=<>$]")
 _ANY_NUMBER = re.compile(r"\d+")
 _TURNING = re.compile(
-    r"\b(?:not|no|never|without|less|more|greater|fewer|least|most|over|under|below|above|minus|negative|half|twice"
+    r"\b(?:not|no|never|without|less|more|greater|larger|bigger|smaller|higher|lower|exceed\w*|within|fewer|least|most|over|under|below|above|minus|negative|half|twice"
     r"|either|or|except|but|cannot|wrong|incorrect|between|and)\b|[?^_=<>]|\\(?!text|\(|\)|\[|\])",
     re.IGNORECASE,
 )
+
+
+def _one_of(answer: Answer) -> Answer:
+    """A gold that offers spellings of one value ("3/4 or 0.75") is that value."""
+    if answer.kind != "list" or answer.joined_by != "or" or len(answer.items) > 4:
+        return answer
+    first, *others = answer.items
+    policy = Policy(2, "value", "drop")
+    try:
+        same = all(first.kind == "scalar" and compared(first, item, policy, Budget()) == "equal" for item in others)
+    except TooHard:
+        same = False
+    return first if same else answer
 
 
 @functools.lru_cache(maxsize=8192)
@@ -305,6 +321,7 @@ def read_gold(text: str) -> _Gold:
         return _Gold(None, error=str(error))
     except TooHard as error:
         return _Gold(None, error=f"too hard: {error}")
+    answer = _one_of(answer)
     if answer.node is not None and unevaluated(answer.node):
         with contextlib.suppress(TooHard):
             done(answer.node)  # once for every gold, so that no completion waits for it
