@@ -76,6 +76,7 @@ def _from(module: str, help: str) -> Command:
 
 
 COMMANDS: dict[str, Command] = {
+    "audit": _from("audit", "try a verifier on right, wrong and hostile answers"),
     "compare": _from("compare", "show where two files of results disagree"),
     "math": Command("compare one answer with its gold", _math_arguments, _math),
     "replay": _from("replay", "score a training run's rollouts again and prove the same rewards"),

@@ -51,6 +51,7 @@ class Pool:
         workers: how many processes; None = one per available core.
         timeout_s: hard deadline of one completion, in seconds of wall time.
         memory_mib: private memory a worker may have; more raises MemoryError in it, or ends it. None = no limit.
+        environment: variables that differ in the workers.
 
     Raises (when made, or used): ValueError if the reward can't be sent or set up in a worker; VerifierError if workers
         keep dying before they score anything.
@@ -63,6 +64,7 @@ class Pool:
         workers: int | None = None,
         timeout_s: float = 30.0,
         memory_mib: int | None = 4096,
+        environment: Mapping[str, str] | None = None,
     ) -> None:
         count = len(os.sched_getaffinity(0)) if workers is None else workers
         if count < 1 or timeout_s <= 0:
@@ -75,10 +77,11 @@ class Pool:
                 f"the reward '{reward.formula}' can't be sent to worker processes: {error}; name its verifiers as "
                 "'module:attr' instead of passing them"
             ) from error
+        self._environment = dict(environment or {})
         self._lock = threading.Lock()  # one map() at a time
         self._failed_starts = 0
         self._workers: list[_Worker] = []
-        self._workers = [_Worker(self._setup) for _ in range(count)]
+        self._workers = [_Worker(self._setup, self._environment) for _ in range(count)]
 
     def __enter__(self) -> Pool:
         return self
@@ -125,7 +128,7 @@ class Pool:
                 for i, worker in enumerate(self._workers):
                     if worker.chunks:  # the caller stopped early: what is in work is not wanted any more
                         worker.kill()
-                        self._workers[i] = _Worker(self._setup)
+                        self._workers[i] = _Worker(self._setup, self._environment)
 
     def _collect(self, waiting: collections.deque[Item], done: dict[int, Score]) -> None:
         """Takes in what workers report, and replaces those that died or are late."""
@@ -174,7 +177,7 @@ class Pool:
                     f"({why or f'exit status {code}'}); does importing its verifiers end the process?"
                 )
         waiting.extendleft(reversed(items))
-        self._workers[self._workers.index(worker)] = _Worker(self._setup)
+        self._workers[self._workers.index(worker)] = _Worker(self._setup, self._environment)
 
     def _score(self, result: tuple[Any, ...]) -> Score:
         reward, verdicts, error = result
@@ -207,7 +210,7 @@ def _chunk(
 class _Worker:
     """One process, its pipes, and what was handed to it."""
 
-    def __init__(self, setup: bytes) -> None:
+    def __init__(self, setup: bytes, environment: Mapping[str, str]) -> None:
         self._file: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115  # shared with the process until kill()
         self._file.truncate(PROGRESS.size)
         self._page = mmap.mmap(self._file.fileno(), PROGRESS.size)
@@ -221,6 +224,7 @@ class _Worker:
             stdout=subprocess.PIPE,
             pass_fds=[self._file.fileno()],
             start_new_session=True,
+            env={**os.environ, **environment},
         )
         assert self._process.stdin is not None
         assert self._process.stdout is not None
