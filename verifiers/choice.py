@@ -93,7 +93,7 @@ def chosen(offer: str, options: Mapping[str, str]) -> tuple[str | None, str]:
     if len(whole) == 1:
         return whole[0], ""
     text = text[_LABEL.match(text).end() :]  # type: ignore[union-attr]  # it matches the empty text
-    if _NOT.search(text):
+    if _NOT.search(text) or "?" in text:
         return None, "hedged" if _ALONE.search(text) else "unparseable"
     allowed = set(options) or set(_LETTERS)
     first = _LETTER.match(text)

@@ -31,6 +31,8 @@ _GROUP = re.compile(
 )
 _LISTED = re.compile(r"\b(knight|knave)s?\s*(?::|=|are\b)\s*([^.;\n:]{1,400})", re.IGNORECASE)
 _UNSURE = re.compile(r"\b(?:if|or|either|maybe|perhaps|might|could|possibly|unless|suppose)\b", re.IGNORECASE)
+# A "not" that denies more than one person's kind, or a question: nobody was named.
+_DENIED = re.compile(r"\bnot\b(?!\s+(?:an?\s+|the\s+)?(?:knight|knave))|\bfalse\b|\bneither\b|\?", re.IGNORECASE)
 
 
 class KnightsKnaves:
@@ -61,7 +63,7 @@ class KnightsKnaves:
             return Verdict(0.0, "too_long", f"{len(text)} characters")
         said = statements(text, set(gold))
         answer = text[:500]
-        if _UNSURE.search(text) or any(len(kinds) > 1 for kinds in said.values()):
+        if _UNSURE.search(text) or _DENIED.search(text) or any(len(kinds) > 1 for kinds in said.values()):
             return Verdict(0.0, "hedged", answer=answer)
         missing = sorted(name for name in gold if name not in said)
         if missing:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import collections
 import html
 import json
 from dataclasses import asdict, dataclass, field
@@ -73,7 +74,7 @@ class Report:
         if self.cpu_ms is not None:
             lines.append(f"  {'CPU time':<14} {self.cpu_ms:.3f} ms for a short completion (median)")
         lines += [f"  note: {note}" for note in self.notes]
-        ranked = sorted(self.findings, key=lambda finding: finding.severity != "high")
+        ranked = self._ranked()
         for finding in ranked[:show]:
             lines += ["", f"{finding.severity}: {finding.family}: {finding.what}"]
             if finding.gold:
@@ -86,6 +87,16 @@ class Report:
         verdict = "passed" if self.passed else "FAILED"
         lines += ["", f"{verdict}: {high} findings of high severity, {len(self.findings) - high} of low"]
         return "\n".join(lines)
+
+    def _ranked(self) -> list[Finding]:
+        """High before low, and the first of every family before the second of any."""
+        seen: collections.Counter[tuple[str, str]] = collections.Counter()
+        keys = []
+        for i, finding in enumerate(self.findings):
+            kind = (finding.severity, finding.family)
+            keys.append((finding.severity != "high", seen[kind], i))
+            seen[kind] += 1
+        return [self.findings[i] for _, _, i in sorted(keys)]
 
     def as_html(self) -> str:
         """One page without outside parts."""
@@ -103,7 +114,7 @@ class Report:
             f"<h3 class={f.severity}>{f.severity}: {html.escape(f.family)}: {html.escape(f.what)}</h3><p>gold <code>"
             f"{html.escape(f.gold)}</code>, score {f.score}. {html.escape(f.detail)}<pre>"
             f"{html.escape(f.text[:4000].encode('utf-8', 'replace').decode())}</pre>"
-            for f in sorted(self.findings, key=lambda finding: finding.severity != "high")
+            for f in self._ranked()
         )
         return (
             "<!doctype html><meta charset=utf-8><title>Audit of "
@@ -114,5 +125,6 @@ class Report:
             f"<p>version {html.escape(self.version or 'unknown')}, {html.escape(self.kind)}; reads "
             f"{html.escape(', '.join(self.forms) or 'no answers')}</p>"
             f"<table><tr><th>family<th>passed<th>score</tr>{rows}</table><h2>Findings</h2>{found or '<p>None.'}"
-            f"<h2>Time and memory</h2><table><tr><th>filling<th>characters<th>CPU<th>exponent<th>MiB</tr>{growth}</table>\n"
+            "<h2>Time and memory</h2><table><tr><th>filling<th>characters<th>CPU<th>exponent<th>MiB</tr>"
+            f"{growth}</table>\n"
         )

@@ -175,16 +175,17 @@ def _finding(severity: str, case: Case, score: Score, why: str) -> Finding:
 
 def _determinism(report: Report, reward: Reward, cases: list[Case], scores: list[Score], timeout_s: float) -> None:
     """The same cases backwards, in processes with other hash seeds and another locale."""
+    scored = [(case, score) for case, score in zip(cases, scores, strict=True) if not score.error]
     family = report.families.setdefault("determinism", FamilyResult("determinism"))
     for changed in ({"PYTHONHASHSEED": "1", "LC_ALL": "C"}, {"PYTHONHASHSEED": "4242", "TZ": "Asia/Tokyo"}):
         with Pool(reward, workers=1, timeout_s=timeout_s, environment=changed) as pool:
-            again = list(pool.map(case.pair for case in reversed(cases)))[::-1]
-        for case, first, second in zip(cases, scores, again, strict=True):
+            again = list(pool.map(case.pair for case, _ in reversed(scored)))[::-1]
+        for (case, first), second in zip(scored, again, strict=True):
             family.total += 1
             same = (first.reward, dict(first.verdicts)) == (second.reward, dict(second.verdicts))
             family.passed += same
-            if not same and not (first.error or second.error):
-                why = f"{first.reward} first, then {second.reward} with {changed}"
+            if not same:
+                why = f"{first.reward} first, then {second.error or second.reward} with {changed}"
                 moved = Case("determinism", case.expect, case.what, case.problem, case.text)
                 report.findings.append(_finding("high", moved, second, why))
 

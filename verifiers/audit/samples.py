@@ -49,7 +49,10 @@ _SAMPLES: dict[str, list[Problem]] = {
             },
         )
     ],
-    "exact": [Problem("The capital of France?", "Paris", id="capital"), Problem("2 + 2, in words?", "four", id="words")],
+    "exact": [
+        Problem("The capital of France?", "Paris", id="capital"),
+        Problem("2 + 2, in words?", "four", id="words"),
+    ],
     "regex": [
         Problem(
             "A day in May 2024?", r"2024-05-(0[1-9]|[12]\d|3[01])", id="day",
