@@ -23,6 +23,7 @@ VERIFIERS: dict[str, str] = {
     "length": "verifiers.length:CosineLength",
     "math": "verifiers.mathexpr.verify:MathVerifier",
     "overlong": "verifiers.length:SoftOverlong",
+    "reasoning_gym": "verifiers.adapters.reasoning_gym:ReasoningGym",
     "regex": "verifiers.match:Regex",
     "repetition": "verifiers.repetition:Repetition",
     "thinking": "verifiers.length:MinThinking",

@@ -15,7 +15,7 @@ from verifiers.core import Completion, Problem
 NAMES: dict[str, tuple[str, ...]] = {
     "completion": ("completion", "response", "output", "generation", "generated_text", "prediction", "text"),
     "prompt": ("prompt", "question", "problem", "query", "instruction", "input"),
-    "answer": ("answer", "gold", "ground_truth", "label", "target", "expected", "reference"),
+    "answer": ("answer", "gold", "ground_truth", "label", "target", "expected", "reference", "solution"),
     "language": ("language",),
     "tests": ("tests",),
     "id": ("id", "problem_id", "task_id", "uid"),
