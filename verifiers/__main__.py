@@ -81,6 +81,7 @@ COMMANDS: dict[str, Command] = {
     "math": Command("compare one answer with its gold", _math_arguments, _math),
     "replay": _from("replay", "score a training run's rollouts again and prove the same rewards"),
     "score": _from("score", "score a file of completions"),
+    "serve": _from("serve", "give rewards over HTTP"),
 }
 
 

@@ -23,7 +23,7 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Generator, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import IO, Any
 
@@ -52,6 +52,8 @@ class Pool:
         timeout_s: hard deadline of one completion, in seconds of wall time.
         memory_mib: private memory a worker may have; more raises MemoryError in it, or ends it. None = no limit.
         environment: variables that differ in the workers.
+        dies_with_thread: the thread that makes the pool, and uses it, outlives it; then the kernel ends the workers
+            with it, as it does for the main thread.
 
     Raises (when made, or used): ValueError if the reward can't be sent or set up in a worker; VerifierError if workers
         keep dying before they score anything.
@@ -65,6 +67,7 @@ class Pool:
         timeout_s: float = 30.0,
         memory_mib: int | None = 4096,
         environment: Mapping[str, str] | None = None,
+        dies_with_thread: bool = False,
     ) -> None:
         count = len(os.sched_getaffinity(0)) if workers is None else workers
         if count < 1 or timeout_s <= 0:
@@ -77,11 +80,12 @@ class Pool:
                 f"the reward '{reward.formula}' can't be sent to worker processes: {error}; name its verifiers as "
                 "'module:attr' instead of passing them"
             ) from error
+        self._bound = dies_with_thread or threading.current_thread() is threading.main_thread()
         self._environment = dict(environment or {})
         self._lock = threading.Lock()  # one map() at a time
         self._failed_starts = 0
         self._workers: list[_Worker] = []
-        self._workers = [_Worker(self._setup, self._environment) for _ in range(count)]
+        self._workers = [_Worker(self._setup, self._environment, self._bound) for _ in range(count)]
 
     def __enter__(self) -> Pool:
         return self
@@ -95,7 +99,7 @@ class Pool:
             worker.kill()
         self._workers = []
 
-    def map(self, pairs: Iterable[tuple[Problem, Completion]]) -> Iterator[Score]:
+    def map(self, pairs: Iterable[tuple[Problem, Completion]]) -> Generator[Score, None, None]:
         """Scores in order, as they come. `pairs` is read only as far ahead as the workers need.
 
         A verifier that hangs, crashes or returns nonsense leaves its own completion unscored, with the reason.
@@ -128,7 +132,7 @@ class Pool:
                 for i, worker in enumerate(self._workers):
                     if worker.chunks:  # the caller stopped early: what is in work is not wanted any more
                         worker.kill()
-                        self._workers[i] = _Worker(self._setup, self._environment)
+                        self._workers[i] = _Worker(self._setup, self._environment, self._bound)
 
     def _collect(self, waiting: collections.deque[Item], done: dict[int, Score]) -> None:
         """Takes in what workers report, and replaces those that died or are late."""
@@ -177,7 +181,7 @@ class Pool:
                     f"({why or f'exit status {code}'}); does importing its verifiers end the process?"
                 )
         waiting.extendleft(reversed(items))
-        self._workers[self._workers.index(worker)] = _Worker(self._setup, self._environment)
+        self._workers[self._workers.index(worker)] = _Worker(self._setup, self._environment, self._bound)
 
     def _score(self, result: tuple[Any, ...]) -> Score:
         reward, verdicts, error = result
@@ -210,16 +214,15 @@ def _chunk(
 class _Worker:
     """One process, its pipes, and what was handed to it."""
 
-    def __init__(self, setup: bytes, environment: Mapping[str, str]) -> None:
+    def __init__(self, setup: bytes, environment: Mapping[str, str], bound: bool) -> None:
         self._file: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115  # shared with the process until kill()
         self._file.truncate(PROGRESS.size)
         self._page = mmap.mmap(self._file.fileno(), PROGRESS.size)
         self._page[:] = PROGRESS.pack(-1, 0.0)
-        on_main = threading.current_thread() is threading.main_thread()
         # The worker finds this package where we found it, whatever its working directory is.
         code = f"import sys; sys.path.insert(0, {str(Path(__file__).parent.parent)!r}); import verifiers.worker as w; "
         self._process = subprocess.Popen(
-            [sys.executable, "-c", f"{code}w.main({self._file.fileno()}, {on_main})"],
+            [sys.executable, "-c", f"{code}w.main({self._file.fileno()}, {bound})"],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             pass_fds=[self._file.fileno()],

@@ -127,7 +127,7 @@ def test_reasoning_gym_itself():
             if problem.answer is not None:
                 right = Completion(f"<think>a</think><answer>{problem.answer}</answer>")
                 assert verify(problem, right).score == 1.0, problem
-            assert verify(problem, Completion("<think>a</think><answer>no idea</answer>")).score == 0.0
+            assert verify(problem, Completion("<think>a</think><answer>no idea</answer>")).score < 0.5
             assert verify(problem, Completion("")).reason == "no_answer"
     task = find("reasoning_gym:chain_sum")
     loaded = task.load(Source("bundled"))
