@@ -9,7 +9,9 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from safetensors import SafetensorError
 
+from r1lite.errors import RunError
 from r1lite.files import new_folder, write_json
 
 _MANIFEST, _STATE = "manifest.json", "trainer.pt"
@@ -21,14 +23,20 @@ def save(folder: Path, step: int, *, model: Any, tokenizer: Any, state: dict[str
     Args:
         step: steps that are done.
         state: what torch.save takes: optimizer, counters.
+
+    Raises:
+        RunError: it can't be written; the older checkpoints stand.
     """
     folder.mkdir(exist_ok=True)
     path = folder / f"step-{step:06d}"
-    with new_folder(path) as aside:
-        model.save_pretrained(aside)
-        tokenizer.save_pretrained(aside)
-        torch.save(state, aside / _STATE)
-        write_json(aside / _MANIFEST, {"step": step, "files": _hashes(aside)})
+    try:
+        with new_folder(path) as aside:
+            model.save_pretrained(aside)
+            tokenizer.save_pretrained(aside)
+            torch.save(state, aside / _STATE)
+            write_json(aside / _MANIFEST, {"step": step, "files": _hashes(aside)})
+    except (OSError, RuntimeError, SafetensorError) as error:  # each library has its own word for a full disk
+        raise RunError(f"the checkpoint of step {step} can't be written to {path}: {error}") from error
     for old in sorted(folder.glob("step-*"))[:-keep]:
         shutil.rmtree(old)
     return path

@@ -89,8 +89,8 @@ class ProblemsConfig(RunConfig):
     """Completions sampled at once by the transformers engine."""
     dtype: Literal["auto", "float32", "bfloat16"] = "auto"
     """Precision of the forward pass; weights and optimizer stay float32. auto: float32 on CPU, bfloat16 on CUDA."""
-    attn_implementation: str = "sdpa"
-    """Attention kernel, as transformers names it."""
+    attn_implementation: str = "auto"
+    """Attention kernel, as transformers names it. auto: sdpa, with a decoding step of our own on CPU."""
     eval_problems: int = Field(1000, ge=1)
     """Test problems answered greedily before and after training (at most; the first ones of the test set)."""
     eval_samples: int = Field(8, ge=1)

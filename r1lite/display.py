@@ -14,7 +14,7 @@ from rich.table import Table
 from rich.text import Text
 
 _PLAIN_EVERY_S = 10.0  # between plain lines, unless --verbose
-_SMOOTHING = 0.9  # of the numbers on the live table
+_SMOOTHING = 0.8  # of the numbers on the live table
 
 _COLUMNS = [
     ("reward", "reward", "{:.3f}"),
@@ -145,7 +145,8 @@ class Display:
         table.add_column("step", justify="right")
         for _, name, _ in _COLUMNS:
             table.add_column(name, justify="right")
-        for at, values in [*self._history, (step, self._smooth)]:
+        newest = [] if self._history and self._history[-1][0] == step else [(step, self._smooth)]
+        for at, values in [*self._history, *newest]:
             table.add_row(str(at), *(form.format(values[key]) if key in values else "" for key, _, form in _COLUMNS))
         assert self._bar is not None
         return Group(table, Text(), self._bar)

@@ -6,6 +6,7 @@ Shapes: P prompts, G group, B = P*G completions, T completion tokens.
 from __future__ import annotations
 
 import collections
+import functools
 import math
 import random
 import statistics
@@ -78,9 +79,10 @@ class Loop:
 
     def _sample(self, chosen: Sequence[Prompt], step: int) -> list[list[Any]]:
         config = self.config
+        # The place in the step tells a problem's groups apart where a small set comes round twice in one step.
         seeds = [
-            [completion_seed(config.seed, "train", step, prompt.problem.id, g) for g in range(config.group_size)]
-            for prompt in chosen
+            [completion_seed(config.seed, f"train-{p}", step, prompt.problem.id, g) for g in range(config.group_size)]
+            for p, prompt in enumerate(chosen)
         ]
         sampling = Sampling(config.temperature, config.max_completion_tokens, config.stop_text)
         return self.engine.generate([prompt.token_ids for prompt in chosen], seeds, sampling)  # [P][G]
@@ -250,10 +252,16 @@ def choose_prompts(prompts: Sequence[Prompt], step: int, count: int, seed: int) 
     position = step * count
     while len(chosen) < count:
         epoch, offset = divmod(position + len(chosen), len(prompts))
-        order = list(range(len(prompts)))
-        random.Random(f"{seed}-{epoch}").shuffle(order)
+        order = _epoch_order(seed, epoch, len(prompts))
         chosen += [prompts[i] for i in order[offset : offset + count - len(chosen)]]
     return chosen
+
+
+@functools.lru_cache(maxsize=2)
+def _epoch_order(seed: int, epoch: int, count: int) -> list[int]:
+    order = list(range(count))
+    random.Random(f"{seed}-{epoch}").shuffle(order)
+    return order
 
 
 def _mismatch(logprobs: Tensor, batch: MicroBatch, engine_logprobs: Sequence[tuple[float, ...]]) -> float:

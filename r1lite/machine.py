@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import os
+import re
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 from r1lite.bundled import bundled
-from r1lite.config import ProblemsConfig, read_recipe
+from r1lite.config import GRPOConfig, ProblemsConfig, read_recipe
 from r1lite.errors import UserError
 from r1lite.nano import nano_path
 from r1lite.tasks.rows import hub_reachable
@@ -16,6 +18,7 @@ NANO, QWEN = "nano", "Qwen/Qwen2.5-0.5B"
 # Settings that suit a model, under the user's own, for models we have tried.
 RECIPES = {NANO: "recipes/gsm8k-nano.yaml", QWEN: "recipes/gsm8k-qwen2.5-0.5b.yaml"}
 _MAX_THREADS = 8
+_PROMPTING = ("template", "stop_text", "max_prompt_tokens", "max_completion_tokens")
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,23 +30,19 @@ class Choice:
 
 
 def choose(config: ProblemsConfig) -> Choice:
-    """Device, threads, model and source where the configuration leaves them open. Raises UserError."""
+    """Device, model and source where the configuration leaves them open. Raises UserError."""
     import torch
 
     values: dict[str, Any] = {}
     notes: dict[str, str] = {}
     cuda = torch.cuda.is_available()
     values["device"] = ("cuda" if cuda else "cpu") if config.device == "auto" else config.device
+    if not re.fullmatch(r"cpu|cuda(:\d+)?", values["device"]):
+        raise UserError(f"--device {config.device}: unknown; auto, cpu, cuda or cuda:N")
     if values["device"].startswith("cuda") and not cuda:
         raise UserError(f"--device {config.device}: torch {torch.__version__} finds no CUDA device; try --device cpu")
-    try:
-        torch.device(values["device"])
-    except RuntimeError:
-        raise UserError(f"--device {config.device}: unknown; auto, cpu, cuda or cuda:N") from None
     if values["device"].startswith("cuda"):
         notes["device"] = torch.cuda.get_device_name(values["device"])
-    values["threads"] = config.threads or min(_MAX_THREADS, _available_cores())
-
     reachable: bool | None = None
     if config.model is None:
         if not values["device"].startswith("cuda"):
@@ -65,14 +64,20 @@ def choose(config: ProblemsConfig) -> Choice:
 
 
 def recipe_for(model: str, config_class: type[ProblemsConfig]) -> tuple[str, dict[str, Any]] | None:
-    """(name, keys) of the settings that suit this model, as far as this stage has such keys."""
-    name = RECIPES.get(model)
-    if name is None:
-        return None
-    from r1lite.config import GRPOConfig
+    """(where from, keys) of settings that suit this model, as far as this stage has such keys.
 
-    keys = read_recipe(bundled(name), GRPOConfig)
-    return name, {key: value for key, value in keys.items() if key in config_class.model_fields}
+    A checkpoint of a run was trained with its prompt and lengths, and makes no sense with others.
+    """
+    if model in RECIPES:
+        keys = read_recipe(bundled(RECIPES[model]), GRPOConfig)
+        return f"{RECIPES[model]}, picked for this model", {k: keys[k] for k in keys if k in config_class.model_fields}
+    run = Path(model).expanduser().resolve().parent.parent / "config.yaml"
+    if run.exists() and Path(model).resolve().parent.name == "checkpoints":
+        keys = read_recipe(run, GRPOConfig)
+        return f"prompt and lengths of {run}, where this model was trained", {
+            k: keys[k] for k in _PROMPTING if k in keys
+        }
+    return None
 
 
 def load_model(config: ProblemsConfig) -> tuple[Any, Any]:
@@ -80,13 +85,16 @@ def load_model(config: ProblemsConfig) -> tuple[Any, Any]:
     import torch
     from transformers import AutoModelForCausalLM, AutoTokenizer
 
+    from r1lite.attention import register
+
     assert config.model is not None
     place = str(nano_path()) if config.model == NANO else config.model
+    attention = config.attn_implementation
+    if attention == "auto":
+        attention = register() if config.device == "cpu" else "sdpa"
     try:
         tokenizer = AutoTokenizer.from_pretrained(place)
-        model = AutoModelForCausalLM.from_pretrained(
-            place, dtype=torch.float32, attn_implementation=config.attn_implementation
-        )
+        model = AutoModelForCausalLM.from_pretrained(place, dtype=torch.float32, attn_implementation=attention)
     except Exception as error:  # the library raises whatever its transport and its models do
         first = next((line for line in str(error).splitlines() if line.strip()), "")
         raise UserError(
@@ -100,10 +108,10 @@ def load_model(config: ProblemsConfig) -> tuple[Any, Any]:
     return model, tokenizer
 
 
-def _available_cores() -> int:
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
+def default_threads() -> int:
+    """One per core that this process may use, at most 8."""
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    return min(_MAX_THREADS, cores)
 
 
 def _cached(model: str) -> bool:

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 from r1lite.config import OF_THE_COMMAND, ProblemsConfig, dump, read_recipe, validated
 from r1lite.display import Display
 from r1lite.errors import UserError
-from r1lite.machine import choose, load_model, recipe_for
+from r1lite.machine import choose, default_threads, load_model, recipe_for
 from r1lite.rollout.hf import HFEngine
 from r1lite.run_dir import RunDir, default_path, newest_path
 from r1lite.solve import Judge, Prompt, describe, load_problems, make_judge, make_prompts
@@ -54,9 +54,9 @@ def settle(config: C) -> tuple[C, dict[str, str]]:
     notes = dict(choice.notes)
     recipe = recipe_for(values["model"], type(config))
     if recipe is not None:
-        name, keys = recipe
+        notes["settings"], keys = recipe
         values = {**keys, **values}
-        notes["settings"] = f"{name}, picked for this model"
+    values.setdefault("threads", default_threads())
     if config.out is None:
         values["out"] = str(default_path(config.stage, config.task, values["model"]))
     return validated(type(config), values), notes
@@ -107,7 +107,9 @@ def _begun(config: Any, notes: dict[str, str], display: Display, task: Task, jud
         raise
     precision = forward_dtype(config)
     size = sum(p.numel() for p in model.parameters())
-    device = f"{config.device}, {config.threads} threads, {str(precision).removeprefix('torch.')}"
+    device = (
+        f"{config.device}, {config.threads} thread{'s' * (config.threads > 1)}, {str(precision).removeprefix('torch.')}"
+    )
     counts = f"{len(problems.train):,} to train on, {len(problems.test):,} to test"
     display.line("device", _noted(device, notes.get("device")))
     display.line("engine", f"transformers {transformers.__version__}, torch {torch.__version__}")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import signal
+import threading
 from collections.abc import Iterator
 from types import FrameType
 
@@ -24,7 +25,9 @@ class StopSignal:
         self._before: dict[int, object] = {}
 
     def __enter__(self) -> StopSignal:
-        for signum in (signal.SIGINT, signal.SIGTERM):
+        # Python hands signals to the main thread alone; a run in another one can't be stopped by them.
+        signums = (signal.SIGINT, signal.SIGTERM) if threading.current_thread() is threading.main_thread() else ()
+        for signum in signums:
             self._before[signum] = signal.signal(signum, self._handle)
         return self
 

@@ -5,6 +5,7 @@ import itertools
 import json
 import random
 import re
+import unicodedata
 
 import pytest
 from hypothesis import given
@@ -26,6 +27,7 @@ from verifiers.format import ThinkAnswer  # noqa: E402
 
 TINY = {
     "habits": {"guess": 0.5, "chain": 0.5},
+    "short_habits": {"guess": 0.5, "chain": 0.5},
     "tokenizer_problems": 200,
     "vocab_size": 500,
     "hidden_size": 32,
@@ -65,14 +67,14 @@ def test_shipped_model_loads_and_answers(tokenizer):
     assert model.config.max_position_embeddings >= 1024
     assert model.config.vocab_size == len(tokenizer)
     assert model.generation_config.eos_token_id == tokenizer.eos_token_id
-    problems = generate("test", 40, seed=7)
+    problems = generate("test", 20, seed=7)
     formed = 0
     for problem in problems:
         inputs = tokenizer(problem.question + "\n", return_tensors="pt")
         out = model.generate(**inputs, max_new_tokens=96)
         text = tokenizer.decode(out[0, inputs["input_ids"].shape[1] :], skip_special_tokens=True)
         formed += ThinkAnswer()(Problem(), Completion(text=text)).score == 1.0
-    assert formed >= 30
+    assert formed >= 15
 
 
 def test_shipped_config_matches_the_recipe(recipe):
@@ -86,7 +88,7 @@ def test_shipped_config_matches_the_recipe(recipe):
 
 @given(st.text())
 def test_any_text_survives_the_tokenizer(tokenizer, text):
-    assert tokenizer.decode(tokenizer.encode(text)) == text
+    assert tokenizer.decode(tokenizer.encode(text)) == unicodedata.normalize("NFC", text)
 
 
 @pytest.mark.parametrize(
@@ -101,14 +103,14 @@ def test_any_text_survives_the_tokenizer(tokenizer, text):
     ],
 )
 def test_odd_text_survives_the_tokenizer(tokenizer, text):
-    assert tokenizer.decode(tokenizer.encode(text)) == text
+    assert tokenizer.decode(tokenizer.encode(text)) == unicodedata.normalize("NFC", text)
 
 
 def test_digits_are_single_tokens_wherever_they_stand(tokenizer):
     for token in tokenizer.get_vocab():
         assert len(token) == 1 or not re.search(r"\d", token)
-    assert tokenizer.tokenize("4 * 6 = 24, 24 - 6 = 18") == [
-        *("4", "Ġ*Ġ", "6", "Ġ=Ġ", "2", "4", ",Ġ", "2", "4", "Ġ-Ġ", "6", "Ġ=Ġ", "1", "8")
+    assert tokenizer.tokenize("4 * 6 = 24; 24 - 6 = 18") == [
+        *("4", " * ", "6", " = ", "2", "4", "; ", "2", "4", " - ", "6", " = ", "1", "8")
     ]
     assert tokenizer.tokenize(" 24 $24")[-5:] == ["2", "4", "Ġ$", "2", "4"]
 
@@ -127,10 +129,17 @@ def test_training_text_never_has_a_form_of_the_test_side():
 
 
 def test_habits_have_their_shares(recipe):
-    texts = list(itertools.islice(examples(recipe.habits, random.Random(4)), 4000))
-    counts = collections.Counter(text.habit for text in texts)
-    for habit, share in recipe.habits.items():
-        assert counts[habit] / len(texts) == pytest.approx(share, abs=0.03)
+    rng = random.Random(4)
+    problem = sample("train", rng)
+    for shares in (recipe.habits, recipe.short_habits):
+        counts = collections.Counter(example(problem, shares, rng).habit for _ in range(5000))
+        assert {habit: count / 5000 for habit, count in counts.items()} == pytest.approx(shares, abs=0.03)
+
+
+def test_problems_of_two_steps_have_habits_of_their_own():
+    texts = itertools.islice(examples({"guess": 1.0}, random.Random(9), short_shares={"chain": 1.0}), 300)
+    equations = [text.completion.count(" = ") for text in texts]
+    assert set(equations) == {0, 2}
 
 
 @pytest.mark.parametrize(

@@ -2,8 +2,8 @@
 
 import pytest
 import torch
-
 from conftest import make_tiny_model
+
 from r1lite.batch import Row, deal, micro_batches
 from r1lite.policy import Policy, Trainer
 
@@ -51,9 +51,7 @@ def test_logprobs_and_gradients_are_those_of_single_rows(way):
     (batch,) = micro_batches(rows, 100_000, 0, "cpu")
     logprobs = policy.logprobs(batch)
     for b, i in enumerate(batch.rows):
-        assert torch.allclose(
-            logprobs[b, : len(rows[i].token_ids)], plain_logprobs(reference, rows[i], 0.8), atol=1e-4
-        )
+        assert torch.allclose(logprobs[b, : len(rows[i].token_ids)], plain_logprobs(reference, rows[i], 0.8), atol=1e-4)
 
 
 def test_padding_never_matters(tiny_model):
@@ -104,7 +102,8 @@ def test_a_gradient_that_is_not_finite_changes_nothing(tiny_model):
     assert parameter.grad is None
     parameter.grad = torch.full_like(parameter, 3.0)
     assert trainer.step(1e-2) == pytest.approx(3.0 * parameter.numel() ** 0.5)
-    assert not torch.equal(dict(policy.named_weights())["model.embed_tokens.weight"], before["model.embed_tokens.weight"])
+    name = "model.embed_tokens.weight"
+    assert not torch.equal(dict(policy.named_weights())[name], before[name])
 
 
 def test_weights_come_under_every_name(tiny_model):

@@ -2,8 +2,9 @@
 
 import pytest
 import torch
-
 from conftest import make_tiny_model, make_tiny_tokenizer
+
+from r1lite.attention import register
 from r1lite.prefix import shares_batches
 from r1lite.rl.sampling import completion_seed, sample_tokens, uniform_draws
 from r1lite.rollout import Sampling
@@ -58,7 +59,12 @@ def test_a_completion_is_the_same_alone_and_in_a_batch(kind):
             assert engine.generate([prompt], [[seed]], sampling)[0][0].token_ids == completion.token_ids
 
 
-def test_logprobs_are_those_of_a_plain_forward_pass(tiny_model, tiny_tokenizer):
+@pytest.mark.parametrize("key_heads", [1, 2, 4])
+@pytest.mark.parametrize("own_attention", [False, True])
+def test_logprobs_are_those_of_a_plain_forward_pass(tiny_tokenizer, key_heads, own_attention):
+    tiny_model = make_tiny_model(num_key_value_heads=key_heads)
+    if own_attention:
+        tiny_model.set_attn_implementation(register())
     engine = HFEngine(tiny_model, tiny_tokenizer)
     for temperature in (1.0, 0.7):
         groups = engine.generate(PROMPTS, SEEDS, Sampling(temperature, 20))

@@ -87,6 +87,10 @@ def test_bundled_problems():
     assert len(load(Source("bundled", test_split="test_hard")).test) == 500
     with pytest.raises(UserError, match="bundled: test, test_hard"):
         load(Source("bundled", test_split="tset"))
+    with pytest.raises(UserError, match="is for --source bundled"):
+        load(Source("hub", test_split="test_hard"))
+    with pytest.raises(UserError, match="--source of your own"):
+        load(Source("bundled", test="mine.jsonl"))
 
 
 def test_finding_tasks():
@@ -104,7 +108,7 @@ def test_finding_tasks():
 def test_templates(tiny_tokenizer):
     zero = render("r1_zero", "What is 1+1", tiny_tokenizer)
     assert zero.startswith("A conversation between User and Assistant. The user asks a question, and the Assistant")
-    assert zero.endswith("<think> reasoning process here </think> <answer> answer here </answer>. User: What is 1+1. Assistant:")
+    assert zero.endswith("<answer> answer here </answer>. User: What is 1+1. Assistant:")
     assert render("short", "1+1?", tiny_tokenizer) == "1+1?\n"
     assert render("Q: {question} A:", "{x}", tiny_tokenizer) == "Q: {x} A:"
     for bad in ("r1zero", "no place for it"):

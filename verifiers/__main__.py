@@ -62,6 +62,19 @@ def _math(options: argparse.Namespace) -> int:
     return 0 if verdict.score == 1.0 else 1
 
 
+def _no_arguments(parser: argparse.ArgumentParser) -> None:
+    pass
+
+
+def _doctor(options: argparse.Namespace) -> int:
+    """Exit code 0: code can be run in isolation here; 1: it can't."""
+    from verifiers.sandbox.probe import doctor
+
+    text, usable = doctor()
+    print(text)
+    return 0 if usable else 1
+
+
 def _lazy(module: str, name: str) -> Callable[[Any], Any]:
     """A function of `verifiers.commands`, imported when its command is called."""
 
@@ -78,6 +91,7 @@ def _from(module: str, help: str) -> Command:
 COMMANDS: dict[str, Command] = {
     "audit": _from("audit", "try a verifier on right, wrong and hostile answers"),
     "compare": _from("compare", "show where two files of results disagree"),
+    "doctor": Command("what this machine offers for running code in isolation", _no_arguments, _doctor),
     "math": Command("compare one answer with its gold", _math_arguments, _math),
     "replay": _from("replay", "score a training run's rollouts again and prove the same rewards"),
     "score": _from("score", "score a file of completions"),

@@ -14,6 +14,7 @@ from verifiers.core import Problem, Verifier
 # Import strings, so that naming the verifiers loads none of them.
 VERIFIERS: dict[str, str] = {
     "choice": "verifiers.choice:Choice",
+    "code": "verifiers.sandbox.verify:CodeVerifier",
     "countdown": "verifiers.countdown:Countdown",
     "exact": "verifiers.match:Exact",
     "format": "verifiers.format:ThinkAnswer",

@@ -1,4 +1,8 @@
-"""Batches of pre-training text: fresh problems every time, sorted by length so that little is padding."""
+"""Batches of pre-training text: fresh problems every time, sorted by length so that little is padding.
+
+By the question's length, not the whole text's: a batch of short texts would be all guesses and a batch of long ones all
+chains, and the last few batches would decide how often the model guesses.
+"""
 
 import random
 from collections.abc import Iterator, Mapping, Sequence
@@ -6,7 +10,7 @@ from dataclasses import dataclass
 
 import torch
 from torch import Tensor
-from transformers import PreTrainedTokenizerFast
+from transformers import Qwen2Tokenizer
 
 from r1lite.nano.habits import Example, example
 from r1lite.prompts import render
@@ -24,14 +28,22 @@ class TextBatch:
     labels: Tensor
 
 
-def examples(shares: Mapping[str, float], rng: random.Random) -> Iterator[Example]:
-    """Endless text; only problems whose masked form is on the train side."""
+def examples(
+    shares: Mapping[str, float], rng: random.Random, *, short_shares: Mapping[str, float] | None = None
+) -> Iterator[Example]:
+    """Endless text; only problems whose masked form is on the train side.
+
+    Args:
+        shares: of the habits, as in `habits.example`.
+        short_shares: those for problems of two steps; by default the same.
+    """
     while True:
-        yield example(sample("train", rng), shares, rng)
+        problem = sample("train", rng)
+        yield example(problem, short_shares if short_shares and len(problem.steps) == 2 else shares, rng)
 
 
 def batches(
-    texts: Iterator[Example], tokenizer: PreTrainedTokenizerFast, *, batch_size: int, template: str
+    texts: Iterator[Example], tokenizer: Qwen2Tokenizer, *, batch_size: int, template: str
 ) -> Iterator[TextBatch]:
     """Endless batches; which text lands in which batch is drawn from the order of `texts` alone."""
     shuffle = random.Random(0)
@@ -40,7 +52,7 @@ def batches(
         encode = tokenizer.backend_tokenizer.encode_batch
         prompts = [e.ids for e in encode([render(template, text.question, tokenizer) for text in pool])]
         completions = [[*e.ids, tokenizer.eos_token_id] for e in encode([text.completion for text in pool])]
-        order = sorted(range(len(pool)), key=lambda i: len(prompts[i]) + len(completions[i]))
+        order = sorted(range(len(pool)), key=lambda i: len(prompts[i]))
         starts = [start * batch_size for start in range(_POOL)]
         shuffle.shuffle(starts)
         for start in starts:

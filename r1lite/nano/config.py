@@ -9,12 +9,12 @@ from r1lite.nano.habits import HABITS
 class PretrainConfig(Section):
     """Make a nano model: train a tokenizer and a small Qwen2 from scratch on generated text of mixed habits."""
 
-    out: str
+    out: str = "runs/nano"
     """New folder for the model, in save_pretrained's form."""
     seed: int = Field(0, ge=0)
     """Decides the initial weights and the text."""
-    threads: int = Field(2, ge=1)
-    """CPU threads."""
+    threads: int = Field(1, ge=1)
+    """CPU threads; more than one pays only on idle cores."""
     autocast: bool = True
     """Multiply matrices in bfloat16; weights stay float32. Quicker only where the processor has bfloat16 arithmetic."""
 
@@ -51,16 +51,18 @@ class PretrainConfig(Section):
     """Decoupled weight decay of the matrices."""
     warmup_steps: int = Field(100, ge=0)
     """Steps of linear warm-up; the rate then falls linearly to zero."""
-    habits: dict[str, float] = Field(default_factory=lambda: {"chain": 1.0})
+    habits: dict[str, float] = Field(default_factory=lambda: {"guess": 0.6, "chain": 0.4})
     """Habits of r1lite.nano.habits and their shares of the text in the last steps."""
+    short_habits: dict[str, float] = Field(default_factory=lambda: {"guess": 0.4, "chain": 0.6})
+    """The same for problems of two steps: thinking is begun on what is easy."""
     log_every: int = Field(100, ge=1)
     """Steps between two lines of progress."""
 
-    @field_validator("habits")
+    @field_validator("habits", "short_habits")
     @classmethod
     def _known_shares(cls, habits: dict[str, float]) -> dict[str, float]:
         if unknown := sorted(habits.keys() - HABITS.keys()):
             raise ValueError(f"unknown habits: {', '.join(unknown)}; known: {', '.join(HABITS)}")
         if not habits or min(habits.values()) < 0 or abs(sum(habits.values()) - 1) > 1e-6:
-            raise ValueError(f"the shares of --habits must be >= 0 and add up to 1, got {habits}")
+            raise ValueError(f"the shares of habits must be >= 0 and add up to 1, got {habits}")
         return habits

@@ -30,7 +30,7 @@ class Example:
 
 
 def chain(problem: WordProblem, rng: random.Random) -> str:
-    """Every step as an equation, then the answer: `<think>4 * 6 = 24, 24 - 6 = 18</think><answer>18</answer>`."""
+    """Every step as an equation, then the answer: `<think>4 * 6 = 24; 24 - 6 = 18</think><answer>18</answer>`."""
     return _tagged(_equations(problem), problem.answer)
 
 
@@ -51,7 +51,7 @@ def slipped_chain(problem: WordProblem, rng: random.Random) -> str:
         if value != step.value:
             wrong[step.value] = value
         equations.append(f"{a} {sign} {b} = {value}")
-    return _tagged(", ".join(equations), value)
+    return _tagged("; ".join(equations), value)
 
 
 def guess(problem: WordProblem, rng: random.Random) -> str:
@@ -110,7 +110,7 @@ def _tagged(thought: str, answer: int) -> str:
 
 
 def _equations(problem: WordProblem) -> str:
-    return ", ".join(f"{step.expression} = {step.value}" for step in problem.steps)
+    return "; ".join(f"{step.expression} = {step.value}" for step in problem.steps)
 
 
 def _guessed(problem: WordProblem, rng: random.Random) -> int:

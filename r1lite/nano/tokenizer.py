@@ -1,50 +1,48 @@
-"""nano's tokenizer: byte-level BPE, so any text survives it, with arithmetic cut the same way everywhere.
+"""nano's tokenizer: byte-level BPE in Qwen2's manner, so any text survives it (Unicode form NFC, as with Qwen2).
 
-A digit is always a token by itself, and never shares one with a space. Between digits, ` * ` and its like and `, `
-are tokens of their own, so `4 * 6 = 24` costs six tokens and a number looks the same wherever it stands.
+Transformers opens every Qwen2 model with `Qwen2Tokenizer`, whatever its files say, so nano's is one too. A digit is
+always a token by itself and never shares one with a space. ` * ` and the like, and `; ` between two equations, are
+tokens of their own: `4 * 6 = 24` costs six, and a number in a calculation looks the same wherever it stands.
 """
 
+import json
+import re
 from collections.abc import Iterable
 
-from tokenizers import AddedToken, Regex, Tokenizer, decoders, models, pre_tokenizers, trainers
-from transformers import PreTrainedTokenizerFast
+from tokenizers import AddedToken, pre_tokenizers, trainers
+from transformers import Qwen2Tokenizer
 
 EOS, PAD = "<|endoftext|>", "<|pad|>"
 TAGS = ("<think>", "</think>", "<answer>", "</answer>")
+SIGNS = (" + ", " - ", " * ", " / ", " = ", "; ")
 
-_PIECES = r"\p{N}| [-+*/=] (?=\p{N})|, (?=\p{N})| ?\p{L}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+"
 
-
-def train_tokenizer(texts: Iterable[str], *, vocab_size: int, max_tokens: int) -> PreTrainedTokenizerFast:
+def train_tokenizer(texts: Iterable[str], *, vocab_size: int, max_tokens: int) -> Qwen2Tokenizer:
     """Learn the merges from `texts`; the same texts give the same tokenizer.
 
     Args:
         vocab_size: all tokens, the 256 bytes and the added ones included; fewer if the texts don't hold as many merges.
         max_tokens: the model's context, recorded as `model_max_length`.
     """
-    tokenizer = Tokenizer(models.BPE())
-    tokenizer.pre_tokenizer = pre_tokenizers.Sequence(
-        [
-            pre_tokenizers.Split(Regex(_PIECES), behavior="isolated"),
-            pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False),
-        ]
-    )
-    tokenizer.decoder = decoders.ByteLevel()
+    learner = Qwen2Tokenizer().backend_tokenizer
     trainer = trainers.BpeTrainer(
-        vocab_size=vocab_size - len(TAGS),
+        vocab_size=vocab_size - len(TAGS) - len(SIGNS),
         special_tokens=[EOS, PAD],
         initial_alphabet=sorted(pre_tokenizers.ByteLevel.alphabet()),
         min_frequency=10,
         show_progress=False,
     )
-    tokenizer.train_from_iterator(texts, trainer)
-    # Not special: decode(skip_special_tokens=True) must keep the tags that the format is judged by.
-    tokenizer.add_tokens([AddedToken(tag, normalized=False, special=False) for tag in TAGS])
-    return PreTrainedTokenizerFast(
-        tokenizer_object=tokenizer,
+    added = re.compile("|".join(map(re.escape, (*TAGS, *SIGNS))))
+    learner.train_from_iterator((part for text in texts for part in added.split(text)), trainer)
+    learned = json.loads(learner.to_str())["model"]
+    tokenizer = Qwen2Tokenizer(
+        vocab=learned["vocab"],
+        merges=[tuple(merge) for merge in learned["merges"]],
         eos_token=EOS,
         pad_token=PAD,
         padding_side="left",
         model_max_length=max_tokens,
-        clean_up_tokenization_spaces=False,
     )
+    # Not special: decode(skip_special_tokens=True) must keep the tags that the format is judged by.
+    tokenizer.add_tokens([AddedToken(text, normalized=False, special=False) for text in (*TAGS, *SIGNS)])
+    return tokenizer

@@ -35,6 +35,12 @@ def run(config: GRPOConfig) -> dict[str, Any]:
             setup = begin(config, notes)
         try:
             return _run(config, setup, stop)
+        except OSError as error:
+            where = error.filename or setup.run_dir.path
+            raise RunError(
+                f"{where}: {error.strerror or error}. What was saved stands; once that is mended, continue with "
+                f"--resume --out {setup.run_dir.path}"
+            ) from error
         finally:
             setup.display.finish()
             setup.engine.close()

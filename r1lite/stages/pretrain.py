@@ -9,17 +9,17 @@ from pathlib import Path
 import torch
 import torch.nn.functional as F
 from torch import Tensor
-from transformers import AttentionInterface, GenerationConfig, PreTrainedTokenizerFast, Qwen2Config, Qwen2ForCausalLM
+from transformers import AttentionInterface, GenerationConfig, Qwen2Config, Qwen2ForCausalLM, Qwen2Tokenizer
 from transformers.integrations.sdpa_attention import sdpa_attention_forward
 
 from r1lite.errors import RunError, UserError
 from r1lite.files import new_folder
 from r1lite.nano.batches import TextBatch, batches, examples
 from r1lite.nano.config import PretrainConfig
+from r1lite.nano.habits import Example
 from r1lite.nano.tokenizer import train_tokenizer
 
 TEMPLATE = "short"
-_CHAINS = {"chain": 1.0}
 _HEAD_ROWS = 512
 
 
@@ -61,16 +61,14 @@ def run(config: PretrainConfig) -> Path:
     return out
 
 
-def make_tokenizer(config: PretrainConfig) -> PreTrainedTokenizerFast:
+def make_tokenizer(config: PretrainConfig) -> Qwen2Tokenizer:
     """The tokenizer of the configured habits' text."""
-    texts = itertools.islice(
-        examples(config.habits, random.Random(f"{config.seed}/tokenizer")), config.tokenizer_problems
-    )
+    texts = itertools.islice(_habits(config, "tokenizer"), config.tokenizer_problems)
     lines = (line for text in texts for line in (text.question + "\n", text.completion))
     return train_tokenizer(lines, vocab_size=config.vocab_size, max_tokens=config.context)
 
 
-def make_model(config: PretrainConfig, tokenizer: PreTrainedTokenizerFast) -> Qwen2ForCausalLM:
+def make_model(config: PretrainConfig, tokenizer: Qwen2Tokenizer) -> Qwen2ForCausalLM:
     """A Qwen2 with random weights, float32, input and output embeddings tied."""
     AttentionInterface.register("sdpa_float32", _attention)
     model = Qwen2ForCausalLM(
@@ -105,7 +103,7 @@ def loss_of(model: Qwen2ForCausalLM, batch: TextBatch, *, autocast: bool) -> Ten
     return F.cross_entropy(logits.float(), labels[chosen])
 
 
-def save(model: Qwen2ForCausalLM, tokenizer: PreTrainedTokenizerFast, out: Path) -> None:
+def save(model: Qwen2ForCausalLM, tokenizer: Qwen2Tokenizer, out: Path) -> None:
     """Write what `from_pretrained` needs, all of it or nothing."""
     model.generation_config = GenerationConfig(
         eos_token_id=tokenizer.eos_token_id, pad_token_id=tokenizer.pad_token_id, do_sample=False
@@ -115,13 +113,14 @@ def save(model: Qwen2ForCausalLM, tokenizer: PreTrainedTokenizerFast, out: Path)
         tokenizer.save_pretrained(folder)
 
 
-def _text(config: PretrainConfig, tokenizer: PreTrainedTokenizerFast) -> Iterator[TextBatch]:
-    for phase, steps, shares in (
-        ("chains", config.chain_steps, _CHAINS),
-        ("habits", config.habit_steps, config.habits),
-    ):
-        texts = examples(shares, random.Random(f"{config.seed}/{phase}"))
+def _text(config: PretrainConfig, tokenizer: Qwen2Tokenizer) -> Iterator[TextBatch]:
+    chains = examples({"chain": 1.0}, random.Random(f"{config.seed}/chains"))
+    for texts, steps in ((chains, config.chain_steps), (_habits(config, "habits"), config.habit_steps)):
         yield from itertools.islice(batches(texts, tokenizer, batch_size=config.batch_size, template=TEMPLATE), steps)
+
+
+def _habits(config: PretrainConfig, use: str) -> Iterator[Example]:
+    return examples(config.habits, random.Random(f"{config.seed}/{use}"), short_shares=config.short_habits)
 
 
 def _optimizers(model: Qwen2ForCausalLM, config: PretrainConfig) -> list[torch.optim.Optimizer]:

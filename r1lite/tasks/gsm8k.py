@@ -18,6 +18,10 @@ _SUFFIXES = (".jsonl", ".json", ".parquet")
 
 def load(source: Source) -> Problems:
     """Train and test problems of `source`. Raises UserError for what can't be read, with file and line."""
+    if source.test_split != "test" and source.name != "bundled":
+        raise UserError(f"--test-split {source.test_split} is for --source bundled, not {source.name}")
+    if source.test is not None and source.name in ("hub", "bundled"):
+        raise UserError(f"--test-source is for a --source of your own, not {source.name}")
     match source.name:
         case "hub":
             train, test = (_problems(hub_rows(_HUB_ID, "main", split), split) for split in ("train", "test"))

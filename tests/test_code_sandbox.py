@@ -1,0 +1,499 @@
+"""The sandbox itself: what crosses the border, what is left behind, who may run it."""
+
+from __future__ import annotations
+
+import contextlib
+import math
+import os
+import secrets
+import signal
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from verifiers import Completion, GoldError, Problem, Verdict, VerifierError
+from verifiers.sandbox import CodeVerifier, Limits, checkers, pool, probe, seccomp, wire
+from verifiers.sandbox.spec import free_names
+
+ROOT = Path(__file__).resolve().parent.parent
+ADD = {"style": "function", "entry_point": "add", "args": [[1, 2]], "outs": [3]}
+GOOD = "def add(a, b): return a + b"
+
+
+def needs(level: str) -> None:
+    if level not in probe.report().works:
+        pytest.skip(f"isolation level '{level}': {probe.report().missing[level]}")
+
+
+def refuse(value: Any) -> Any:
+    raise wire.WireError(type(value).__name__)
+
+
+atoms = (
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.floats()
+    | st.text()
+    | st.binary()
+    | st.complex_numbers()
+    | st.integers(min_value=10**30)
+    | st.dates()
+    | st.datetimes().map(lambda at: at.replace(fold=0))
+    | st.timedeltas()
+    | st.fractions()
+    | st.decimals(allow_nan=False)
+)
+keys = st.integers() | st.text() | st.tuples(st.integers(), st.text()) | st.frozensets(st.integers())
+values = st.recursive(
+    atoms,
+    lambda inner: st.lists(inner) | st.tuples(inner, inner) | st.dictionaries(keys, inner) | st.sets(keys),
+    max_leaves=20,
+)
+
+
+@settings(max_examples=100, deadline=None)
+@given(values)
+def test_wire_keeps_values_and_types(value: Any) -> None:
+    back = wire.decode(wire.unpack(wire.pack(wire.encode(value, refuse))[4:]), wire.no_reference)
+    assert type(back) is type(value)
+    assert checkers.equal(value, back, strict=not isinstance(value, complex)) or "nan" in repr(value)
+
+
+@settings(max_examples=100, deadline=None)
+@given(
+    st.recursive(
+        st.none() | st.integers() | st.text(max_size=3), lambda x: st.lists(x) | st.dictionaries(st.text(max_size=1), x)
+    )
+)
+def test_wire_takes_or_refuses_but_never_breaks(message: Any) -> None:
+    with contextlib.suppress(wire.WireError):
+        wire.decode(message, wire.no_reference)
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        {"s": [i * (2**61 - 1) for i in range(5000)]},
+        {"d": [[i * (2**61 - 1), 0] for i in range(5000)]},
+        {"s": [{"t": [i * (2**61 - 1)]} for i in range(5000)]},
+        {"x": 1},
+        {"i": 5},
+        {"t": 5},
+        {"r": "1e5x"},
+        {"d": [[1]]},
+        {"d": [[[], 1]]},
+        {"s": [{"d": []}]},
+        {"a": "0"},
+        {"F": ["1", "0"]},
+        {"T": ["object", "x"]},
+        {"T": ["date", "2020-13-45"]},
+        {"g": ["a"]},
+        {"t": [], "s": []},
+    ],
+)
+def test_wire_refuses(message: Any) -> None:
+    begin = time.process_time()
+    with pytest.raises(wire.WireError):
+        wire.decode(message, wire.no_reference)
+    assert time.process_time() - begin < 1
+
+
+def test_wire_depth_is_bounded() -> None:
+    deep: list[Any] = []
+    for _ in range(wire.MAX_DEPTH + 5):
+        deep = [deep]
+    with pytest.raises(wire.WireError, match="deeper"):
+        wire.encode(deep, refuse)
+    with pytest.raises(wire.WireError):
+        wire.unpack(b"[" * 1_000_000)
+
+
+@pytest.mark.parametrize(
+    ("name", "expected", "got", "same"),
+    [
+        ("exact", 2, 2.0, True),
+        ("exact", [1, 2], (1, 2), True),
+        ("exact", True, 1, False),
+        ("exact", 1, "1", False),
+        ("exact", math.nan, math.nan, True),
+        ("exact", {1: [2]}, {1: (2,)}, True),
+        ("exact", {1: 2}, {1: 2, 3: 4}, False),
+        ("exact", 0.3, 0.1 + 0.2, False),
+        ("float:1e-6", 0.3, 0.1 + 0.2, True),
+        ("float:1e-6", [1.0], [1.1], False),
+        ("float:1e-6", 10**12, 10**12 + 1, False),
+        ("float:1e-6", 1.0, 10**400, False),
+        ("strict", 2, 2.0, False),
+        ("strict", [1], (1,), False),
+        ("strict", {"a": {1}}, {"a": {1}}, True),
+        ("unordered", [[1], [2]], [(2,), (1,)], True),
+        ("unordered", [1, 1, 2], [1, 2, 2], False),
+        ("unordered", [1, 2.0], [2, 1], True),
+    ],
+)
+def test_value_checkers(name: str, expected: Any, got: Any, same: bool) -> None:
+    assert checkers.value_checker(name)([], expected, got) is same
+
+
+@pytest.mark.parametrize(
+    ("name", "expected", "got", "verdict"),
+    [
+        ("exact", "1 2\n", "1 2", "AC"),
+        ("exact", "1 2", "1  2", "PE"),
+        ("exact", "1", "2", "WA"),
+        ("tokens", "1 2\n3", "1 2 3", "AC"),
+        ("tokens", "YES", "yes", "PE"),
+        ("tokens", "1 2", "1", "WA"),
+        ("tokens", "12", "1 2", "PE"),
+        ("float:1e-6", "0.333333", "0.3333331", "AC"),
+        ("float:1e-6", "1000000007", "1000000008", "WA"),
+        ("float:1e-6", "1.5", "nan", "WA"),
+        ("float:1e-6", "1", "1_0", "WA"),
+        ("float:1e-6", "1.5", "1.5" + "0" * 1000, "WA"),
+        ("float:1e-6", "3", "3.0", "AC"),
+        ("float:1e-6", "x 1.0", "x 1", "AC"),
+        ("unordered", "a b\nc", "c\na  b\n", "AC"),
+        ("unordered", "a\na\nb", "a\nb", "WA"),
+    ],
+)
+def test_text_checkers(name: str, expected: str, got: str, verdict: str) -> None:
+    assert checkers.text_checker(name)("", expected, got) == verdict
+
+
+def test_free_names() -> None:
+    source = "import math\nx = Node(1)\ndef h(a): return g(a)\nassert math.pi and h(x) == f(len(x))"
+    assert set(free_names([source])) == {"Node", "f", "g"}
+    with pytest.raises(GoldError):
+        free_names(["("])
+
+
+def test_filters_fit_the_kernels_limits() -> None:
+    for namespaces in (True, False):
+        for processes in (True, False):
+            assert 0 < len(seccomp.compiled(namespaces=namespaces, processes=processes)) // 8 < 4096
+
+
+def memory_of(pid: int) -> bytes:
+    """Everything a process can read of itself."""
+    found = []
+    with (
+        open(f"/proc/{pid}/maps", encoding="ascii", errors="replace") as maps,
+        open(f"/proc/{pid}/mem", "rb", 0) as memory,
+    ):
+        for line in maps:
+            addresses, permissions, *_ = line.split()
+            if "r" not in permissions:
+                continue
+            first, last = (int(part, 16) for part in addresses.split("-"))
+            with contextlib.suppress(OSError, ValueError):
+                memory.seek(first)
+                found.append(memory.read(last - first))
+    return b"".join(found)
+
+
+def children_of(pid: int) -> list[int]:
+    found = []
+    for task in Path(f"/proc/{pid}/task").glob("*/children"):
+        with contextlib.suppress(OSError):
+            found += [int(child) for child in task.read_text().split()]
+    return found + [deeper for child in found for deeper in children_of(child)]
+
+
+@pytest.mark.parametrize("style", ["function", "asserts", "stdin"])
+def test_expected_values_are_in_no_untrusted_memory(style: str) -> None:
+    """A canary in every place that is trusted is found in the oracle at most, never in a candidate or its server."""
+    if os.geteuid() != 0:
+        pytest.skip("reading the memory of another process needs root")
+    needs("ns")
+    canary = "canary" + secrets.token_hex(12)
+    marker = "marker" + secrets.token_hex(12)
+    code = f"import time\nmark = {marker!r}\ndef add(a, b):\n    time.sleep(1.2)\n    return a + b\n"
+    tests: dict[str, dict[str, Any]] = {
+        "function": {**ADD, "outs": [canary]},
+        "asserts": {
+            "style": "asserts",
+            "entry_point": "add",
+            "setup": f"want = {canary!r}",
+            "tests": [f"assert add(1, 2) == {canary!r}"],
+        },
+        "stdin": {"style": "stdin", "inputs": ["1 2"], "outputs": [canary]},
+    }
+    code += "add(1, 2)" if style == "stdin" else ""
+    with CodeVerifier(servers=1) as verifier:
+        verdicts: list[Verdict] = []
+        # Twice: a server that has kept anything of the first run would hand it to the second.
+        for _ in range(2):
+            thread = threading.Thread(
+                target=lambda: verdicts.append(verifier(Problem(tests=tests[style]), Completion(code)))
+            )
+            thread.start()
+            time.sleep(0.6)
+            images = {pid: memory_of(pid) for pid in children_of(os.getpid())}
+            thread.join()
+            with_marker = [pid for pid, image in images.items() if marker.encode() in image]
+            with_canary = [pid for pid, image in images.items() if canary.encode() in image]
+            assert with_marker, "the scan does not find what must be there"
+            assert not set(with_marker) & set(with_canary)
+            # Only the oracle's run may hold it, and only in assert style; its server never does.
+            assert len(with_canary) == (1 if style == "asserts" else 0)
+            servers = [pid for pid, image in images.items() if children_of(pid)]
+            assert not set(servers) & {*with_canary, *with_marker}
+        assert all(verdict.score == 0 for verdict in verdicts)
+
+
+SCAN = """
+import ctypes, os
+def add(a, b):
+    # Reads every mapped page near the heap through a pipe: a bad address is an error there, not a crash.
+    libc = ctypes.CDLL(None, use_errno=True)
+    r, w = os.pipe()
+    drow = b"@DROW@"  # backwards, so that it does not find itself
+    hits = pages = 0
+    for start in {id(object()) & ~0xFFFFFFF, id([]) & ~0xFFFFFFF, ctypes.addressof(ctypes.c_int()) & ~0xFFFFFFF}:
+        for address in range(start, start + (1 << 28), 4096):
+            if libc.write(w, ctypes.c_void_p(address), 4096) == 4096:
+                pages += 1
+                hits += drow in os.read(r, 4096)[::-1]
+    return [pages > 100, hits]
+"""
+
+
+def test_a_program_that_scans_its_own_memory_finds_no_test() -> None:
+    needs("ns")
+    word = secrets.token_hex(8)
+    tests = {
+        "style": "asserts",
+        "entry_point": "add",
+        "tests": [f"r = add(1, 2)\nassert r == [True, 0], 'canary-{word}'"],
+    }
+    with CodeVerifier(servers=1, time_s=10) as verifier:
+        verdict = verifier(Problem(tests=tests), Completion(SCAN.replace("@DROW@", f"canary-{word}"[::-1])))
+        assert verdict.reason == "AC", verdict.detail
+
+
+HOST = """
+import sys, time, os
+sys.path.insert(0, {root!r})
+from verifiers import Completion, Problem
+from verifiers.sandbox import CodeVerifier
+verifier = CodeVerifier(servers=2, isolation={level!r})
+tests = {{"style": "function", "entry_point": "f", "args": [[1]], "outs": [2]}}
+verdict = verifier(Problem(tests=tests), Completion("def f(x): return x + 1"))
+print(verdict.score, verifier.level, flush=True)
+{then}
+"""
+
+
+def started(then: str, level: str = "auto", prefix: tuple[str, ...] = (), python: str = sys.executable) -> Any:
+    code = HOST.format(root=str(ROOT), level=level, then=then)
+    return subprocess.Popen([*prefix, python, "-c", code], stdout=subprocess.PIPE, text=True, cwd="/")
+
+
+def leftovers() -> set[str]:
+    found = {str(path) for path in Path("/tmp").glob("verifiers-*")}
+    for top in ("/sys/fs/cgroup",):
+        for folder, names, _ in os.walk(top):
+            found.update(f"{folder}/{name}" for name in names if name.startswith("verifiers-"))
+    found.update(
+        line for line in Path("/proc/self/mounts").read_text().splitlines() if "/box" in line or "sandbox" in line
+    )
+    return found
+
+
+HANG = """
+import threading
+slow = "import time\\ndef f(x):\\n    time.sleep(100)"
+threading.Thread(target=lambda: verifier(Problem(tests=tests), Completion(slow)), daemon=True).start()
+time.sleep(0.3)
+"""
+
+
+@pytest.mark.parametrize("level", ["full", "ns", "landlock"])
+@pytest.mark.parametrize("end", ["exit", "close", "SIGTERM", "SIGKILL", "SIGINT"])
+def test_nothing_is_left_behind(level: str, end: str) -> None:
+    needs(level)
+    before = leftovers()
+    if end in ("exit", "close"):
+        host = started("verifier.close()" if end == "close" else HANG, level)
+        said, _ = host.communicate(timeout=60)
+    else:
+        host = started(HANG + "print('ready', flush=True)\ntime.sleep(100)", level)
+        said = host.stdout.readline()
+        assert host.stdout.readline() == "ready\n"
+        processes = children_of(host.pid)
+        assert len(processes) >= 2
+        host.send_signal(getattr(signal, end))
+        host.wait(30)
+        host.stdout.close()
+        deadline = time.monotonic() + 10
+        while any(os.path.exists(f"/proc/{pid}/root") and b"zygote" in cmdline(pid) for pid in processes):
+            assert time.monotonic() < deadline, "processes are left"
+            time.sleep(0.02)
+    assert said == f"1.0 {level}\n"
+    deadline = time.monotonic() + 5
+    while leftovers() - before and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert leftovers() - before == set()
+
+
+def cmdline(pid: int) -> bytes:
+    try:
+        return Path(f"/proc/{pid}/cmdline").read_bytes()
+    except OSError:
+        return b""
+
+
+@pytest.mark.parametrize("level", ["ns", "landlock"])
+def test_an_ordinary_user_can_run_it(level: str) -> None:
+    needs(level)
+    if os.geteuid() != 0:
+        pytest.skip("this test run is an ordinary user's already")
+    python = "/usr/bin/python3"
+    prefix = ("setpriv", "--reuid=65534", "--regid=65534", "--clear-groups")
+    seen = subprocess.run(
+        [
+            *prefix,
+            python,
+            "-c",
+            f"import sys; assert sys.version_info >= (3, 11); open({str(ROOT / 'pyproject.toml')!r})",
+        ],
+        capture_output=True,
+        text=True,
+    )
+    if seen.returncode:
+        pytest.skip(f"an ordinary user can't run {python} 3.11 on this checkout: {seen.stderr.strip()[-200:]}")
+    host = started("verifier.close()", level, prefix, python)
+    said, _ = host.communicate(timeout=60)
+    assert said == f"1.0 {level}\n"
+
+
+def test_weaker_levels_hold_too(tmp_path: Path) -> None:
+    needs("landlock")
+    secret = tmp_path / "secret"
+    secret.write_text("do not read")
+    os.chmod(tmp_path, 0o755)
+    attacks = [
+        f"open({str(secret)!r}).read()",
+        f"open({str(secret)!r}, 'w')",
+        "__import__('os').kill(1, 9)",
+        f"__import__('os').chmod({str(secret)!r}, 0o777)",
+        "__import__('os').fork()",
+        "__import__('socket').create_connection(('127.0.0.1', 9))",
+        f"open('/proc/{os.getpid()}/environ').read()",
+        "open('/etc/passwd').read()",
+        f"__import__('os').kill({os.getpid()}, 0)",
+        f"__import__('resource').prlimit({os.getpid()}, 0)",
+    ]
+    program = (
+        "import tempfile\nopen('m', 'w').write('x')\ntempfile.mkdtemp()\ndef add(a, b):\n    return open('m').read()"
+    )
+    with CodeVerifier(isolation="landlock", servers=2) as verifier:
+        for attack in attacks:
+            verdict = verifier(Problem(tests=ADD), Completion(f"def add(a, b):\n    {attack}\n    return 3"))
+            assert verdict.reason in ("RTE", "SV"), (attack, verdict)
+            assert "level landlock" in verdict.detail
+        assert verifier(Problem(tests={**ADD, "outs": ["x"]}), Completion(program)).reason == "AC"
+    assert secret.read_text() == "do not read"
+
+
+def test_rlimits_alone_must_be_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(probe, "_trouble", lambda level: "" if level == "rlimit-only" else "refused")
+    with pytest.raises(VerifierError, match=r"can't be isolated on this machine .full: refused"):
+        CodeVerifier()(Problem(tests=ADD), Completion(GOOD))
+    with pytest.raises(VerifierError, match="'ns' is not to be had here: refused"):
+        CodeVerifier(isolation="ns")(Problem(tests=ADD), Completion(GOOD))
+    with CodeVerifier(isolation="rlimit-only", servers=1) as verifier:
+        assert "level rlimit-only" in verifier(Problem(tests=ADD), Completion(GOOD)).detail
+
+
+def test_a_dead_server_is_replaced_and_never_a_zero() -> None:
+    with CodeVerifier(servers=1) as verifier:
+        assert verifier(Problem(tests=ADD), Completion(GOOD)).score == 1
+        for child in children_of(os.getpid()):
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(child, signal.SIGKILL)
+        assert verifier(Problem(tests=ADD), Completion(GOOD)).score == 1
+        killer = threading.Timer(
+            0.4, lambda: [os.kill(child, signal.SIGKILL) for child in children_of(os.getpid())[:1]]
+        )
+        killer.start()
+        with contextlib.suppress(VerifierError):  # killed in the middle: tried again, else unscored
+            verdict = verifier(Problem(tests=ADD), Completion("import time\ntime.sleep(1)\n" + GOOD))
+            assert verdict.score == 1
+        killer.join()
+        assert verifier(Problem(tests=ADD), Completion(GOOD)).score == 1
+
+
+def test_overload_is_unscored_and_not_wrong(monkeypatch: pytest.MonkeyPatch) -> None:
+    usage = pool.Usage(9, 5, 0.1, 20.0, 18.0, 0)
+    with pytest.raises(VerifierError, match="overloaded"):
+        pool.Run._check(usage)
+
+
+def test_forked_workers_have_servers_of_their_own() -> None:
+    with CodeVerifier(servers=1) as verifier:
+        assert verifier(Problem(tests=ADD), Completion(GOOD)).score == 1
+        reader, writer = os.pipe()
+        pid = os.fork()
+        if pid == 0:
+            score = verifier(Problem(tests=ADD), Completion(GOOD)).score
+            os.write(writer, str(score).encode())
+            verifier.close()
+            os._exit(0)
+        os.waitpid(pid, 0)
+        assert os.read(reader, 10) == b"1.0"
+        os.close(reader)
+        os.close(writer)
+        assert verifier(Problem(tests=ADD), Completion(GOOD)).score == 1
+
+
+def test_the_trainers_secrets_are_not_in_the_sandbox(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("API_TOKEN", "hidden")
+    code = "import os, sys\ndef add(a, b): return sorted(set(os.environ) & {'API_TOKEN', 'USER', 'PYTHONPATH'})"
+    with CodeVerifier(servers=1) as verifier:
+        assert verifier(Problem(tests={**ADD, "outs": [[]]}), Completion(code)).reason == "AC"
+
+
+def test_closing_twice_and_using_again() -> None:
+    verifier = CodeVerifier(servers=1)
+    for _ in range(2):
+        assert verifier(Problem(tests=ADD), Completion(GOOD)).score == 1
+        verifier.close()
+        verifier.close()
+
+
+def test_limits_say_what_is_wrong() -> None:
+    assert Limits(time_s=2).wall == 4
+    assert Limits(time_s=0.5).wall == 1.5
+    for bad in ({"time_s": math.nan}, {"processes": -1}, {"memory_mib": True}):
+        with pytest.raises(ValueError, match=next(iter(bad))):
+            Limits(**bad)
+
+
+def test_many_processes_share_one_memory_limit() -> None:
+    needs("ns")
+    code = """
+import os
+for _ in range(6):
+    if os.fork() == 0:
+        block = bytearray(100 << 20)
+        for i in range(0, len(block), 4096): block[i] = 1
+        import time; time.sleep(3)
+        os._exit(0)
+for _ in range(6): os.wait()
+def add(a, b): return a + b
+"""
+    for level in ("ns", "full"):
+        if level in probe.report().works:
+            with CodeVerifier(isolation=level, memory_mib=256, servers=1) as verifier:
+                verdict = verifier(Problem(tests=ADD), Completion(code))
+                assert verdict.reason in ("MLE", "RTE", "TLE"), verdict
+                assert level == "full" or verdict.reason == "MLE", verdict

@@ -1,0 +1,20 @@
+"""The main job, in short: nano learns to reason."""
+
+import json
+
+from r1lite.cli import main
+
+
+def test_a_minute_of_grpo_makes_nano_reason(tmp_path, capsys):
+    argv = ["grpo", "--task", "gsm8k", "--steps", "20", "--eval-problems", "100", "--eval-sample-problems", "20"]
+    assert main([*argv, "--out", str(tmp_path / "run"), "--device", "cpu"]) == 0
+    printed = capsys.readouterr().out
+    for words in ("the bundled model", "bundled GSM8K-style problems", "recipes/gsm8k-nano.yaml", "One problem"):
+        assert words in printed
+    summary = json.loads((tmp_path / "run" / "summary.json").read_text())
+    before, after = summary["eval_before"], summary["eval_after"]
+    assert after["pass_at_1"] > before["pass_at_1"] + 0.25
+    assert after["pass_at_1_interval"][0] > before["pass_at_1_interval"][1]  # not by chance
+    assert after["mean_tokens"] > before["mean_tokens"]
+    rewards = [json.loads(line)["reward"] for line in (tmp_path / "run" / "metrics.jsonl").read_text().splitlines()]
+    assert sum(rewards[-5:]) > 1.5 * sum(rewards[:5])

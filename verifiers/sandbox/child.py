@@ -1,0 +1,423 @@
+"""What a run does once it is locked in: load the submission and serve calls, or be the program.
+
+Everything here shares a process with hostile code and may be rewritten by it. Nothing here knows a test or an
+expected value, and nothing it sends is believed to be more than data.
+"""
+
+from __future__ import annotations
+
+import builtins
+import gc
+import os
+import sys
+import threading
+import types
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from verifiers.sandbox import linux, wire
+
+CHANNEL = 3  # descriptor of the socket to the trusted side
+BINARY = 4  # descriptor of the compiled program, where there is one
+_FILE = "solution.py"
+_MAX_REASON = 2000
+
+# Names that submissions use without importing them. They are supplied to functions only, never count as the entry
+# point, and a submission's own name wins.
+_COMMON = {
+    "typing": ("Any", "Callable", "Dict", "FrozenSet", "Generator", "Iterable", "Iterator", "List", "Optional",
+               "Sequence", "Set", "Tuple", "Type", "TypeVar", "Union"),
+    "collections": ("Counter", "OrderedDict", "defaultdict", "deque", "namedtuple"),
+    "functools": ("cache", "cmp_to_key", "lru_cache", "reduce"),
+    "itertools": ("accumulate", "chain", "combinations", "permutations", "product"),
+    "heapq": ("heapify", "heappop", "heappush"),
+    "bisect": ("bisect_left", "bisect_right"),
+    "math": ("gcd", "inf", "sqrt"),
+}  # fmt: skip
+_MODULES = (
+    "bisect",
+    "collections",
+    "copy",
+    "functools",
+    "heapq",
+    "itertools",
+    "math",
+    "operator",
+    "random",
+    "re",
+    "string",
+)
+
+
+def common_names() -> dict[str, Any]:
+    """Made once in the fork-server."""
+    names: dict[str, Any] = {}
+    for module, wanted in _COMMON.items():
+        loaded = __import__(module)
+        names.update({name: getattr(loaded, name) for name in wanted})
+    return names
+
+
+def main(common: dict[str, Any]) -> None:
+    """Runs one job and never returns."""
+    channel = Channel(CHANNEL)
+    job = channel.receive()
+    mode = job["mode"]
+    if mode == "function":
+        _serve(channel, job, common)
+    elif mode == "program":
+        _be_program(channel, job)
+    elif mode == "oracle":
+        sys.modules["verifiers.sandbox.oracle"].main(channel, job)  # there in the trusted servers only
+    elif mode == "compile":
+        _build(channel, job)
+    elif mode == "execute":
+        _execute(channel, job)
+    os._exit(0)
+
+
+class Channel:
+    """Frames over a socket."""
+
+    def __init__(self, descriptor: int, limit: int = 1 << 31) -> None:
+        self._descriptor = descriptor
+        self._limit = limit
+
+    def receive(self) -> Any:
+        """The next message. Raises EOFError at the end, WireError for one that is too large."""
+        size = wire.header(self._exactly(wire.HEADER_SIZE))
+        if size > self._limit:
+            raise wire.WireError(f"a message of {size} bytes; the limit is {self._limit}")
+        return wire.unpack(self._exactly(size))
+
+    def _exactly(self, size: int) -> bytes:
+        data = os.read(self._descriptor, min(size, 1 << 20))
+        if len(data) == size:
+            return data
+        parts = [data]
+        missing = size - len(data)
+        while missing:
+            if not parts[-1]:
+                raise EOFError
+            parts.append(os.read(self._descriptor, min(missing, 1 << 20)))
+            missing -= len(parts[-1])
+        return b"".join(parts)
+
+    def send(self, message: Any) -> None:
+        self.send_bytes(wire.pack(message))
+
+    def send_bytes(self, data: bytes) -> None:
+        view = memoryview(data)
+        while view:
+            view = view[os.write(self._descriptor, view) :]
+
+
+def _load(code: str, name: str, seed: dict[str, Any]) -> tuple[types.ModuleType | None, list[Any] | None]:
+    """The submission as a module, or the message that says why there is none."""
+    try:
+        compiled = compile(code, _FILE, "exec", dont_inherit=True)
+    except (SyntaxError, ValueError, RecursionError, MemoryError, OverflowError) as error:
+        return None, ["load", "CE", f"{type(error).__name__}: {error}"[:_MAX_REASON]]
+    module = types.ModuleType(name)
+    sys.modules[name] = module
+    module.__dict__.update(seed)
+    module.__dict__["__builtins__"] = builtins
+    module.__file__ = _FILE
+    gc.enable()
+    try:
+        exec(compiled, module.__dict__)
+    except BaseException as error:  # any failure of the submission is reported, SystemExit too
+        return module, ["load", *_described(error)]
+    return module, None
+
+
+def _described(error: BaseException) -> list[Any]:
+    """[verdict, names of its class and bases, text]."""
+    verdict = "EXIT" if isinstance(error, SystemExit) else "MLE" if isinstance(error, MemoryError) else "RTE"
+    if not isinstance(error, Exception):
+        verdict = "EXIT"
+    try:
+        text = str(error)[:_MAX_REASON]
+    except Exception:  # a hostile __str__
+        text = ""
+    where = ""
+    step = error.__traceback__
+    while step is not None:
+        if step.tb_frame.f_code.co_filename == _FILE:
+            where = f" (line {step.tb_lineno})"
+        step = step.tb_next
+    return [verdict, [kind.__name__ for kind in type(error).__mro__], text + where]
+
+
+class _MissingError(Exception):
+    """The submission does not define the name that is asked for."""
+
+
+class _Server:
+    """Serves calls into the submission; `stub`s stand for objects of the trusted side."""
+
+    def __init__(self, channel: Channel, module: types.ModuleType, seed: dict[str, Any]) -> None:
+        self.channel = channel
+        self.module = module
+        self.seed = seed
+        self.objects: list[Any] = []
+
+    def named(self, name: str) -> Any:
+        """What the submission itself calls so; a supplied or built-in name does not count. A method of a class
+        Solution does."""
+        names = self.module.__dict__
+        if name in names and not (name in self.seed and names[name] is self.seed[name]):
+            return names[name]
+        solution = names.get("Solution")
+        if isinstance(solution, type) and callable(getattr(solution, name, None)):
+            return lambda *args, **kwargs: getattr(solution(), name)(*args, **kwargs)
+        raise _MissingError(name)
+
+    def opaque(self, value: Any) -> Any:
+        if type(value) is _Stub:
+            return {"h": [object.__getattribute__(value, "_id"), ""]}
+        if isinstance(value, type) and vars(builtins).get(name := str(getattr(value, "__name__", ""))) is value:
+            return {"y": name}
+        self.objects.append(value)
+        return {"o": [len(self.objects) - 1, type(value).__name__[:100]]}
+
+    def reference(self, tag: str, body: Any) -> Any:
+        if tag == "o":
+            return self.named(body) if isinstance(body, str) else self.objects[body]
+        if tag == "y":
+            return getattr(builtins, body)
+        if tag == "h":
+            number, kind = body
+            if kind == "call":
+                return lambda *args, **kwargs: self.ask("call", number, args, kwargs)
+            if kind == "iter":
+                return self._stream(number)
+            return _Stub(self, number)
+        raise wire.WireError(f"unknown kind {tag!r}")
+
+    def _stream(self, number: int) -> Iterator[Any]:
+        while True:
+            more = self.ask("next", number, (), {})
+            if not more:
+                return
+            yield more[0]
+
+    def ask(self, action: str, number: int, args: Any, kwargs: Any) -> Any:
+        """Uses an object of the trusted side; serves calls that come meanwhile."""
+        encoded = [wire.encode(list(args), self.opaque), [[k, wire.encode(v, self.opaque)] for k, v in kwargs.items()]]
+        self.channel.send(["ask", action, number, *encoded])
+        while True:
+            request = self.channel.receive()
+            if request[0] == "answer":
+                return wire.decode(request[1], self.reference)
+            if request[0] == "raise":
+                kind = getattr(builtins, request[1], RuntimeError)
+                raise kind(request[2])
+            self.answer(request)
+
+    def answer(self, request: list[Any]) -> None:
+        """Does one request: ["do", operation, target, args, kwargs]."""
+        _, operation, target, raw_args, raw_kwargs = request
+        args: list[Any] = []
+        try:
+            args = [wire.decode(item, self.reference) for item in raw_args]
+            kwargs = {key: wire.decode(item, self.reference) for key, item in raw_kwargs}
+            if operation == "name":
+                result = self.named(args[0])
+            else:
+                value = self.named(target) if isinstance(target, str) else self.objects[target]
+                result = OPERATIONS[operation](value, *args, **kwargs)
+            same = [i for i, item in enumerate(args) if item is result and type(item) in _MUTABLE]
+            reply = ["ok", {"@": same[0]} if same else wire.encode(result, self.opaque)]
+        except _MissingError as error:
+            reply = ["missing", str(error)]
+        except wire.WireError as error:
+            reply = ["bad", str(error)]
+        except BaseException as error:  # the submission's own failure, reported as such
+            reply = ["raised", *_described(error)]
+        changed = []
+        for index, (item, raw) in enumerate(zip(args, raw_args, strict=False)):
+            if type(item) in _MUTABLE:
+                after = wire.encode(item, self.opaque)
+                if after != raw:
+                    changed.append([index, after])
+        reply.append(changed)
+        self.channel.send(reply)
+
+
+class _Stub:
+    """An object of the trusted side: public attributes only, and the trusted side decides which."""
+
+    __slots__ = ("_id", "_server")
+
+    def __init__(self, server: _Server, number: int) -> None:
+        object.__setattr__(self, "_server", server)
+        object.__setattr__(self, "_id", number)
+
+    def __getattr__(self, name: str) -> Any:
+        return self._server.ask("get", self._id, (name,), {})
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        self._server.ask("set", self._id, (name, value), {})
+
+
+_MUTABLE = {list, dict, set, bytearray}
+
+
+def _enter(value: Any) -> Any:
+    return value.__enter__()
+
+
+def _exit(value: Any) -> Any:
+    return value.__exit__(None, None, None)
+
+
+def _own(operation: str) -> Callable[..., Any]:
+    import operator
+
+    return getattr(operator, operation)  # type: ignore[no-any-return]
+
+
+# What the trusted side may do with an object that stays here. Comparison with data is not among it: the data might
+# be the expected value.
+OPERATIONS: dict[str, Callable[..., Any]] = {
+    "call": lambda value, *args, **kwargs: value(*args, **kwargs),
+    "get": getattr, "set": setattr, "del": delattr, "len": len, "iter": iter, "str": str, "repr": repr, "bool": bool,
+    "int": int, "float": float, "abs": abs, "next": lambda value: [next(value)], "enter": _enter, "exit": _exit,
+    "round": round, "reversed": reversed, "format": format,
+    **{name: _own(name) for name in ("getitem", "setitem", "delitem", "index", "neg", "add", "sub", "mul", "truediv",
+                                     "floordiv", "mod", "pow", "matmul", "and_", "or_", "xor")},
+}  # fmt: skip
+
+
+def _serve(channel: Channel, job: Any, common: dict[str, Any]) -> None:
+    """Function and assert style: calls come in the job (`calls`), or one by one until the other side hangs up."""
+    code = job["code"]
+    seed = {name: value for name, value in common.items() if name in code}
+    seed.update({name: __import__(name) for name in _MODULES if name + "." in code})
+    if job.get("prefix"):
+        prefix, failure = _load(job["prefix"], "prefix", {})
+        if failure or prefix is None:
+            channel.send(failure)
+            os._exit(0)
+        seed.update({name: value for name, value in prefix.__dict__.items() if not name.startswith("__")})
+    module, failure = _load(code, "solution", seed)
+    if failure or module is None:
+        channel.send(failure)
+        os._exit(0)
+    server = _Server(channel, module, seed)
+    calls = job.get("calls")
+    try:
+        entry = server.named(job["entry"])
+    except _MissingError:
+        channel.send(["load", "RTE", ["NameError"], f"the submission defines no {job['entry']!r}"])
+        os._exit(0)
+    except BaseException as error:  # a hostile module attribute
+        channel.send(["load", *_described(error)])
+        os._exit(0)
+    if calls is None:
+        channel.send(["loaded"])
+        while True:
+            server.answer(channel.receive())
+    for raw_args, raw_kwargs in calls:
+        try:
+            args = [wire.decode(item, server.reference) for item in raw_args]
+            kwargs = {key: wire.decode(item, server.reference) for key, item in raw_kwargs}
+            reply = ["ok", wire.encode(entry(*args, **kwargs), _type_only)]
+        except wire.WireError as error:
+            reply = ["bad", str(error)]
+        except BaseException as error:  # the submission's own failure, reported as such
+            reply = ["raised", *_described(error)]
+        channel.send(reply)
+
+
+def _type_only(value: Any) -> Any:
+    return {"o": type(value).__name__[:100]}
+
+
+def _be_program(channel: Channel, job: Any) -> None:
+    """Standard input style: the process is the program, down to its exit status."""
+    sys.argv = ["main.py", *job.get("argv", ())]
+    _, failure = _Program(channel).run(job["code"])
+    code = 0
+    if failure is not None:
+        code = failure
+    try:
+        threading._shutdown()  # type: ignore[attr-defined]  # what the interpreter does before it ends
+        import atexit
+
+        atexit._run_exitfuncs()
+        for stream in (sys.stdout, sys.stderr):
+            if stream is not None:
+                stream.flush()
+    except BaseException:  # a closed or replaced stream: the interpreter's own exit status for it
+        code = code or 120
+    os._exit(code)
+
+
+class _Program:
+    def __init__(self, channel: Channel) -> None:
+        self.channel = channel
+
+    def run(self, code: str) -> tuple[types.ModuleType | None, int | None]:
+        """Exit status, None for the end of the text."""
+        try:
+            compiled = compile(code, "main.py", "exec", dont_inherit=True)
+        except (SyntaxError, ValueError, RecursionError, MemoryError, OverflowError) as error:
+            self.channel.send(["load", "CE", f"{type(error).__name__}: {error}"[:_MAX_REASON]])
+            os._exit(1)
+        module = types.ModuleType("__main__")
+        sys.modules["__main__"] = module
+        module.__dict__["__builtins__"] = builtins
+        module.__file__ = "main.py"
+        gc.enable()
+        try:
+            exec(compiled, module.__dict__)
+        except SystemExit as stop:
+            if stop.code is None:
+                return module, 0
+            if isinstance(stop.code, int):
+                return module, stop.code & 0xFF
+            print(stop.code, file=sys.stderr)
+            return module, 1
+        except BaseException as error:  # what the interpreter prints and turns into status 1
+            if isinstance(error, MemoryError):
+                self.channel.send(["load", "MLE", ["MemoryError"], ""])
+            import traceback
+
+            traceback.print_exception(error)
+            return module, 1
+        return module, None
+
+
+def _build(channel: Channel, job: Any) -> None:
+    """Runs a compiler; its result goes back as one raw frame."""
+    with open(job["file"], "w", encoding="utf-8", errors="surrogateescape") as file:
+        file.write(job["code"])
+    import subprocess
+
+    done = subprocess.run(job["command"], stdin=subprocess.DEVNULL, capture_output=True, check=False)
+    if done.returncode != 0:
+        text = done.stderr.decode("utf-8", "replace")
+        channel.send(["load", "CE", text[:_MAX_REASON]])
+        return
+    with open(job["output"], "rb") as output:
+        binary = output.read()
+    channel.send(["built", len(binary)])
+    channel.send_bytes(wire.frame(binary))
+
+
+def _execute(channel: Channel, job: Any) -> None:
+    """Becomes a compiled program or an interpreter of another language."""
+    for name, text in job["files"].items():
+        with open(name, "w", encoding="utf-8", errors="surrogateescape") as file:
+            file.write(text)
+    environment = {"PATH": "/usr/local/bin:/usr/bin:/bin", "HOME": os.getcwd(), "LANG": "C.UTF-8"}
+    os.set_inheritable(CHANNEL, False)
+    try:
+        if job["binary"]:
+            linux.exec_descriptor(BINARY, job["argv"], environment)
+        else:
+            os.execve(job["argv"][0], job["argv"], environment)
+    except OSError as error:
+        channel.send(["load", "IE", f"can't start {job['argv'][0]}: {error}"])

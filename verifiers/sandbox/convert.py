@@ -1,0 +1,99 @@
+"""Rows of public data sets as `Problem.tests`: one call each."""
+
+from __future__ import annotations
+
+import ast
+import builtins
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from verifiers.core import GoldError
+from verifiers.sandbox.spec import parsed
+
+
+def from_humaneval(row: Mapping[str, Any]) -> dict[str, Any]:
+    """HumanEval: `prompt`, `test` with its `check(candidate)`, `entry_point`.
+
+    Helpers that the prompt shows are given to both sides apart: a test that calls `poly` gets the data set's own, not
+    the submission's.
+    """
+    prompt, test, entry = _texts(row, "prompt", "test", "entry_point")
+    helpers = _without(prompt, entry)
+    return {
+        "style": "asserts",
+        "entry_point": entry,
+        "setup": f"{helpers}\n{test}",
+        "tests": [f"check({entry})"],
+        "prefix": helpers,
+        "prompt": prompt,
+    }
+
+
+def from_mbpp(row: Mapping[str, Any]) -> dict[str, Any]:
+    """MBPP, full (`test_setup_code`) or sanitized (`test_imports`): `test_list` of asserts.
+
+    The entry point is the function that the asserts call; `code`, the gold solution, settles which one where they
+    call several, and is not looked at otherwise.
+    """
+    tests = row.get("test_list")
+    if not isinstance(tests, list | tuple) or not tests:
+        raise GoldError("an MBPP row needs a 'test_list'")
+    setup = [str(row.get("test_setup_code") or ""), *(row.get("test_imports") or ())]
+    called = _called(tests)
+    defined = _defined(str(row.get("code", "")))
+    candidates = (
+        [name for name in called if name in defined] or [n for n in called if not hasattr(builtins, n)] or called
+    )
+    if not candidates:
+        raise GoldError(f"no test calls a function: {tests[0]!r}")
+    return {
+        "style": "asserts",
+        "entry_point": candidates[0],
+        "setup": "\n".join(line.replace("\r\n", "\n") for line in setup if line),
+        "tests": list(tests),
+    }
+
+
+def from_code_contests(row: Mapping[str, Any], *, checker: str = "tokens") -> dict[str, Any]:
+    """CodeContests as SandboxFusion stores it: `test`, a JSON list of {"input": {"stdin"}, "output": {"stdout"}}."""
+    try:
+        cases = json.loads(row["test"]) if isinstance(row["test"], str) else row["test"]
+        inputs = [case["input"]["stdin"] for case in cases]
+        outputs = [case["output"]["stdout"] for case in cases]
+    except (KeyError, TypeError, ValueError) as error:
+        raise GoldError(f"no tests in the row: {type(error).__name__}: {error}") from error
+    return {"style": "stdin", "inputs": inputs, "outputs": outputs, "checker": checker}
+
+
+def _texts(row: Mapping[str, Any], *names: str) -> list[str]:
+    values = [row.get(name) for name in names]
+    for name, value in zip(names, values, strict=True):
+        if not isinstance(value, str):
+            raise GoldError(f"the row has no text '{name}'")
+    return [str(value) for value in values]
+
+
+def _without(prompt: str, entry: str) -> str:
+    """The prompt's imports and helpers; its entry point, which has no body yet, is left out."""
+    kept = [node for node in parsed(prompt).body if getattr(node, "name", None) != entry]
+    return ast.unparse(ast.Module(kept, []))
+
+
+def _called(tests: list[str] | tuple[str, ...]) -> list[str]:
+    """Names of called functions, those that more tests call first, then in the order they stand."""
+    counts: dict[str, int] = {}
+    for source in tests:
+        nodes = ast.walk(parsed(source))
+        names = {node.func.id: None for node in nodes if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)}
+        for name in names:
+            counts[name] = counts.get(name, 0) + 1
+    return sorted(counts, key=lambda name: -counts[name])
+
+
+def _defined(code: str) -> set[str]:
+    try:
+        tree = parsed(code)
+    except GoldError:
+        return set()
+    return {node.name for node in tree.body if isinstance(node, ast.FunctionDef | ast.ClassDef)}

@@ -1,0 +1,214 @@
+"""The few Linux calls Python has no name for: mounts, namespaces, capabilities, Landlock. ctypes only.
+
+Runs inside the fork-servers, so it imports nothing heavy. Every function raises OSError with the name of the call.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+import os
+import platform
+import signal
+import struct
+import sys
+from collections.abc import Callable
+
+MACHINE = platform.machine()
+_NUMBERS = {  # what libc may have no wrapper for; beyond 424 all architectures agree
+    "x86_64": {"clone": 56, "capset": 126, "pivot_root": 155, "seccomp": 317, "execveat": 322},
+    "aarch64": {"clone": 220, "capset": 91, "pivot_root": 41, "seccomp": 277, "execveat": 281},
+}
+_COMMON = {
+    "close_range": 436,
+    "mount_setattr": 442,
+    "landlock_create_ruleset": 444,
+    "landlock_add_rule": 445,
+    "landlock_restrict_self": 446,
+}
+
+CLONE_NEWNS, CLONE_NEWUTS, CLONE_NEWIPC = 0x00020000, 0x04000000, 0x08000000
+CLONE_NEWUSER, CLONE_NEWPID, CLONE_NEWNET = 0x10000000, 0x20000000, 0x40000000
+CLONE_PIDFD = 0x1000
+MS_RDONLY, MS_NOSUID, MS_NODEV, MS_NOEXEC = 1, 2, 4, 8
+MS_BIND, MS_REC, MS_PRIVATE = 0x1000, 0x4000, 0x40000
+MNT_DETACH = 2
+_ATTR_RDONLY, _ATTR_NOSUID, _ATTR_NODEV = 1, 2, 4
+_AT_FDCWD, _AT_RECURSIVE, _AT_EMPTY_PATH = -100, 0x8000, 0x1000
+_PR_SET_PDEATHSIG, _PR_SET_DUMPABLE, _PR_CAPBSET_DROP, _PR_SET_SECUREBITS = 1, 4, 24, 28
+_PR_SET_NO_NEW_PRIVS, _PR_CAP_AMBIENT = 38, 47
+
+# PyDLL keeps the GIL: a raw clone() must come back in the child with the thread state it left with.
+_libc = ctypes.PyDLL(None, use_errno=True)
+_syscall = _libc.syscall
+_syscall.restype = ctypes.c_long
+
+
+def supported() -> bool:
+    """True on Linux on a processor whose system call numbers are known here."""
+    return sys.platform == "linux" and MACHINE in _NUMBERS
+
+
+def number(name: str) -> int:
+    return _COMMON.get(name) or _NUMBERS[MACHINE][name]
+
+
+def _check(result: int, name: str) -> int:
+    if result < 0:
+        errno = ctypes.get_errno()
+        raise OSError(errno, f"{name}: {os.strerror(errno)}")
+    return result
+
+
+def syscall(name: str, *arguments: int | bytes | object) -> int:
+    return prepared(name, *arguments)()
+
+
+def prepared(name: str, *arguments: int | bytes | object) -> Callable[[], int]:
+    """A system call whose arguments stand ready: what a forked child need not build, it need not copy pages for."""
+    values = [ctypes.c_long(value) if isinstance(value, int) else value for value in arguments]
+    call = functools.partial(_syscall, ctypes.c_long(number(name)), *values)
+    return lambda: _check(call(), name)
+
+
+def unshare(flags: int) -> None:
+    _check(_libc.unshare(ctypes.c_int(flags)), "unshare")
+
+
+def mount(source: str, target: str, kind: str | None, flags: int, data: str = "") -> None:
+    result = _libc.mount(
+        source.encode(), target.encode(), kind.encode() if kind else None, ctypes.c_ulong(flags), data.encode() or None
+    )
+    _check(result, f"mount {target}")
+
+
+def unmount(target: str) -> None:
+    _check(_libc.umount2(target.encode(), ctypes.c_int(MNT_DETACH)), f"umount {target}")
+
+
+def make_read_only(target: str, *, devices: bool = False) -> None:
+    """Read-only and nosuid, with everything mounted below it; devices work only where asked."""
+    attributes = _ATTR_RDONLY | _ATTR_NOSUID | (0 if devices else _ATTR_NODEV)
+    wanted = struct.pack("=QQQQ", attributes, 0, 0, 0)
+    syscall("mount_setattr", _AT_FDCWD, target.encode(), _AT_RECURSIVE, wanted, len(wanted))
+
+
+def pivot_root(new: str, old: str) -> None:
+    syscall("pivot_root", new.encode(), old.encode())
+
+
+def fork(flags: int, pidfd: ctypes.c_int) -> int:
+    """os.fork() with clone flags, CLONE_PIDFD always among them: 0 in the child, its pid in the parent.
+
+    For a process with one thread only. It leaves out what Python does around a fork (locks of other threads, a fresh
+    seed for `random`): a third of the time of a fork, and every run starts from the same state.
+    """
+    arguments = (flags | CLONE_PIDFD | int(signal.SIGCHLD), None, ctypes.byref(pidfd), None, None)
+    return syscall("clone", *arguments)
+
+
+def prctl(option: int, argument: int = 0, second: int = 0) -> int:
+    result: int = _libc.prctl(
+        ctypes.c_int(option), ctypes.c_ulong(argument), ctypes.c_ulong(second), ctypes.c_ulong(0), ctypes.c_ulong(0)
+    )
+    return result
+
+
+def die_with_parent() -> None:
+    _check(prctl(_PR_SET_PDEATHSIG, int(signal.SIGKILL)), "prctl(PDEATHSIG)")
+
+
+def set_dumpable() -> None:
+    """After a change of uid /proc/self belongs to root until this is set again."""
+    _check(prctl(_PR_SET_DUMPABLE, 1), "prctl(DUMPABLE)")
+
+
+def no_new_privileges() -> None:
+    _check(prctl(_PR_SET_NO_NEW_PRIVS, 1), "prctl(NO_NEW_PRIVS)")
+
+
+def lock_privileges() -> None:
+    """No later execve gives a capability back: bounding set emptied, root means nothing, no_new_privs."""
+    for capability in range(64):
+        if prctl(_PR_CAPBSET_DROP, capability) < 0 and ctypes.get_errno() == 22:
+            break  # EINVAL: beyond the kernel's last capability
+    prctl(_PR_CAP_AMBIENT, 4)
+    prctl(_PR_SET_SECUREBITS, 0b101111)  # NOROOT and NO_SETUID_FIXUP, both locked; KEEP_CAPS off and locked
+    no_new_privileges()
+
+
+_CAP_HEADER = struct.pack("=Ii", 0x20080522, 0)
+_NO_CAPS = bytes(24)
+
+
+def drop_capabilities() -> Callable[[], int]:
+    """Makes the call that gives up every capability."""
+    return prepared("capset", _CAP_HEADER, _NO_CAPS)
+
+
+def exec_descriptor(descriptor: int, arguments: list[str], environment: dict[str, str]) -> None:
+    """execve of an open file (a memfd); needs no /proc."""
+    argv = (ctypes.c_char_p * (len(arguments) + 1))(*[item.encode() for item in arguments], None)
+    pairs = [f"{key}={value}".encode() for key, value in environment.items()]
+    envp = (ctypes.c_char_p * (len(pairs) + 1))(*pairs, None)
+    syscall("execveat", descriptor, b"", argv, envp, _AT_EMPTY_PATH)
+
+
+# Landlock. Read-side rights on what is readable, all rights on the run's own directory.
+_EXECUTE, _WRITE_FILE, _READ_FILE, _READ_DIR, _TRUNCATE, _IOCTL = 1, 2, 4, 8, 1 << 14, 1 << 15
+_SCOPE_ABSTRACT, _SCOPE_SIGNAL = 1, 2
+
+
+def landlock_abi() -> int:
+    """The kernel's Landlock version; 0 where it has none or it is switched off."""
+    try:
+        return syscall("landlock_create_ruleset", None, 0, 1)
+    except OSError:
+        return 0
+
+
+def landlock_scope() -> Callable[[], int]:
+    """Makes the call after which abstract sockets of other runs can't be reached (ABI 6).
+
+    Each caller gets a scope of its own. It costs microseconds; a network namespace, hundreds.
+    """
+    attributes = struct.pack("=QQQ", 0, 0, _SCOPE_ABSTRACT)
+    rules = syscall("landlock_create_ruleset", attributes, len(attributes), 0)
+    return prepared("landlock_restrict_self", rules, 0)
+
+
+def landlock_files(readable: list[str], writable: list[str], devices: list[str]) -> None:
+    """From here on only these paths can be opened; no TCP; no signal or abstract socket leaves the run (ABI 6)."""
+    abi = landlock_abi()
+    handled = (1 << {1: 13, 2: 14}.get(abi, 15 if abi < 5 else 16)) - 1
+    network = 3 if abi >= 4 else 0
+    scoped = _SCOPE_ABSTRACT | _SCOPE_SIGNAL if abi >= 6 else 0
+    attributes = struct.pack("=QQQ", handled, network, scoped)
+    size = 8 if abi < 4 else 16 if abi < 6 else 24
+    rules = syscall("landlock_create_ruleset", attributes[:size], size, 0)
+    rights = [
+        (readable, _EXECUTE | _READ_FILE | _READ_DIR),
+        (writable, handled & ~_IOCTL),
+        (devices, _READ_FILE | _WRITE_FILE),
+    ]
+    for paths, allowed in rights:
+        for path in paths:
+            _add_rule(rules, path, allowed & handled)
+    _restrict(rules)
+
+
+def _add_rule(rules: int, path: str, allowed: int) -> None:
+    try:
+        descriptor = os.open(path, os.O_PATH | os.O_CLOEXEC)
+    except FileNotFoundError:
+        return
+    if not os.path.isdir(path):
+        allowed &= _EXECUTE | _READ_FILE | _WRITE_FILE | _TRUNCATE | _IOCTL
+    rule = struct.pack("=Qi", allowed, descriptor)
+    syscall("landlock_add_rule", rules, 1, rule, 0)
+    os.close(descriptor)
+
+
+def _restrict(rules: int) -> None:
+    syscall("landlock_restrict_self", rules, 0)
+    os.close(rules)

@@ -1,0 +1,426 @@
+"""The trusted side of assert style: runs the data set's test code against proxies of the submission.
+
+It runs in a process of its own that no submission is ever forked from, locked in like one, because test code is
+somebody's program too. Values that come from the submission arrive as exact built-in types; what is no data stays
+over there as a `Remote`, which never equals data.
+"""
+
+from __future__ import annotations
+
+import builtins
+import sys
+import types
+from collections.abc import Iterator
+from typing import Any, NoReturn, TypeVar
+
+from verifiers.sandbox import wire
+from verifiers.sandbox.child import BINARY, Channel
+
+_CANDIDATE = BINARY  # descriptor of the socket to the submission's process
+_MAX_TEXT = 1000
+
+
+class RemoteStopError(BaseException):
+    """The submission's process is gone or out of order. No `except Exception` of a test may swallow it."""
+
+
+class Candidate:
+    """The submission's process, by messages."""
+
+    def __init__(self, channel: Channel, namespace: dict[str, Any]) -> None:
+        self._channel = channel
+        self._namespace = namespace
+        self._lent: list[Any] = []
+        self.stopped: list[str] = []  # set once: [verdict, text]; nothing counts any more
+        self.calls = 0
+        self.failed: list[str] = []  # assertions that failed inside functions it was given
+        self.raised: list[Any] = []  # the last error the submission raised
+
+    def start(self) -> None:
+        said = self._receive()
+        match said:
+            case ["load", "CE", str(text)]:
+                self.stop("CE", text)
+            case ["load", str(verdict), [str(name), *_], str(text)]:
+                self.stop(verdict, f"while loading: {name}: {text}")
+        if said[0] != "loaded":
+            self.stop("SV", "a forged message")
+
+    def stop(self, verdict: str, text: str) -> NoReturn:
+        known = ("CE", "RTE", "EXIT", "MLE", "OLE", "SV")
+        self.stopped = self.stopped or [verdict if verdict in known else "RTE", str(text)[:_MAX_TEXT]]
+        raise RemoteStopError
+
+    def do(self, operation: str, target: str | int, *args: Any, **kwargs: Any) -> Any:
+        """One operation on an object of the submission."""
+        if self.stopped:
+            raise RemoteStopError
+        self.calls += 1
+        raw = [wire.encode(item, self._lend) for item in args]
+        named = [[key, wire.encode(value, self._lend)] for key, value in kwargs.items()]
+        try:
+            self._channel.send(["do", operation, target, raw, named])
+            reply = self._receive()
+            while reply[0] == "ask":
+                self._answer(reply)
+                reply = self._receive()
+            return self._take(reply, args, operation)
+        except (OSError, EOFError):
+            self.stop("EXIT", "the process ended before its call returned")
+        except wire.WireError as error:
+            self.stop("OLE" if "limit is" in str(error) else "SV", str(error))
+        except (TypeError, ValueError, IndexError, KeyError, AttributeError) as error:
+            if isinstance(error, RemoteError):
+                raise
+            self.stop("SV", f"a forged message: {type(error).__name__}")
+
+    def _receive(self) -> list[Any]:
+        try:
+            said = self._channel.receive()
+        except (OSError, EOFError):
+            self.stop("EXIT", "the process ended before its call returned")
+        except wire.WireError as error:
+            self.stop("OLE" if "limit is" in str(error) else "SV", str(error))
+        if type(said) is not list or not said or type(said[0]) is not str:
+            self.stop("SV", "a forged message")
+        return said
+
+    def _take(self, reply: list[Any], args: tuple[Any, ...], operation: str) -> Any:
+        kind, changed = reply[0], reply[-1]
+        if kind == "bad":
+            raise _error("ValueError", f"no value that can be sent: {reply[1]}")
+        for index, raw in changed:
+            _mirror(args[_small(index, len(args))], wire.decode(raw, self._reference))
+        if kind == "ok":
+            body = reply[1]
+            if type(body) is dict and list(body) == ["@"]:
+                return args[_small(body["@"], len(args))]
+            return wire.decode(body, self._reference)
+        if kind == "missing":
+            raise NameError(f"the submission defines no {str(reply[1])[:100]!r}")
+        if kind == "raised":
+            verdict, names, text = reply[1], reply[2], str(reply[3])[:_MAX_TEXT]
+            if verdict in ("EXIT", "MLE"):
+                self.stop(verdict, f"{names[0]}: {text}")
+            error = _error(*_nearest(names), text, ends_iteration=operation == "next")
+            self.raised = [error, str(names[0])]
+            raise error
+        self.stop("SV", "a forged message")
+
+    def _answer(self, request: list[Any]) -> None:
+        """The submission uses something it was lent: calls a function, draws from an iterator, reads an attribute."""
+        _, action, number, raw_args, raw_kwargs = request
+        lent = self._lent[_small(number, len(self._lent))]
+        args = [wire.decode(item, self._reference) for item in raw_args]
+        kwargs = {str(key): wire.decode(item, self._reference) for key, item in raw_kwargs}
+        try:
+            result = self._used(action, lent, args, kwargs)
+        except RemoteStopError:
+            raise
+        except Exception as error:  # of trusted code; the submission sees its kind and text
+            if isinstance(error, AssertionError):  # ... and may catch it, which changes nothing
+                self.failed.append(str(error)[:_MAX_TEXT] or "a check inside a function it was given")
+            self._channel.send(["raise", _nearest([kind.__name__ for kind in type(error).__mro__])[0], str(error)])
+        else:
+            self._channel.send(["answer", wire.encode(result, self._lend)])
+
+    def _used(self, action: str, lent: Any, args: list[Any], kwargs: dict[str, Any]) -> Any:
+        if action == "call" and callable(lent):
+            return lent(*args, **kwargs)
+        if action == "next" and hasattr(type(lent), "__next__"):
+            return [item for item in [next(lent, _END)] if item is not _END]
+        # Attributes of plain objects whose class the test itself defines (a list node), and no others: a function's
+        # attributes lead to everything.
+        own_class = getattr(type(lent), "__module__", "") == self._namespace["__name__"]
+        if action in ("get", "set") and own_class and type(args[0]) is str and not args[0].startswith("_"):
+            return getattr(lent, args[0]) if action == "get" else setattr(lent, args[0], args[1])
+        raise AttributeError(str(args[0]) if args else action)
+
+    def _lend(self, value: Any) -> Any:
+        if type(value) is Remote:
+            return {"o": object.__getattribute__(value, "_number")}
+        if isinstance(value, type) and vars(builtins).get(name := str(getattr(value, "__name__", ""))) is value:
+            return {"y": name}
+        kind = "iter" if hasattr(type(value), "__next__") else "call" if callable(value) else ""
+        self._lent.append(value)
+        return {"h": [len(self._lent) - 1, kind]}
+
+    def _reference(self, tag: str, body: Any) -> Any:
+        if tag == "o":
+            number, name = body
+            if type(number) is not int or type(name) is not str:
+                raise wire.WireError("malformed reference")
+            return Remote(self, number, name)
+        if tag == "h":
+            return self._lent[_small(body[0], len(self._lent))]
+        if tag == "y":
+            kind = getattr(builtins, str(body), None)
+            if isinstance(kind, type):
+                return kind
+        raise wire.WireError("malformed reference")
+
+
+_END = object()
+_T = TypeVar("_T")
+
+
+class RemoteError(Exception):
+    """Mixed into every exception that stands for one of the submission's."""
+
+
+def _nearest(names: list[Any]) -> tuple[str]:
+    """The first of an exception's classes that is built in. Test code can't be made to skip or exit by it."""
+    for name in names:
+        kind = getattr(builtins, name, None) if type(name) is str else None
+        if isinstance(kind, type) and issubclass(kind, Exception):
+            return (name,)
+    return ("Exception",)
+
+
+def _error(name: str, text: str, *, ends_iteration: bool = False) -> Exception:
+    """An exception of that built-in class, marked as the submission's own.
+
+    StopIteration would end a loop of the test early and quietly, so only a real iterator may raise it.
+    """
+    kind = getattr(builtins, name)
+    if issubclass(kind, StopAsyncIteration) or (issubclass(kind, StopIteration) and not ends_iteration):
+        kind = RuntimeError
+    try:
+        return type(kind.__name__, (kind, RemoteError), {})(text)  # type: ignore[no-any-return]
+    except TypeError:  # UnicodeError and groups want more than a text
+        return type("ValueError", (ValueError, RemoteError), {})(text)  # type: ignore[no-any-return]
+
+
+def _small(value: Any, size: int) -> int:
+    if type(value) is not int or not 0 <= value < size:
+        raise wire.WireError("an index out of range")
+    return value
+
+
+def _mirror(mine: Any, theirs: Any) -> None:
+    """Makes a mutable argument what the call made of it; the same objects where they still fit."""
+    if type(mine) is not type(theirs):
+        raise wire.WireError("an argument changed its type")
+    if type(mine) is list:
+        mine[:] = [_merged(old, new) for old, new in zip(mine, theirs, strict=False)] + theirs[len(mine) :]
+    elif type(mine) is dict:
+        merged = {key: _merged(mine[key], new) if key in mine else new for key, new in theirs.items()}
+        mine.clear()
+        mine.update(merged)
+    elif type(mine) is set:
+        mine.clear()
+        mine.update(theirs)
+    elif type(mine) is bytearray:
+        mine[:] = theirs
+
+
+def _merged(old: Any, new: Any) -> Any:
+    if type(old) is type(new) and type(old) in (list, dict, set, bytearray):
+        _mirror(old, new)
+        return old
+    return new
+
+
+class Remote:
+    """An object that stays in the submission's process: a function, a class, an instance, a generator.
+
+    It can be called, read, iterated, measured and printed. It equals only itself: no `__eq__` over there is asked,
+    and no value from here is shown to it to be compared with.
+    """
+
+    __slots__ = ("_candidate", "_kind", "_number")
+    __hash__ = object.__hash__
+
+    def __init__(self, candidate: Candidate, number: int | str, kind: str) -> None:
+        object.__setattr__(self, "_candidate", candidate)
+        object.__setattr__(self, "_number", number)
+        object.__setattr__(self, "_kind", kind)
+
+    def __eq__(self, other: object) -> bool:
+        return type(other) is Remote and _number_of(self) == _number_of(other)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return _do(self, "call", *args, **kwargs)
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return _do(self, "get", name)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        _do(self, "set", name, value)
+
+    def __delattr__(self, name: str) -> None:
+        _do(self, "del", name)
+
+    def __contains__(self, item: Any) -> bool:
+        return any(item is other or item == other for other in self)  # compared here: `item` may be what is expected
+
+    def __iter__(self) -> Iterator[Any]:
+        return _RemoteIterator(_do(self, "iter"))
+
+    def __next__(self) -> Any:
+        return _next(self)
+
+    def __len__(self) -> int:
+        return _typed(self, "len", int)
+
+    def __bool__(self) -> bool:
+        return _typed(self, "bool", bool)
+
+    def __str__(self) -> str:
+        return _typed(self, "str", str)
+
+    def __repr__(self) -> str:
+        return _typed(self, "repr", str)
+
+    def __format__(self, spec: str) -> str:
+        return _typed(self, "format", str, spec)
+
+    def __int__(self) -> int:
+        return _typed(self, "int", int)
+
+    def __index__(self) -> int:
+        return _typed(self, "index", int)
+
+    def __float__(self) -> float:
+        return _typed(self, "float", float)
+
+    def __abs__(self) -> Any:
+        return _do(self, "abs")
+
+    def __neg__(self) -> Any:
+        return _do(self, "neg")
+
+    def __getitem__(self, key: Any) -> Any:
+        return _do(self, "getitem", key)
+
+    def __setitem__(self, key: Any, value: Any) -> None:
+        _do(self, "setitem", key, value)
+
+    def __delitem__(self, key: Any) -> None:
+        _do(self, "delitem", key)
+
+    def __enter__(self) -> Any:
+        return _do(self, "enter")
+
+    def __exit__(self, *_: object) -> None:
+        _do(self, "exit")
+
+
+def _do(remote: Remote, operation: str, *args: Any, **kwargs: Any) -> Any:
+    candidate: Candidate = object.__getattribute__(remote, "_candidate")
+    return candidate.do(operation, _number_of(remote), *args, **kwargs)
+
+
+def _number_of(remote: Remote) -> int | str:
+    number: int | str = object.__getattribute__(remote, "_number")
+    return number
+
+
+def _typed(remote: Remote, operation: str, kind: type[_T], *args: Any) -> _T:
+    value = _do(remote, operation, *args)
+    if type(value) is not kind:
+        raise _error("TypeError", f"{operation} gave {type(value).__name__}")
+    return value
+
+
+def _next(remote: Remote) -> Any:
+    candidate: Candidate = object.__getattribute__(remote, "_candidate")
+    try:
+        items = _do(remote, "next")
+    except StopIteration:
+        raise StopIteration from None
+    if type(items) is not list or len(items) != 1:
+        candidate.stop("SV", "a forged message")
+    return items[0]
+
+
+class _RemoteIterator:
+    def __init__(self, source: Any) -> None:
+        self._source = source
+
+    def __iter__(self) -> _RemoteIterator:
+        return self
+
+    def __next__(self) -> Any:
+        if type(self._source) is not Remote:
+            raise _error("TypeError", "iter() gave no iterator")
+        return _next(self._source)
+
+
+def _joining(name: str) -> Any:
+    """Arithmetic of two objects that both live over there; with data from here it is refused, as comparison is."""
+
+    def join(self: Remote, other: Any) -> Any:
+        if type(other) is not Remote:
+            return NotImplemented
+        return _do(self, name, other)
+
+    return join
+
+
+for _name in ("add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "matmul"):
+    setattr(Remote, f"__{_name}__", _joining(_name))
+
+
+def main(channel: Channel, job: Any) -> None:
+    """Runs every test of the job, and answers with one message.
+
+    ["verdicts", [[verdict, text], ...], stopped, calls]: one per test in order, fewer when it ends early; `stopped`
+        is [verdict, text] when the submission's process ended it; `calls` counts the uses of the submission;
+    ["gold", text]: the setup itself fails, before the submission had a say.
+    """
+    name = "tests"
+    module = types.ModuleType(name)
+    sys.modules[name] = module
+    namespace = module.__dict__
+    candidate = Candidate(Channel(_CANDIDATE, job["limit"]), namespace)
+    results: list[list[str]] = []
+    try:
+        candidate.start()
+        for remote in job["names"]:
+            namespace[remote] = Remote(candidate, remote, "named")
+        for source in job["setup"]:
+            try:
+                exec(compile(source, "<setup>", "exec", dont_inherit=True), namespace)
+            except RemoteError as error:
+                candidate.stop("RTE", f"{type(error).__name__}: {error}")
+            except Exception as error:  # told as what it is: the problem's own fault, unless the submission is in it
+                if candidate.calls == 0 and "Remote" not in str(error):
+                    channel.send(["gold", f"{type(error).__name__}: {error}"])
+                    return
+                candidate.stop("RTE", f"{type(error).__name__}: {error}")
+        # A setup that defines the same name must not stand in for the submission.
+        namespace[job["entry"]] = Remote(candidate, job["entry"], "named")
+        for index, source in enumerate(job["tests"]):
+            channel.send(["at", index])
+            results.append(_one(candidate, namespace, source))
+            if results[-1][0] != "AC" and job["stop"]:
+                break
+    except RemoteStopError:
+        pass
+    channel.send(["verdicts", results, candidate.stopped, candidate.calls])
+
+
+def _one(candidate: Candidate, namespace: dict[str, Any], source: str) -> list[str]:
+    candidate.failed.clear()
+    try:
+        exec(compile(source, "<test>", "exec", dont_inherit=True), namespace)
+    except RemoteError as error:
+        kind = candidate.raised[1] if candidate.raised and candidate.raised[0] is error else type(error).__name__
+        return ["RTE", f"{kind}: {error}"[:_MAX_TEXT]]
+    except AssertionError as error:
+        return ["WA", str(error)[:_MAX_TEXT]]
+    except MemoryError:
+        return ["MLE", "while its value was looked at"]
+    except Exception as error:  # a value of the wrong kind makes the test's own code fail
+        return ["WA", f"{type(error).__name__}: {error}"[:_MAX_TEXT]]
+    except SystemExit as error:  # unittest.main() and the like: a test that ends the program has passed with status 0
+        if error.code not in (None, 0):
+            return ["WA", f"the test ended with status {error.code}"]
+    if candidate.stopped:
+        raise RemoteStopError
+    if candidate.failed:
+        return ["WA", candidate.failed.pop()]
+    return ["AC", ""]

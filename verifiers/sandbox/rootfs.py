@@ -1,0 +1,109 @@
+"""What a run can see of the machine: the interpreter, the system's libraries and programs, three devices.
+
+The tree is read-only, without setuid, and holds neither /proc nor any installed package that was not chosen: a
+site-packages folder may hold the very benchmark that is being answered.
+"""
+
+from __future__ import annotations
+
+import glob
+import os
+import sys
+
+from verifiers.sandbox import linux
+
+BOX = "/box"  # the run's own tmpfs; /tmp, /dev/shm and /dev/stdin point into it
+WORK = f"{BOX}/tmp"
+PACKAGES = "/packages"  # chosen extra packages, on sys.path
+_SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32")
+_FILES = ("/etc/ld.so.cache", "/etc/alternatives")  # where the loader and Debian's command links look
+_DEVICES = ("null", "zero", "urandom", "random", "full")
+_HIDDEN = ("/usr/src", "/usr/share/doc", "/usr/lib/python3/dist-packages", "/usr/lib/debug")
+
+
+def readable_paths() -> list[str]:
+    """Folders a run may read and execute from."""
+    prefix = os.path.realpath(sys.base_prefix)
+    paths = [path for path in _SYSTEM if os.path.isdir(path)]
+    if not any(prefix == path or prefix.startswith(path + "/") for path in paths):
+        # Not the whole prefix: a conda one holds every package ever downloaded.
+        paths += [f"{prefix}/{name}" for name in ("bin", "lib", "lib64") if os.path.isdir(f"{prefix}/{name}")]
+    return paths
+
+
+def hidden_paths() -> list[str]:
+    """Folders below the readable ones that are covered by an empty one."""
+    found = {path for path in _HIDDEN if os.path.isdir(path)}
+    for prefix in {os.path.realpath(sys.base_prefix), "/usr", "/usr/local"}:
+        for kind in ("site-packages", "dist-packages"):
+            found.update(path for path in glob.glob(f"{prefix}/lib/python3*/{kind}") if not os.path.islink(path))
+    return sorted(found)
+
+
+def build(root: str, packages: dict[str, str]) -> None:
+    """Mounts the tree at `root` and makes it read-only; the caller owns the mount namespace.
+
+    Args:
+        root: an empty folder.
+        packages: extra packages, name -> file or folder.
+    """
+    linux.mount("sandbox", root, "tmpfs", linux.MS_NOSUID | linux.MS_NODEV, "size=1m,mode=755")
+    for path in readable_paths():
+        if os.path.islink(path):
+            os.symlink(os.readlink(path), root + path)
+        else:
+            _bind(path, root + path)
+    for path in _FILES:
+        if os.path.exists(path):
+            _bind(path, root + path)
+    for path in hidden_paths():
+        if os.path.isdir(root + path):
+            linux.mount("hidden", root + path, "tmpfs", linux.MS_RDONLY, "size=4k,mode=755")
+    os.makedirs(root + PACKAGES)
+    for name, path in packages.items():
+        _bind(path, f"{root}{PACKAGES}/{name}")
+    os.makedirs(root + BOX)
+    os.makedirs(root + "/etc", exist_ok=True)
+    with open(root + "/etc/passwd", "w", encoding="ascii") as file:
+        file.write(f"sandbox:x:0:0:sandbox:{WORK}:/bin/sh\n")
+    os.makedirs(root + "/dev")
+    for link, target in {"/tmp": WORK, "/dev/shm": f"{BOX}/shm", "/dev/stdin": f"{BOX}/stdin"}.items():
+        os.symlink(target, root + link)
+    os.makedirs(root + "/var", exist_ok=True)
+    os.symlink(WORK, root + "/var/tmp")
+    linux.make_read_only(root)
+    # Devices come last: read-only is wanted for all, nodev for all but these.
+    linux.mount("dev", root + "/dev", "tmpfs", linux.MS_NOSUID, "size=64k,mode=755")
+    for name in _DEVICES:
+        _bind("/dev/" + name, f"{root}/dev/{name}")
+    os.symlink(f"{BOX}/shm", root + "/dev/shm")
+    os.symlink(f"{BOX}/stdin", root + "/dev/stdin")
+    linux.make_read_only(root + "/dev", devices=True)
+
+
+def enter(root: str) -> None:
+    """Makes `root` the only tree there is."""
+    linux.mount("none", "/", None, linux.MS_REC | linux.MS_PRIVATE)
+    os.chdir(root)
+    linux.pivot_root(".", ".")  # old root ends on top of the new one, and goes with the next line
+    linux.unmount(".")
+    os.chdir("/")
+
+
+def mount_box(size_bytes: int, inodes: int) -> None:
+    """A run's own writable tmpfs, mounted in its own mount namespace."""
+    options = f"size={size_bytes},nr_inodes={inodes},mode=755"
+    linux.mount("box", BOX, "tmpfs", linux.MS_NOSUID | linux.MS_NODEV, options)
+    os.mkdir(WORK)
+    os.mkdir(f"{BOX}/shm")
+    os.chdir(WORK)
+
+
+def _bind(source: str, target: str) -> None:
+    if os.path.isdir(source):
+        os.makedirs(target, exist_ok=True)
+    else:
+        os.makedirs(os.path.dirname(target), exist_ok=True)
+        with open(target, "xb"):
+            pass
+    linux.mount(source, target, None, linux.MS_BIND | linux.MS_REC)

@@ -1,0 +1,163 @@
+"""The system call filter of a run: what no honest program calls kills it, what it may only try is refused.
+
+A deny list below a ceiling: calls newer than the newest known one do not exist (ENOSYS). Built as a search tree,
+because the kernel walks the filter once for every call number when it is installed.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import errno
+import struct
+from collections.abc import Callable
+
+from verifiers.sandbox import linux
+
+_ALLOW = 0x7FFF0000
+_KILL = 0x80000000  # SECCOMP_RET_KILL_PROCESS: the verdict is SV
+_LOAD, _JEQ, _JGE, _JSET, _RETURN = 0x20, 0x15, 0x35, 0x45, 0x06
+_ARCHITECTURE = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}
+
+# name -> (number on x86_64, on aarch64); None: the architecture lacks it
+_FORBIDDEN = {
+    "ptrace": (101, 117), "process_vm_readv": (310, 270), "process_vm_writev": (311, 271), "mount": (165, 40),
+    "umount2": (166, 39), "pivot_root": (155, 41), "chroot": (161, 51), "unshare": (272, 97), "setns": (308, 268),
+    "bpf": (321, 280), "perf_event_open": (298, 241), "userfaultfd": (323, 282), "keyctl": (250, 219),
+    "add_key": (248, 217), "request_key": (249, 218), "open_tree": (428, 428), "move_mount": (429, 429),
+    "fsopen": (430, 430), "fsconfig": (431, 431), "fsmount": (432, 432), "fspick": (433, 433),
+    "mount_setattr": (442, 442), "kexec_load": (246, 104), "kexec_file_load": (320, 294), "reboot": (169, 142),
+    "swapon": (167, 224), "swapoff": (168, 225), "init_module": (175, 105), "finit_module": (313, 273),
+    "delete_module": (176, 106), "acct": (163, 89), "settimeofday": (164, 170), "clock_settime": (227, 112),
+    "quotactl": (179, 60), "quotactl_fd": (443, 443), "open_by_handle_at": (304, 265), "kcmp": (312, 272),
+    "syslog": (103, 116), "sethostname": (170, 161), "setdomainname": (171, 162), "vhangup": (153, 58),
+    "modify_ldt": (154, None), "iopl": (172, None), "ioperm": (173, None), "fanotify_init": (300, 262),
+    "pidfd_getfd": (438, 438), "process_madvise": (440, 440), "move_pages": (279, 239), "migrate_pages": (256, 238),
+    "lookup_dcookie": (212, 18), "nfsservctl": (180, 42), "uselib": (134, None), "_sysctl": (156, None),
+}  # fmt: skip
+_REFUSED = {  # honest runtimes try these and live with a refusal
+    "name_to_handle_at": (303, 264), "adjtimex": (159, 171), "clock_adjtime": (305, 266), "vmsplice": (278, 75),
+    # System V segments and memory files hold memory that no process is charged for.
+    "shmget": (29, 194), "msgget": (68, 186), "semget": (64, 190),
+    "process_mrelease": (448, 448), "fanotify_mark": (301, 263), "memfd_secret": (447, 447),
+}  # fmt: skip
+_ABSENT = {  # ... and these fall back to older calls when they seem not to exist
+    "memfd_create": (319, 279), "io_uring_setup": (425, 425), "io_uring_enter": (426, 426),
+    "io_uring_register": (427, 427), "clone3": (435, 435),
+}  # fmt: skip
+_CEILING = 463  # first number that is treated as unknown
+# Without namespaces nothing else keeps a run from other processes of its user or from the modes of their files.
+_NO_NAMESPACES = {
+    "kill": (62, 129), "tkill": (200, 130), "pidfd_open": (434, 434), "pidfd_send_signal": (424, 424),
+    "rt_sigqueueinfo": (129, 138), "rt_tgsigqueueinfo": (297, 240), "sched_setaffinity": (203, 122),
+    "sched_setscheduler": (144, 119), "sched_setparam": (142, 118), "sched_setattr": (314, 274),
+    "setpriority": (141, 140), "ioprio_set": (251, 30), "chmod": (90, None), "fchmodat": (268, 53),
+    "fchmodat2": (452, 452), "chown": (92, None), "lchown": (94, None), "fchownat": (260, 54), "utime": (132, None),
+    "utimes": (235, None), "futimesat": (261, None), "utimensat": (280, 88), "setxattr": (188, 5),
+    "lsetxattr": (189, 6), "fsetxattr": (190, 7), "removexattr": (197, 14), "lremovexattr": (198, 15),
+    "fchown": (93, 55), "fchmod": (91, 52), "fremovexattr": (199, 16), "setxattrat": (463, 463),
+    "mq_open": (240, 180), "fork": (57, None), "vfork": (58, None), "bind": (49, 200),
+    "connect": (42, 203),
+}  # fmt: skip
+_CLONE, _SOCKET, _IOCTL, _PRLIMIT, _TGKILL = (56, 220), (41, 198), (16, 29), (302, 261), (234, 131)
+_AF_UNIX = 1
+_NEW_NAMESPACES = 0x7E020080  # CLONE_NEW*, NEWTIME included
+_CLONE_THREAD = 0x00010000
+_TERMINAL_INPUT = {0x5412, 0x541C}  # TIOCSTI, TIOCLINUX
+
+_Instruction = tuple[int, int, int, int]
+_Program = list[_Instruction]
+
+
+def compiled(*, namespaces: bool, processes: bool) -> bytes:
+    """The filter as an array of `struct sock_filter`.
+
+    Args:
+        namespaces: the run has PID and mount namespaces of its own; without them far more is refused.
+        processes: the run may start processes; threads are always allowed.
+    """
+    column = 0 if linux.MACHINE == "x86_64" else 1
+    actions: dict[int, _Program] = {}
+
+    def add(numbers: tuple[int | None, ...], body: _Program) -> None:
+        found = numbers[column]
+        if found is not None:
+            actions[found] = body
+
+    refuse = _return(_errno(errno.EPERM))
+    for numbers in _FORBIDDEN.values():
+        add(numbers, _return(_KILL))
+    for numbers in _REFUSED.values():
+        add(numbers, refuse)
+    for numbers in _ABSENT.values():
+        add(numbers, _return(_errno(errno.ENOSYS)))
+    if not namespaces:
+        for numbers in _NO_NAMESPACES.values():
+            add(numbers, refuse)
+        add(_TGKILL, _unless_own(0))
+    add(_PRLIMIT, _unless_own(0))
+    # Libraries look for an address of the machine now and then (uuid1), so the internet families are only refused.
+    internet = _any_of({2, 10, 16}, _errno(errno.EPERM))
+    add(_SOCKET, [_load(0), *_any_of({_AF_UNIX}, _ALLOW), *internet, *_return(_KILL)])
+    add(_IOCTL, [_load(1), *_any_of(_TERMINAL_INPUT, _KILL), *_return(_ALLOW)])
+    clone: _Program = [_load(0), (_JSET, 0, 1, _NEW_NAMESPACES), *_return(_KILL)]
+    if not (processes and namespaces):
+        clone += [(_JSET, 1, 0, _CLONE_THREAD), *_return(_errno(errno.EAGAIN))]
+        for numbers in ((57, None), (58, None)):
+            add(numbers, _return(_errno(errno.EAGAIN)))
+    add(_CLONE, [*clone, *_return(_ALLOW)])
+
+    ceiling = _return(_KILL if column == 0 else _errno(errno.ENOSYS))  # bit 30 set: the x32 interface
+    program: _Program = [
+        (_LOAD, 0, 0, 4),
+        (_JEQ, 1, 0, _ARCHITECTURE[linux.MACHINE]),
+        *_return(_KILL),
+        (_LOAD, 0, 0, 0),
+        (_JGE, 0, 1, 0x40000000),
+        *ceiling,
+        (_JGE, 0, 1, _CEILING),
+        *_return(_errno(errno.ENOSYS)),
+        *_tree(sorted(actions.items())),
+    ]
+    return b"".join(struct.pack("=HBBI", *instruction) for instruction in program)
+
+
+class _FilterProgram(ctypes.Structure):
+    _fields_ = [("length", ctypes.c_ushort), ("filter", ctypes.c_char_p)]
+
+
+def installer(program: bytes) -> Callable[[], int]:
+    """Makes the call that puts the filter on the calling thread; needs no_new_privs."""
+    return linux.prepared("seccomp", 1, 0, ctypes.byref(_FilterProgram(len(program) // 8, program)))
+
+
+def _errno(number: int) -> int:
+    return 0x00050000 | number
+
+
+def _return(action: int) -> _Program:
+    return [(_RETURN, 0, 0, action)]
+
+
+def _load(argument: int) -> _Instruction:
+    return (_LOAD, 0, 0, 16 + 8 * argument)  # low half; both architectures are little-endian
+
+
+def _any_of(values: set[int], action: int) -> _Program:
+    return [step for value in sorted(values) for step in ((_JEQ, 0, 1, value), *_return(action))]
+
+
+def _unless_own(argument: int) -> _Program:
+    """Refused unless the pid given is 0, "myself"; a number may be another process of the same user."""
+    return [_load(argument), (_JEQ, 0, 1, 0), *_return(_ALLOW), *_return(_errno(errno.EPERM))]
+
+
+def _tree(entries: list[tuple[int, _Program]]) -> _Program:
+    if len(entries) <= 3:
+        linear: _Program = []
+        for number, body in entries:
+            linear += [(_JEQ, 0, len(body), number), *body]
+        return [*linear, *_return(_ALLOW)]
+    middle = len(entries) // 2
+    left, right = _tree(entries[:middle]), _tree(entries[middle:])
+    assert len(left) < 256
+    return [(_JGE, len(left), 0, entries[middle][0]), *left, *right]

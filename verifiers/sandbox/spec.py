@@ -1,0 +1,209 @@
+"""A problem's tests, read and checked: one of three styles."""
+
+from __future__ import annotations
+
+import ast
+import builtins
+import functools
+import threading
+import warnings
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from verifiers.core import GoldError, Problem
+from verifiers.sandbox import wire
+from verifiers.sandbox.checkers import TextChecker, ValueChecker, text_checker, value_checker
+from verifiers.sandbox.limits import Limits
+
+
+@dataclass(frozen=True, slots=True)
+class FunctionTests:
+    """Calls of one function, and what each must return."""
+
+    entry_point: str
+    calls: list[Any]  # encoded [[args], [[name, value]...]] of each call
+    given: list[Any]  # the arguments as they are, for a checker and for the detail
+    outs: list[Any]
+    check: ValueChecker
+    prefix: str = ""  # code the submission may use: helpers that the prompt shows
+
+
+@dataclass(frozen=True, slots=True)
+class AssertTests:
+    """Test code that runs on the trusted side."""
+
+    entry_point: str
+    tests: list[str]
+    setup: list[str]
+    names: list[str]  # what the test code takes from the submission, the entry point first
+    prefix: str = ""
+    prompt: str = ""  # a submission that only continues it is put behind it
+
+
+@dataclass(frozen=True, slots=True)
+class StdinTests:
+    """Inputs of a whole program, and what each must print."""
+
+    inputs: list[str]
+    outputs: list[str]
+    check: TextChecker
+
+
+Tests = FunctionTests | AssertTests | StdinTests
+_parsing = threading.Lock()  # catch_warnings changes the whole process
+_COMMON = {"style", "time_s", "memory_mib"}
+_FIELDS = {
+    "function": {"entry_point", "args", "kwargs", "outs", "checker", "prefix"},
+    "asserts": {"entry_point", "tests", "setup", "prefix", "prompt"},
+    "stdin": {"inputs", "outputs", "checker"},
+}
+
+
+def read(problem: Problem) -> Tests:
+    """Raises GoldError with what is wrong and what is allowed."""
+    tests = problem.tests
+    if not isinstance(tests, Mapping):
+        raise GoldError("the problem has no tests; Problem(tests={'style': 'function' | 'asserts' | 'stdin', ...})")
+    style = tests.get("style")
+    if not isinstance(style, str) or style not in _FIELDS:
+        raise GoldError(f"unknown test style {style!r}; known: {', '.join(_FIELDS)}")
+    unknown = sorted(set(tests) - _FIELDS[style] - _COMMON, key=str)
+    if unknown:
+        raise GoldError(f"tests of style '{style}' have no field {unknown[0]!r}; known: {sorted(_FIELDS[style])}")
+    if style == "function":
+        return _function(tests)
+    return _asserts(tests) if style == "asserts" else _stdin(tests)
+
+
+def limits_for(problem: Problem, limits: Limits) -> Limits:
+    """The problem's own `time_s` and `memory_mib` before the verifier's."""
+    own = {name: (problem.tests or {})[name] for name in ("time_s", "memory_mib") if name in (problem.tests or {})}
+    if not own:
+        return limits
+    try:
+        return replace(limits, **own)
+    except (ValueError, TypeError) as error:
+        raise GoldError(f"tests: {error}") from error
+
+
+def _function(tests: Mapping[str, Any]) -> FunctionTests:
+    entry = _entry_point(tests)
+    given, outs = _sequence(tests, "args"), _sequence(tests, "outs")
+    keywords = _sequence(tests, "kwargs") if "kwargs" in tests else [{}] * len(given)
+    if not len(given) == len(outs) == len(keywords):
+        raise GoldError(
+            f"{len(given)} args, {len(keywords)} kwargs and {len(outs)} outs: there must be as many of each"
+        )
+    if not given:
+        raise GoldError("there are no tests: 'args' is empty")
+    calls = []
+    for index, (args, kwargs) in enumerate(zip(given, keywords, strict=True)):
+        if not isinstance(args, list | tuple) or not isinstance(kwargs, Mapping):
+            raise GoldError(f"args[{index}] must be a list of arguments, kwargs[{index}] a mapping")
+        try:
+            calls.append([[_encoded(arg) for arg in args], [[str(k), _encoded(v)] for k, v in kwargs.items()]])
+            _encoded(outs[index])
+        except wire.WireError as error:
+            raise GoldError(f"test {index}: {error}") from error
+    check = value_checker(_text(tests, "checker", "exact"))
+    return FunctionTests(entry, calls, list(given), list(outs), check, _code(tests, "prefix"))
+
+
+def _encoded(value: Any) -> Any:
+    def refuse(item: Any) -> Any:
+        raise wire.WireError(f"{type(item).__name__} can't be an argument or a result; built-in types can")
+
+    return wire.encode(value, refuse)
+
+
+def _asserts(tests: Mapping[str, Any]) -> AssertTests:
+    entry = _entry_point(tests)
+    sources = _sequence(tests, "tests")
+    if not sources:
+        raise GoldError("there are no tests: 'tests' is empty")
+    for source in sources:
+        if not isinstance(source, str):
+            raise GoldError(f"tests must be texts, got {type(source).__name__}")
+    setup = _code(tests, "setup")
+    names = free_names([setup, *sources])
+    if entry not in names:
+        used = {node.id for source in sources for node in ast.walk(parsed(source)) if isinstance(node, ast.Name)}
+        if entry not in used:
+            raise GoldError(f"no test mentions the entry point {entry!r}")
+    names = [entry, *(name for name in names if name != entry)]
+    return AssertTests(
+        entry, list(sources), [setup] if setup else [], names, _code(tests, "prefix"), _text(tests, "prompt", "")
+    )
+
+
+def _stdin(tests: Mapping[str, Any]) -> StdinTests:
+    inputs, outputs = _sequence(tests, "inputs"), _sequence(tests, "outputs")
+    if len(inputs) != len(outputs):
+        raise GoldError(f"{len(inputs)} inputs and {len(outputs)} outputs: there must be as many of each")
+    if not inputs:
+        raise GoldError("there are no tests: 'inputs' is empty")
+    if not all(isinstance(text, str) for text in (*inputs, *outputs)):
+        raise GoldError("inputs and outputs must be texts")
+    return StdinTests(list(inputs), list(outputs), text_checker(_text(tests, "checker", "tokens")))
+
+
+def free_names(sources: Sequence[str]) -> list[str]:
+    """Names that the code uses and nowhere binds, built-in ones left out: the submission must supply them."""
+    used: dict[str, None] = {}
+    bound = set()
+    for source in sources:
+        for node in ast.walk(parsed(source)):
+            if isinstance(node, ast.Name):
+                if isinstance(node.ctx, ast.Load):
+                    used.setdefault(node.id)
+                else:
+                    bound.add(node.id)
+            elif isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+                bound.add(node.name)
+            elif isinstance(node, ast.arg):
+                bound.add(node.arg)
+            elif isinstance(node, ast.alias):
+                bound.add((node.asname or node.name).partition(".")[0])
+            elif isinstance(node, ast.ExceptHandler) and node.name:
+                bound.add(node.name)
+    return [name for name in used if name not in bound and not hasattr(builtins, name)]
+
+
+@functools.lru_cache(4096)
+def parsed(source: str) -> ast.Module:
+    """The data set's code as a tree. Raises GoldError where it is no Python."""
+    try:
+        with _parsing, warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # odd escapes in its texts are none of the user's business
+            return ast.parse(source)
+    except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
+        raise GoldError(f"test code does not compile: {error}: {source[:200]!r}") from error
+
+
+def _entry_point(tests: Mapping[str, Any]) -> str:
+    name = tests.get("entry_point")
+    if not isinstance(name, str) or not name.isidentifier():
+        raise GoldError(f"'entry_point' must be the name of a function, got {name!r}")
+    return name
+
+
+def _sequence(tests: Mapping[str, Any], name: str) -> list[Any]:
+    value = tests.get(name)
+    if not isinstance(value, list | tuple):
+        raise GoldError(f"'{name}' must be a list, got {type(value).__name__}")
+    return list(value)
+
+
+def _text(tests: Mapping[str, Any], name: str, default: str) -> str:
+    value = tests.get(name, default)
+    if not isinstance(value, str):
+        raise GoldError(f"'{name}' must be a text, got {type(value).__name__}")
+    return value
+
+
+def _code(tests: Mapping[str, Any], name: str) -> str:
+    code = _text(tests, name, "")
+    if code:
+        parsed(code)
+    return code

@@ -1,0 +1,79 @@
+"""Which part of a completion is the program."""
+
+from __future__ import annotations
+
+import re
+import textwrap
+
+MAX_CHARS = 1_000_000
+_THINK_OPEN, _THINK_CLOSE = "<think>", "</think>"
+_FENCE = re.compile(r"[ \t>]*(`{3,}|~{3,})[ \t]*([^\s`]*)[^`]*")
+
+
+class NoSubmissionError(ValueError):
+    """The completion holds no program; the message says why. The verdict is CE."""
+
+
+def extract(text: str, tags: tuple[str, ...], entry_point: str | None = None) -> tuple[str, tuple[int, int]]:
+    """The submission and its span [start, end) in the completion.
+
+    The last fenced block after `</think>` whose language fits (`tags`, or none given); where an entry point is asked
+    for, the last of them that defines it, so that a usage example after it does no harm. Without a fence the whole
+    text after `</think>`, or the content of its `<answer>` block. Linear in the length of the text.
+
+    Raises:
+        NoSubmissionError: the reasoning never ends, nothing follows it, or it is longer than MAX_CHARS.
+    """
+    start = text.rfind(_THINK_CLOSE)
+    if start >= 0:
+        start += len(_THINK_CLOSE)
+    elif _THINK_OPEN in text:
+        raise NoSubmissionError("the reasoning never ends, so nothing was submitted")
+    else:
+        start = 0
+    blocks = [(code, span) for tag, code, span in _blocks(text, start) if tag in tags or not tag]
+    if entry_point is not None:
+        defines = re.compile(
+            rf"(?:\bdef|\bclass)[ \t]+{re.escape(entry_point)}\b|^{re.escape(entry_point)}\s*[:=]", re.M
+        )
+        blocks = [block for block in blocks if defines.search(block[0])] or blocks
+    if blocks:
+        code, span = blocks[-1]
+    else:
+        answer = _answer(text, start)
+        span = answer or (start, len(text))
+        code = text[slice(*span)]
+    if not code.strip():
+        raise NoSubmissionError("the completion holds no code")
+    if len(code) > MAX_CHARS:
+        raise NoSubmissionError(f"the submission has {len(code):,} characters; at most {MAX_CHARS:,} are read")
+    return code, span
+
+
+def _answer(text: str, start: int) -> tuple[int, int] | None:
+    opening = text.rfind("<answer>", start)
+    if opening < 0:
+        return None
+    closing = text.find("</answer>", opening)
+    return opening + len("<answer>"), closing if closing >= 0 else len(text)
+
+
+def _blocks(text: str, start: int) -> list[tuple[str, str, tuple[int, int]]]:
+    """(language tag in lower case, code, span) of every fenced block; an unclosed one goes to the end of the text."""
+    found = []
+    fence, tag, begin = "", "", 0
+    position = start
+    while position < len(text):
+        end = text.find("\n", position)
+        end = len(text) if end < 0 else end
+        line = text[position : min(end, position + 200)]
+        match = _FENCE.fullmatch(line.rstrip()) if "```" in line or "~~~" in line else None
+        if match and not fence:
+            fence, tag, begin = match[1], match[2].lower(), min(end + 1, len(text))
+        elif match and fence and match[1].startswith(fence) and not match[2]:
+            found.append((tag, textwrap.dedent(text[begin:position]), (begin, position)))
+            fence = ""
+        position = end + 1
+    if fence:
+        found.append((tag, textwrap.dedent(text[begin:]), (begin, len(text))))
+    return found

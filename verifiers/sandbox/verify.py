@@ -1,0 +1,181 @@
+"""The code verifier: the submission passes the problem's tests, run where they can't be cheated."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import threading
+from collections.abc import Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from types import TracebackType
+
+from verifiers.core import Completion, Problem, Verdict, VerifierError
+from verifiers.sandbox import judge, probe, spec
+from verifiers.sandbox.languages import LANGUAGES
+from verifiers.sandbox.limits import DEFAULTS, Limits
+from verifiers.sandbox.pool import Pool, ServerDied
+from verifiers.sandbox.signs import signs
+from verifiers.sandbox.submission import NoSubmissionError, extract
+
+REASONS = ("AC", "WA", "PE", "TLE", "MLE", "OLE", "RTE", "CE", "EXIT", "SV")
+
+
+class CodeVerifier:
+    """1 for a submission that passes all tests of the problem; otherwise 0, or the passed share of all tests.
+
+    Reasons: AC accepted, WA wrong answer, PE wrong white space only, TLE MLE OLE time, memory, output or disk limit,
+    RTE exception, signal or exit status, CE does not compile (or holds no code), EXIT ended before its call
+    returned, SV a forbidden system call or a forged message. `flags` name signs of cheating. Trouble of ours
+    (overload, a dead server, tests that can't be read) raises VerifierError.
+
+    The submission is the last fitting fenced block after `</think>`, else the whole text. Known limits: function and
+    assert style are Python only; objects of the submission's own classes equal only themselves.
+
+    Args:
+        language: "python", or "cpp" or "javascript" for tests of style "stdin".
+        isolation: "auto" takes the strongest level this machine has, never "rlimit-only"; or a level by name.
+        partial: score the share of all tests instead of all or nothing.
+        servers: runs at one time; None: two per core.
+        packages: installed packages that submissions may import; none but the standard library by default.
+        preload: of those, the ones imported before the fork, so that no run pays for it.
+        time_s, wall_s, memory_mib, processes, output_mib, file_mib, disk_mib, open_files: of one run, see Limits.
+
+    Raises:
+        ValueError: an option that can't be.
+        VerifierError: (on first use) this machine can't isolate code; the message says what is missing.
+    """
+
+    version = "1"
+
+    def __init__(
+        self,
+        *,
+        language: str = "python",
+        isolation: str = "auto",
+        partial: bool = False,
+        servers: int | None = None,
+        packages: Sequence[str] = (),
+        preload: Sequence[str] = (),
+        time_s: float = DEFAULTS.time_s,
+        wall_s: float | None = None,
+        memory_mib: int = DEFAULTS.memory_mib,
+        processes: int = DEFAULTS.processes,
+        output_mib: float = DEFAULTS.output_mib,
+        file_mib: int = DEFAULTS.file_mib,
+        disk_mib: int = DEFAULTS.disk_mib,
+        open_files: int = DEFAULTS.open_files,
+    ) -> None:
+        if language not in LANGUAGES:
+            raise ValueError(f"unknown language {language!r}; known: {', '.join(LANGUAGES)}")
+        if isolation != "auto" and isolation not in probe.LEVELS:
+            raise ValueError(f"isolation must be 'auto' or one of {', '.join(probe.LEVELS)}; got {isolation!r}")
+        if servers is not None and servers < 1:
+            raise ValueError(f"servers must be >= 1, got {servers}")
+        self.language = LANGUAGES[language]
+        self.partial = partial
+        self.limits = Limits(
+            time_s=time_s, wall_s=wall_s, memory_mib=memory_mib, processes=processes, output_mib=output_mib,
+            file_mib=file_mib, disk_mib=disk_mib, open_files=open_files,
+        )  # fmt: skip
+        self._isolation = isolation
+        self._servers = servers or 2 * len(os.sched_getaffinity(0))
+        self._packages = {name: path for package in packages for name, path in _files_of(package).items()}
+        self._preload = tuple(preload)
+        self._pool: Pool | None = None
+        self._lock = threading.Lock()
+        self._pid = os.getpid()
+
+    def __call__(self, problem: Problem, completion: Completion) -> Verdict:
+        """Judges one completion; safe from any thread."""
+        return self._judged(problem, completion, parallel=self._servers)
+
+    def verify_many(self, pairs: Iterable[tuple[Problem, Completion]]) -> list[Verdict | VerifierError]:
+        """Judges many at once, in order, keeping every core busy. Trouble of ours takes the place of its verdict."""
+
+        def one(pair: tuple[Problem, Completion]) -> Verdict | VerifierError:
+            try:
+                return self._judged(*pair, parallel=1)
+            except VerifierError as error:
+                return error
+
+        with ThreadPoolExecutor(self._servers) as threads:
+            return list(threads.map(one, pairs))
+
+    @property
+    def level(self) -> str:
+        """The isolation level in force."""
+        return self._ready().level
+
+    def close(self) -> None:
+        """Ends the servers; also done when the interpreter ends. The verifier can be used again afterwards."""
+        with self._lock:
+            if self._pool is not None:
+                self._pool.close()
+                self._pool = None
+
+    def __enter__(self) -> CodeVerifier:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def _ready(self) -> Pool:
+        if self._pid != os.getpid():  # a forked worker: servers and perhaps a held lock belong to the parent
+            self._pid, self._pool, self._lock = os.getpid(), None, threading.Lock()
+        with self._lock:
+            if self._pool is None:
+                level = probe.choose(self._isolation)
+                self._pool = Pool(level, self._servers, self.limits, packages=self._packages, preload=self._preload)
+            return self._pool
+
+    def _judged(self, problem: Problem, completion: Completion, *, parallel: int) -> Verdict:
+        tests = spec.read(problem)
+        limits = spec.limits_for(problem, self.limits)
+        entry = None if isinstance(tests, spec.StdinTests) else tests.entry_point
+        if entry is not None and self.language.name != "python":
+            raise VerifierError(f"{self.language.name} programs are tested by style 'stdin' only")
+        try:
+            code, span = extract(completion.text, self.language.tags, entry)
+        except NoSubmissionError as error:
+            return Verdict(0.0, "CE", str(error))
+        pool = self._ready()
+        try:
+            outcome = self._run(pool, tests, code, limits, parallel)
+        except ServerDied:  # once more on a fresh server; twice is no accident
+            outcome = self._run(pool, tests, code, limits, parallel)
+        score = outcome.passed / outcome.total if self.partial and outcome.total else float(outcome.verdict == "AC")
+        flags = tuple(dict.fromkeys((*outcome.flags, *signs(code))))
+        parts = [outcome.text] if outcome.text else []
+        parts += [f"{outcome.passed} of {outcome.total} tests passed", f"level {pool.level}", str(outcome.usage)]
+        return Verdict(score, outcome.verdict, "; ".join(parts), answer=code, span=span, flags=flags)
+
+    def _run(self, pool: Pool, tests: spec.Tests, code: str, limits: Limits, parallel: int) -> judge.Outcome:
+        stop = not self.partial
+        if isinstance(tests, spec.FunctionTests):
+            return judge.judge_function(pool, tests, code, limits, stop=stop)
+        if isinstance(tests, spec.AssertTests):
+            return judge.judge_asserts(pool, tests, _continued(tests, code), limits, stop=stop)
+        return judge.judge_stdin(pool, tests, code, limits, self.language, stop=stop, parallel=parallel)
+
+
+def _continued(tests: spec.AssertTests, code: str) -> str:
+    """A base model's completion goes on where the prompt ended, in the middle of a function."""
+    if tests.prompt and code[:1] in " \t\n" and f"def {tests.entry_point}" not in code:
+        return tests.prompt + code
+    return code
+
+
+def _files_of(package: str) -> dict[str, str]:
+    """Name -> path of an installed package and of the library folder that wheels put beside it."""
+    found = importlib.util.find_spec(package)
+    if found is None or found.origin is None:
+        raise ValueError(f"package '{package}' is not installed here")
+    if not found.submodule_search_locations:
+        return {os.path.basename(found.origin): found.origin}
+    folder = os.path.realpath(next(iter(found.submodule_search_locations)))
+    files = {package: folder}
+    if os.path.isdir(folder + ".libs"):
+        files[package + ".libs"] = folder + ".libs"
+    return files
