@@ -164,7 +164,7 @@ def run_r1lite(arguments: argparse.Namespace) -> dict[str, Any]:
     loop = Loop(
         config=config,
         prompts=[Prompt(Problem(q, id=str(i)), q, tuple(tokenizer(q)["input_ids"])) for i, q in enumerate(questions)],
-        judge=Judge(Reward("even", verifiers={"even": even}), ("even", even), ("even", even)),
+        judge=Judge(*(Reward("even", verifiers={"even": even}) for _ in range(3))),
         engine=engine,
         policy=policy,
         trainer=Trainer(policy, betas=(0.9, 0.999), weight_decay=0.0, max_grad_norm=1.0),

@@ -96,8 +96,7 @@ def complete(model, tokenizer, problems, *, samples: int = 0, processor=None) ->
             **inputs,
             max_new_tokens=96,
             do_sample=samples > 0,
-            temperature=1.0,
-            top_k=0,
+            **({"temperature": 1.0, "top_k": 0} if samples else {}),
             num_return_sequences=max(samples, 1),
             logits_processor=LogitsProcessorList([processor] if processor else []),
         )

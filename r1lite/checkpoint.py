@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 import shutil
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,7 @@ from r1lite.errors import RunError
 from r1lite.files import new_folder, write_json
 
 _MANIFEST, _STATE = "manifest.json", "trainer.pt"
+_NAME = re.compile(r"step-(\d{6,})")
 
 
 def save(folder: Path, step: int, *, model: Any, tokenizer: Any, state: dict[str, Any], keep: int) -> Path:
@@ -37,21 +39,22 @@ def save(folder: Path, step: int, *, model: Any, tokenizer: Any, state: dict[str
             write_json(aside / _MANIFEST, {"step": step, "files": _hashes(aside)})
     except (OSError, RuntimeError, SafetensorError) as error:  # each library has its own word for a full disk
         raise RunError(f"the checkpoint of step {step} can't be written to {path}: {error}") from error
-    for old in sorted(folder.glob("step-*"))[:-keep]:
+    others = [(number, other) for number, other in _numbered(folder) if number != step]
+    later = [other for number, other in others if number > step]  # of a course of the run that was left
+    earlier = [other for number, other in others if number < step]
+    for old in [*later, *earlier[: max(0, len(earlier) - keep + 1)]]:
         shutil.rmtree(old)
     return path
 
 
-def latest(folder: Path) -> tuple[int, Path] | None:
-    """The newest complete checkpoint: (steps done, path). One whose files don't match its manifest is passed over."""
-    for path in sorted(folder.glob("step-*"), reverse=True):
-        try:
-            manifest = json.loads((path / _MANIFEST).read_text(encoding="utf-8"))
-            if manifest["files"] == _hashes(path):
-                return int(manifest["step"]), path
-        except (OSError, ValueError, KeyError):
-            continue
-    return None
+def latest(folder: Path) -> tuple[tuple[int, Path] | None, list[Path]]:
+    """The newest intact checkpoint as (steps done, path), and those that were passed over because they are damaged."""
+    damaged = []
+    for number, path in reversed(_numbered(folder)):
+        if _is_intact(path):
+            return (number, path), damaged
+        damaged.append(path)
+    return None, damaged
 
 
 def load_state(path: Path) -> dict[str, Any]:
@@ -60,10 +63,27 @@ def load_state(path: Path) -> dict[str, Any]:
     return state
 
 
+def _numbered(folder: Path) -> list[tuple[int, Path]]:
+    """The checkpoints by step; other files in the folder are the user's."""
+    found = [(_NAME.fullmatch(path.name), path) for path in folder.glob("step-*") if path.is_dir()]
+    return sorted((int(match[1]), path) for match, path in found if match)
+
+
+def _is_intact(path: Path) -> bool:
+    """True if every file of the manifest is as it was written; what else lies there does not matter."""
+    try:
+        manifest = json.loads((path / _MANIFEST).read_text(encoding="utf-8"))
+        files: dict[str, str] = manifest["files"]
+        return bool(files) and all(_hash(path / name) == digest for name, digest in files.items())
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        return False
+
+
 def _hashes(folder: Path) -> dict[str, str]:
-    found = {}
-    for file in sorted(folder.iterdir()):
-        if file.name != _MANIFEST:
-            with open(file, "rb") as opened:
-                found[file.name] = hashlib.file_digest(opened, "sha256").hexdigest()
-    return found
+    files = (file for file in sorted(folder.rglob("*")) if file.is_file() and file.name != _MANIFEST)
+    return {file.relative_to(folder).as_posix(): _hash(file) for file in files}
+
+
+def _hash(file: Path) -> str:
+    with open(file, "rb") as opened:
+        return hashlib.file_digest(opened, "sha256").hexdigest()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import importlib
+import io
 import os
 import sys
 from collections.abc import Sequence
@@ -30,6 +31,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     if arguments[0] == "--version":
         print(f"r1lite {__version__}")
         return 0
+    for stream in (sys.stdout, sys.stderr):  # a terminal that can't show a character gets its escape, not a traceback
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
     name, *rest = arguments
     # Threads that wait by spinning make a step 30 times slower as soon as another program wants a core (measured).
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")

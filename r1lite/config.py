@@ -45,7 +45,7 @@ class RunConfig(Section):
     """Decides the order of problems and every sampled token."""
     device: str = "auto"
     """auto, cpu, cuda or cuda:N."""
-    threads: int | None = Field(None, ge=1)
+    threads: int | None = Field(None, ge=1, le=512)
     """CPU threads; by default one per available core, at most 8. Results are bit-identical for
     the same number."""
     quiet: bool = False
@@ -156,7 +156,7 @@ class GRPOConfig(ProblemsConfig):
     max_unscored_rate: float = Field(0.1, ge=0, le=1)
     """The run stops when more than this share of a step's completions could not be scored."""
     eval_every: int = Field(0, ge=0)
-    """Evaluate greedily every this many steps; 0: only before and after."""
+    """Evaluate, greedily and for pass@k, every this many steps too; 0: only before and after."""
     save_every: int = Field(25, ge=1)
     """Steps between checkpoints; one is also written at the end and on SIGINT or SIGTERM."""
     keep_checkpoints: int = Field(2, ge=1)
@@ -192,7 +192,7 @@ def load(config_class: type[C], argv: Sequence[str], *, prog: str = "") -> C:
         SystemExit: from `--help` (0) and flags that can't be read (2).
     """
     argv = list(argv)
-    recipe = argv.pop(0) if argv and argv[0].endswith((".yaml", ".yml")) else None
+    recipe = argv.pop(0) if argv and argv[0].lower().endswith((".yaml", ".yml")) else None
     flags = _read_flags(config_class, argv, prog)
     keys = read_recipe(Path(recipe), config_class) if recipe is not None else {}
     return validated(config_class, {**keys, **flags}, flags=flags, recipe=recipe)
@@ -246,7 +246,7 @@ def _read_yaml(path: Path) -> dict[str, Any]:
         keys = yaml.safe_load(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
         raise UserError(f"{path}: no such recipe") from None
-    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
+    except (OSError, ValueError, RecursionError, yaml.YAMLError) as error:
         raise UserError(f"{path}: can't be read as a recipe: {error}") from error
     if keys is None:
         return {}

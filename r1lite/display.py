@@ -8,7 +8,6 @@ from typing import Any
 
 from rich.console import Console, Group, RenderableType
 from rich.live import Live
-from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
 from rich.table import Table
 from rich.text import Text
@@ -36,7 +35,7 @@ class Display:
 
     def __init__(self, *, loudness: int = 0) -> None:
         self.loudness = loudness
-        self.console = Console(highlight=False, soft_wrap=True)
+        self.console = Console(highlight=False, soft_wrap=True, emoji=False)
         self.live = self.console.is_terminal and loudness == 0
         self._view: Live | None = None
         self._bar: Progress | None = None
@@ -48,12 +47,12 @@ class Display:
     def line(self, label: str, text: str) -> None:
         """One line of the head: what was chosen."""
         if self.loudness >= 0:
-            self.console.print(f"[bold]{label:<9}[/bold] {escape(text)}")
+            self.console.print(_labelled(label, text))
 
     def say(self, text: str = "") -> None:
         """A line for the reader."""
         if self.loudness >= 0:
-            self.console.print(escape(text))
+            self.console.print(_visible(text), markup=False)
 
     def start(self, what: str, total: int, done: int = 0) -> None:
         """Begins a stretch of work with a progress bar."""
@@ -123,21 +122,17 @@ class Display:
         if self.loudness >= 0:
             self._examples(before, after)
         for label, text in where:
-            self.console.print(f"[bold]{label:<9}[/bold] {escape(text)}")
-
-    def error(self, text: str) -> None:
-        """Says what went wrong, on standard error."""
-        self.finish()
-        Console(stderr=True, highlight=False, soft_wrap=True).print(f"[bold red]error:[/bold red] {escape(text)}")
+            self.console.print(_labelled(label, text))
 
     def _examples(self, before: dict[str, Any] | None, after: dict[str, Any]) -> None:
-        self.console.print(f"\n[bold]One problem[/bold]  {escape(after['examples']['question'])}")
+        self.console.print()
+        self.console.print(_labelled("One problem ", " ".join(after["examples"]["question"].split())))
         for name, evaluation in (("before", before), ("after", after)):
             for example in evaluation["examples"]["completions"] if evaluation else []:
-                mark = "[green]right[/green]" if example["correct"] else "[red]wrong[/red]"
+                mark = ("right", "green") if example["correct"] else ("wrong", "red")
                 text = " ".join(example["text"].split())
                 text = text if len(text) <= 600 else f"{text[:400]} [...] {text[-150:]}"
-                self.console.print(f"  {name} ({example['sampling']}, {mark}): {escape(text)}")
+                self.console.print(Text.assemble(f"  {name} ({example['sampling']}, ", mark, f"): {_visible(text)}"))
         self.console.print()
 
     def _table(self, step: int) -> RenderableType:
@@ -150,6 +145,15 @@ class Display:
             table.add_row(str(at), *(form.format(values[key]) if key in values else "" for key, _, form in _COLUMNS))
         assert self._bar is not None
         return Group(table, Text(), self._bar)
+
+
+def _labelled(label: str, text: str) -> Text:
+    return Text.assemble((f"{label:<9} ", "bold"), _visible(text))
+
+
+def _visible(text: str) -> str:
+    """What a model or a data set wrote must not steer the terminal."""
+    return "".join(char if char.isprintable() else repr(char)[1:-1] for char in text)
 
 
 def _rate(evaluation: dict[str, Any], key: str) -> str:

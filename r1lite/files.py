@@ -46,7 +46,7 @@ def new_folder(path: Path) -> Iterator[Path]:
 def write_text(path: Path, text: str) -> None:
     """Writes a whole file at once."""
     with replaced_file(path) as aside:
-        aside.write_text(text, encoding="utf-8")
+        aside.write_text(text, encoding="utf-8", errors="backslashreplace")
 
 
 def write_json(path: Path, value: Any) -> None:

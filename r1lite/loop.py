@@ -32,6 +32,7 @@ from r1lite.solve import Judge, Prompt
 from r1lite.trajectory import Group, Rollout
 
 _MAX_NONFINITE = 3  # updates in a row
+_MAX_MISMATCH = 0.02  # nats, in float32, where decoding and training differ by rounding alone (1e-5 is usual)
 
 
 @dataclass(slots=True)
@@ -61,6 +62,11 @@ class Loop:
         chosen = choose_prompts(self.prompts, step, self.config.prompts_per_step, self.config.seed)
         with self.stop.interruptible():
             sampled = self._sample(chosen, step)
+        if not all(math.isfinite(logprob) for row in sampled for c in row for logprob in c.logprobs):
+            raise RunError(
+                f"step {step + 1}: the model's log-probabilities are not finite. The last checkpoint stands; "
+                "try a lower --lr"
+            )
         generated = time.perf_counter()
         groups = self._score(chosen, sampled)
         scored = time.perf_counter()
@@ -154,6 +160,11 @@ class Loop:
                         f"step {step + 1}: the gradient was not finite {_MAX_NONFINITE} times in a row; "
                         "the weights are those before it. Try a lower --lr or --dtype float32"
                     )
+        if self.policy.dtype == torch.float32 and totals.mismatch > _MAX_MISMATCH:
+            raise RunError(
+                f"step {step + 1}: the sampler's log-probabilities differ from the trainer's by {totals.mismatch:.3g} "
+                f"nats, more than {_MAX_MISMATCH}: it does not sample from the trainer's weights"
+            )
         return {"lr": lr, **totals.metrics()}
 
     def _part(self, groups: Sequence[Group]) -> _Part:

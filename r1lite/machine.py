@@ -12,6 +12,7 @@ from r1lite.bundled import bundled
 from r1lite.config import GRPOConfig, ProblemsConfig, read_recipe
 from r1lite.errors import UserError
 from r1lite.nano import nano_path
+from r1lite.run_dir import read_environment
 from r1lite.tasks.rows import hub_reachable
 
 NANO, QWEN = "nano", "Qwen/Qwen2.5-0.5B"
@@ -71,8 +72,9 @@ def recipe_for(model: str, config_class: type[ProblemsConfig]) -> tuple[str, dic
     if model in RECIPES:
         keys = read_recipe(bundled(RECIPES[model]), GRPOConfig)
         return f"{RECIPES[model]}, picked for this model", {k: keys[k] for k in keys if k in config_class.model_fields}
-    run = Path(model).expanduser().resolve().parent.parent / "config.yaml"
-    if run.exists() and Path(model).resolve().parent.name == "checkpoints":
+    folder = Path(model).resolve()
+    run = folder.parent.parent / "config.yaml"
+    if run.exists() and folder.parent.name == "checkpoints" and read_environment(run.parent)["stage"] is not None:
         keys = read_recipe(run, GRPOConfig)
         return f"prompt and lengths of {run}, where this model was trained", {
             k: keys[k] for k in _PROMPTING if k in keys
@@ -94,18 +96,38 @@ def load_model(config: ProblemsConfig) -> tuple[Any, Any]:
         attention = register() if config.device == "cpu" else "sdpa"
     try:
         tokenizer = AutoTokenizer.from_pretrained(place)
-        model = AutoModelForCausalLM.from_pretrained(place, dtype=torch.float32, attn_implementation=attention)
+        model, loaded = AutoModelForCausalLM.from_pretrained(
+            place, dtype=torch.float32, attn_implementation=attention, output_loading_info=True
+        )
     except Exception as error:  # the library raises whatever its transport and its models do
         first = next((line for line in str(error).splitlines() if line.strip()), "")
         raise UserError(
             f"--model {config.model}: can't be loaded: {type(error).__name__}: {first}\n"
             "It must be the Hub id or the path of a causal language model with its tokenizer, or nano."
         ) from error
+    lacking = sorted({*loaded["missing_keys"], *(str(key) for key in loaded["mismatched_keys"])})
+    if lacking:
+        raise UserError(
+            f"--model {config.model}: {len(lacking)} of its weights are not in the files ({lacking[0]}, ...) and would "
+            "be random: a damaged copy, or no causal language model"
+        )
+    if not _is_causal(model):
+        raise UserError(f"--model {config.model}: {type(model).__name__} sees later tokens: no causal language model")
     try:
         model.to(config.device)
     except (RuntimeError, AssertionError) as error:
         raise UserError(f"--device {config.device}: {error}") from error
     return model, tokenizer
+
+
+def _is_causal(model: Any) -> bool:
+    """True if a token's logits don't depend on what follows it."""
+    import torch
+
+    last = model.get_input_embeddings().num_embeddings - 1
+    with torch.inference_mode():
+        first, other = (model(input_ids=torch.tensor([[0, 1, token]])).logits[0, 0] for token in (0, last))
+    return torch.allclose(first, other, rtol=1e-3, atol=1e-3)
 
 
 def default_threads() -> int:

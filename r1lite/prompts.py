@@ -38,7 +38,12 @@ def render(template: str, question: str, tokenizer: Any) -> str:
         if not getattr(tokenizer, "chat_template", None):
             raise UserError("--template chat: this model's tokenizer has no chat template; try --template r1_zero")
         messages = [{"role": "system", "content": CHAT_INSTRUCTION}, {"role": "user", "content": question}]
-        text: str = tokenizer.apply_chat_template(messages, tokenize=False, add_generation_prompt=True)
+        try:
+            text: str = tokenizer.apply_chat_template(messages, tokenize=False, add_generation_prompt=True)
+        except Exception as error:  # the template is a program of its own
+            raise UserError(
+                f"--template chat: this model's chat template fails: {error}; try --template r1_zero"
+            ) from error
         return text
     return TEMPLATES.get(template, template).replace("{question}", question)
 

@@ -40,9 +40,11 @@ class RunDir:
         self.path = path
         if resume and not (path / "config.yaml").exists():
             raise UserError(f"--resume: {path} holds no run (no config.yaml)")
-        if not resume and path.exists() and (not path.is_dir() or any(file.name != ".lock" for file in path.iterdir())):
-            raise UserError(f"--out {path} is not empty; continue its run with --resume, or choose another --out")
         try:
+            if path.exists() and not path.is_dir():
+                raise UserError(f"--out {path} is not a folder")
+            if not resume and path.exists() and any(file.name != ".lock" for file in path.iterdir()):
+                raise UserError(f"--out {path} is not empty; continue its run with --resume, or choose another --out")
             path.mkdir(parents=True, exist_ok=True)
             self._lock = open(path / ".lock", "a")  # noqa: SIM115  # held until close()
         except OSError as error:
@@ -66,10 +68,24 @@ class RunDir:
             (self.path / ".lock").unlink()
             self.path.rmdir()
 
-    def write_config(self, text: str) -> None:
-        """Keeps the resolved configuration, and what it runs on."""
+    def discard(self) -> None:
+        """Removes what describes a run that will not be continued."""
+        for name in ("config.yaml", "environment.json"):
+            (self.path / name).unlink(missing_ok=True)
+        self.discard_if_empty()
+
+    def write_config(self, text: str, *, stage: str, problems: str) -> None:
+        """Keeps the resolved configuration, and what it runs on.
+
+        Args:
+            problems: a fingerprint of them, so that a resumed run notices others.
+        """
         write_text(self.path / "config.yaml", text)
-        write_json(self.path / "environment.json", _environment())
+        write_json(self.path / "environment.json", {"stage": stage, "problems": problems, **_environment()})
+
+    def rewrite_config(self, text: str) -> None:
+        """Keeps what a resumed run was told to change."""
+        write_text(self.path / "config.yaml", text)
 
     def write_result(self, name: str, value: Any) -> None:
         """Keeps a result as NAME.json."""
@@ -91,15 +107,21 @@ class RunDir:
         path = self.path / "metrics.jsonl"
         if not path.exists():
             return []
-        lines = path.read_text(encoding="utf-8").split("\n")
-        return [json.loads(line) for line in lines[:-1]]
+        records = []
+        for line in path.read_text(encoding="utf-8").split("\n")[:-1]:
+            try:
+                records.append(json.loads(line))
+            except ValueError:  # torn by a crash of the machine: what follows can't be trusted either
+                break
+        return records
 
     def write_rollouts(self, step: int, groups: Iterable[Group]) -> None:
         """Keeps every completion of a step: what was asked, sampled, decided and learnt from."""
         self.rollouts.mkdir(exist_ok=True)
         with (
             replaced_file(self.rollouts / f"step-{step:0{_DIGITS}d}.jsonl") as aside,
-            open(aside, "w", encoding="utf-8") as file,
+            # A lone surrogate in a detail becomes its JSON escape.
+            open(aside, "w", encoding="utf-8", errors="backslashreplace") as file,
         ):
             for group in groups:
                 for sample, rollout in enumerate(group.rollouts):
@@ -138,7 +160,7 @@ class RunDir:
                         "token_ids": completion.token_ids,
                         "logprobs": completion.logprobs,
                     }
-                    file.write(json.dumps(row, ensure_ascii=False, default=str) + "\n")
+                    file.write(json.dumps(row, ensure_ascii=False, allow_nan=False, default=str) + "\n")
 
     def rewind(self, step: int) -> None:
         """Forgets what was recorded after `step`: it is about to be done again."""
@@ -149,7 +171,8 @@ class RunDir:
                 "".join(json.dumps(line, ensure_ascii=False, allow_nan=False) + "\n" for line in kept),
             )
         for file in self.rollouts.glob("step-*.jsonl"):
-            if int(file.stem.removeprefix("step-")) > step:
+            number = file.stem.removeprefix("step-")
+            if number.isdecimal() and int(number) > step:
                 file.unlink()
 
 
@@ -163,12 +186,23 @@ def default_path(stage: str, task: str, model: str) -> Path:
     return path
 
 
-def newest_path() -> Path:
-    """The run under runs/ that was begun last. Raises UserError."""
-    runs = [path.parent for path in Path("runs").glob("*/config.yaml")]
+def newest_path(stage: str) -> Path:
+    """The run of this stage under runs/ that was begun last. Raises UserError."""
+    runs = [
+        path.parent for path in Path("runs").glob("*/config.yaml") if read_environment(path.parent)["stage"] == stage
+    ]
     if not runs:
-        raise UserError("--resume: there is no run under runs/; name it with --out DIR")
-    return max(runs, key=lambda path: (path / "config.yaml").stat().st_mtime)
+        raise UserError(f"--resume: there is no {stage} run under runs/; name it with --out DIR")
+    return max(runs, key=lambda path: (path / "environment.json").stat().st_mtime)
+
+
+def read_environment(path: Path) -> dict[str, Any]:
+    """The run's environment.json; stage and problems are None where it can't be read."""
+    try:
+        kept: dict[str, Any] = json.loads((path / "environment.json").read_text(encoding="utf-8"))
+        return {"stage": None, "problems": None, **kept}
+    except (OSError, ValueError, TypeError):
+        return {"stage": None, "problems": None}
 
 
 def _environment() -> dict[str, Any]:
@@ -185,6 +219,6 @@ def _environment() -> dict[str, Any]:
         "machine": platform.machine(),
         "cpu_count": os.cpu_count(),
         "versions": versions,
-        "argv": sys.argv,
+        "argv": [os.fsencode(word).decode("utf-8", "backslashreplace") for word in sys.argv],
         "started": time.strftime("%Y-%m-%dT%H:%M:%S%z"),
     }

@@ -9,17 +9,19 @@ from typing import Any, TypeVar
 from r1lite.config import OF_THE_COMMAND, ProblemsConfig, dump, read_recipe, validated
 from r1lite.display import Display
 from r1lite.errors import UserError
-from r1lite.machine import choose, default_threads, load_model, recipe_for
+from r1lite.machine import NANO, choose, default_threads, load_model, recipe_for
 from r1lite.rollout.hf import HFEngine
-from r1lite.run_dir import RunDir, default_path, newest_path
-from r1lite.solve import Judge, Prompt, describe, load_problems, make_judge, make_prompts
+from r1lite.run_dir import RunDir, default_path, newest_path, read_environment
+from r1lite.solve import Judge, Prompt, describe, fingerprint, load_problems, make_judge, make_prompts
 from r1lite.tasks import Task, find
 
 C = TypeVar("C", bound=ProblemsConfig)
 
 # What may differ when a run is continued: how long it goes on, and what is measured or kept on the way.
-_MAY_CHANGE = {"steps", "eval_every", "eval_problems", "eval_samples", "eval_sample_problems", "save_every"} | {
-    "keep_checkpoints"
+_MAY_CHANGE = {
+    *("steps", "eval_every", "eval_problems", "eval_samples", "eval_sample_problems", "save_every", "keep_checkpoints"),
+    # To get past what stopped it; sums are then rounded in another order, and bits may differ.
+    *("max_unscored_rate", "micro_batch_tokens", "rollout_rows", "gradient_checkpointing", "threads"),
 }
 
 
@@ -57,6 +59,7 @@ def settle(config: C) -> tuple[C, dict[str, str]]:
         notes["settings"], keys = recipe
         values = {**keys, **values}
     values.setdefault("threads", default_threads())
+    values = _with_absolute_paths(values)
     if config.out is None:
         values["out"] = str(default_path(config.stage, config.task, values["model"]))
     return validated(type(config), values), notes
@@ -91,7 +94,7 @@ def _begun(config: Any, notes: dict[str, str], display: Display, task: Task, jud
     import transformers
 
     assert config.out is not None
-    run_dir = RunDir(Path(config.out), resume=config.resume)
+    run_dir = RunDir(Path(config.out).expanduser(), resume=config.resume)
     try:
         model, tokenizer = load_model(config)
         problems = load_problems(task, config, judge)
@@ -99,8 +102,14 @@ def _begun(config: Any, notes: dict[str, str], display: Display, task: Task, jud
             problems.test[: max(config.eval_problems, config.eval_sample_problems)], config, model, tokenizer
         )
         train = make_prompts(problems.train, config, model, tokenizer) if config.stage == "grpo" else []
-        if not config.resume:
-            run_dir.write_config(dump(config))
+        if config.resume:
+            if read_environment(run_dir.path)["problems"] not in (None, fingerprint(problems)):
+                raise UserError(
+                    f"--resume: the problems of {config.source} are no longer those that {run_dir.path} began with"
+                )
+            run_dir.rewrite_config(dump(config))
+        else:
+            run_dir.write_config(dump(config), stage=config.stage, problems=fingerprint(problems))
             run_dir.write_result("reward", describe(judge.reward))
     except BaseException:
         run_dir.discard_if_empty()
@@ -135,17 +144,31 @@ def forward_dtype(config: ProblemsConfig) -> Any:
 
 
 def _resumed(config: C, given: dict[str, Any]) -> C:
-    path = Path(config.out) if config.out is not None else newest_path()
+    path = Path(config.out).expanduser() if config.out is not None else newest_path(config.stage)
     if not (path / "config.yaml").exists():
         raise UserError(f"--resume: {path} holds no run (no config.yaml)")
+    if read_environment(path)["stage"] not in (None, config.stage):
+        raise UserError(f"--resume: {path} is a run of r1lite {read_environment(path)['stage']}, not {config.stage}")
     saved = read_recipe(path / "config.yaml", type(config))
+    if missing := {"device", "threads", "model", "source"} - {key for key, value in saved.items() if value is not None}:
+        raise UserError(f"--resume: {path}/config.yaml is not as it was written: it lacks {', '.join(sorted(missing))}")
+    if given.get("device") == "auto":
+        del given["device"]
+    given = _with_absolute_paths(given)
     for key, value in given.items():
         if key not in OF_THE_COMMAND | _MAY_CHANGE and value != saved.get(key):
             raise UserError(
                 f"--resume: --{key.replace('_', '-')} is {saved.get(key)} in {path} and can't become {value}; "
                 "leave it away, or start a new run"
             )
-    return validated(type(config), {**saved, **given, "out": str(path)})
+    return validated(type(config), {**saved, **given, "out": str(path)}, recipe=f"{path}/config.yaml")
+
+
+def _with_absolute_paths(values: dict[str, Any]) -> dict[str, Any]:
+    """So that a run can be continued from another folder. A name of ours is not taken for a file of that name."""
+    places = {key: values[key] for key in ("model", "source", "test_source") if values.get(key) is not None}
+    files = {key: place for key, place in places.items() if place not in (NANO, "hub", "bundled")}
+    return values | {key: str(Path(place).resolve()) for key, place in files.items() if Path(place).exists()}
 
 
 def _noted(text: str, note: str | None) -> str:

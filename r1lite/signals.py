@@ -1,4 +1,4 @@
-"""SIGINT and SIGTERM end a run at a point from which it can be continued."""
+"""SIGINT, SIGTERM and SIGHUP end a run at a point from which it can be continued."""
 
 from __future__ import annotations
 
@@ -26,7 +26,11 @@ class StopSignal:
 
     def __enter__(self) -> StopSignal:
         # Python hands signals to the main thread alone; a run in another one can't be stopped by them.
-        signums = (signal.SIGINT, signal.SIGTERM) if threading.current_thread() is threading.main_thread() else ()
+        signums = (
+            (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+            if threading.current_thread() is threading.main_thread()
+            else ()
+        )
         for signum in signums:
             self._before[signum] = signal.signal(signum, self._handle)
         return self

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -10,7 +11,7 @@ from r1lite import prompts as templates
 from r1lite.config import GRPOConfig, ProblemsConfig
 from r1lite.errors import UserError
 from r1lite.tasks import Problems, Source, Task
-from verifiers import VERIFIERS, Completion, Problem, Reward, Score, Verifier, VerifierError, resolve, score_many
+from verifiers import VERIFIERS, Completion, Problem, Reward, Score, VerifierError, score_many
 from verifiers.formula import Formula
 from verifiers.pool import Pool
 
@@ -32,8 +33,8 @@ class Judge:
     """The reward, and beside it the task's own idea of right and well-formed, whatever the reward formula says."""
 
     reward: Reward
-    correct: tuple[str, Verifier]
-    well_formed: tuple[str, Verifier]
+    correct: Reward
+    well_formed: Reward
     pool: Pool | None = field(default=None)  # None = scores in this process
 
     def score(self, pairs: Sequence[tuple[Problem, Completion]]) -> list[Score]:
@@ -56,9 +57,11 @@ class Judge:
 
 def make_judge(task: Task, config: ProblemsConfig) -> Judge:
     """The judge of a task under the configured reward formula (None = the task's own). Raises UserError."""
-    formula, options, workers, timeout_s = task.reward, {}, 0, 0.0
+    formula, workers, timeout_s = task.reward, 0, 0.0
+    options: dict[str, dict[str, Any]] = {}
     if isinstance(config, GRPOConfig):
-        formula, timeout_s = config.reward or task.reward, config.score_timeout_s
+        formula = task.reward if config.reward is None else config.reward
+        timeout_s = config.score_timeout_s
         options = {name: dict(given) for name, given in config.verifiers.items()}
     try:
         targets = {name: options.get(name, {}).get("use", name) for name in Formula(formula).names}
@@ -71,8 +74,8 @@ def make_judge(task: Task, config: ProblemsConfig) -> Judge:
             workers = int(yours) if config.score_workers is None else config.score_workers
         return Judge(
             reward,
-            (task.correct, resolve(task.correct)),
-            (task.well_formed, resolve(task.well_formed)),
+            Reward(task.correct),
+            Reward(task.well_formed),
             Pool(reward, workers=workers, timeout_s=timeout_s) if workers else None,
         )
     except ValueError as error:
@@ -88,13 +91,21 @@ def describe(reward: Reward) -> dict[str, Any]:
 def load_problems(task: Task, config: ProblemsConfig, judge: Judge) -> Problems:
     """The task's problems; each gold answer is one that the reward's verifiers can work with. Raises UserError."""
     assert config.source is not None
-    problems = task.load(Source(config.source, config.test_source, config.test_split))
-    nothing = Completion("")
-    every = [*problems.train, *problems.test]
-    bad = [score.error for score in judge.score([(problem, nothing) for problem in every]) if score.error]
-    for problem in every if not bad else ():
+    try:
+        problems = task.load(Source(config.source, config.test_source, config.test_split))
+    except (OSError, ValueError) as error:
+        raise UserError(f"--task {task.name}, --source {config.source}: {error}") from error
+    if not problems.train or not problems.test:
+        raise UserError(
+            f"--source {config.source}: {len(problems.train)} problems to train on, {len(problems.test)} to test"
+        )
+    # Ours say of an empty completion at once whether they can use the gold; what others do with it is unknown.
+    ours = {name: verify for name, verify in judge.reward.verifiers.items() if name in VERIFIERS}
+    nothing, bad = Completion(""), []
+    for problem in (*problems.train, *problems.test):
         try:
-            judge.correct[1](problem, nothing)
+            for verify in {**judge.correct.verifiers, **ours}.values():
+                verify(problem, nothing)
         except VerifierError as error:
             bad.append(str(error))
     if bad:
@@ -114,6 +125,16 @@ def make_prompts(problems: Sequence[Problem], config: ProblemsConfig, model: Any
         Prompt(problem, text, tuple(token_ids))
         for problem, text, token_ids in zip(problems, texts, encoded, strict=True)
     ]
+    vocabulary = model.get_input_embeddings().num_embeddings
+    for prompt in made:
+        name = prompt.problem.id or prompt.problem.prompt[:60]
+        if not prompt.token_ids:
+            raise UserError(f"the prompt of problem '{name}' has no tokens: is this the model's tokenizer?")
+        if max(prompt.token_ids) >= vocabulary:
+            raise UserError(
+                f"the tokenizer gives problem '{name}' the token {max(prompt.token_ids)}, but the model has only "
+                f"{vocabulary}: they don't belong together"
+            )
     longest = max(made, key=lambda prompt: len(prompt.token_ids))
     tokens = len(longest.token_ids)
     name = longest.problem.id or longest.problem.prompt[:60]
@@ -131,12 +152,18 @@ def make_prompts(problems: Sequence[Problem], config: ProblemsConfig, model: Any
     return made
 
 
-def _holds(verifier: tuple[str, Verifier], problem: Problem, completion: Completion, score: Score) -> bool | None:
-    name, verify = verifier
+def fingerprint(problems: Problems) -> str:
+    """Changes when any problem does."""
+    digest = hashlib.blake2b(digest_size=16)
+    for problem in (*problems.train, *problems.test):
+        digest.update(f"{problem.id}\x1f{problem.prompt}\x1f{problem.answer}\x1e".encode("utf-8", "backslashreplace"))
+    return digest.hexdigest()
+
+
+def _holds(asked: Reward, problem: Problem, completion: Completion, score: Score) -> bool | None:
+    (name,) = asked.verifiers
     verdict = score.verdicts.get(name)
     if verdict is None:
-        try:
-            verdict = verify(problem, completion)
-        except VerifierError:
-            return None
-    return None if verdict.score is None else verdict.score == 1.0
+        (found,) = score_many(asked, [(problem, completion)])
+        verdict = found.verdicts.get(name)
+    return None if verdict is None or verdict.score is None else verdict.score == 1.0

@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -159,6 +160,10 @@ def test_micro_batches_change_nothing_but_rounding(uninterrupted, tiny_path, sum
         (["--max-completion-tokens", "400"], "the model's context is 160"),
         (["--device", "cuda"], "finds no CUDA device"),
         (["--device", "gpu"], "--device gpu: unknown"),
+        (["--threads", "100000"], "--threads must be <= 512"),
+        (["--reward", ""], "can't read the reward formula"),
+        (["--task", "trouble_for_tests:EMPTY"], "0 problems to train on"),
+        (["--task", "trouble_for_tests:BROKEN"], "no such place"),
         (["--group-size", "1"], "GRPO compares siblings"),
     ],
 )
@@ -215,6 +220,101 @@ def test_a_small_set_comes_round_with_fresh_completions(tiny_path, tmp_path, mon
     frame = pandas.read_json(tmp_path / "run" / "rollouts" / "step-000001.jsonl", lines=True)
     assert len(frame) == 16
     assert len(set(frame["completion"])) > 12
+
+
+@pytest.mark.parametrize("returns", ["1/len(completion.text)", "None", "'yes'", "2.0", "float('nan')", "[][0]"])
+def test_a_reward_that_misbehaves_is_unscored_from_the_first_step_on(
+    returns, tiny_path, sums_path, tmp_path, capsys, monkeypatch
+):
+    (tmp_path / "mine.py").write_text(f"def mine(problem, completion):\n    return {returns}\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    sys.modules.pop("mine", None)
+    argv = arguments(tiny_path, sums_path, tmp_path / "run", "--quiet", "--steps", "1")
+    argv[argv.index("reward_for_tests:digits")] = "mine:mine"
+    code = main(argv)
+    shown = capsys.readouterr().err
+    assert "Traceback" not in shown
+    assert code == 0 if returns.startswith("1/") else (code == 1 and "could not be scored" in shown)
+
+
+def test_gradient_checkpointing_samples_the_same(tiny_path, sums_path, tmp_path, monkeypatch):
+    monkeypatch.syspath_prepend(ROOT / "tests")
+    for name, flags in (("plain", []), ("saving", ["--gradient-checkpointing"])):
+        assert main(arguments(tiny_path, sums_path, tmp_path / name, "--quiet", "--steps", "1", *flags)) == 0
+    first = [(tmp_path / name / "rollouts" / "step-000001.jsonl").read_text() for name in ("plain", "saving")]
+    assert first[0] == first[1]
+    norms = [json.loads((tmp_path / name / "metrics.jsonl").read_text())["grad_norm"] for name in ("plain", "saving")]
+    assert norms[0] == pytest.approx(norms[1], rel=1e-3)
+
+
+def copy_of(run, place):
+    shutil.copytree(run, place)
+    return place
+
+
+def test_a_run_without_an_intact_checkpoint_is_not_thrown_away(uninterrupted, tmp_path, capsys):
+    out = copy_of(uninterrupted[0], tmp_path / "run")
+    for folder in (out / "checkpoints").iterdir():
+        (folder / "model.safetensors").write_bytes(b"damaged")
+    assert main(["grpo", "--resume", "--out", str(out)]) == 2
+    shown = capsys.readouterr()
+    assert "no checkpoint of it is intact" in shown.err
+    assert "is damaged and passed over" in shown.out
+    assert len((out / "metrics.jsonl").read_text().splitlines()) == STEPS
+
+
+def test_a_resumed_run_keeps_what_it_was_told_to_change(uninterrupted, tmp_path, capsys):
+    out = copy_of(uninterrupted[0], tmp_path / "run")
+    assert main(["grpo", "--resume", "--out", str(out), "--steps", str(STEPS + 1), "--quiet"]) == 0
+    assert main(["grpo", "--resume", "--out", str(out), "--quiet"]) == 0
+    assert json.loads((out / "summary.json").read_text())["steps"] == STEPS + 1
+
+
+def test_resuming_notices_other_problems_and_other_stages(uninterrupted, sums_path, tmp_path, capsys):
+    out = copy_of(uninterrupted[0], tmp_path / "run")
+    environment = json.loads((out / "environment.json").read_text())
+    for change, message in (({"problems": "other"}, "no longer those"), ({"stage": "eval"}, "is a run of r1lite eval")):
+        (out / "environment.json").write_text(json.dumps({**environment, **change}))
+        assert main(["grpo", "--resume", "--out", str(out)]) == 2
+        assert message in capsys.readouterr().err
+    (out / "config.yaml").write_text("")
+    (out / "environment.json").write_text(json.dumps(environment))
+    assert main(["grpo", "--resume", "--out", str(out)]) == 2
+    assert "not as it was written" in capsys.readouterr().err
+
+
+def test_models_with_missing_weights_are_refused(tiny_path, sums_path, tmp_path, capsys):
+    from safetensors.torch import load_file, save_file
+
+    model = copy_of(tiny_path, tmp_path / "model")
+    weights = load_file(model / "model.safetensors")
+    kept = {name: weight for name, weight in weights.items() if "layers.1.mlp" not in name}
+    save_file(kept, model / "model.safetensors", metadata={"format": "pt"})
+    assert main(arguments(model, sums_path, tmp_path / "run")) == 2
+    assert "3 of its weights are not in the files" in capsys.readouterr().err
+
+
+def test_divergence_ends_with_one_line(tiny_path, sums_path, tmp_path, capsys, monkeypatch):
+    monkeypatch.syspath_prepend(ROOT / "tests")
+    argv = arguments(tiny_path, sums_path, tmp_path / "run", "--quiet")
+    argv[argv.index("3e-3")] = "1e12"
+    assert main(argv) == 1
+    shown = capsys.readouterr().err
+    assert "not finite" in shown
+    assert "Traceback" not in shown
+
+
+def test_a_closed_pipe_leaves_a_checkpoint(tiny_path, sums_path, tmp_path):
+    out = tmp_path / "run"
+    process = start([*arguments(tiny_path, sums_path, out, "--verbose"), "--save-every", "1000", "--steps", "2000"])
+    for line in process.stdout:
+        if line.startswith("step 2/"):
+            break
+    process.stdout.close()
+    with process.stderr:
+        process.stderr.read()
+    process.wait(timeout=60)
+    assert list((out / "checkpoints").iterdir())
 
 
 def test_eval_command(tiny_path, sums_path, tmp_path, capsys):

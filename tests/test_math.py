@@ -34,7 +34,6 @@ WRONG = [
     ("18", "<answer>180</answer>", "different"),
     ("18", "<answer>18/0</answer>", None),
     ("18", "<answer>1 8</answer>", None),
-    ("0.3333", "<answer>1/3</answer>", None),
     ("18", "<answer>" + "9" * 100_000 + "</answer>", None),
 ]
 

@@ -6,6 +6,7 @@ import os
 
 import pytest
 import torch
+from conftest import make_tiny_tokenizer
 
 from r1lite import checkpoint
 from r1lite.errors import UserError
@@ -40,7 +41,7 @@ def test_what_cannot_be_used_as_a_run_directory(tmp_path):
     with pytest.raises(UserError, match="not empty"):
         RunDir(tmp_path / "full")
     (tmp_path / "file").write_text("")
-    with pytest.raises(UserError, match="not empty"):
+    with pytest.raises(UserError, match="not a folder"):
         RunDir(tmp_path / "file")
     with pytest.raises(UserError, match="holds no run"):
         RunDir(tmp_path / "new", resume=True)
@@ -50,7 +51,7 @@ def test_what_cannot_be_used_as_a_run_directory(tmp_path):
 
 def test_one_process_at_a_time(tmp_path):
     run = RunDir(tmp_path / "run")
-    run.write_config("steps: 1\n")
+    run.write_config("steps: 1\n", stage="grpo", problems="x")
     with pytest.raises(UserError, match="in use"):
         RunDir(tmp_path / "run", resume=True)
     run.close()
@@ -84,11 +85,13 @@ def test_checkpoints(tmp_path, tiny_model, tiny_tokenizer):
         state = {"number": step, "tensor": torch.arange(3)}
         return checkpoint.save(tmp_path, step, model=tiny_model, tokenizer=tiny_tokenizer, state=state, keep=2)
 
-    assert checkpoint.latest(tmp_path) is None
+    assert checkpoint.latest(tmp_path) == (None, [])
     for step in (1, 2, 3):
         path = save(step)
     assert sorted(p.name for p in tmp_path.iterdir()) == ["step-000002", "step-000003"]
-    assert checkpoint.latest(tmp_path) == (3, path)
+    assert checkpoint.latest(tmp_path) == ((3, path), [])
+    (path / ".DS_Store").write_text("what else lies there does not matter")
+    assert checkpoint.latest(tmp_path) == ((3, path), [])
     assert checkpoint.load_state(path)["number"] == 3
     model = AutoModelForCausalLM.from_pretrained(path)
     for name, weight in model.state_dict().items():
@@ -98,6 +101,22 @@ def test_checkpoints(tmp_path, tiny_model, tiny_tokenizer):
     with open(path / "model.safetensors", "r+b") as file:
         file.seek(-1, os.SEEK_END)
         file.write(b"\x7f")
-    assert checkpoint.latest(tmp_path)[0] == 2
-    (tmp_path / "step-000002" / "manifest.json").unlink()
-    assert checkpoint.latest(tmp_path) is None
+    second = tmp_path / "step-000002"
+    assert checkpoint.latest(tmp_path) == ((2, second), [path])
+    (second / "manifest.json").write_text("[]")
+    assert checkpoint.latest(tmp_path) == (None, [path, second])
+
+
+def test_only_checkpoints_are_removed_and_never_the_newest(tmp_path, tiny_model, tiny_tokenizer):
+    tiny_tokenizer = make_tiny_tokenizer()
+    tiny_tokenizer.chat_template = {"default": "{{ messages }}", "other": "{{ messages }}"}  # saved as a folder
+
+    def save(step):
+        return checkpoint.save(tmp_path, step, model=tiny_model, tokenizer=tiny_tokenizer, state={}, keep=1)
+
+    save(6)
+    (tmp_path / "step-000004-best").mkdir()
+    (tmp_path / "step-000002.tar.gz").write_text("")
+    save(5)  # after a resume from before step 6
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["step-000002.tar.gz", "step-000004-best", "step-000005"]
+    assert checkpoint.latest(tmp_path)[0][0] == 5

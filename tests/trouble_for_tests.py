@@ -1,48 +1,11 @@
-"""A verifier that gets into whatever trouble the completion names."""
+"""Tasks that can't be loaded."""
 
-import os
-import sys
-import time
-
-from verifiers import Completion, Problem, Verdict, VerifierError
+from r1lite.tasks import Problems, Task
 
 
-def trouble(problem: Problem, completion: Completion):
-    match completion.text:
-        case "hang":
-            time.sleep(1000)
-        case "spin":
-            while True:
-                pass
-        case "crash":
-            os._exit(7)
-        case "abort":
-            os.abort()
-        case "exit":
-            sys.exit(0)
-        case "memory":
-            hoard = []
-            while True:
-                hoard.append(bytearray(1 << 24))
-        case "print":
-            print("x" * 100_000, flush=True)
-            sys.stdin.read()
-        case "nan":
-            return float("nan")
-        case "two":
-            return 2.0
-        case "none":
-            return None
-        case "text":
-            return "yes"
-        case "raise":
-            raise KeyError("boom")
-        case "gold":
-            raise VerifierError("no gold")
-        case "odd":
-            return Verdict(1.0, 5, object(), ["a"])
-    return float(completion.text.isdigit())
+def _broken(source):
+    raise FileNotFoundError("no such place")
 
 
-def parent(problem: Problem, completion: Completion):
-    return Verdict(1.0, "ok", str(os.getpid()))
+EMPTY = Task(name="empty", load=lambda source: Problems([], [], "nowhere"), reward="math")
+BROKEN = Task(name="broken", load=_broken, reward="math")

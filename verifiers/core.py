@@ -56,8 +56,12 @@ class Verdict:
     flags: tuple[str, ...] = ()  # signs of cheating or trouble, to be charted beside the verdict
 
     def __post_init__(self) -> None:
-        if self.score is not None and not 0.0 <= self.score <= 1.0:  # refuses NaN too
-            raise ValueError(f"score must be in [0, 1], got {self.score} ({self.reason})")
+        if not isinstance(self.reason, str) or not isinstance(self.detail, str):
+            raise TypeError(f"reason and detail must be text, got {self.reason!r} and {self.detail!r}")
+        if self.score is not None:
+            object.__setattr__(self, "score", float(self.score))  # of NumPy and torch, too
+            if not 0.0 <= self.score <= 1.0:  # refuses NaN too
+                raise ValueError(f"score must be in [0, 1], got {self.score} ({self.reason})")
 
 
 class Verifier(Protocol):

@@ -14,7 +14,6 @@ from r1lite.rl.sampling import sample_tokens, uniform_draws
 from r1lite.rollout import Sampling
 from verifiers import Completion
 
-_STOP_WINDOW = 16  # tokens looked back at for the stop text
 _COMPACT_AT = 0.8  # finished rows leave the batch once fewer than this share are still running
 
 
@@ -52,9 +51,14 @@ class HFEngine:
         # Prompts of similar length together: less padding. A group is never spread further than it must be.
         rows.sort(key=lambda row: (len(prompts[row.prompt]), row.prompt, row.sample))
         autocast = torch.autocast(self.model.device.type, dtype=self.dtype, enabled=self.dtype != torch.float32)
-        with torch.inference_mode(), autocast:
-            for batch in self._batches(rows):
-                self._decode(batch, prompts, sampling)
+        training = self.model.training  # gradient checkpointing needs that mode, in which layers drop the cache
+        self.model.eval()
+        try:
+            with torch.inference_mode(), autocast:
+                for batch in self._batches(rows):
+                    self._decode(batch, prompts, sampling)
+        finally:
+            self.model.train(training)
         completions: list[list[Any]] = [[None] * len(group) for group in seeds]
         for row in rows:
             completions[row.prompt][row.sample] = Completion(
@@ -98,13 +102,17 @@ class HFEngine:
         running = torch.arange(len(batch), device=device)  # which rows of the batch the cache still holds
         done = torch.zeros_like(stopped)  # of those
         tokens = prefix.last_tokens
+        stop_text, ends_at = sampling.stop_text, self._eos_ids.to(device)
+        if stop_text in self.tokenizer.all_special_tokens:  # decoding leaves these out, so they are known by their id
+            ends_at = torch.cat([ends_at, ends_at.new_tensor([self.tokenizer.convert_tokens_to_ids(stop_text)])])
+            stop_text = None
         for step in range(sampling.max_tokens):
             logits = self._next_logits(prefix, tokens)
             tokens, step_logprobs = sample_tokens(logits, draws[running, step], temperature=sampling.temperature)
             token_ids[running, step], logprobs[running, step] = tokens, step_logprobs
-            ends = torch.isin(tokens, self._eos_ids.to(device))
-            if sampling.stop_text:
-                ends |= self._at_stop_text(token_ids[running, : step + 1], sampling.stop_text)
+            ends = torch.isin(tokens, ends_at)
+            if stop_text:
+                ends |= self._at_stop_text(token_ids[running, : step + 1], stop_text)
             first_end = running[ends & ~done]
             lengths[first_end], stopped[first_end] = step + 1, True
             done |= ends
@@ -136,7 +144,8 @@ class HFEngine:
 
     def _at_stop_text(self, token_ids: Tensor, stop_text: str) -> Tensor:
         """[B, t] ids so far -> [B] bool: the text has just reached the stop text."""
-        tails = self.tokenizer.batch_decode(token_ids[:, -_STOP_WINDOW:], skip_special_tokens=True)
+        window = len(stop_text.encode()) + 4  # a token is a byte or more, and the last may begin before the text
+        tails = self.tokenizer.batch_decode(token_ids[:, -window:], skip_special_tokens=True)
         return torch.tensor([stop_text in tail for tail in tails], device=token_ids.device)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from r1lite.config import EvalConfig
+from r1lite.errors import Interrupted, UserError
 from r1lite.evaluation import evaluate
 from r1lite.setup import begin, settle
 from r1lite.signals import StopSignal
@@ -18,8 +19,6 @@ def run(config: EvalConfig) -> dict[str, Any]:
         Interrupted: a signal asked it to stop.
     """
     if config.resume:
-        from r1lite.errors import UserError
-
         raise UserError("r1lite eval has nothing to resume; run it again")
     config, notes = settle(config)
     setup = begin(config, notes)
@@ -32,6 +31,9 @@ def run(config: EvalConfig) -> dict[str, Any]:
         setup.run_dir.write_result("summary", summary)
         setup.display.summary(summary, [("run", str(setup.run_dir.path))])
         return summary
+    except Interrupted:
+        setup.run_dir.discard()  # there is nothing to continue, so nothing may stand in the way of the next try
+        raise
     finally:
         setup.display.finish()
         setup.run_dir.close()

@@ -35,6 +35,10 @@ def run(config: GRPOConfig) -> dict[str, Any]:
             setup = begin(config, notes)
         try:
             return _run(config, setup, stop)
+        except (Interrupted, BrokenPipeError, SystemExit):
+            setup.display.finish()
+            print(f"stopped; continue with --resume --out {setup.run_dir.path}", file=sys.stderr)
+            raise
         except OSError as error:
             where = error.filename or setup.run_dir.path
             raise RunError(
@@ -85,7 +89,7 @@ def _run(config: GRPOConfig, setup: Setup, stop: StopSignal) -> dict[str, Any]:
     )
 
     display.start("training", config.steps, first)
-    step = first
+    done = first
     try:
         for step in range(first, config.steps):
             started = time.perf_counter()
@@ -97,17 +101,15 @@ def _run(config: GRPOConfig, setup: Setup, stop: StopSignal) -> dict[str, Any]:
                 }
             run_dir.write_rollouts(step + 1, groups)
             run_dir.append_metrics({"step": step + 1, **metrics})
+            done = step + 1
             progress.add(metrics["tokens"], time.perf_counter() - started)
             display.step(step + 1, config.steps, metrics)
             if (step + 1) % config.save_every == 0 or step + 1 == config.steps:
                 progress.save(step + 1)
             stop.check()
-    except Interrupted:
-        done = len(run_dir.metrics())
+    except (Interrupted, BrokenPipeError, SystemExit):  # a closed pipe comes as either of the latter
         if done > first or progress.saved is None:
             progress.save(done)
-        display.finish()
-        display.say(f"stopped after step {done} of {config.steps}; continue with --resume --out {run_dir.path}")
         raise
     display.finish()
 
@@ -153,9 +155,19 @@ class Progress:
         if not self.config.resume:
             return 0
         run_dir = self.setup.run_dir
-        found = checkpoint.latest(run_dir.checkpoints)
+        found, damaged = checkpoint.latest(run_dir.checkpoints)
+        for path in damaged:
+            self.setup.display.say(f"{path} is damaged and passed over")
+        recorded = len(run_dir.metrics())
+        if found is None and (damaged or recorded > self.config.save_every):
+            raise UserError(
+                f"--resume: {recorded} steps are recorded in {run_dir.path}, but no checkpoint of it is intact; "
+                "nothing was changed. Start a new run, or put a checkpoint back"
+            )
         step = 0
-        if found is not None:
+        if found is None:
+            self.setup.display.say("no checkpoint was written yet: starting again from step 0")
+        else:
             step, self.saved = found
             state = checkpoint.load_state(self.saved)
             self._load_weights(self.saved)

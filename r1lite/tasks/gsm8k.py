@@ -36,7 +36,14 @@ def load(source: Source) -> Problems:
             test = _problems(read_rows(path, _COLUMNS), source.test_split)
             return Problems(train, test, "bundled GSM8K-style problems, written for r1lite")
         case path:
-            return _from_path(Path(path).expanduser(), Path(source.test).expanduser() if source.test else None)
+            return _from_path(_path(path), _path(source.test) if source.test else None)
+
+
+def _path(text: str) -> Path:
+    try:
+        return Path(text).expanduser()
+    except RuntimeError as error:
+        raise UserError(f"--source {text}: {error}") from error
 
 
 def _from_path(path: Path, test_path: Path | None) -> Problems:
@@ -69,9 +76,13 @@ def _held_out(question: str) -> bool:
     return hashlib.blake2b(question.encode(), digest_size=2).digest()[0] % 10 == 0
 
 
+def _id(value: object, default: str) -> str:
+    return default if value is None else str(value).encode("utf-8", "backslashreplace").decode()
+
+
 def _problems(rows: list[dict[str, object]], split: str) -> list[Problem]:
     return [
-        Problem(prompt=str(row["question"]), answer=str(row["answer"]), id=str(row.get("id", f"{split}-{number}")))
+        Problem(prompt=str(row["question"]), answer=str(row["answer"]), id=_id(row.get("id"), f"{split}-{number}"))
         for number, row in enumerate(rows)
     ]
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Sequence
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -32,8 +33,10 @@ def read_rows(path: Path, columns: Sequence[str]) -> list[dict[str, Any]]:
             if column not in row:
                 raise UserError(f"{path}:{place}: no column '{column}'; the row has {_listed(sorted(row))}")
             value = row[column]
-            if not isinstance(value, str | int | float) or isinstance(value, bool) or value == "":
+            if not isinstance(value, str | int | float | Decimal) or isinstance(value, bool) or value == "":
                 raise UserError(f"{path}:{place}: '{column}' must be text or a number, got {value!r}")
+            if not _is_text(str(value)):
+                raise UserError(f"{path}:{place}: '{column}' holds half a character (a lone surrogate): {value!r}")
     return [row for _, row in rows]
 
 
@@ -64,7 +67,7 @@ def _parse(path: Path) -> list[tuple[int, Any]]:
     if path.suffix == ".json":
         try:
             found = json.loads(text)
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             raise UserError(f"{path}: not JSON: {error}") from error
         if not isinstance(found, list):
             raise UserError(f"{path}: must hold a list of objects, not {_kind(found)}")
@@ -91,6 +94,14 @@ def hub_reachable(timeout_s: float = 3.0) -> bool:
     try:
         get_session().head(constants.ENDPOINT, timeout=timeout_s)
     except Exception:  # whatever the transport raises, the answer is no
+        return False
+    return True
+
+
+def _is_text(text: str) -> bool:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
         return False
     return True
 

@@ -96,7 +96,10 @@ class Walk:
                     self.value(node.args[0]), self._mul(field.constant("pi"), field.number(Fraction(1, 180)))
                 )
             case "matrix":
-                return Matrix([self.value(arg) for arg in node.args], node.value)
+                cells = [self.value(arg) for arg in node.args]
+                if any(isinstance(cell, Matrix) for cell in cells):
+                    raise Unsupported("matrix of matrices")
+                return Matrix(cells, node.value)
             case "sum" | "prod":
                 return self._series(node)
             case "star" | "prime":
@@ -177,7 +180,9 @@ class Walk:
     def _power(self, node: Node) -> Value:
         base, exponent = node.args
         self.budget.spend(self.field.heavy)
-        if base.op not in ("matrix", "add", "mul", "neg", "group", "pow") or not _has_matrix(base):
+        if _has_matrix(exponent):
+            raise Unsupported("a matrix as exponent")
+        if not _has_matrix(base):
             return self.field.power(node, self)
         value = self.value(base)
         if not isinstance(value, Matrix):

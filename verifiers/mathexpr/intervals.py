@@ -253,6 +253,9 @@ class Intervals:
         return self.number(small_seed(modular.opaque(node, inner)))
 
 
+_FLOOR_BITS = 400
+
+
 def _real(value: Complex) -> Real:
     if value.im is not None:
         raise Undefined
@@ -260,7 +263,9 @@ def _real(value: Complex) -> Real:
 
 
 def _floor(field: Intervals, a: Complex, step: int) -> Complex:
-    low, high = (to_int(mpf_floor(end, 400)) for end in _real(a))
+    if _magnitude(_real(a)) > _FLOOR_BITS:  # its digits would be written out
+        raise Undefined
+    low, high = (to_int(mpf_floor(end, _FLOOR_BITS)) for end in _real(a))
     if low != high:
         raise Undefined
     exact = a.re[0] == a.re[1] == from_int(low)

@@ -7,7 +7,7 @@ import pytest
 
 from verifiers import Completion, GoldError, Problem, check_gold, resolve
 
-DATA = Path(__file__).parents[3] / "shared" / "data"
+DATA = Path(__file__).parents[2] / "shared" / "data"
 needs_data = pytest.mark.skipif(not DATA.is_dir(), reason="no ../shared/data beside the checkout")
 # A bad gold, and why it can't be used.
 KNOWN_BAD = {"": "the row has no answer"}

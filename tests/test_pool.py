@@ -12,7 +12,7 @@ import pytest
 from verifiers import Completion, Problem, Reward, VerifierError, score_many
 from verifiers.pool import Pool
 
-TESTS = Path(__file__).resolve().parent.parent
+TESTS = Path(__file__).resolve().parent
 
 
 @pytest.fixture(autouse=True)
@@ -53,7 +53,7 @@ TROUBLE = {
 
 def test_trouble_costs_one_unscored_item_each():
     texts = list(itertools.chain.from_iterable((name, "1", "x") for name in TROUBLE))
-    with Pool(Reward("trouble_for_tests:trouble"), workers=2, timeout_s=1.0, memory_mib=600) as pool:
+    with Pool(Reward("pool_trouble_for_tests:trouble"), workers=2, timeout_s=1.0, memory_mib=600) as pool:
         scores = list(pool.map(pairs(texts)))
         for place, name in enumerate(TROUBLE):
             bad, right, wrong = scores[3 * place : 3 * place + 3]
@@ -63,7 +63,7 @@ def test_trouble_costs_one_unscored_item_each():
             assert (right.reward, wrong.reward) == (1.0, 0.0)
         assert [score.reward for score in pool.map(pairs(["1", "print", "1"]))] == [1.0, 0.0, 1.0]  # and goes on
         (odd,) = pool.map(pairs(["odd"]))
-        assert odd.verdicts["trouble_for_tests:trouble"].reason == "5"
+        assert odd.verdicts["pool_trouble_for_tests:trouble"].reason == "5"
 
 
 def test_back_pressure_and_an_early_end():
@@ -75,7 +75,7 @@ def test_back_pressure_and_an_early_end():
             taken += 1
             yield Problem(), Completion("1")
 
-    with Pool(Reward("trouble_for_tests:trouble"), workers=1) as pool:
+    with Pool(Reward("pool_trouble_for_tests:trouble"), workers=1) as pool:
         some = list(itertools.islice(pool.map(endless()), 10))
         assert [score.reward for score in some] == [1.0] * 10
         assert taken < 5000
@@ -85,9 +85,9 @@ def test_back_pressure_and_an_early_end():
 
 
 def test_no_process_is_left_behind():
-    with Pool(Reward("trouble_for_tests:parent"), workers=2) as pool:
+    with Pool(Reward("pool_trouble_for_tests:parent"), workers=2) as pool:
         (score,) = pool.map(pairs(["1"]))
-        pid = int(score.verdicts["trouble_for_tests:parent"].detail)
+        pid = int(score.verdicts["pool_trouble_for_tests:parent"].detail)
         assert pid != os.getpid()
     with pytest.raises(ProcessLookupError):
         os.kill(pid, 0)
@@ -98,7 +98,7 @@ def test_a_killed_caller_takes_a_hung_worker_along(tmp_path):
     script = (
         f"import sys; sys.path.insert(0, {str(TESTS)!r})\n"
         "from verifiers import *\nfrom verifiers.pool import Pool\n"
-        "pool = Pool(Reward('trouble_for_tests:trouble'), workers=1)\n"
+        "pool = Pool(Reward('pool_trouble_for_tests:trouble'), workers=1)\n"
         "list(pool.map([(Problem(), Completion('1'))]))\n"
         "print(pool._workers[0]._process.pid, flush=True)\n"
         "list(pool.map([(Problem(), Completion('spin'))]))\n"

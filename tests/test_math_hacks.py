@@ -9,7 +9,7 @@ from verifiers import Completion, Problem, resolve
 
 HACKS = [
     json.loads(line)
-    for line in (Path(__file__).parents[1] / "hacks" / "math.jsonl").read_text(encoding="utf-8").splitlines()
+    for line in (Path(__file__).parent / "hacks" / "math.jsonl").read_text(encoding="utf-8").splitlines()
 ]
 
 

@@ -18,7 +18,7 @@ from verifiers.commands.serve import is_loopback
 
 pytest.importorskip("fastapi")
 pytest.importorskip("uvicorn")
-TESTS = Path(__file__).resolve().parent.parent
+TESTS = Path(__file__).resolve().parent
 GOOD, BAD = "<think>a</think><answer>4</answer>", "<think>a</think><answer>5</answer>"
 
 
@@ -143,7 +143,7 @@ def test_token(tmp_path):
 def test_hangs_a_full_queue_deadlines_and_a_graceful_end():
     flags = (
         "--reward",
-        "trouble_for_tests:trouble",
+        "pool_trouble_for_tests:trouble",
         "--timeout",
         "1",
         "--max-queue-rows",

@@ -10,7 +10,7 @@ import pytest
 
 from verifiers.__main__ import main
 
-ROOT = Path(__file__).resolve().parent.parent.parent
+ROOT = Path(__file__).resolve().parent.parent
 
 
 def write(path, rows):
