@@ -4,7 +4,7 @@ import os
 import sys
 import time
 
-from verifiers import Completion, Problem, Verdict, VerifierError
+from verifiers import Completion, Problem, Verdict, VerifierError, verifier
 
 
 def trouble(problem: Problem, completion: Completion):
@@ -25,7 +25,7 @@ def trouble(problem: Problem, completion: Completion):
             while True:
                 hoard.append(bytearray(1 << 24))
         case "print":
-            print("x" * 100_000, flush=True)
+            print("x" * 100, flush=True)
             sys.stdin.read()
         case "nan":
             return float("nan")
@@ -44,5 +44,6 @@ def trouble(problem: Problem, completion: Completion):
     return float(completion.text.isdigit())
 
 
+@verifier(name="my_parent", version="7")
 def parent(problem: Problem, completion: Completion):
     return Verdict(1.0, "ok", str(os.getpid()))

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from verifiers import Completion, Problem, Reward, Verdict, VerifierError, resolve, score_many
+from verifiers import Completion, Problem, Reward, Verdict, VerifierError, resolve, score_many, verifier
 
 PROBLEM, COMPLETION = Problem(prompt="?", answer="4"), Completion("x")
 
@@ -207,3 +207,18 @@ def test_a_verifier_that_raises_is_named_with_its_item():
     assert score.reward is None
     assert "verifier 'b' raised AttributeError" in score.error
     assert "problem 'p7'" in score.error
+
+
+def test_the_decorator_registers():
+    @verifier
+    def calm(problem, completion):
+        return "!" not in completion.text
+
+    globals()["test_the_decorator_registers"].calm = calm
+    calm.__qualname__ = "test_the_decorator_registers.calm"
+    verifier(name="calm_too", version="3")(calm)
+    assert Reward("calm_too")(PROBLEM, Completion("hm")).reward == 1.0
+    assert Reward("calm_too").versions == {"calm_too": "3"}
+    for taken in ("math", "calm"):
+        with pytest.raises(ValueError, match=f"verifier '{taken}': the name is taken"):
+            verifier(name=taken)(no_hedging)

@@ -28,6 +28,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from verifiers.core import Completion, Problem, Verdict, VerifierError
+from verifiers.registry import REGISTERED
 from verifiers.reward import Reward, Score
 
 _HEADER = struct.Struct("<Q")  # length of a message
@@ -74,7 +75,7 @@ class Pool:
             raise ValueError(f"workers must be >= 1 and timeout_s > 0, got {count} and {timeout_s}")
         self.reward, self.timeout_s, self.memory_mib = reward, timeout_s, memory_mib
         try:
-            self._setup = pickle.dumps((sys.path, reward.formula, reward.options, reward.ready, memory_mib))
+            self._setup = pickle.dumps((sys.path, REGISTERED, reward.formula, reward.options, reward.ready, memory_mib))
         except Exception as error:  # whatever a user's object raises while it is pickled
             raise ValueError(
                 f"the reward '{reward.formula}' can't be sent to worker processes: {error}; name its verifiers as "

@@ -14,6 +14,7 @@ from typing import Any
 
 from verifiers.core import Completion, Problem
 from verifiers.pool import PROGRESS
+from verifiers.registry import REGISTERED
 from verifiers.reward import Reward, score_one
 
 _HEADER = struct.Struct("<Q")
@@ -34,7 +35,8 @@ def main(page_fd: int, die_with_parent: bool) -> None:
     if setup is None:
         return
     try:
-        sys.path[:], formula, options, ready, memory_mib = pickle.loads(setup)
+        sys.path[:], registered, formula, options, ready, memory_mib = pickle.loads(setup)
+        REGISTERED.update(registered)
         reward = Reward(formula, verifiers=ready, options=options)
         _limit_memory(memory_mib)
     except Exception as error:  # importing a user's verifier may fail in any way
