@@ -36,7 +36,10 @@ class MathVerify:
     version = "math-verify"
 
     def __init__(self) -> None:
-        self._library = importlib.import_module("math_verify")
+        try:
+            self._library = importlib.import_module("math_verify")
+        except ImportError as error:
+            raise ValueError(f"math-verify can't be imported ({error}): pip install math-verify") from error
 
     def __call__(self, problem: Problem, completion: Completion) -> Verdict:
         gold = self._library.parse(f"\\boxed{{{problem.answer}}}", parsing_timeout=None)
