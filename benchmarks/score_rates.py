@@ -48,7 +48,10 @@ def main() -> None:
             cells.append(cpu_ms(lambda v=verify, c=completion: v(problem, c), repeats))  # type: ignore[misc]
         print(f"{name:<12} {cells[0]:>10.4f} {cells[1]:>12.4f} {cells[2]:>12.2f}")
     pairs = [
-        (Problem(prompt="How many?", answer=str(i), id=str(i)), Completion(f"<think>{_SENTENCE}</think><answer>{i}</answer>"))
+        (
+            Problem(prompt="How many?", answer=str(i), id=str(i)),
+            Completion(f"<think>{_SENTENCE}</think><answer>{i}</answer>"),
+        )
         for i in range(options.items)
     ]
     reward = Reward("math + 0.1*format")
