@@ -20,6 +20,8 @@ _FOREIGN = -0.8  # ... and against the others
 _TRIGRAM = 0.45  # triples overlap, so each counts less than its log-odds
 _LIMIT = 3.0
 _SWITCH, _SWITCH_AT_BREAK = 4.0, 1.6  # nats that a change of language costs inside a clause, and between two
+_PRIOR = 0.7  # nats for the expected language, at the start
+_OF_NAMES = 0.4  # share of a capitalised word's evidence that counts
 _BREAK = re.compile(r"[.!?;:\n()\"«»“”—,]")
 _CLAUSE = re.compile(r"[。！？!?;；\n，、,:：.()（）「」『』]")
 _LETTERS = frozenset("aAIàÀéÉ")  # words of one letter; y, e and o are variables more often
@@ -38,12 +40,13 @@ class Unit(NamedTuple):
     weight: float  # in words
 
 
-def units(text: str, *, latin_target: bool = True) -> list[Unit]:
+def units(text: str, *, latin_target: bool = True, expected: str | None = None) -> list[Unit]:
     """Every word that is in a language, with the language. Code, formulas, names of functions and letters are left out.
 
     Args:
         latin_target: False leaves short acronyms and lone names in Latin letters out too: in a text of another writing
             they are no change of language.
+        expected: the language that words without much evidence are taken to be in, of those in Latin letters.
     """
     text = without_neutral(text)
     found: list[Unit] = []
@@ -74,7 +77,7 @@ def units(text: str, *, latin_target: bool = True) -> list[Unit]:
             continue
         found.append(Unit(word, language, 1.0))
         end = match.end()
-    _name_latin(found, latin, latin_target)
+    _name_latin(found, latin, latin_target, expected)
     _name_east_asian(found, east, text)
     return [unit for unit in found if unit.weight]
 
@@ -126,15 +129,20 @@ def evidence(word: str) -> tuple[float, ...]:
     return tuple(max(-_LIMIT, min(_LIMIT, s)) for s in sums)
 
 
-def _name_latin(found: list[Unit], latin: list[tuple[int, str, bool]], latin_target: bool) -> None:
+def _name_latin(
+    found: list[Unit], latin: list[tuple[int, str, bool]], latin_target: bool, expected: str | None
+) -> None:
     """Puts the most probable sequence of languages on the words in Latin letters (Viterbi; a change costs)."""
-    score = list(_NONE)
+    score = [_PRIOR * (state == expected) for state in _STATES]
     back: list[tuple[list[float], float]] = []  # scores before each word, and what a change of language gives
     for _, word, broken in latin:
         top = max(score)
         bar = top - (_SWITCH_AT_BREAK if broken else _SWITCH)
         back.append((score, bar))
-        score = [(s if s >= bar else bar) + e for s, e in zip(score, evidence(word.lower()), strict=True)]
+        known = evidence(word.lower())
+        if word[0].isupper() and word.lower() not in WORDS:  # names say little
+            known = tuple(_OF_NAMES * e for e in known)
+        score = [(s if s >= bar else bar) + e for s, e in zip(score, known, strict=True)]
     if not latin:
         return
     state = max(range(len(score)), key=score.__getitem__)

@@ -95,7 +95,7 @@ def _without_maths(text: str) -> str:
 def _money(text: str, start: int, end: int) -> bool:
     """True if what stands between two dollar signs is an amount and a sentence, not a formula."""
     inside = text[start:end]
-    return inside[:1].isdigit() and "\\" not in inside and _WORDS.search(inside) is not None
+    return "\n" in inside or (inside[:1].isdigit() and "\\" not in inside and _WORDS.search(inside) is not None)
 
 
 def _formula(inside: str) -> str:

@@ -66,7 +66,7 @@ class LanguageConsistency:
         if len(completion.text) > MAX_CHARS:
             return Verdict(0.0, "too_long", f"{len(completion.text)} characters")
         text = unicodedata.normalize("NFC", thinking(completion.text))
-        counts = count_words(units(text, latin_target=target in LATIN), target)
+        counts = count_words(units(text, latin_target=target in LATIN, expected=target), target)
         total = sum(counts.values())
         if total < 1.0:
             return Verdict(None, "no_evidence")
