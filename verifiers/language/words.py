@@ -17,13 +17,14 @@ right sum divide multiply add subtract equals equal given problem solve step ste
 half twice per remaining here check wait okay just only also any must should where while after before between same
 value get gives gave plus minus hours minutes days week money cost costs price much half does doesn't don't it's that's
 i'm let's we're isn't can't won't didn't i'll you're they're
-dollars cents simplify compute evaluate calculate determine express evaluating factor expand divided multiplied added
-has have gets spends spent sold bought makes made earns earned ate eats gave raises raise pays paid uses used takes took
-feet miles pounds inches years old trees books boys girls children students school water car food people person family
-apples marbles cookies eggs cups boxes pages games points friends shirts male female red blue green white black big small
-rest full less fewer least most longer shorter higher faster wants needed together altogether still back again over under
-row rows triangle square circle rectangle angle area side length width height line point points integer integers positive
-negative prime function equation expression polynomial root roots vertex graph sequence series probability possible""",
+dollars cents simplify compute evaluate calculate determine express evaluating factor expand divided multiplied
+added has have gets spends spent sold bought makes made earns earned ate eats gave raises raise pays paid uses used
+takes took feet miles pounds inches years old trees books boys girls children students school water car food people
+person family apples marbles cookies eggs cups boxes pages games points friends shirts male female red blue green
+white black big small rest full less fewer least most longer shorter higher faster wants needed together altogether
+still back again over under row rows triangle square circle rectangle angle area side length width height line
+point points integer integers positive negative prime function equation expression polynomial root roots vertex
+graph sequence series probability possible""",
     "es": """el la los las un una unos unas de del al y o u que en con por para sin sobre entre hasta desde es son era
 fue ser está están estar este esta estos estas ese esa eso esto como pero más menos si sí no ya muy también porque
 cuando donde quién qué cuál cuánto cuántos cuántas cuanto cada todo todos toda todas otro otra hay tiene tienen tenemos
