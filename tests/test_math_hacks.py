@@ -60,3 +60,16 @@ def test_costly_text_is_decided(gold, text):
 @pytest.mark.parametrize("gold", [r"\int_0^1 10^{10^{10}} dx", r"\lim_{x \to 0} 10^{10^{10}}", r"\int_0^1 ((9!)!)! dx"])
 def test_costly_calculus_in_a_gold_is_never_carried_out(gold):
     assert resolve("math")(Problem(answer=gold), Completion(r"\boxed{1}")).score == 0.0
+
+
+@pytest.mark.parametrize(
+    "gold",
+    [
+        r"\lim_{x\to 100}10^{10^x}",
+        r"\lim_{x\to 3}((((((20^{20})^{20})^{20})^{20})^{20})^{20})^{20}",
+        r"\lim_{x\to 100}10^{x^{20}}",
+        r"\lim_{x\to 5} 7^{900\cdot 900\cdot900\cdot900 x}",
+    ],
+)
+def test_a_gold_whose_calculus_would_be_written_out_is_left_as_it_is(gold):
+    assert resolve("math")(Problem(answer=gold), Completion("<answer>5</answer>")).score == 0.0

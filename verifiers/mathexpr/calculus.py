@@ -18,6 +18,8 @@ from verifiers.mathexpr.nodes import BINDERS, INFINITY, Node, number, symbol, sy
 
 CALCULUS = frozenset({"int", "lim", "deriv"})
 _MAX_NODES = 40
+_MAX_BITS = 1 << 20
+_POINT_BITS = 10.0
 _MAX_CALLS = 4_000_000  # calls and returns inside SymPy, about a second at most, once for every gold
 _FUNCTIONS = {"sin": "sin", "cos": "cos", "tan": "tan", "ln": "log", "log": "log", "atan": "atan", "asin": "asin",
               "acos": "acos", "sinh": "sinh", "cosh": "cosh", "tanh": "tanh", "sqrt": "sqrt", "cot": "cot"}  # fmt: skip
@@ -67,15 +69,37 @@ def _done(node: Node) -> Node | None:
 def _too_large(node: Node) -> bool:
     if sum(found.op in BINDERS or found.op == "deriv" for found in walk(node)) > 2:
         return True
-    for found in walk(node):  # SymPy would write such powers out, in one step that nothing can stop
+    for found in walk(node):
         if found.op in ("pow", "fact"):
             size = rational(found.args[-1])
             if size is None and not symbols(found.args[-1]):
                 return True
             if size is not None and abs(size) > 20:
                 return True
+    bounds = [arg for found in walk(node) if found.op in BINDERS for arg in found.args[1:]]
+    point = max([_POINT_BITS, *(_bits(bound, _POINT_BITS) for bound in bounds)])
+    if _bits(node, point) > _MAX_BITS:
+        return True
     numbers = [found.value for found in walk(node) if found.op == "num"]
     return any(abs(value.numerator) > 1000 or value.denominator > 1000 for value in numbers)
+
+
+def _bits(node: Node, point: float) -> float:
+    """A bound on the bits of what SymPy may write out, in one step that nothing can stop, once symbols have values.
+
+    Args:
+        point: bits of the largest value that stands in for a symbol.
+    """
+    if node.op == "num":
+        return float(max(abs(node.value.numerator), node.value.denominator).bit_length())
+    if not node.args:
+        return point if node.op == "sym" else 0.0  # pi, e and infinity are never written out
+    sizes = [_bits(arg, point) for arg in node.args]
+    if node.op == "pow" and sizes[0]:
+        return float(sizes[0] * 2.0 ** min(sizes[1], 200.0))
+    if node.op == "fact":
+        return float(sizes[0] * 2.0 ** min(sizes[0], 200.0))
+    return sum(sizes)
 
 
 def _counted(work: Callable[[], Any]) -> Any:

@@ -1,6 +1,7 @@
 """The few Linux calls Python has no name for: mounts, namespaces, capabilities, Landlock. ctypes only.
 
-Runs inside the fork-servers, so it imports nothing heavy. Every function raises OSError with the name of the call.
+Runs inside the fork-servers, so it imports nothing heavy: what `signal` and `resource` know are numbers here. Every
+function raises OSError with the name of the call.
 """
 
 from __future__ import annotations
@@ -8,13 +9,11 @@ from __future__ import annotations
 import ctypes
 import functools
 import os
-import platform
-import signal
 import struct
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
-MACHINE = platform.machine()
+MACHINE = os.uname().machine
 _NUMBERS = {  # what libc may have no wrapper for; beyond 424 all architectures agree
     "x86_64": {"clone": 56, "capset": 126, "pivot_root": 155, "seccomp": 317, "execveat": 322},
     "aarch64": {"clone": 220, "capset": 91, "pivot_root": 41, "seccomp": 277, "execveat": 281},
@@ -37,6 +36,10 @@ _ATTR_RDONLY, _ATTR_NOSUID, _ATTR_NODEV = 1, 2, 4
 _AT_FDCWD, _AT_RECURSIVE, _AT_EMPTY_PATH = -100, 0x8000, 0x1000
 _PR_SET_PDEATHSIG, _PR_SET_DUMPABLE, _PR_CAPBSET_DROP, _PR_SET_SECUREBITS = 1, 4, 24, 28
 _PR_SET_NO_NEW_PRIVS, _PR_CAP_AMBIENT = 38, 47
+
+SIGKILL, _SIGCHLD = 9, 17
+RLIMIT_CPU, RLIMIT_FSIZE, RLIMIT_STACK, RLIMIT_CORE, RLIMIT_NPROC, RLIMIT_NOFILE = 0, 1, 3, 4, 6, 7
+RLIMIT_MEMLOCK, RLIMIT_AS, RLIMIT_MSGQUEUE, RLIM_INFINITY = 8, 9, 12, (1 << 64) - 1
 
 # PyDLL keeps the GIL: a raw clone() must come back in the child with the thread state it left with.
 _libc = ctypes.PyDLL(None, use_errno=True)
@@ -61,14 +64,30 @@ def _check(result: int, name: str) -> int:
 
 
 def syscall(name: str, *arguments: int | bytes | object) -> int:
-    return prepared(name, *arguments)()
+    return _check(prepared(name, *arguments)(), name)
 
 
 def prepared(name: str, *arguments: int | bytes | object) -> Callable[[], int]:
-    """A system call whose arguments stand ready: what a forked child need not build, it need not copy pages for."""
-    values = [ctypes.c_long(value) if isinstance(value, int) else value for value in arguments]
-    call = functools.partial(_syscall, ctypes.c_long(number(name)), *values)
-    return lambda: _check(call(), name)
+    """A system call whose arguments stand ready: what a forked child need not build, it need not copy pages for.
+
+    The call returns -1 where it fails, and `failure` says why.
+    """
+    return functools.partial(_syscall, ctypes.c_long(number(name)), *_ready(arguments))
+
+
+def prepared_libc(name: str, *arguments: int | bytes | object) -> Callable[[], int]:
+    """The same for a function of libc, whose name stands for the call on every architecture."""
+    return functools.partial(getattr(_libc, name), *_ready(arguments))
+
+
+def _ready(arguments: Sequence[int | bytes | object]) -> list[object]:
+    return [ctypes.c_long(value) if isinstance(value, int) else value for value in arguments]
+
+
+def failure() -> OSError:
+    """Why the last prepared call returned -1."""
+    errno = ctypes.get_errno()
+    return OSError(errno, os.strerror(errno))
 
 
 def unshare(flags: int) -> None:
@@ -97,14 +116,25 @@ def pivot_root(new: str, old: str) -> None:
     syscall("pivot_root", new.encode(), old.encode())
 
 
-def fork(flags: int, pidfd: ctypes.c_int) -> int:
+def prepared_fork(flags: int, pidfd: ctypes.c_int) -> Callable[[], int]:
     """os.fork() with clone flags, CLONE_PIDFD always among them: 0 in the child, its pid in the parent.
 
     For a process with one thread only. It leaves out what Python does around a fork (locks of other threads, a fresh
     seed for `random`): a third of the time of a fork, and every run starts from the same state.
     """
-    arguments = (flags | CLONE_PIDFD | int(signal.SIGCHLD), None, ctypes.byref(pidfd), None, None)
-    return syscall("clone", *arguments)
+    arguments = (flags | CLONE_PIDFD | _SIGCHLD, None, ctypes.byref(pidfd), None, None)
+    return prepared("clone", *arguments)
+
+
+def limit(kind: int, size: int) -> Callable[[], int]:
+    """Makes the call that sets a resource limit, soft and hard."""
+    return prepared_libc("setrlimit", kind, struct.pack("=QQ", size, size))
+
+
+def hard_limit(kind: int) -> int:
+    found = (ctypes.c_uint64 * 2)()
+    _check(prepared_libc("getrlimit", kind, found)(), "getrlimit")
+    return int(found[1])
 
 
 def prctl(option: int, argument: int = 0, second: int = 0) -> int:
@@ -115,7 +145,7 @@ def prctl(option: int, argument: int = 0, second: int = 0) -> int:
 
 
 def die_with_parent() -> None:
-    _check(prctl(_PR_SET_PDEATHSIG, int(signal.SIGKILL)), "prctl(PDEATHSIG)")
+    _check(prctl(_PR_SET_PDEATHSIG, SIGKILL), "prctl(PDEATHSIG)")
 
 
 def set_dumpable() -> None:

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import atexit
 import contextlib
+import functools
+import importlib.util
 import itertools
 import json
+import marshal
 import os
 import queue
 import select
@@ -17,24 +20,52 @@ import tempfile
 import threading
 import weakref
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from importlib.abc import InspectLoader
 
 from verifiers.core import VerifierError
-from verifiers.sandbox import cgroup, zygote
+from verifiers.sandbox import cgroup, locks, zygote
 from verifiers.sandbox.limits import MIB, Limits
 from verifiers.sandbox.watch import CPU, DISK, MEMORY, OVERLOAD, WALL
 
 _START_S = 60.0  # a fork-server on a busy machine
 _GRACE_S = 30.0  # beyond the longest a run may take by its own watch
 _OVERHEAD_MIB = 96  # the fork-server's own share of its cgroup
+_MODULES = ("child", "heap", "linux", "locks", "rootfs", "seccomp", "watch", "wire", "zygote")
+# Our modules come compiled, by standard input: a server that compiles them itself keeps a scattered memory, and every
+# fork copies its tables.
 _BOOTSTRAP = """
-import sys, types
-for name, path in (("verifiers", {root!r}), ("verifiers.sandbox", {sandbox!r})):
-    module = sys.modules[name] = types.ModuleType(name)
-    module.__path__ = [path]
-from verifiers.sandbox.zygote import main
-main({config!r})
+import marshal, os, sys, types, _frozen_importlib
+compiled = marshal.load(sys.stdin.buffer)
+os.dup2(1, 0)
+class Compiled:
+    def find_spec(name, path=None, target=None):
+        return _frozen_importlib.ModuleSpec(name, Compiled) if name in compiled else None
+    def create_module(spec):
+        return None
+    def exec_module(module):
+        exec(compiled.pop(module.__name__), module.__dict__)
+sys.meta_path.insert(0, Compiled)
+for name in ("verifiers", "verifiers.sandbox"):
+    sys.modules[name] = types.ModuleType(name)
+    sys.modules[name].__path__ = []
+for name in list(compiled):
+    __import__(name)
+del sys.meta_path[0]
+sys.modules["verifiers.sandbox.zygote"].main({config!r})
 """
+
+
+@functools.cache
+def _compiled(names: tuple[str, ...]) -> bytes:
+    """The code of modules, as the fork-server's bootstrap reads it."""
+    found = {}
+    for name in names:
+        spec = importlib.util.find_spec(name)
+        if spec is None or not isinstance(spec.loader, InspectLoader):
+            raise VerifierError(f"the code of {name}, which a sandbox server needs, can't be found")
+        found[name] = spec.loader.get_code(name)
+    return marshal.dumps(found)
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +113,14 @@ class ServerDied(VerifierError):
     """A fork-server went away in the middle of a run."""
 
 
+def _usage(said: bytes) -> Usage:
+    _, status, killed, _, wall_s, cpu_s, waited_s, peak, user, user_us, system, system_us, resident = (
+        zygote.REPLY.unpack_from(said)
+    )
+    own_s = user + system + (user_us + system_us) / 1e6
+    return Usage(status, killed, max(own_s, cpu_s), wall_s, waited_s, max(resident * 1024, peak))
+
+
 class _Server:
     """One fork-server process."""
 
@@ -101,21 +140,19 @@ class _Server:
                 raise VerifierError("the cgroup that a fork-server needs can't be made any more")
         self._kills = 0
         self.box = tempfile.mkdtemp(prefix="verifiers-box-") if level in ("landlock", "rlimit-only") else ""
-        here = os.path.dirname(os.path.abspath(__file__))
         config = {
             "level": level,
             "cgroups": self._groups.folders if self._groups else [],
             "packages": packages,
             "package_path": "",
             "preload": list(preload),
-            "trusted": list(trusted),
             "root_becomes": 65534,
             "box_parent": self.box,
         }
-        source = _BOOTSTRAP.format(root=os.path.dirname(here), sandbox=here, config=json.dumps(config))
+        code = _compiled((*(f"verifiers.sandbox.{name}" for name in _MODULES), *trusted))
         self.control, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         try:
-            self.process = _start(source, theirs.fileno())
+            self.process = _start(_BOOTSTRAP.format(config=json.dumps(config)), code, theirs.fileno())
         finally:
             theirs.close()
         self.control.settimeout(_START_S)
@@ -130,14 +167,14 @@ class _Server:
             )
         _open_sockets.add(self.control)
 
-    def begin(self, limits: Limits, descriptors: Sequence[int], *, address_limit: bool) -> None:
+    def begin(self, limits: Limits, descriptors: Sequence[int], flags: int) -> None:
         memory = limits.memory_mib * MIB
         if self._groups and self._memory != memory:
             with contextlib.suppress(OSError):  # EBUSY while pages of the last run are given back: the old limit stays
                 self._groups.set_memory(memory + _OVERHEAD_MIB * MIB)
                 self._memory = memory
         request = zygote.REQUEST.pack(
-            0 if address_limit else zygote.NO_ADDRESS_LIMIT, limits.time_s, limits.wall, memory, limits.processes,
+            flags, limits.time_s, limits.wall, memory, limits.processes,
             limits.file_mib * MIB, limits.disk_mib * MIB, limits.inodes, limits.open_files,
         )  # fmt: skip
         self.control.settimeout(limits.wall * 10 + _GRACE_S)
@@ -154,20 +191,19 @@ class _Server:
         try:
             if patience_s is not None and not select.select([self.control], [], [], patience_s)[0]:
                 self.kill_run()
-            said = self.control.recv(200)
+            said = self.control.recv(1000)
         except OSError as error:
             raise ServerDied(f"a sandbox server does not answer: {error}") from error
         kills = 0
-        reply = zygote.REPLY.unpack(said[1:]) if said[:1] == zygote.DONE else None
-        if self._groups and (reply is None or reply[0] or reply[-1] > self._limits.memory_mib * MIB // 2):
+        usage = _usage(said) if said[:1] == zygote.DONE else None
+        if self._groups and (usage is None or usage.status or usage.peak_bytes > self._limits.memory_mib * MIB // 2):
             kills = self._groups.out_of_memory_kills()
         out_of_memory, self._kills = kills > self._kills, max(kills, self._kills)
-        if reply is None:
+        if usage is None:
             if out_of_memory:  # the kernel took the fork-server itself: the run's doing all the same
                 return Usage(signal.SIGKILL, MEMORY, 0.0, 0.0, 0.0, self._memory, True)
             raise ServerDied("a sandbox server died during a run")
-        status, killed, cpu_s, wall_s, waited_s, peak = reply
-        return Usage(status, killed, cpu_s, wall_s, waited_s, peak, out_of_memory)
+        return replace(usage, out_of_memory=True) if out_of_memory else usage
 
     @property
     def alive(self) -> bool:
@@ -188,19 +224,23 @@ class _Server:
                 os.rmdir(self.box)
 
 
-def _start(source: str, control: int) -> subprocess.Popen[bytes]:
+def _start(source: str, code: bytes, control: int) -> subprocess.Popen[bytes]:
     """Python without the trainer's environment, arguments or packages. Descriptor 3 is the control socket."""
     environment = {
         "PATH": "/usr/local/bin:/usr/bin:/bin", "LANG": "C.UTF-8", "PYTHONUTF8": "1", "PYTHONHASHSEED": "0",
         "OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1", "HOME": "/",
+        "LD_BIND_NOW": "1",  # once here, or each run looks up by itself what it is the first to call
     }  # fmt: skip
     moved = "" if control == 3 else f"import os\nos.dup2({control}, 3)\nos.close({control})\n"
     python = os.path.realpath(sys.executable)
-    return subprocess.Popen(
-        [python, "-S", "-s", "-P", "-B", "-c", moved + source],
-        env=environment, pass_fds=(control,), stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL, cwd="/",
-    )  # fmt: skip
+    with open(os.memfd_create("verifiers"), "w+b") as file:
+        file.write(code)
+        file.seek(0)
+        return subprocess.Popen(
+            [python, "-S", "-s", "-P", "-B", "-c", moved + source],
+            env=environment, pass_fds=(control,), stdin=file, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+            cwd="/",
+        )  # fmt: skip
 
 
 class Run:
@@ -279,12 +319,15 @@ class Pool:
             if extra is not None:
                 descriptors.append(extra)
             ours.settimeout(limits.wall * 10 + _GRACE_S)
+            flags = 0 if address_limit else locks.NO_ADDRESS_LIMIT
+            if stdin is not None:
+                flags |= locks.HAS_INPUT
             try:
-                server.begin(limits, descriptors, address_limit=address_limit)
+                server.begin(limits, descriptors, flags)
             except ServerDied:
                 self._discard(server)
                 server = self._new(role)
-                server.begin(limits, descriptors, address_limit=address_limit)
+                server.begin(limits, descriptors, flags)
         except BaseException:
             ours.close()
             self.give_back(role, server, broken=True)

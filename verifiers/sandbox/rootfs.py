@@ -6,9 +6,9 @@ site-packages folder may hold the very benchmark that is being answered.
 
 from __future__ import annotations
 
-import glob
 import os
 import sys
+from collections.abc import Callable
 
 from verifiers.sandbox import linux
 
@@ -35,8 +35,12 @@ def hidden_paths() -> list[str]:
     """Folders below the readable ones that are covered by an empty one."""
     found = {path for path in _HIDDEN if os.path.isdir(path)}
     for prefix in {os.path.realpath(sys.base_prefix), "/usr", "/usr/local"}:
-        for kind in ("site-packages", "dist-packages"):
-            found.update(path for path in glob.glob(f"{prefix}/lib/python3*/{kind}") if not os.path.islink(path))
+        if not os.path.isdir(f"{prefix}/lib"):
+            continue
+        for folder in os.listdir(f"{prefix}/lib"):
+            if folder.startswith("python3"):
+                paths = [f"{prefix}/lib/{folder}/{kind}" for kind in ("site-packages", "dist-packages")]
+                found.update(path for path in paths if os.path.isdir(path) and not os.path.islink(path))
     return sorted(found)
 
 
@@ -90,13 +94,16 @@ def enter(root: str) -> None:
     os.chdir("/")
 
 
-def mount_box(size_bytes: int, inodes: int) -> None:
-    """A run's own writable tmpfs, mounted in its own mount namespace."""
-    options = f"size={size_bytes},nr_inodes={inodes},mode=755"
-    linux.mount("box", BOX, "tmpfs", linux.MS_NOSUID | linux.MS_NODEV, options)
-    os.mkdir(WORK)
-    os.mkdir(f"{BOX}/shm")
-    os.chdir(WORK)
+def box_calls(size_bytes: int, inodes: int) -> list[Callable[[], int]]:
+    """The calls that make a run's own writable tmpfs, in its own mount namespace, and go there."""
+    options = f"size={size_bytes},nr_inodes={inodes},mode=755".encode()
+    flags = linux.MS_NOSUID | linux.MS_NODEV
+    return [
+        linux.prepared_libc("mount", b"box", BOX.encode(), b"tmpfs", flags, options),
+        linux.prepared_libc("mkdir", WORK.encode(), 0o777),
+        linux.prepared_libc("mkdir", f"{BOX}/shm".encode(), 0o777),
+        linux.prepared_libc("chdir", WORK.encode()),
+    ]
 
 
 def _bind(source: str, target: str) -> None:

@@ -22,7 +22,7 @@ class Watch:
 
     def __init__(self, procfs: int | None) -> None:
         self._procfs = procfs if procfs is not None else os.open("/proc", os.O_PATH | os.O_CLOEXEC)
-        self._own = os.readlink("self", dir_fd=self._procfs)  # our pid as the machine's /proc counts
+        self.own = os.readlink("self", dir_fd=self._procfs)  # our pid as the machine's /proc counts
 
     def begin(
         self, pid: int, box: str | None, started: float, cpu_s: float, wall_s: float, memory: int, disk: int
@@ -93,7 +93,7 @@ class Watch:
     def _find_root(self) -> str:
         """One run at a time, so the only child is the run. "" where the kernel doesn't tell."""
         try:
-            return self._read(f"{self._own}/task/{self._own}/children").strip().partition(" ")[0]
+            return self._read(f"{self.own}/task/{self.own}/children").strip().partition(" ")[0]
         except OSError:
             return ""
 

@@ -9,16 +9,12 @@ from __future__ import annotations
 
 import importlib
 import json
-import struct
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 MAX_DEPTH = 200
 _MAX_EQUAL_HASHES = 32
 _SMALL = 1 << 63
-_HEADER = struct.Struct("<I")
-
-_dumps = json.JSONEncoder(separators=(",", ":")).encode
 
 Reference = Callable[[Any], Any]
 
@@ -27,29 +23,42 @@ class WireError(Exception):
     """A message that can't be taken: too big, too deep, malformed, or made to be slow."""
 
 
+_scan: Callable[[str, int], tuple[Any, int]] = vars(json.JSONDecoder())["scan_once"]
+_compact = json.JSONEncoder(check_circular=False, separators=(",", ":"))
+# What `encode` of the encoder builds for every message anew, where the interpreter has it in C.
+_make = getattr(json.encoder, "c_make_encoder", None)
+_chunks: Callable[[Any, int], Iterable[str]] | None = _make and _make(
+    None, _compact.default, json.encoder.encode_basestring_ascii, None, ":", ",", False, False, True
+)
+
+
 def pack(message: Any) -> bytes:
-    """One frame: 4 bytes of length, then JSON. `message` holds encoded values only."""
-    return frame(_dumps(message).encode())
+    """One frame: 4 bytes of length, then JSON in ASCII. `message` holds encoded values only."""
+    body = "".join(_chunks(message, 0)) if _chunks else _compact.encode(message)
+    return len(body).to_bytes(4, "little") + body.encode()
 
 
 def frame(body: bytes) -> bytes:
-    return _HEADER.pack(len(body)) + body
+    return len(body).to_bytes(4, "little") + body
 
 
 def unpack(body: bytes | bytearray | memoryview) -> Any:
     try:
-        return json.loads(bytes(body))
-    except (ValueError, RecursionError) as error:
+        text = str(body, "utf-8")
+        value, end = _scan(text, 0)
+    except (ValueError, RecursionError, StopIteration) as error:
         raise WireError(f"malformed message: {error}") from error
+    if end != len(text):
+        raise WireError("malformed message: more than one value")
+    return value
 
 
 def header(data: bytes | bytearray) -> int:
     """Length of the frame's body."""
-    length: int = _HEADER.unpack_from(data)[0]
-    return length
+    return int.from_bytes(data[:4], "little")
 
 
-HEADER_SIZE = _HEADER.size
+HEADER_SIZE = 4
 
 
 def encode(value: Any, opaque: Reference, depth: int = 0) -> Any:

@@ -12,31 +12,31 @@ of the trainer.
 from __future__ import annotations
 
 import _sitebuiltins
+import _socket
 import builtins
+import contextlib
 import ctypes
-import gc
-import importlib
 import json
 import os
-import resource
 import select
-import signal
-import socket
 import struct
 import sys
 import time
 from typing import Any
 
-from verifiers.sandbox import child, linux, rootfs, seccomp
+from verifiers.sandbox import child, heap, linux, locks, rootfs
 from verifiers.sandbox.watch import Watch
 
 CONTROL = 3  # descriptor of the socket to the pool
 # What the pool sends with the descriptors: flags, CPU s, wall s, memory, processes, file size, disk, inodes, files
 REQUEST = struct.Struct("<Idd6Q")
-# What it gets: wait status, why it was killed, CPU s, wall s, s spent waiting for a core, peak bytes
-REPLY = struct.Struct("<iIdddQ")
+# What it gets, a `_Reply`: wait status, why it was killed, wall s, CPU s by the watch, s spent waiting for a core, peak
+# bytes by the watch, and of struct rusage both times and the largest resident size.
+REPLY = struct.Struct("=4siiidddQ5q")
 READY, DONE = b"R", b"D"
-NO_ADDRESS_LIMIT = 1  # request flag: the runtime reserves far more addresses than memory (V8)
+_REQUEST_SIZE = REQUEST.size
+_INPUT_UNIT = 1 << 16
+_FIRST_MS = 20  # a run that ends within is never looked at
 # Few: each shared library is five mappings that every fork copies and every exit frees.
 _PRELOAD = (
     "collections",
@@ -56,10 +56,8 @@ _PRELOAD = (
 def main(config_text: str) -> None:
     """Entry point of the process; `config_text` is the JSON that the pool wrote."""
     config = json.loads(config_text)
-    control = socket.socket(fileno=CONTROL)
+    control = _socket.socket(fileno=CONTROL)
     try:
-        for name in config["trusted"]:  # before the root changes: our own files are not in the new one
-            importlib.import_module(name)
         if config["level"] in ("full", "ns"):
             _enter_namespaces(config, control)
         else:
@@ -69,7 +67,7 @@ def main(config_text: str) -> None:
         os._exit(1)
 
 
-def _enter_namespaces(config: dict[str, Any], control: socket.socket) -> None:
+def _enter_namespaces(config: dict[str, Any], control: _socket.socket) -> None:
     root = "/sys"  # where the new tree is put together: always there, and nothing needed lies below it
     everything = (
         linux.CLONE_NEWUSER | linux.CLONE_NEWNS | linux.CLONE_NEWPID | linux.CLONE_NEWIPC | linux.CLONE_NEWNET
@@ -78,6 +76,8 @@ def _enter_namespaces(config: dict[str, Any], control: socket.socket) -> None:
     inner = os.fork()
     if inner:
         control.close()
+        import signal
+
         for name in (signal.SIGINT, signal.SIGTERM):
             signal.signal(name, lambda *_: os.kill(inner, signal.SIGKILL))
         os.waitpid(inner, 0)
@@ -138,7 +138,7 @@ def _remove_cgroup(folder: str) -> None:
             time.sleep(0.01)
 
 
-def serve(config: dict[str, Any], control: socket.socket, procfs: int | None) -> None:
+def serve(config: dict[str, Any], control: _socket.socket, procfs: int | None) -> None:
     """Preloads, locks what can be locked once, and forks runs until the pool hangs up."""
     for name in _PRELOAD:
         __import__(name)
@@ -150,28 +150,54 @@ def serve(config: dict[str, Any], control: socket.socket, procfs: int | None) ->
     for name in ("exit", "quit"):  # what `site`, left out for its cost, would have put there
         setattr(builtins, name, _sitebuiltins.Quitter(name, "end of file"))
     if procfs is not None:
-        socket.sethostname("sandbox")
+        linux.prepared_libc("sethostname", b"sandbox", 7)()
         linux.lock_privileges()
     else:
         linux.no_new_privileges()
-    for kind in (resource.RLIMIT_CORE, resource.RLIMIT_MSGQUEUE, resource.RLIMIT_MEMLOCK):
-        resource.setrlimit(kind, (0, 0))
+    for kind in (linux.RLIMIT_CORE, linux.RLIMIT_MSGQUEUE, linux.RLIMIT_MEMLOCK):
+        if linux.limit(kind, 0)() < 0:
+            raise linux.failure()
     os.environ["HOME"] = os.environ["TMPDIR"] = rootfs.WORK
+    del os.environ["LD_BIND_NOW"]  # meant for this process
     server = _Server(config, control, procfs)
     sys.argv = [""]
-    gc.collect()
-    gc.freeze()
-    gc.disable()
+    child.warm_up(server.common)
+    if procfs is not None:
+        heap.keep_text_mapped(procfs, server.watch.own)
+    filling = heap.settle()
     control.send(READY)
-    while server.one_run():
-        pass
+    server.serve()
+    del filling
     if config["box_parent"]:
         _remove_tree(config["box_parent"])
     os._exit(0)
 
 
+class _Reply(ctypes.Structure):
+    """What the pool gets. wait4 writes into it: no object is made of what is only passed on."""
+
+    _fields_ = [
+        ("tag", ctypes.c_char * 4),
+        ("status", ctypes.c_int),
+        ("killed", ctypes.c_int),
+        ("unused", ctypes.c_int),
+        ("wall_s", ctypes.c_double),
+        ("cpu_s", ctypes.c_double),  # by the watch, which sees processes that nobody waited for
+        ("waited_s", ctypes.c_double),
+        ("peak", ctypes.c_ulong),
+        ("usage", ctypes.c_long * 18),  # struct rusage
+    ]
+
+
+class _Plan:
+    """What follows from a request, kept for the next one like it."""
+
+    def __init__(self, key: bytes, request: tuple[Any, ...], descriptors: list[int], calls: list[locks.Call]) -> None:
+        self.key, self.request, self.descriptors, self.calls = key, request, descriptors, calls
+
+
 class _Server:
-    def __init__(self, config: dict[str, Any], control: socket.socket, procfs: int | None) -> None:
+    def __init__(self, config: dict[str, Any], control: _socket.socket, procfs: int | None) -> None:
         self.control = control
         self.level = config["level"]
         self.namespaces = procfs is not None
@@ -180,130 +206,141 @@ class _Server:
         self.trouble = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
         self.runs = 0
         self.common = child.common_names()
-        self.filter = {
-            many: seccomp.installer(seccomp.compiled(namespaces=self.namespaces, processes=many))
-            for many in (False, True)
-        }
-        self.flags = linux.CLONE_NEWPID | linux.CLONE_NEWNS | linux.CLONE_NEWIPC if self.namespaces else 0
-        self.scope = linux.landlock_scope() if self.namespaces and linux.landlock_abi() >= 6 else None
-        if self.namespaces and self.scope is None:
-            self.flags |= linux.CLONE_NEWNET  # keeps abstract sockets of one run from the next
-        self.drop_capabilities = linux.drop_capabilities()
-        self.close_rest = {first: linux.prepared("close_range", first, 0xFFFFFFFF, 0) for first in (5, 6)}
+        self.locks = locks.Locks(config, namespaces=self.namespaces)
+        flags = linux.CLONE_NEWPID | linux.CLONE_NEWNS | linux.CLONE_NEWIPC if self.namespaces else 0
+        if self.namespaces and not self.locks.scoped:
+            flags |= linux.CLONE_NEWNET  # keeps abstract sockets of one run from the next
+        self.handle = ctypes.c_int(-1)
+        self.fork = linux.prepared_fork(flags, self.handle)
+        self.reply = _Reply(DONE)
+        self.wait = linux.prepared_libc(
+            "wait4", -1, ctypes.byref(self.reply, _Reply.status.offset), 0,
+            ctypes.byref(self.reply, _Reply.usage.offset),
+        )  # fmt: skip
+        self.poll = select.poll()
+        self.poll.register(CONTROL, select.POLLIN)
+        self.plan = _Plan(b"", (), [], [])
 
-    def one_run(self) -> bool:
-        """Takes a request, runs it, replies. False when the pool is gone."""
-        data, ancillary, _, _ = self.control.recvmsg(REQUEST.size, 256)
-        if not data:
-            return False
-        descriptors = list(memoryview(b"".join(item[2] for item in ancillary)).cast("i"))
-        if len(data) != REQUEST.size:  # a kill that came after its run had ended
-            return True
+    def serve(self) -> None:
+        """Takes a request, runs it, replies, until the pool is gone.
+
+        All in one function, and on names of its own: after a fork each page the server writes to is copied, and
+        every object it uses is written to.
+        """
+        receive, send, monotonic = self.control.recvmsg, self.control.send, time.monotonic
+        fork, wait, namespaces = self.fork, self.wait, self.namespaces
+        poll, register, plan, handle, reply = self.poll.poll, self.poll.register, self.plan, self.handle, self.reply
+        common, close, readable = self.common, os.close, select.POLLIN
+        run_job = child.main
+        while True:
+            data, ancillary, _, _ = receive(_REQUEST_SIZE, 256)
+            if not data:
+                return
+            if not ancillary:  # a kill that came after its run had ended
+                continue
+            if data + ancillary[0][2] != plan.key:
+                plan = self.plan = self._planned(data, ancillary[0][2])
+            started = monotonic()
+            pid = fork()
+            if pid == 0:
+                try:
+                    for call in plan.calls:
+                        if call() < 0:
+                            raise linux.failure()
+                except BaseException as error:  # not the submission's doing: the pool raises it
+                    self._give_up(error)
+                try:
+                    run_job(common)
+                except BaseException:  # the submission broke the harness it runs in, or the pool hung up
+                    os._exit(1)
+            for descriptor in plan.descriptors:
+                close(descriptor)
+            if pid < 0:
+                raise linux.failure()
+            number = handle.value
+            register(number, readable)
+            ready = poll(_FIRST_MS)
+            if len(ready) != 1 or ready[0][0] != number:
+                self._watched(pid, number, ready, started)
+            while (ended := wait()) != pid:
+                if ended < 0:
+                    raise linux.failure()
+            close(number)
+            reply.wall_s = monotonic() - started
+            if reply.status == _SETUP_FAILED << 8:
+                self._look_for_trouble()
+            try:
+                send(reply)
+            except OSError:  # the pool is gone
+                return
+            if reply.killed or reply.peak or not namespaces:
+                self._tidy()
+
+    def _planned(self, data: bytes, packed: bytes) -> _Plan:
         request = REQUEST.unpack(data)
-        box = None if self.namespaces else self._new_box()
-        handle = ctypes.c_int(-1)
-        started = time.monotonic()
-        pid = linux.fork(self.flags, handle)
-        if pid == 0:
-            self._become(request, descriptors, box)
-        for descriptor in descriptors:
-            os.close(descriptor)
-        reply = self._wait(pid, handle.value, request, started, box)
-        os.close(handle.value)
-        if box:
-            _remove_tree(box)
-        try:
-            self.control.send(DONE + REPLY.pack(*reply))
-        except OSError:  # the pool is gone
-            return False
-        return True
+        descriptors = memoryview(packed).cast("i").tolist()
+        key, input_bytes, box = data + packed, 0, None
+        if request[0] & locks.HAS_INPUT:  # rounded up, so that the plan for one input serves for many
+            input_bytes = -(-os.fstat(descriptors[0]).st_size // _INPUT_UNIT) * _INPUT_UNIT
+            key += b"%d" % input_bytes
+            if key == self.plan.key:
+                return self.plan
+        if not self.namespaces:
+            box, key = self._new_box(), b""
+        calls = self.locks.calls(request, [*descriptors, self.trouble[1]], input_bytes, box)
+        return _Plan(key, request, descriptors, calls)
 
     def _new_box(self) -> str:
         self.runs += 1
-        box = f"{self.config['box_parent']}/{self.runs}"
-        os.mkdir(box, 0o700)
-        return box
+        os.mkdir(self._box, 0o700)
+        return self._box
 
-    def _become(self, request: tuple[Any, ...], descriptors: list[int], box: str | None) -> None:
-        """In the child: take the descriptors, lock every door, run the job."""
-        try:
-            flags, cpu_s, _, memory, processes, file_size, disk, inodes, files = request
-            trouble = len(descriptors)
-            for target, descriptor in enumerate([*descriptors, self.trouble[1]]):
-                os.dup2(descriptor, target)
-            if self.scope is not None:
-                self.scope()  # its descriptor goes with the next line
-            self.close_rest[trouble + 1]()
-            os.setsid()  # or kill(0, ...) would reach the fork-server
-            if box is None:
-                rootfs.mount_box(disk + os.fstat(0).st_size, inodes)  # the input lies there too
-            else:
-                os.chdir(box)
-                linux.die_with_parent()
-                if self.level == "landlock":
-                    devices = ["/dev/null", "/dev/zero", "/dev/urandom", "/dev/random"]
-                    readable = [*rootfs.readable_paths(), "/etc/ld.so.cache", *self.config["packages"].values()]
-                    linux.landlock_files(readable, [box], devices)
-            self._copy_input(box)
-            _limit(flags, cpu_s, memory, processes if self.namespaces else 0, file_size, files)
-            if box is not None:
-                os.environ["HOME"] = os.environ["TMPDIR"] = box
-            self.drop_capabilities()
-            self.filter[processes > 1]()
-            os.close(trouble)
-        except BaseException as error:  # not the submission's doing: the pool raises it
-            os.write(trouble, f"{type(error).__name__}: {error}".encode())
-            os._exit(_SETUP_FAILED)
-        try:
-            child.main(self.common)
-        except BaseException:  # the submission broke the harness it runs in, or the pool hung up
-            os._exit(1)
+    @property
+    def _box(self) -> str:
+        return f"{self.config['box_parent']}/{self.runs}"
 
-    def _setup_trouble(self) -> bytes:
-        try:
-            return os.read(self.trouble[0], 4000)
-        except BlockingIOError:
-            return b""
+    def _give_up(self, error: BaseException) -> None:
+        """In the child, before anything of the submission ran."""
+        for trouble in (len(self.plan.descriptors), self.trouble[1]):
+            with contextlib.suppress(OSError):
+                os.write(trouble, f"{type(error).__name__}: {error}".encode())
+        os._exit(_SETUP_FAILED)
 
-    def _copy_input(self, box: str | None) -> None:
-        """Standard input as a file of the run, so that /dev/stdin is one too."""
-        if box is not None or not (size := os.fstat(0).st_size):
-            return
-        target = os.open(f"{rootfs.BOX}/stdin", os.O_RDWR | os.O_CREAT, 0o600)
-        offset = 0
-        while offset < size:
-            offset += os.sendfile(target, 0, offset, size - offset)
-        os.close(target)
-        source = os.open(f"{rootfs.BOX}/stdin", os.O_RDONLY)
-        os.dup2(source, 0)
-        os.close(source)
+    def _look_for_trouble(self) -> None:
+        """Only a child that could not lock itself in leaves a message: a submission finds the pipe closed."""
+        with contextlib.suppress(BlockingIOError):
+            if os.read(self.trouble[0], 4000):
+                self.reply.killed = SETUP
 
-    def _wait(
-        self, pid: int, handle: int, request: tuple[Any, ...], started: float, box: str | None
-    ) -> tuple[int, int, float, float, float, int]:
-        _, cpu_s, wall_s, memory, _, _, disk, _, _ = request
-        poll = select.poll()
-        poll.register(handle, select.POLLIN)
-        poll.register(self.control, select.POLLIN)
-        self.watch.begin(pid, box, started, cpu_s, wall_s, memory if self.level != "full" else 0, disk)
+    def _watched(self, pid: int, handle: int, ready: list[tuple[int, int]], started: float) -> None:
+        """A run that is not over at once: waits for its end, and looks at what it uses."""
+        _, cpu_s, wall_s, memory, _, _, disk, _, _ = self.plan.request
+        box = None if self.namespaces else self._box
+        watch = self.watch
+        watch.begin(pid, box, started, cpu_s, wall_s, memory if self.level != "full" else 0, disk)
         while True:
-            ready = poll.poll(self.watch.next_look_ms())
             names = [descriptor for descriptor, _ in ready]
             if handle in names:
                 break
             if CONTROL in names:
                 self.control.recv(1)
-                self.watch.reason = KILLED
-                os.kill(pid, signal.SIGKILL)
-                poll.unregister(self.control)
-            elif self.watch.look():
-                os.kill(pid, signal.SIGKILL)
-        _, status, usage = os.wait4(pid, 0)
-        if os.waitstatus_to_exitcode(status) == _SETUP_FAILED and self._setup_trouble():
-            self.watch.reason = SETUP
-        cpu = usage.ru_utime + usage.ru_stime
-        peak = max(usage.ru_maxrss * 1024, self.watch.peak)
-        return status, self.watch.reason, max(cpu, self.watch.cpu), time.monotonic() - started, self.watch.waited, peak
+                watch.reason = KILLED
+                os.kill(pid, linux.SIGKILL)
+                self.poll.unregister(CONTROL)
+            elif watch.look():
+                os.kill(pid, linux.SIGKILL)
+            ready = self.poll.poll(watch.next_look_ms())
+        self.poll.register(CONTROL, select.POLLIN)
+        reply = self.reply
+        reply.killed, reply.cpu_s, reply.waited_s = watch.reason, watch.cpu, watch.waited
+        reply.peak = max(watch.peak, 1)  # also the mark of a reply to be cleared
+
+    def _tidy(self) -> None:
+        """What the watch found is of one run, and so is its folder."""
+        reply = self.reply
+        reply.killed, reply.cpu_s, reply.waited_s, reply.peak = 0, 0.0, 0.0, 0
+        if not self.namespaces:
+            _remove_tree(self._box)
 
 
 _SETUP_FAILED = 211  # exit status of a child that could not lock itself in; its pipe proves that it was no submission
@@ -318,20 +355,3 @@ def _remove_tree(path: str) -> None:
             inner = os.path.join(folder, name)
             os.unlink(inner) if os.path.islink(inner) else os.rmdir(inner)
     os.rmdir(path)
-
-
-def _limit(flags: int, cpu_s: float, memory: int, processes: int, file_size: int, files: int) -> None:
-    def limit(kind: int, value: int) -> None:
-        resource.setrlimit(kind, (value, value))
-
-    if not flags & NO_ADDRESS_LIMIT:
-        limit(resource.RLIMIT_AS, memory)
-    # The watch looks at the exact CPU clock; this ends a process that escapes its look. PID 1 ignores the soft limit.
-    limit(resource.RLIMIT_CPU, int(cpu_s) + 2)
-    limit(resource.RLIMIT_FSIZE, file_size)
-    limit(resource.RLIMIT_NOFILE, files)
-    if processes:
-        limit(resource.RLIMIT_NPROC, processes + 1)  # the fork-server counts too
-    hard = resource.getrlimit(resource.RLIMIT_STACK)[1]
-    stack = memory if hard == resource.RLIM_INFINITY else min(memory, hard)
-    limit(resource.RLIMIT_STACK, stack)

@@ -1,0 +1,101 @@
+"""The doors a run locks behind itself, in order: each a call that stands ready in the fork-server.
+
+A forked child pays for every page it touches, even by counting a reference. So what depends on the limits only is put
+together once, and the child walks a list of finished calls.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from verifiers.sandbox import linux, rootfs, seccomp
+
+NO_ADDRESS_LIMIT = 1  # request flag: the runtime reserves far more addresses than memory (V8)
+HAS_INPUT = 2  # request flag: standard input is a file, to be copied into the run's own
+Call = Callable[[], int]
+
+
+class Locks:
+    """Makes the calls for one kind of request; every call returns a negative number or raises on failure."""
+
+    def __init__(self, config: dict[str, Any], *, namespaces: bool) -> None:
+        self._config = config
+        self._namespaces = namespaces
+        self._filter = {
+            many: seccomp.installer(seccomp.compiled(namespaces=namespaces, processes=many)) for many in (False, True)
+        }
+        self._capabilities = linux.drop_capabilities()
+        self._scope = linux.landlock_scope() if namespaces and linux.landlock_abi() >= 6 else None
+        self.scoped = self._scope is not None
+
+    def calls(
+        self, request: Sequence[Any], descriptors: Sequence[int], input_bytes: int, box: str | None
+    ) -> list[Call]:
+        """From the fork to where the submission may begin.
+
+        Args:
+            request: what the pool sent: flags, CPU s, wall s, memory, processes, file size, disk, inodes, files.
+            descriptors: become 0, 1, ...; the last is the pipe for trouble, closed by the last call.
+            input_bytes: what standard input may hold at most; it lies in the run's tmpfs too.
+            box: the run's folder where it has no tmpfs of its own.
+        """
+        flags, cpu_s, _, memory, processes, file_size, disk, inodes, files = request
+        trouble = len(descriptors) - 1
+        found: list[Call] = [linux.prepared_libc("dup2", one, target) for target, one in enumerate(descriptors)]
+        if self._scope is not None:
+            found.append(self._scope)  # its descriptor goes with the next line
+        found.append(linux.prepared("close_range", trouble + 1, 0xFFFFFFFF, 0))
+        found.append(linux.prepared_libc("setsid"))  # or kill(0, ...) would reach the fork-server
+        if box is None:
+            found += rootfs.box_calls(disk + input_bytes, inodes)
+            if flags & HAS_INPUT:
+                found.append(_copy_input)
+        else:
+            found.append(lambda: self._enter_folder(box))
+        found += _limits(flags, cpu_s, memory, processes if self._namespaces else 0, file_size, files)
+        found += [self._capabilities, self._filter[processes > 1], linux.prepared_libc("close", trouble)]
+        return found
+
+    def _enter_folder(self, box: str) -> int:
+        os.chdir(box)
+        linux.die_with_parent()
+        if self._config["level"] == "landlock":
+            devices = ["/dev/null", "/dev/zero", "/dev/urandom", "/dev/random"]
+            readable = [*rootfs.readable_paths(), "/etc/ld.so.cache", *self._config["packages"].values()]
+            linux.landlock_files(readable, [box], devices)
+        os.environ["HOME"] = os.environ["TMPDIR"] = box
+        return 0
+
+
+def _copy_input() -> int:
+    """Standard input as a file of the run, so that /dev/stdin is one too."""
+    size = os.fstat(0).st_size
+    if not size:
+        return 0
+    target = os.open(f"{rootfs.BOX}/stdin", os.O_RDWR | os.O_CREAT, 0o600)
+    offset = 0
+    while offset < size:
+        offset += os.sendfile(target, 0, offset, size - offset)
+    os.close(target)
+    source = os.open(f"{rootfs.BOX}/stdin", os.O_RDONLY)
+    os.dup2(source, 0)
+    os.close(source)
+    return 0
+
+
+def _limits(flags: int, cpu_s: float, memory: int, processes: int, file_size: int, files: int) -> list[Call]:
+    hard = linux.hard_limit(linux.RLIMIT_STACK)
+    wanted = {
+        # The watch looks at the exact CPU clock; this ends a process that escapes its look. PID 1 ignores the soft one.
+        linux.RLIMIT_CPU: int(cpu_s) + 2,
+        linux.RLIMIT_FSIZE: file_size,
+        linux.RLIMIT_NOFILE: files,
+        linux.RLIMIT_STACK: memory if hard == linux.RLIM_INFINITY else min(memory, hard),
+    }
+    if not flags & NO_ADDRESS_LIMIT:
+        wanted[linux.RLIMIT_AS] = memory
+    if processes:
+        wanted[linux.RLIMIT_NPROC] = processes + 1  # the fork-server counts too
+    return [linux.limit(kind, size) for kind, size in wanted.items()]
