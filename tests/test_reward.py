@@ -209,7 +209,9 @@ def test_a_verifier_that_raises_is_named_with_its_item():
     assert "problem 'p7'" in score.error
 
 
-def test_the_decorator_registers():
+def test_the_decorator_registers(monkeypatch):
+    monkeypatch.setattr("verifiers.registry.REGISTERED", {})
+
     @verifier
     def calm(problem, completion):
         return "!" not in completion.text
