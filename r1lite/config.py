@@ -66,7 +66,7 @@ class ProblemsConfig(RunConfig):
     stage: ClassVar[str]
 
     task: str = "gsm8k"
-    """gsm8k, or your own as module:attr."""
+    """gsm8k, any of reasoning-gym's as reasoning_gym:NAME, or your own as module:attr."""
     source: str | None = None
     """Where the problems come from: hub, bundled, or a JSONL/Parquet file or folder of your own. By default what fits
     the model: bundled for nano, otherwise hub."""
