@@ -6,7 +6,7 @@ import functools
 import importlib
 from typing import Any
 
-from verifiers.core import Completion, Problem, Verdict, VerifierError
+from verifiers.core import Completion, GoldError, Problem, Verdict, VerifierError
 
 
 def target_of(target: str) -> tuple[str, dict[str, Any]]:
@@ -42,6 +42,8 @@ class MathVerify:
             raise ValueError(f"math-verify can't be imported ({error}): pip install math-verify") from error
 
     def __call__(self, problem: Problem, completion: Completion) -> Verdict:
+        if problem.answer is None:
+            raise GoldError(f"problem {problem.id or problem.prompt[:60]!r} has no answer")
         gold = self._library.parse(f"\\boxed{{{problem.answer}}}", parsing_timeout=None)
         if not gold:
             raise VerifierError(f"math-verify can't read the gold {problem.answer!r}")
