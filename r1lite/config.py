@@ -66,7 +66,7 @@ class ProblemsConfig(RunConfig):
     stage: ClassVar[str]
 
     task: str = "gsm8k"
-    """gsm8k, or your own as module:attr."""
+    """gsm8k, any of reasoning-gym's as reasoning_gym:NAME, or your own as module:attr."""
     source: str | None = None
     """Where the problems come from: hub, bundled, or a JSONL/Parquet file or folder of your own. By default what fits
     the model: bundled for nano, otherwise hub."""
@@ -106,6 +106,13 @@ class GRPOConfig(ProblemsConfig):
 
     reward: str | None = None
     """Formula over verifiers, such as "math + 0.1*format"; by default the task's. Your own: module:function."""
+    verifiers: dict[str, dict[str, Any]] = Field(default_factory=dict)
+    """Recipes only: options of the reward's verifiers by name; `use` among them makes the name an alias."""
+    score_workers: int | None = Field(None, ge=0)
+    """Processes that score completions under a deadline, and are replaced when they hang or crash; 0: score in the
+    training process. By default 0 for the verifiers of ours and 1 for yours."""
+    score_timeout_s: float = Field(30.0, gt=0)
+    """Seconds after which a completion that is scored in another process is given up, and left unscored."""
     steps: int = Field(500, ge=1)
     """Steps; one step samples prompts_per_step * group_size completions."""
     prompts_per_step: int = Field(16, ge=1)

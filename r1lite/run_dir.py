@@ -132,6 +132,9 @@ class RunDir:
                         "sample": sample,
                         "question": group.problem.prompt,
                         "gold": group.problem.answer,
+                        "language": group.problem.language,
+                        "tests": None if group.problem.tests is None else dict(group.problem.tests),
+                        "meta": dict(group.problem.meta),
                         "prompt": group.prompt,
                         "completion": completion.text,
                         "reward": score.reward,
@@ -146,6 +149,7 @@ class RunDir:
                                 "detail": verdict.detail,
                                 "answer": verdict.answer,
                                 "flags": list(verdict.flags),
+                                "version": score.versions.get(name, ""),
                             }
                             for name, verdict in score.verdicts.items()
                         ],
@@ -156,7 +160,7 @@ class RunDir:
                         "token_ids": completion.token_ids,
                         "logprobs": completion.logprobs,
                     }
-                    file.write(json.dumps(row, ensure_ascii=False, allow_nan=False) + "\n")
+                    file.write(json.dumps(row, ensure_ascii=False, allow_nan=False, default=str) + "\n")
 
     def rewind(self, step: int) -> None:
         """Forgets what was recorded after `step`: it is about to be done again."""

@@ -12,8 +12,8 @@ from r1lite.errors import UserError
 from r1lite.machine import NANO, choose, default_threads, load_model, recipe_for
 from r1lite.rollout.hf import HFEngine
 from r1lite.run_dir import RunDir, default_path, newest_path, read_environment
-from r1lite.solve import Judge, Prompt, fingerprint, load_problems, make_judge, make_prompts
-from r1lite.tasks import find
+from r1lite.solve import Judge, Prompt, describe, fingerprint, load_problems, make_judge, make_prompts
+from r1lite.tasks import Task, find
 
 C = TypeVar("C", bound=ProblemsConfig)
 
@@ -81,7 +81,18 @@ def begin(config: C, notes: dict[str, str]) -> Setup:
     torch.set_num_threads(config.threads)
     display = Display(loudness=config.verbose - config.quiet)
     task = find(config.task)
-    judge = make_judge(task, getattr(config, "reward", None))
+    judge = make_judge(task, config)
+    try:
+        return _begun(config, notes, display, task, judge)
+    except BaseException:
+        judge.close()
+        raise
+
+
+def _begun(config: Any, notes: dict[str, str], display: Display, task: Task, judge: Judge) -> Setup:
+    import torch
+    import transformers
+
     assert config.out is not None
     run_dir = RunDir(Path(config.out).expanduser(), resume=config.resume)
     try:
@@ -99,6 +110,7 @@ def begin(config: C, notes: dict[str, str]) -> Setup:
             run_dir.rewrite_config(dump(config))
         else:
             run_dir.write_config(dump(config), stage=config.stage, problems=fingerprint(problems))
+            run_dir.write_result("reward", describe(judge.reward))
     except BaseException:
         run_dir.discard_if_empty()
         raise
@@ -112,7 +124,9 @@ def begin(config: C, notes: dict[str, str]) -> Setup:
     display.line("engine", f"transformers {transformers.__version__}, torch {torch.__version__}")
     display.line("model", _noted(f"{config.model}, {_millions(size)} parameters", notes.get("model")))
     display.line("problems", _noted(f"{problems.origin}: {counts}", notes.get("source")))
-    display.line("reward", judge.reward.formula)
+    display.line("reward", str(judge.reward))
+    for warning in judge.reward.warnings:
+        display.line("warning", warning)
     if "settings" in notes:
         display.line("settings", notes["settings"])
     display.line("run", f"{run_dir.path}{' (resumed)' if config.resume else ''}")

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from r1lite import prompts as templates
-from r1lite.config import ProblemsConfig
+from r1lite.config import GRPOConfig, ProblemsConfig
 from r1lite.errors import UserError
 from r1lite.tasks import Problems, Source, Task
 from verifiers import VERIFIERS, Completion, Problem, Reward, Score, VerifierError, score_many
+from verifiers.formula import Formula
+from verifiers.pool import Pool
 
 _SHOWN_BAD_ROWS = 5
+_LENGTH_LIMITED = ("overlong", "length")  # verifiers that measure by the longest completion
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,10 +35,16 @@ class Judge:
     reward: Reward
     correct: Reward
     well_formed: Reward
+    pool: Pool | None = field(default=None)  # None = scores in this process
 
     def score(self, pairs: Sequence[tuple[Problem, Completion]]) -> list[Score]:
         """Rewards in order; a check that could not be made leaves its completion unscored."""
-        return score_many(self.reward, pairs)
+        return score_many(self.reward, pairs) if self.pool is None else list(self.pool.map(pairs))
+
+    def close(self) -> None:
+        """Ends the worker processes, if there are any."""
+        if self.pool is not None:
+            self.pool.close()
 
     def is_correct(self, problem: Problem, completion: Completion, score: Score) -> bool | None:
         """The task's verdict; None where it abstains or could not be reached."""
@@ -46,14 +55,37 @@ class Judge:
         return _holds(self.well_formed, problem, completion, score)
 
 
-def make_judge(task: Task, formula: str | None) -> Judge:
-    """The judge of a task under a reward formula (None = the task's own). Raises UserError."""
+def make_judge(task: Task, config: ProblemsConfig) -> Judge:
+    """The judge of a task under the configured reward formula (None = the task's own). Raises UserError."""
+    formula, workers, timeout_s = task.reward, 0, 0.0
+    options: dict[str, dict[str, Any]] = {}
+    if isinstance(config, GRPOConfig):
+        formula = task.reward if config.reward is None else config.reward
+        timeout_s = config.score_timeout_s
+        options = {name: dict(given) for name, given in config.verifiers.items()}
     try:
+        targets = {name: options.get(name, {}).get("use", name) for name in Formula(formula).names}
+        for name, target in targets.items():
+            if target in _LENGTH_LIMITED:  # what is too long is what the sampler cuts off
+                options.setdefault(name, {}).setdefault("max_tokens", config.max_completion_tokens)
+        reward = Reward(formula, options=options)
+        if isinstance(config, GRPOConfig):
+            yours = any(target not in VERIFIERS for target in targets.values())
+            workers = int(yours) if config.score_workers is None else config.score_workers
         return Judge(
-            Reward(task.reward if formula is None else formula), Reward(task.correct), Reward(task.well_formed)
+            reward,
+            Reward(task.correct),
+            Reward(task.well_formed),
+            Pool(reward, workers=workers, timeout_s=timeout_s) if workers else None,
         )
     except ValueError as error:
         raise UserError(f"--reward: {error}") from error
+
+
+def describe(reward: Reward) -> dict[str, Any]:
+    """What a later scoring of the same rollouts needs (`python -m verifiers replay`)."""
+    low, high = reward.range
+    return {"formula": reward.formula, "options": reward.options, "versions": reward.versions, "range": [low, high]}
 
 
 def load_problems(task: Task, config: ProblemsConfig, judge: Judge) -> Problems:

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from verifiers import Completion, Problem, Reward, Verdict, VerifierError, resolve, score_many
+from verifiers import Completion, Problem, Reward, Verdict, VerifierError, resolve, score_many, verifier
 
 PROBLEM, COMPLETION = Problem(prompt="?", answer="4"), Completion("x")
 
@@ -60,6 +60,8 @@ def test_value(formula, scores, expected):
         ("1 + 1", "names no verifier"),
         ("True * math", "unknown verifier"),
         ("math * 1e999", "too large"),
+        ("math + 0*format", "'format' can't change the reward"),
+        ("math + format - format", "'format' can't change the reward"),
         ("math:foo", "has no 'foo'"),
         ("no_such_module:foo", "can't import 'no_such_module'"),
         ("(" * 5000 + "math" + ")" * 5000, "characters"),
@@ -132,3 +134,93 @@ def test_your_own_by_module_and_attribute():
     reward = Reward(f"{__name__}:no_hedging", options={f"{__name__}:no_hedging": {"words": ("perhaps",)}})
     assert reward(PROBLEM, Completion("maybe")).reward == 1.0
     assert reward(PROBLEM, Completion("perhaps")).reward == 0.0
+
+
+@pytest.mark.parametrize(
+    ("formula", "low", "high", "exact"),
+    [
+        ("math + 0.1*format", 0.0, 1.1, True),
+        ("math * (0.5 + 0.5*language) + 0.1*format - overlong", -1.0, 1.1, True),
+        ("2*math - 1", -1.0, 1.0, True),
+        ("math*(1 - format)", 0.0, 1.0, True),
+        ("math*math - math", -1.0, 1.0, False),
+        ("(math + format)/4", 0.0, 0.5, True),
+    ],
+)
+def test_range(formula, low, high, exact):
+    reward = Reward(formula)
+    assert reward.range == (pytest.approx(low), pytest.approx(high))
+    assert str(reward) == f"{formula}  (from {low:g} to {high:g}{'' if exact else ' at most'})"
+
+
+@given(st.lists(st.floats(0, 1), min_size=3, max_size=3))
+def test_every_value_lies_in_the_range(scores):
+    formula = "a * (0.5 + 0.5*b) - 0.3*c*(1 - a)"
+    low, high = Reward(formula, verifiers=dict.fromkeys("abc", fixed(0.0))).range
+    assert low - 1e-9 <= value(formula, **dict(zip("abc", scores, strict=True))) <= high + 1e-9
+
+
+@pytest.mark.parametrize(
+    ("formula", "warned"),
+    [
+        ("math + format + language", True),
+        ("language", True),
+        ("math + format*language", True),
+        ("math * (0.5 + 0.5*language) + 0.1*format", False),
+        ("math + 0.1*format", False),
+        ("math*language", False),
+        ("math + length", True),
+        ("math - overlong", False),
+    ],
+)
+def test_an_ungated_bonus_is_warned_of(formula, warned):
+    warnings = Reward(formula).warnings
+    assert bool(warnings) == warned
+    assert all("gate" in warning for warning in warnings)
+
+
+def test_aliases():
+    options = {
+        "tags": {"use": "format", "prefilled_think": True},
+        "calm": {"use": f"{__name__}:no_hedging", "words": ["perhaps"]},
+    }
+    score = Reward("tags + calm", options=options)(PROBLEM, Completion("a</think><answer>perhaps</answer>"))
+    assert {name: verdict.score for name, verdict in score.verdicts.items()} == {"tags": 1.0, "calm": 0.0}
+    with pytest.raises(ValueError, match="use must name"):
+        Reward("tags", options={"tags": {"use": 4}})
+    with pytest.raises(ValueError, match="unknown verifier 'tags'"):
+        Reward("tags", options={"tags": {}})
+
+
+def test_results_carry_versions():
+    reward = Reward(f"math + {__name__}:no_hedging")
+    score = reward(PROBLEM, COMPLETION)
+    assert score.versions["math"] == resolve("math").version
+    assert score.versions[f"{__name__}:no_hedging"].startswith("src-")
+
+
+def test_a_verifier_that_raises_is_named_with_its_item():
+    def broken(problem, completion):
+        return completion.text.missing
+
+    (score,) = score_many(Reward("b", verifiers={"b": broken}), [(Problem(id="p7"), COMPLETION)])
+    assert score.reward is None
+    assert "verifier 'b' raised AttributeError" in score.error
+    assert "problem 'p7'" in score.error
+
+
+def test_the_decorator_registers(monkeypatch):
+    monkeypatch.setattr("verifiers.registry.REGISTERED", {})
+
+    @verifier
+    def calm(problem, completion):
+        return "!" not in completion.text
+
+    globals()["test_the_decorator_registers"].calm = calm
+    calm.__qualname__ = "test_the_decorator_registers.calm"
+    verifier(name="calm_too", version="3")(calm)
+    assert Reward("calm_too")(PROBLEM, Completion("hm")).reward == 1.0
+    assert Reward("calm_too").versions == {"calm_too": "3"}
+    for taken in ("math", "calm"):
+        with pytest.raises(ValueError, match=f"verifier '{taken}': the name is taken"):
+            verifier(name=taken)(no_hedging)

@@ -6,7 +6,7 @@
 """
 
 from verifiers.core import Completion, GoldError, Problem, Verdict, Verifier, VerifierError
-from verifiers.registry import VERIFIERS, check_gold, resolve
+from verifiers.registry import VERIFIERS, check_gold, resolve, verifier
 from verifiers.reward import Reward, Score, score_many
 
 DISTRIBUTION = "r1lite"  # PyPI has another distribution with this import name; r1lite checks for ours by this mark
@@ -25,4 +25,5 @@ __all__ = [
     "check_gold",
     "resolve",
     "score_many",
+    "verifier",
 ]

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import argparse
+import importlib
 import sys
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from verifiers.core import Completion, Problem, VerifierError
 
@@ -66,7 +67,7 @@ def _no_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def _doctor(options: argparse.Namespace) -> int:
-    """Exit code 0: code can be run in isolation; 1: it can't."""
+    """Exit code 0: code can be run in isolation here; 1: it can't."""
     from verifiers.sandbox.probe import doctor
 
     text, usable = doctor()
@@ -74,9 +75,27 @@ def _doctor(options: argparse.Namespace) -> int:
     return 0 if usable else 1
 
 
+def _lazy(module: str, name: str) -> Callable[[Any], Any]:
+    """A function of `verifiers.commands`, imported when its command is called."""
+
+    def call(argument: Any) -> Any:
+        return getattr(importlib.import_module(f"verifiers.commands.{module}"), name)(argument)
+
+    return call
+
+
+def _from(module: str, help: str) -> Command:
+    return Command(help, _lazy(module, "arguments"), _lazy(module, "run"))
+
+
 COMMANDS: dict[str, Command] = {
+    "audit": _from("audit", "try a verifier on right, wrong and hostile answers"),
+    "compare": _from("compare", "show where two files of results disagree"),
     "doctor": Command("what this machine offers for running code in isolation", _no_arguments, _doctor),
     "math": Command("compare one answer with its gold", _math_arguments, _math),
+    "replay": _from("replay", "score a training run's rollouts again and prove the same rewards"),
+    "score": _from("score", "score a file of completions"),
+    "serve": _from("serve", "give rewards over HTTP"),
 }
 
 
@@ -84,10 +103,19 @@ def main(arguments: list[str] | None = None) -> int:
     """Runs one command; returns its exit code."""
     parser = argparse.ArgumentParser(prog="python -m verifiers", description=__doc__)
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
+    given = sys.argv[1:] if arguments is None else arguments
     for name, command in COMMANDS.items():
-        command.arguments(commands.add_parser(name, help=command.help, description=command.help))
-    options = parser.parse_args(arguments)
-    return COMMANDS[options.command].run(options)
+        sub = commands.add_parser(name, help=command.help, description=command.help)
+        if given[:1] == [name]:  # the others' modules need not be loaded
+            command.arguments(sub)
+    options = parser.parse_args(given)
+    try:
+        return COMMANDS[options.command].run(options)
+    except (ValueError, VerifierError, OSError) as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 2
+    except KeyboardInterrupt:
+        return 130
 
 
 if __name__ == "__main__":

@@ -6,47 +6,126 @@ import re
 
 from verifiers.core import Completion, Problem, Verdict
 
-_TAG = re.compile(r"<(/?)(think|answer)>")
-_LAYOUT = [("", "think"), ("/", "think"), ("", "answer"), ("/", "answer")]
+REASONS = {
+    "ok": "the format holds",
+    "no_tags": "none of the four tags is there",
+    "missing_tag": "one of the four tags is missing",
+    "repeated_tag": "a tag stands more than once (also one that is only quoted inside think)",
+    "wrong_order": "all four tags once, but nested or out of order",
+    "empty_think": "nothing visible between the think tags",
+    "short_think": "fewer visible characters of thinking than `min_think_chars`",
+    "empty_answer": "nothing visible between the answer tags",
+    "text_outside": "text before, between or after the blocks (policy strict)",
+}  # the closed set of reasons
+_NAME = re.compile(r"[A-Za-z][\w-]{0,40}")
+_POLICIES = ("strict", "lenient")
+_RULES = 6  # of partial credit: each block once (2), their order, content in each (2), nothing outside
 
 
 class ThinkAnswer:
     """1 for `<think>...</think> <answer>...</answer>`, both with content and nothing but white space around them.
 
-    Scores 0, by reason: `no_tags`, `bad_layout` (a tag missing, repeated, nested or out of order), `empty_think`,
-    `empty_answer`, `text_outside`. One linear scan that stops at the fifth tag.
+    Anything else scores 0, or with `partial` the share of six rules that hold: each block's two tags stand exactly
+    once (2 rules), the order is right, each block has content (2 rules), nothing stands outside. The reason is the
+    first rule that is broken (see REASONS); `detail` lists all of them. It never abstains. One linear scan that
+    stops at the fifth tag. Known limits: it looks at the form only; tags in other letter case or with attributes are
+    text like any other.
 
     Args:
-        prefilled_think: the prompt itself ends in `<think>`, so the completion begins inside the block.
+        policy: "strict": only white space outside the blocks; "lenient": text around and between them is allowed.
+        prefilled_think: the prompt itself ends in `<think>`, so the completion begins inside the block; writing the
+            tag once more is `repeated_tag`.
+        partial: pay for each rule that holds, instead of all or nothing.
+        min_think_chars: visible characters of thinking that are asked for.
+        think, answer: names of the two tags.
     """
 
-    version = "1"
+    version = "2"
+    kind = "style"
 
-    def __init__(self, *, prefilled_think: bool = False) -> None:
-        self.prefilled_think = prefilled_think
+    def __init__(
+        self,
+        *,
+        policy: str = "strict",
+        prefilled_think: bool = False,
+        partial: bool = False,
+        min_think_chars: int = 1,
+        think: str = "think",
+        answer: str = "answer",
+    ) -> None:
+        if policy not in _POLICIES:
+            raise ValueError(f"policy must be {' or '.join(_POLICIES)}, got {policy!r}")
+        if min_think_chars < 1:
+            raise ValueError(f"min_think_chars must be >= 1, got {min_think_chars}")
+        for name in (think, answer):
+            if not _NAME.fullmatch(name):
+                raise ValueError(f"a tag's name is letters, digits, - and _ without brackets, got {name!r}")
+        if think == answer:
+            raise ValueError(f"think and answer need different tags, got {think!r} for both")
+        self.policy, self.prefilled_think, self.partial = policy, prefilled_think, partial
+        self.min_think_chars = min_think_chars
+        self.think, self.answer = think, answer
+        self._tag = re.compile(rf"<(/?)({re.escape(think)}|{re.escape(answer)})>")
+        self._layout = [("", think), ("/", think), ("", answer), ("/", answer)]
 
     def __call__(self, problem: Problem, completion: Completion) -> Verdict:
-        text = "<think>" + completion.text if self.prefilled_think else completion.text
+        text = f"<{self.think}>{completion.text}" if self.prefilled_think else completion.text
         tags: list[re.Match[str]] = []
-        for tag in _TAG.finditer(text):
+        for tag in self._tag.finditer(text):
             tags.append(tag)
-            if len(tags) > len(_LAYOUT):
+            if len(tags) > len(self._layout):
                 break
+        broken = self._broken(text, tags)
+        if not broken:
+            return Verdict(1.0, "ok")
+        score = (_RULES - len(broken)) / _RULES if self.partial and tags else 0.0
+        return Verdict(score, broken[0], ", ".join(broken))
+
+    def _broken(self, text: str, tags: list[re.Match[str]]) -> list[str]:
+        """The reasons of the rules that do not hold, the gravest first."""
         if not tags:
-            return Verdict(0.0, "no_tags")
-        if [(tag[1], tag[2]) for tag in tags] != _LAYOUT:
-            return Verdict(0.0, "bad_layout", " ".join(tag[0] for tag in tags))
+            return ["no_tags"]
+        found = [(tag[1], tag[2]) for tag in tags]
+        broken = []
+        for name in (self.think, self.answer):
+            counts = [found.count((slash, name)) for slash in ("", "/")]
+            if counts != [1, 1]:
+                broken.append("repeated_tag" if max(counts) > 1 else "missing_tag")
+        if not broken and found != self._layout:
+            return ["wrong_order", "text_outside"]
+        if broken:
+            # What the blocks hold, and what is outside them, can't be told without the layout: only a block that is
+            # whole counts, which is the part that a beginner gets right first.
+            whole = [self._whole(text, tags, name) for name in (self.think, self.answer)]
+            contents = ["empty_think", "empty_answer"]
+            return [*broken, "wrong_order", *(c for c, w in zip(contents, whole, strict=True) if not w), "text_outside"]
         think_open, think_close, answer_open, answer_close = tags
-        if _blank(text[think_open.end() : think_close.start()]):
-            return Verdict(0.0, "empty_think")
-        if _blank(text[answer_open.end() : answer_close.start()]):
-            return Verdict(0.0, "empty_answer")
+        thinking = _visible(text[think_open.end() : think_close.start()], self.min_think_chars)
+        if thinking < self.min_think_chars:
+            broken.append("short_think" if thinking else "empty_think")
+        if not _visible(text[answer_open.end() : answer_close.start()], 1):
+            broken.append("empty_answer")
         around = text[: think_open.start()], text[think_close.end() : answer_open.start()], text[answer_close.end() :]
-        if any(part.strip() for part in around):
-            return Verdict(0.0, "text_outside")
-        return Verdict(1.0, "ok")
+        if self.policy == "strict" and any(part.strip() for part in around):
+            broken.append("text_outside")
+        return broken
+
+    def _whole(self, text: str, tags: list[re.Match[str]], name: str) -> bool:
+        """True if the block is there once, in order, and holds something."""
+        own = [tag for tag in tags if tag[2] == name]
+        return (
+            [tag[1] for tag in own] == ["", "/"]
+            and own[0].end() <= own[1].start()
+            and _visible(text[own[0].end() : own[1].start()], 1) > 0
+        )
 
 
-def _blank(text: str) -> bool:
-    """True if nothing in it can be seen: white space, zero-width and control characters only."""
-    return not any(char.isprintable() and not char.isspace() for char in text)
+def _visible(text: str, enough: int) -> int:
+    """How many characters of it can be seen (no white space, zero-width or control characters); stops at `enough`."""
+    count = 0
+    for char in text:
+        if char.isprintable() and not char.isspace() and char not in "\u2800\u3164\u115f\u1160\uffa0":
+            count += 1
+            if count >= enough:
+                break
+    return count

@@ -6,18 +6,62 @@ import difflib
 import functools
 import importlib
 import inspect
+from collections.abc import Callable
 from importlib.metadata import entry_points
-from typing import Any, cast
+from typing import Any, TypeVar, cast, overload
 
 from verifiers.core import Problem, Verifier
 
 # Import strings, so that naming the verifiers loads none of them.
 VERIFIERS: dict[str, str] = {
+    "choice": "verifiers.choice:Choice",
     "code": "verifiers.sandbox.verify:CodeVerifier",
+    "countdown": "verifiers.countdown:Countdown",
+    "exact": "verifiers.match:Exact",
     "format": "verifiers.format:ThinkAnswer",
+    "json_schema": "verifiers.match:JsonSchema",
+    "knights_knaves": "verifiers.knights_knaves:KnightsKnaves",
+    "language": "verifiers.language.verify:LanguageConsistency",
+    "length": "verifiers.length:CosineLength",
     "math": "verifiers.mathexpr.verify:MathVerifier",
+    "overlong": "verifiers.length:SoftOverlong",
+    "reasoning_gym": "verifiers.adapters.reasoning_gym:ReasoningGym",
+    "regex": "verifiers.match:Regex",
+    "repetition": "verifiers.repetition:Repetition",
+    "thinking": "verifiers.length:MinThinking",
 }
 ENTRY_POINT_GROUP = "r1lite.verifiers"
+REGISTERED: dict[str, str] = {}  # name -> "module:attr", by @verifier; workers of a pool are told of them
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+@overload
+def verifier(function: F, /) -> F: ...
+@overload
+def verifier(*, name: str = "", version: str = "") -> Callable[[F], F]: ...
+def verifier(function: F | None = None, /, *, name: str = "", version: str = "") -> F | Callable[[F], F]:
+    """Registers a function or class as a verifier, under its own name or another one.
+
+        @verifier
+        def short(problem, completion): return len(completion.text) < 200
+
+    Its module must be imported before the name is used; "module:attr" needs no registration.
+
+    Raises: ValueError if the name is one of ours, or another verifier's.
+    """
+
+    def register(found: F) -> F:
+        called = name or found.__name__
+        target = f"{found.__module__}:{found.__qualname__}"
+        if called in VERIFIERS or REGISTERED.get(called, target) != target:
+            raise ValueError(f"verifier '{called}': the name is taken by {VERIFIERS.get(called) or REGISTERED[called]}")
+        REGISTERED[called] = target
+        if version:
+            found.version = version  # type: ignore[attr-defined]
+        return found
+
+    return register if function is None else register(function)
 
 
 def resolve(spec: str, **options: Any) -> Verifier:
@@ -35,17 +79,17 @@ def resolve(spec: str, **options: Any) -> Verifier:
         raise ValueError(f"verifier '{spec}' is {type(target).__name__}, not a function or class")
     try:
         if inspect.isclass(target):
-            verifier: Any = target(**options)
+            made: Any = target(**options)
         elif options:
             inspect.signature(target).bind(None, None, **options)
-            verifier = functools.partial(target, **options)
+            made = functools.partial(target, **options)
         else:
-            verifier = target
+            made = target
     except TypeError as error:
         raise ValueError(f"verifier '{spec}': {error}") from error
-    if not callable(verifier):
-        raise ValueError(f"verifier '{spec}' makes {type(verifier).__name__}, which can't be called")
-    return cast(Verifier, verifier)
+    if not callable(made):
+        raise ValueError(f"verifier '{spec}' makes {type(made).__name__}, which can't be called")
+    return cast(Verifier, made)
 
 
 def check_gold(problem: Problem, verifier: str = "math", **options: Any) -> str:
@@ -63,7 +107,7 @@ def check_gold(problem: Problem, verifier: str = "math", **options: Any) -> str:
 
 
 def _load(spec: str) -> Any:
-    found = VERIFIERS.get(spec)
+    found = VERIFIERS.get(spec) or REGISTERED.get(spec)
     if found is None and ":" in spec:
         found = spec
     if found is not None:
@@ -74,7 +118,7 @@ def _load(spec: str) -> Any:
         raise ValueError(f"verifier '{spec}' is an entry point of two packages: {', '.join(p.value for p in named)}")
     if named:
         return _import(named[0].value, spec)
-    known = sorted({*VERIFIERS, *(point.name for point in points)})
+    known = sorted({*VERIFIERS, *REGISTERED, *(point.name for point in points)})
     near = difflib.get_close_matches(spec, known, 1)
     hint = f"did you mean '{near[0]}'?" if near else f"known: {', '.join(known)}."
     raise ValueError(f"unknown verifier '{spec}'; {hint} (your own: 'module:attr')")

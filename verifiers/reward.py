@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import ast
-import re
-from collections.abc import Iterable, Mapping
+import functools
+import hashlib
+import inspect
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from verifiers.core import Completion, Problem, Verdict, Verifier
+from verifiers.core import Completion, Problem, Verdict, Verifier, VerifierError
+from verifiers.formula import Formula
 from verifiers.registry import resolve
-
-_NAME = re.compile(r"[A-Za-z_][\w.]*(?::[A-Za-z_][\w.]*)?")
-_MAX_CHARS = 2000  # keeps the formula within Python's own parser limits
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,22 +21,25 @@ class Score:
     reward: float | None  # None = unscored: no verifier could judge, or a check could not be made
     verdicts: Mapping[str, Verdict] = field(default_factory=dict)  # by the name used in the formula
     error: str = ""  # why a check could not be made
+    # Of the verifiers, by name: another version may decide otherwise.
+    versions: Mapping[str, str] = field(default_factory=dict)
 
 
 class Reward:
     """A formula such as `"math * (0.5 + 0.5*language) + 0.1*format"`, ready to score completions.
 
-    Names are those `resolve` takes; `+ - * /`, parentheses and numbers join them. A part that abstains adds nothing
-    and gates nothing: an expression abstains when all its verifiers do, a sum leaves such terms out, a product such
-    factors.
+    Names are those `resolve` takes, or aliases of them; `+ - * /`, parentheses and numbers join them. A part that
+    abstains adds nothing and gates nothing: an expression abstains when all its verifiers do, a sum leaves such terms
+    out, a product such factors.
 
     Args:
         formula: the text; read without `eval`.
         verifiers: ready verifiers by name, for names that are not to be resolved.
-        options: keyword arguments for the verifiers to be resolved, by name.
+        options: keyword arguments for the verifiers to be resolved, by name; `use` among them makes the name an alias:
+            `{"hedge": {"use": "my_rewards:no_hedging", "words": ["maybe"]}}`.
 
     Raises:
-        ValueError: the formula can't be read, or names something unknown.
+        ValueError: the formula can't be read, names something unknown, or has a part that can't change the reward.
     """
 
     def __init__(
@@ -48,127 +50,129 @@ class Reward:
         options: Mapping[str, Mapping[str, Any]] | None = None,
     ) -> None:
         self.formula = formula
-        self._tree, names = _parse(formula)
-        ready, options = dict(verifiers or {}), dict(options or {})
-        unused = [name for name in (*ready, *options) if name not in names]
+        self._formula = Formula(formula)
+        self.ready, self.options = dict(verifiers or {}), {name: dict(o or {}) for name, o in (options or {}).items()}
+        names = self._formula.names
+        unused = [name for name in (*self.ready, *self.options) if name not in names]
         if unused:
             raise ValueError(f"options for '{unused[0]}', which the reward '{formula}' does not use")
         self.verifiers: dict[str, Verifier] = {
-            name: ready[name] if name in ready else resolve(name, **options.get(name, {})) for name in names
+            name: self.ready[name] if name in self.ready else _resolved(name, self.options.get(name, {}))
+            for name in names
         }
+        self.versions: Mapping[str, str] = {name: version_of(verify) for name, verify in self.verifiers.items()}
 
     def __call__(self, problem: Problem, completion: Completion) -> Score:
         """Scores one completion. Raises VerifierError where a check can't be made."""
         verdicts = {name: _verdict(name, verify, problem, completion) for name, verify in self.verifiers.items()}
-        return Score(_value(self._tree, {name: verdict.score for name, verdict in verdicts.items()}), verdicts)
+        reward = self._formula.value({name: verdict.score for name, verdict in verdicts.items()})
+        return Score(reward, verdicts, versions=self.versions)
+
+    @property
+    def range(self) -> tuple[float, float]:
+        """Lowest and highest reward, over all scores of the verifiers."""
+        return self._formula.range
+
+    @property
+    def warnings(self) -> list[str]:
+        """What in the formula is known to spoil training."""
+        kinds = {name: getattr(_bare(verify), "kind", "correctness") for name, verify in self.verifiers.items()}
+        correctness = [name for name, kind in kinds.items() if kind != "style"]
+        return [
+            f"'{name}' is paid for wrong answers too: a weak model then learns to please it and gives up thinking. "
+            f'Let a right answer gate it: "{correctness[0] if correctness else "math"} * (0.5 + 0.5*{name})"'
+            for name, verify in self.verifiers.items()
+            if getattr(_bare(verify), "needs_gate", False) and self._formula.pays_alone(name, correctness)
+        ]
+
+    def __str__(self) -> str:
+        return str(self._formula)
 
 
-def score_many(reward: Reward, pairs: Iterable[tuple[Problem, Completion]]) -> list[Score]:
-    """Scores in order; a check that fails leaves its own completion unscored (reward None), never at 0."""
-    return [_score_one(reward, problem, completion) for problem, completion in pairs]
+def score_many(
+    reward: Reward,
+    pairs: Iterable[tuple[Problem, Completion]],
+    *,
+    workers: int = 0,
+    timeout_s: float = 30.0,
+    progress: Callable[[int], None] | None = None,
+) -> list[Score]:
+    """Scores in order; a check that fails leaves its own completion unscored (reward None), never at 0.
+
+    Args:
+        workers: processes to score in, each of which is killed and replaced when a verifier hangs or crashes
+            (`verifiers.pool.Pool`); 0 = this process, without deadlines.
+        timeout_s: hard deadline of one completion, in worker processes.
+        progress: called with the number of completions scored so far.
+    """
+    if workers:
+        from verifiers.pool import Pool
+
+        with Pool(reward, workers=workers, timeout_s=timeout_s) as pool:
+            return _listed(pool.map(pairs), progress)
+    return _listed((score_one(reward, problem, completion) for problem, completion in pairs), progress)
 
 
-def _score_one(reward: Reward, problem: Problem, completion: Completion) -> Score:
+def _listed(scores: Iterable[Score], progress: Callable[[int], None] | None) -> list[Score]:
+    if progress is None:
+        return list(scores)
+    done: list[Score] = []
+    for score in scores:
+        done.append(score)
+        progress(len(done))
+    return done
+
+
+def score_one(reward: Reward, problem: Problem, completion: Completion) -> Score:
+    """One score; a check that fails is told in `error`."""
     try:
         return reward(problem, completion)
     except Exception as error:  # VerifierError, or a bug in a user's verifier: the one broad except
-        return Score(None, {}, f"{type(error).__name__}: {error}")
+        return Score(None, {}, f"{type(error).__name__}: {error}", reward.versions)
+
+
+def _resolved(name: str, options: Mapping[str, Any]) -> Verifier:
+    options = dict(options)
+    target = options.pop("use", name)
+    if not isinstance(target, str):
+        raise ValueError(f"verifier '{name}': use must name a verifier, got {target!r}")
+    return resolve(target, **options)
 
 
 def _verdict(name: str, verify: Verifier, problem: Problem, completion: Completion) -> Verdict:
-    found: Any = verify(problem, completion)
+    try:
+        found: Any = verify(problem, completion)
+    except VerifierError:
+        raise
+    except Exception as error:
+        item = f"problem {problem.id or problem.prompt[:60]!r}" if isinstance(problem, Problem) else repr(problem)[:80]
+        raise VerifierError(
+            f"verifier '{name}' raised {type(error).__name__}: {error} (on {item}); a bad completion should score 0, "
+            "and what can't be checked should raise VerifierError"
+        ) from error
     if isinstance(found, Verdict):
         return found
     if isinstance(found, bool | int | float):  # a user's plain function
         try:
             return Verdict(float(found), "ok" if found else "zero")
-        except ValueError as error:
+        except (ValueError, OverflowError) as error:
             raise ValueError(f"verifier '{name}' returned {found!r}; a score lies in [0, 1]") from error
     raise TypeError(f"verifier '{name}' returned {type(found).__name__}; it must return a Verdict, a float or a bool")
 
 
-def _parse(formula: str) -> tuple[ast.expr, list[str]]:
-    if len(formula) > _MAX_CHARS:
-        raise ValueError(f"reward formula has {len(formula)} characters; at most {_MAX_CHARS} are read")
-    names: list[str] = []
-
-    def stand_in(match: re.Match[str]) -> str:  # `module:attr` is no Python name
-        if match[0] not in names:
-            names.append(match[0])
-        return f"v{names.index(match[0])}_"
-
-    # Numbers such as 1e-3 hold a letter, so they are stepped over first.
-    number = r"\d+\.?\d*(?:[eE][+-]?\d+)?|\.\d+(?:[eE][+-]?\d+)?"
-    source = re.sub(
-        rf"(?P<number>{number})|{_NAME.pattern}",
-        lambda match: match[0] if match["number"] else stand_in(match),
-        formula,
-    )
+def version_of(verify: Verifier) -> str:
+    """The verifier's `version`, or a fingerprint of its source where it declares none ("" if there is no source)."""
+    bare = _bare(verify)
+    version = getattr(bare, "version", None)
+    if version is not None:
+        return str(version)
     try:
-        tree = ast.parse(source.strip(), mode="eval").body
-    except (SyntaxError, RecursionError, MemoryError) as error:
-        raise ValueError(f"can't read the reward formula '{formula}': {getattr(error, 'msg', error)}") from error
-    tree = _checked(tree, names, formula)
-    if not names:
-        raise ValueError(f"the reward formula '{formula}' names no verifier")
-    return tree, names
+        source = inspect.getsource(bare if inspect.isfunction(bare) else type(bare))
+    except (OSError, TypeError):
+        return ""
+    return f"src-{hashlib.sha256(source.encode()).hexdigest()[:10]}"
 
 
-_OPERATORS = (ast.Add, ast.Sub, ast.Mult, ast.Div)
-
-
-def _checked(node: ast.expr, names: list[str], formula: str) -> ast.expr:
-    match node:
-        case ast.BinOp(left=left, op=op, right=right) if isinstance(op, _OPERATORS):
-            _checked(left, names, formula)
-            _checked(right, names, formula)
-            if isinstance(op, ast.Div) and not (isinstance(right, ast.Constant) and right.value):
-                raise ValueError(f"reward formula '{formula}': divide only by a number other than 0")
-        case ast.UnaryOp(op=ast.USub() | ast.UAdd(), operand=operand):
-            _checked(operand, names, formula)
-        case ast.Constant(value=int() | float() as value) if not isinstance(value, bool):
-            if value - value != 0:
-                raise ValueError(f"reward formula '{formula}': a number is too large")
-        case ast.Name(id=name):
-            node.id = names[int(name[1:-1])]
-        case _:
-            raise ValueError(
-                f"reward formula '{formula}': only verifiers, numbers, + - * / and parentheses can be used; "
-                f"not {type(node).__name__.lower()}"
-            )
-    return node
-
-
-def _value(node: ast.expr, scores: Mapping[str, float | None]) -> float | None:
-    match node:
-        case ast.Name(id=name):
-            return scores[name]
-        case ast.Constant(value=value):
-            return float(value)  # type: ignore[arg-type]  # _checked lets only numbers through
-        case ast.UnaryOp(op=op, operand=operand):
-            value = _value(operand, scores)
-            return -value if value is not None and isinstance(op, ast.USub) else value
-        case ast.BinOp(left=left, op=op, right=right):
-            a, b = _value(left, scores), _value(right, scores)
-            if a is None or b is None:
-                return _without_abstaining(left, a, op, right, b)
-            match op:
-                case ast.Add():
-                    return a + b
-                case ast.Sub():
-                    return a - b
-                case ast.Mult():
-                    return a * b
-                case _:
-                    return a / b
-    raise AssertionError(ast.dump(node))
-
-
-def _without_abstaining(
-    left: ast.expr, a: float | None, op: ast.operator, right: ast.expr, b: float | None
-) -> float | None:
-    """One side abstained: the other speaks alone, unless it is only constants, which judge nothing."""
-    side, value = (left, a) if b is None else (right, b)
-    if value is None or not any(isinstance(node, ast.Name) for node in ast.walk(side)):
-        return None
-    return -value if isinstance(op, ast.Sub) and b is value and a is None else value
+def _bare(verify: Any) -> Any:
+    """The function or object under keyword arguments that were set."""
+    return verify.func if isinstance(verify, functools.partial) else verify

@@ -48,6 +48,7 @@ def run(config: GRPOConfig) -> dict[str, Any]:
         finally:
             setup.display.finish()
             setup.engine.close()
+            setup.judge.close()
             setup.run_dir.close()
 
 

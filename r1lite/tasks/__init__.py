@@ -47,6 +47,10 @@ TASKS = {"gsm8k": "r1lite.tasks.gsm8k:TASK"}
 
 def find(name: str) -> Task:
     """The task of this name, or at `module:attr`. Raises UserError."""
+    if name.startswith("reasoning_gym:"):
+        from r1lite.tasks.reasoning_gym import task as made
+
+        return made(name.partition(":")[2])
     target = TASKS.get(name, name if ":" in name else None)
     if target is None:
         near = difflib.get_close_matches(name, TASKS, 1)

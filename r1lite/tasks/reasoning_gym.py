@@ -1,0 +1,37 @@
+"""Any task of reasoning-gym, as `--task reasoning_gym:NAME`: made problems, scored by its own scorer."""
+
+from __future__ import annotations
+
+import functools
+
+from r1lite.errors import UserError
+from r1lite.tasks import Problems, Source, Task
+
+PREFIX = "reasoning_gym:"
+_TRAIN, _TEST = 2000, 200
+_TRAIN_SEED, _TEST_SEED = 0, 1_000_000  # far apart: item i of seed s is that of seed s + i
+
+
+def task(name: str) -> Task:
+    """The task of this name (without the prefix). Raises UserError when it is loaded, for a name it does not have."""
+    return Task(
+        name=f"{PREFIX}{name}",
+        load=functools.partial(_load, name),
+        reward="reasoning_gym + 0.1*format",
+        correct="reasoning_gym",
+    )
+
+
+def _load(name: str, source: Source) -> Problems:
+    from verifiers.adapters.reasoning_gym import problems
+
+    try:
+        train = problems(name, seed=_TRAIN_SEED, size=_TRAIN)
+        asked = {problem.prompt for problem in train}
+        # Small tasks repeat themselves: nothing that is trained on is tested on.
+        test = [p for p in problems(name, seed=_TEST_SEED, size=4 * _TEST) if p.prompt not in asked][:_TEST]
+    except ValueError as error:
+        raise UserError(f"--task {PREFIX}{name}: {error}") from error
+    if not test:
+        raise UserError(f"--task {PREFIX}{name}: it has too few different problems to hold some out for the test")
+    return Problems(train, test, f"reasoning-gym's {name}, made anew (--source is not used)")

@@ -1,0 +1,49 @@
+"""A verifier that gets into whatever trouble the completion names."""
+
+import os
+import sys
+import time
+
+from verifiers import Completion, Problem, Verdict, VerifierError, verifier
+
+
+def trouble(problem: Problem, completion: Completion):
+    match completion.text:
+        case "hang":
+            time.sleep(1000)
+        case "spin":
+            while True:
+                pass
+        case "crash":
+            os._exit(7)
+        case "abort":
+            os.abort()
+        case "exit":
+            sys.exit(0)
+        case "memory":
+            hoard = []
+            while True:
+                hoard.append(bytearray(1 << 24))
+        case "print":
+            print("x" * 100, flush=True)
+            sys.stdin.read()
+        case "nan":
+            return float("nan")
+        case "two":
+            return 2.0
+        case "none":
+            return None
+        case "text":
+            return "yes"
+        case "raise":
+            raise KeyError("boom")
+        case "gold":
+            raise VerifierError("no gold")
+        case "odd":
+            return Verdict(1.0, 5, object(), ["a"])
+    return float(completion.text.isdigit())
+
+
+@verifier(name="my_parent", version="7")
+def parent(problem: Problem, completion: Completion):
+    return Verdict(1.0, "ok", str(os.getpid()))

@@ -1,0 +1,163 @@
+"""The audit: our verifiers pass it, and known sins are found."""
+
+import json
+import random
+import re
+import time
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+
+from verifiers import VERIFIERS, Completion, Problem, Verdict, resolve
+from verifiers.__main__ import main
+from verifiers.audit import audit
+from verifiers.audit.growth import exponent
+from verifiers.testing import answers, assert_passes_audit, hostile_text
+
+SIZES = (2_000, 8_000, 32_000)
+OPTIONS = {"overlong": {"unit": "chars"}, "length": {"unit": "chars"}}
+PROBLEM = Problem(prompt="What is 700 + 800?", answer="1500")
+
+
+@pytest.fixture(autouse=True)
+def _import_from_tests(monkeypatch):
+    monkeypatch.syspath_prepend(str(Path(__file__).parent))
+
+
+@pytest.mark.parametrize(
+    "name", sorted(set(VERIFIERS) - {"code", "reasoning_gym"})
+)  # these two need problems of their own
+def test_ours_pass(name):
+    report = assert_passes_audit(name, options=OPTIONS.get(name), min_recall=1.0, largest=32_000)
+    assert report.passed
+    assert all(family.score == 1.0 for family in report.families.values()), report.as_text()
+
+
+def substring(problem, completion):
+    return float(str(problem.answer) in completion.text)
+
+
+def by_hash(problem, completion):
+    return float(hash(completion.text) % 2)
+
+
+def raising(problem, completion):
+    return float(int(completion.text) == int(problem.answer))
+
+
+def quadratic(problem, completion):
+    return float(re.search(r"<answer>.*?<end>", completion.text, re.DOTALL) is not None)
+
+
+def hanging(problem, completion):
+    if len(completion.text) > 5000 and completion.text.startswith("777"):
+        time.sleep(100)
+    return 0.0
+
+
+@pytest.mark.parametrize(
+    ("sin", "families"),
+    [
+        ("substring", {"near_misses", "hedges", "injection"}),
+        ("by_hash", {"determinism"}),
+        ("raising", {"huge", "empty"}),
+    ],
+)
+def test_sins_are_found(sin, families):
+    report = audit(f"test_audit:{sin}", [PROBLEM], workers=1, sizes=SIZES, timeout_s=5.0, maths=False)
+    assert not report.passed
+    assert families <= {finding.family for finding in report.findings if finding.severity == "high"}
+
+
+def test_a_hang_is_found():
+    report = audit("test_audit:hanging", [PROBLEM], workers=1, sizes=(2000, 8000), timeout_s=0.2, maths=False)
+    assert any("no verdict within" in finding.detail for finding in report.findings if finding.family == "growth")
+
+
+def test_quadratic_time_is_told_from_linear():
+    sizes = (1000, 4000, 16000)
+    assert exponent(sizes, [0.01 * (n / 1000) ** 2 for n in sizes]) == pytest.approx(2.0)
+    assert exponent(sizes, [0.01 * n / 1000 for n in sizes]) == pytest.approx(1.0)
+    assert exponent(sizes, [0.0001, 0.0002, 0.0004]) is None  # too quick to tell
+    report = audit(
+        "test_audit:quadratic", [PROBLEM], workers=1, sizes=(2_000, 8_000, 16_000), timeout_s=1.0, maths=False
+    )
+    assert any("time grows like" in finding.detail for finding in report.findings)
+
+
+def test_command_writes_json_and_html(tmp_path, capsys):
+    data = tmp_path / "problems.jsonl"
+    data.write_text(json.dumps({"question": "6*7?", "answer": "42"}) + "\n")
+    files = ["--json", str(tmp_path / "a.json"), "--html", str(tmp_path / "a.html")]
+    command = [
+        "audit",
+        "test_audit:substring",
+        "--data",
+        str(data),
+        "--workers",
+        "1",
+        "--largest",
+        "8000",
+        "--no-maths",
+    ]
+    assert main([*command, *files]) == 1
+    assert "FAILED" in capsys.readouterr().out
+    report = json.loads((tmp_path / "a.json").read_text())
+    assert report["passed"] is False
+    assert report["families"]["hedges"]["score"] < 1
+    assert "<h2>Findings</h2>" in (tmp_path / "a.html").read_text()
+    assert main(["audit", "nothing:at_all"]) == 2
+    data.write_text(json.dumps({"question": "6*7?"}) + "\n")
+    assert main(["audit", "math", "--data", str(data)]) == 2
+    assert "has no gold" in capsys.readouterr().err
+
+
+def verl_style(data_source, solution_str, ground_truth, extra_info=None):
+    return {"score": 1.0 if solution_str.endswith(f"#### {ground_truth}") else -1.0, "acc": 0}
+
+
+def trl_style(prompts, completions, completion_ids, **kwargs):
+    return [
+        1.0 if f"<answer>{gold}</answer>" in c[0]["content"] else 0.0
+        for c, gold in zip(completions, kwargs["answer"], strict=True)
+    ]
+
+
+@pytest.mark.parametrize(
+    ("target", "form"), [("verl:test_audit:verl_style", "hashes"), ("trl:test_audit:trl_style", "answer_tag")]
+)
+def test_other_libraries_signatures(target, form):
+    report = audit(target, [PROBLEM], workers=1, sizes=(2000,), maths=False)
+    assert report.forms == [form]
+    assert report.families["gold"].score == 1.0
+
+
+def test_a_failed_audit_is_an_assertion():
+    with pytest.raises(AssertionError, match="a wrong answer is paid"):
+        assert_passes_audit("test_audit:substring", [PROBLEM], largest=8000)
+
+
+@given(answers(PROBLEM, forms=["answer_tag", "box", "think_box", "hashes"]))
+def test_right_answers_in_many_spellings(completion):
+    assert resolve("math")(PROBLEM, completion).score == 1.0
+
+
+@pytest.mark.parametrize("name", ["math", "format", "language", "repetition", "exact", "knights_knaves", "countdown"])
+def test_hostile_text_never_raises(name):
+    verify = resolve(name)
+    gold = "Zoey is a knight" if name == "knights_knaves" else "1500"
+    problem = Problem(prompt="What?", answer=gold, language="en", meta={"numbers": [1, 2]})
+
+    @given(hostile_text())
+    def check(text):
+        assert isinstance(verify(problem, Completion(text)), Verdict)
+
+    check()
+
+
+def test_cases_are_reproducible():
+    from verifiers.audit.cases import answer_cases
+
+    first, second = (list(answer_cases(PROBLEM, ["7"], ["box"], random.Random(1))) for _ in range(2))
+    assert first == second

@@ -1,0 +1,47 @@
+"""lm-evaluation-harness: `process_results: !function utils.process_results`, made here in your utils.py."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from verifiers.adapters.shared import parts, required, reward_of, scored
+from verifiers.core import Problem
+from verifiers.reward import Reward
+
+
+def lm_eval_results(
+    reward: Reward | str = "math",
+    *,
+    options: Mapping[str, Mapping[str, Any]] | None = None,
+    prompt: str = "question",
+    answer: str = "answer",
+    unscored: float | None = None,
+) -> Callable[[dict[str, Any], list[str]], dict[str, float]]:
+    """lm-eval's `process_results(doc, results)`: {"reward": ..., each verifier's score by its name}.
+
+    Args:
+        prompt, answer: the document's columns.
+        unscored: value of a result that could not be checked; None raises.
+
+    Raises: ValueError if the formula can't be used.
+    """
+    ready = reward_of(reward, options)
+
+    def process_results(doc: dict[str, Any], results: list[str]) -> dict[str, float]:
+        if answer not in doc:
+            raise ValueError(f"the document has no column '{answer}' but {', '.join(doc)}; set answer=")
+        tests = doc.get("tests")
+        problem = Problem(
+            prompt=str(doc.get(prompt, "")),
+            answer=str(doc[answer]),
+            tests=tests if isinstance(tests, Mapping) else None,
+            language=doc.get("language"),
+            id=str(doc.get("id", "")),
+            meta=doc,
+        )
+        score = scored(ready, problem, results[0])
+        found = parts(score)
+        return {"reward": required(score, unscored), **{name: found.get(name, 0.0) for name in ready.verifiers}}
+
+    return process_results

@@ -1,0 +1,82 @@
+"""How time and memory grow with the length of the text, filled with what is known to hurt."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from verifiers.audit.cases import FILLS, long_text
+from verifiers.core import Completion, Problem
+from verifiers.pool import Pool
+from verifiers.reward import Reward
+
+_SLOW_S = 1.0  # of CPU time for one text: longer ones of the same filling are not tried
+_STEEP = 1.6  # exponent from which growth is no longer linear with room for noise
+_NOTICEABLE_S = 0.02
+
+
+@dataclass(frozen=True, slots=True)
+class Growth:
+    """What one filling costs."""
+
+    fill: str
+    sizes: tuple[int, ...]  # characters
+    cpu_s: tuple[float | None, ...]  # None: past the deadline
+    mib: float  # growth of the worker's peak memory over all of them
+    exponent: float | None  # of time by size; None where all of it is too quick to tell
+
+    @property
+    def problem(self) -> str:
+        """What is wrong with it, or ""."""
+        for size, spent in zip(self.sizes, self.cpu_s, strict=True):
+            if spent is None:
+                return f"no verdict within the deadline on {size:,} characters"
+        last = self.cpu_s[-1] or 0.0
+        if self.exponent is not None and self.exponent > _STEEP and last > _NOTICEABLE_S:
+            return f"time grows like length^{self.exponent:.1f}: {last:.2f} s for {self.sizes[-1]:,} characters"
+        if last > _SLOW_S * 5:
+            return f"{last:.1f} s for {self.sizes[-1]:,} characters"
+        return ""
+
+
+def measure(
+    target: str, options: dict[str, Any], problem: Problem, sizes: Sequence[int], timeout_s: float
+) -> list[Growth]:
+    """Every filling at growing sizes, until it gets slow."""
+    reward = Reward("v", options={"v": {"use": "verifiers.audit.probe:Timed", "target": target, "options": options}})
+    found = []
+    with Pool(reward, workers=1, timeout_s=timeout_s) as pool:
+        list(pool.map([(problem, Completion("4"))] * 2))  # what the first call loads is not counted
+        for fill in FILLS:
+            times: list[float | None] = []
+            memory = 0.0
+            for size in sizes:
+                (score,) = pool.map([(problem, Completion(long_text(fill, size)))])
+                if score.error:
+                    if "no verdict within" in score.error:
+                        times.append(None)
+                        break
+                    times.append(0.0)  # exceptions are another family's
+                    continue
+                measured = json.loads(score.verdicts["v"].detail)
+                times.append(measured["cpu_s"])
+                memory += measured["mib"]
+                if measured["cpu_s"] > _SLOW_S:
+                    break
+            used = tuple(sizes[: len(times)])
+            found.append(Growth(fill, used, tuple(times), round(memory, 1), exponent(used, times)))
+    return found
+
+
+def exponent(sizes: Sequence[int], times: Sequence[float | None]) -> float | None:
+    """Slope of log(time) over log(size) by least squares, over the times long enough to mean something."""
+    points = [(math.log(n), math.log(t)) for n, t in zip(sizes, times, strict=True) if t is not None and t > 0.001]
+    if len(points) < 2:
+        return None
+    mean_x = sum(x for x, _ in points) / len(points)
+    mean_y = sum(y for _, y in points) / len(points)
+    across = sum((x - mean_x) ** 2 for x, _ in points)
+    return sum((x - mean_x) * (y - mean_y) for x, y in points) / across

@@ -1,0 +1,144 @@
+"""Multiple choice."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Mapping, Sequence
+
+from verifiers.core import Completion, GoldError, Problem, Verdict
+from verifiers.extract import final_answer
+from verifiers.segments import answering
+
+REASONS = {
+    "equal": "the right option",
+    "different": "another option",
+    "hedged": "several options",
+    "unparseable": "an answer that names no option",
+    "no_answer": "no answer: none, several answer blocks, unclosed thinking",
+}  # the closed set of reasons
+_LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+_DRESS = re.compile(r"\\(?:text|mathrm|textbf|mathbf|boxed|rm|bf)\b|[{}$*`~_]|\\[()\[\]]")
+_LABEL = re.compile(
+    r"(?:(?:the\s+)?(?:correct\s+|right\s+|final\s+|best\s+)?(?:option|choice|answer)\s*(?:is|:)?\s*)*", re.IGNORECASE
+)
+_LETTER = re.compile(r"[(\[【（]?\s*([A-Za-z])\s*(?:[)\]】）.:,;、。]+|$|\s+-\s+|\s*(?=\n))")
+_ALONE = re.compile(r"(?<![\w'’])\(?([A-Z])\)?(?![\w'’])")
+_OPTION = re.compile(r"(?:^|[\n;,.?:]|\s{2,}|\s(?=\())\s*[(\[]?([A-Z])[)\].:]\s*(?=\S)", re.MULTILINE)
+_NOT = re.compile(r"\b(?:not|isn't|neither|nor|except|wrong|incorrect)\b|n't\b", re.IGNORECASE)
+_ANNOUNCED = re.compile(
+    r"\b(?:answer|option|choice)\b[^\n.]{0,20}?(?:\bis\b|:)\s*[*$({\[\s]*(?:\\text\{)?\(?([A-Z])\b(?!['’])"
+)
+_MAX_OFFER = 2000  # characters of an answer
+
+
+class Choice:
+    """1 if the one option chosen is `Problem.answer`, 0 otherwise.
+
+    The gold is a letter ("B", "(b)") or the text of an option. Options are read from `Problem.meta["choices"]` (a list,
+    or a map of letters to texts), or from the prompt's "A) ... B) ..." lines. The answer may be a letter in any dress,
+    a letter with its option's text, or the text alone; it stands in the answer block, a box, after `####`, or after
+    "the answer is". Reasons: see REASONS. A letter beside another option's text is `hedged`. It never abstains.
+    Known limits: single choice only; letters are Latin.
+
+    Raises (when called): GoldError if the gold is none of the options.
+    """
+
+    version = "1"
+
+    def __call__(self, problem: Problem, completion: Completion) -> Verdict:
+        options = read_options(problem)
+        gold = self._gold(problem, options)
+        offer = self._offer(completion.text)
+        if not offer:
+            return Verdict(0.0, "no_answer")
+        found, reason = chosen(offer, options)
+        if found is None:
+            return Verdict(0.0, reason, answer=offer[:200])
+        return Verdict(float(found == gold), "equal" if found == gold else "different", f"chose {found}", offer[:200])
+
+    def _gold(self, problem: Problem, options: Mapping[str, str]) -> str:
+        text = str(problem.answer or "").strip()
+        letter = re.fullmatch(r"[(\[]?([A-Za-z])[)\].:]?", text)
+        if letter and (not options or letter[1].upper() in options):
+            return letter[1].upper()
+        same = [key for key, option in options.items() if _plain(option) == _plain(text)] if text else []
+        if len(same) == 1:
+            return same[0]
+        name = problem.id or problem.prompt[:60]
+        raise GoldError(
+            f"problem {name!r}: the gold {text!r} is none of the options {', '.join(options) or '(none given)'}"
+        )
+
+    def _offer(self, text: str) -> str:
+        span = final_answer(text)
+        if span is not None and text[slice(*span)].strip():
+            return text[slice(*span)].strip()[:_MAX_OFFER]
+        rest = answering(text)
+        if not rest:
+            return ""
+        if len(rest) <= 200 and "\n" not in rest:
+            return rest
+        announced = [match for match in _ANNOUNCED.finditer(rest[-_MAX_OFFER:])]
+        letters = {match[1] for match in announced}
+        if len(letters) > 1:
+            return " or ".join(sorted(letters))
+        return letters.pop() if letters else ""
+
+
+def chosen(offer: str, options: Mapping[str, str]) -> tuple[str | None, str]:
+    """(the letter that an answer chooses, "") or (None, the reason why none)."""
+    text = unicodedata.normalize("NFKC", _DRESS.sub("", offer)).strip()
+    whole = [key for key, option in options.items() if _plain(option) == _plain(text)]
+    if len(whole) == 1:
+        return whole[0], ""
+    text = text[_LABEL.match(text).end() :]  # type: ignore[union-attr]  # it matches the empty text
+    if _NOT.search(text) or "?" in text:
+        return None, "hedged" if _ALONE.search(text) else "unparseable"
+    allowed = set(options) or set(_LETTERS)
+    first = _LETTER.match(text)
+    letters = {letter for letter in _ALONE.findall(text) if letter in allowed and letter != "I"}
+    if first and first[1].upper() in allowed:
+        letter = first[1].upper()
+        rest = _plain(text[first.end() :])
+        others = {other for other in letters - {letter} if not (letter in options and other in options[letter])}
+        named = {key for key, option in options.items() if _plain(option) and _plain(option) == rest}
+        if others or (named and named != {letter}):
+            return None, "hedged"
+        return letter, ""
+    if len(letters) == 1:
+        return letters.pop(), ""
+    if len(letters) > 1:
+        return None, "hedged"
+    named = {key for key, option in options.items() if len(_plain(option)) > 2 and _plain(option) in _plain(text)}
+    longest = {k for k in named if not any(k != o and _plain(options[k]) in _plain(options[o]) for o in named)}
+    if len(longest) == 1:
+        return longest.pop(), ""
+    return None, "hedged" if longest else "unparseable"
+
+
+def read_options(problem: Problem) -> dict[str, str]:
+    """Letter -> text, from `meta["choices"]` or the prompt; empty where neither gives any. Raises GoldError."""
+    given = problem.meta.get("choices", problem.meta.get("options"))
+    if isinstance(given, Mapping):
+        return {str(key).strip().upper(): str(text) for key, text in given.items()}
+    if isinstance(given, Sequence) and not isinstance(given, str):
+        return dict(zip(_LETTERS, map(str, given), strict=False))
+    if given is not None:
+        name = problem.id or problem.prompt[:60]
+        raise GoldError(f"problem {name!r}: choices must be a list or a map, got {type(given).__name__}")
+    marks = list(_OPTION.finditer(problem.prompt[:50_000]))
+    starts = [i for i, mark in enumerate(marks) if mark[1] == "A"]
+    if not starts:
+        return {}
+    run: list[re.Match[str]] = []  # the last "A" begins the list of options; what follows must count up from it
+    for mark in marks[starts[-1] :]:
+        if mark[1] == _LETTERS[len(run)]:
+            run.append(mark)
+    ends = [mark.start() for mark in run[1:]] + [len(problem.prompt)]
+    found = {m[1]: problem.prompt[m.end() : end].strip(" \n;,") for m, end in zip(run, ends, strict=True)}
+    return found if len(found) > 1 else {}
+
+
+def _plain(text: str) -> str:
+    return " ".join(_DRESS.sub("", unicodedata.normalize("NFKC", text)).casefold().strip(" .;,").split())

@@ -1,0 +1,62 @@
+"""`python -m verifiers audit`: the reviewer of a verifier."""
+
+from __future__ import annotations
+
+import argparse
+import itertools
+import json
+import sys
+from pathlib import Path
+
+from verifiers import rows
+from verifiers.audit import audit
+from verifiers.audit.run import SIZES
+
+
+def arguments(parser: argparse.ArgumentParser) -> None:
+    """The command's options."""
+    parser.add_argument("target", help="a verifier: math, my_pkg:fn, trl:NAME, verl:module:function, math-verify")
+    parser.add_argument("--data", type=Path, help="JSONL or Parquet of problems with golds; by default small samples")
+    parser.add_argument("--options", default="{}", metavar="JSON", help="the verifier's options")
+    parser.add_argument("--timeout", type=float, default=10.0, metavar="S", help="deadline of one call (10)")
+    parser.add_argument("--workers", type=int, default=None, help="processes; by default one per core")
+    parser.add_argument("--largest", type=int, default=SIZES[-1], help="longest text, in characters (256,000)")
+    parser.add_argument("--show", type=int, default=20, metavar="N", help="findings shown (20)")
+    parser.add_argument("--maths", action=argparse.BooleanOptionalAction, default=None, help="try typed maths answers")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="write the report as JSON")
+    parser.add_argument("--html", type=Path, metavar="FILE", help="write the report as a page")
+    for kind in ("prompt", "answer"):
+        parser.add_argument(f"--{kind}-column", default="")
+
+
+def run(options: argparse.Namespace) -> int:
+    """Exit code 0: nothing of high severity; 1: there is; 2: it could not be run."""
+    if "" not in sys.path:
+        sys.path.insert(0, "")  # `module:attr` may stand in the working directory
+    try:
+        given = json.loads(options.options)
+    except json.JSONDecodeError as error:
+        raise ValueError(f"--options is not JSON: {error}") from error
+    problems = []
+    if options.data is not None:
+        columns = rows.Columns(prompt=options.prompt_column, answer=options.answer_column)
+        for number, row in itertools.islice(rows.rows(options.data), 1000):
+            if isinstance(row, dict):
+                row = {"completion": "", **row}
+            problems.append(rows.pair(row, columns, default_id=str(number))[0])
+    sizes = [size for size in SIZES if size < options.largest] + [options.largest]
+    report = audit(
+        options.target,
+        problems,
+        options=given,
+        timeout_s=options.timeout,
+        workers=options.workers,
+        sizes=sizes,
+        maths=options.maths,
+    )
+    print(report.as_text(show=options.show))
+    if options.json:
+        options.json.write_text(report.as_json(), encoding="utf-8")
+    if options.html:
+        options.html.write_text(report.as_html(), encoding="utf-8")
+    return 0 if report.passed else 1

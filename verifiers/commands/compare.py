@@ -1,0 +1,80 @@
+"""`python -m verifiers compare A B`: where two rewards, or two versions of one, disagree."""
+
+from __future__ import annotations
+
+import argparse
+import collections
+import itertools
+from pathlib import Path
+from typing import Any
+
+from verifiers import rows
+from verifiers.commands.shared import table
+
+
+def arguments(parser: argparse.ArgumentParser) -> None:
+    """The command's options."""
+    parser.add_argument("a", type=Path, metavar="A", help="results of `score --out`")
+    parser.add_argument("b", type=Path, metavar="B", help="results of the same rows under another reward or version")
+    parser.add_argument("--show", type=int, default=10, metavar="N", help="disagreements shown (10)")
+    parser.add_argument("--tolerance", type=float, default=1e-9, help="rewards this close agree")
+
+
+def run(options: argparse.Namespace) -> int:
+    """Exit code 0: they agree everywhere; 1: they don't; 2: they are not of the same rows."""
+    same = count = 0
+    kinds: collections.Counter[tuple[str, str]] = collections.Counter()
+    reasons: collections.Counter[tuple[str, str, str]] = collections.Counter()
+    shown: list[str] = []
+    a: Any
+    b: Any
+    for (_, a), (_, b) in itertools.zip_longest(rows.rows(options.a), rows.rows(options.b), fillvalue=(0, None)):
+        a, b = _checked(options.a, a, count), _checked(options.b, b, count)
+        if (a["row"], a["id"]) != (b["row"], b["id"]):
+            raise ValueError(
+                f"row {a['row']} (id {a['id']}) of {options.a} stands beside row {b['row']} (id {b['id']})"
+            )
+        count += 1
+        kinds[_kind(a["reward"]), _kind(b["reward"])] += 1
+        if agree(a["reward"], b["reward"], options.tolerance):
+            same += 1
+            continue
+        why = differing(a["verdicts"], b["verdicts"])
+        reasons.update(why)
+        if len(shown) < options.show:
+            parts = ", ".join(f"{name}: {x} | {y}" for name, x, y in why) or a.get("error") or b.get("error") or ""
+            shown.append(f"  row {a['row']} (id {a['id']}): {a['reward']} | {b['reward']}   {parts}")
+    print(f"{count:,} rows, {same:,} with the same reward, {count - same:,} with another")
+    if count != same:
+        body = [(x, y, f"{n:,}") for (x, y), n in kinds.most_common() if n]
+        print("\n" + table((f"A {options.a.name}", f"B {options.b.name}", "rows"), body))
+        print("\n" + table(("verifier", "A", "B", "rows"), [(*key, f"{n:,}") for key, n in reasons.most_common(20)]))
+        print("\nfor example\n" + "\n".join(shown))
+    return 0 if count == same else 1
+
+
+def _checked(path: Path, row: Any, count: int) -> dict[str, Any]:
+    if row is None:
+        raise ValueError(f"{path} ends after {count} rows; finish it with the same `score` command")
+    if not isinstance(row, dict) or not {"row", "id", "reward", "verdicts"} <= row.keys():
+        raise ValueError(f"{path}: row {count + 1} is no line of results that `score --out` writes")
+    return row
+
+
+def agree(a: float | None, b: float | None, tolerance: float) -> bool:
+    """True for the same reward, or none on both sides."""
+    return a is b or (a is not None and b is not None and abs(a - b) <= tolerance)
+
+
+def differing(a: dict[str, Any], b: dict[str, Any]) -> list[tuple[str, str, str]]:
+    """(verifier, A's score and reason, B's) for each that differs."""
+    found = []
+    for name in {**a, **b}:
+        x, y = (f"{v[name]['score']} {v[name]['reason']}" if name in v else "-" for v in (a, b))
+        if x != y:
+            found.append((name, x, y))
+    return found
+
+
+def _kind(reward: float | None) -> str:
+    return "unscored" if reward is None else f"{reward:.2g}"

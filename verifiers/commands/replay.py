@@ -1,0 +1,99 @@
+"""`python -m verifiers replay RUN_DIR`: scores a training run's rollouts again and proves the same rewards."""
+
+from __future__ import annotations
+
+import argparse
+import collections
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from verifiers import rows
+from verifiers.commands.compare import agree
+from verifiers.commands.score import scores
+from verifiers.commands.shared import Progress, Tally, add_options, make_reward, read_options, table
+from verifiers.core import Completion, Problem
+
+_STEP = re.compile(r"step-\d+\.jsonl")
+
+
+def arguments(parser: argparse.ArgumentParser) -> None:
+    """The command's options."""
+    parser.add_argument("run_dir", type=Path, metavar="RUN_DIR", help="of `r1lite grpo`: reward.json and rollouts/")
+    parser.add_argument("--reward", help="another formula than the run's: shows what would have been paid")
+    add_options(parser)
+    parser.add_argument("--show", type=int, default=10, metavar="N", help="differences shown (10)")
+
+
+def run(options: argparse.Namespace) -> int:
+    """Exit code 0: every reward is the same, bit by bit; 1: some differ."""
+    folder = options.run_dir / "rollouts"
+    files = sorted(path for path in folder.glob("step-*.jsonl") if _STEP.fullmatch(path.name))
+    about_path = options.run_dir / "reward.json"
+    if not files or not (about_path.exists() or options.reward):
+        lacking = "rollouts/" if about_path.exists() else "reward.json"
+        raise ValueError(f"{options.run_dir} is no run of r1lite grpo: it lacks {lacking}")
+    about = json.loads(about_path.read_text(encoding="utf-8")) if about_path.exists() else {}
+    own = options.reward is None or options.reward == about.get("formula")
+    verifier_options = read_options(options.options) or (about.get("options", {}) if own else {})
+    reward = make_reward(about["formula"] if own else options.reward, verifier_options)
+    changed = {name: v for name, v in about.get("versions", {}).items() if reward.versions.get(name, v) != v}
+    for name, version in changed.items():
+        print(f"note: the run used version {version} of '{name}', this is {reward.versions[name]}")
+    tally, moved = Tally(), collections.Counter[tuple[str, str]]()
+    before: collections.deque[dict[str, Any]] = collections.deque()
+    shown: list[str] = []
+    count = 0
+    progress = Progress("rollouts")
+    for score in scores(reward, _pairs(files, before), options.workers, options.timeout, options.memory):
+        row = before.popleft()
+        count += 1
+        progress.add()
+        tally.add(
+            {
+                "reward": score.reward,
+                "error": score.error,
+                "verdicts": {n: {"score": v.score, "reason": v.reason} for n, v in score.verdicts.items()},
+            }
+        )
+        if not agree(row["reward"], score.reward, 0.0):
+            moved[str(row["reward"]), str(score.reward)] += 1
+            if len(shown) < options.show:
+                where = f"step {row['step']}, problem {row['problem_id']}, sample {row['sample']}"
+                shown.append(f"  {where}: {row['reward']} then, {score.reward} now  {score.error}")
+    progress.finish()
+    print(tally)
+    differ = sum(moved.values())
+    print(f"\n{count:,} rollouts of {len(files)} steps: {count - differ:,} have the same reward, {differ:,} another")
+    if differ:
+        print(table(("then", "now", "rollouts"), [(*key, f"{n:,}") for key, n in moved.most_common(10)]))
+        print("\n".join(shown))
+    return 1 if differ else 0
+
+
+def _pairs(files: list[Path], before: collections.deque[dict[str, Any]]) -> Iterator[tuple[Problem, Completion]]:
+    for path in files:
+        for number, row in rows.rows(path):
+            if not isinstance(row, dict) or "completion" not in row:
+                raise ValueError(f"{path}:{number}: no rollout")
+            before.append({key: row[key] for key in ("step", "problem_id", "sample", "reward")})
+            problem = Problem(
+                row["question"],
+                row["gold"],
+                row.get("tests"),
+                row.get("language"),
+                row["problem_id"],
+                row.get("meta") or {},
+            )
+            yield (
+                problem,
+                Completion(
+                    row["completion"],
+                    tuple(row["token_ids"]),
+                    tuple(row["logprobs"]),
+                    row["finish_reason"],
+                    row["policy_version"],
+                ),
+            )

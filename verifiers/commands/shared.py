@@ -1,0 +1,147 @@
+"""What the commands share: the options of a reward, tables, progress, exit codes."""
+
+from __future__ import annotations
+
+import argparse
+import collections
+import json
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from verifiers.reward import Reward
+
+_EVERY_S = 0.5
+
+
+def add_reward(parser: argparse.ArgumentParser) -> None:
+    """Adds --reward, --options, --workers and --timeout."""
+    parser.add_argument("--reward", required=True, help='formula over verifiers, such as "math + 0.1*format"')
+    add_options(parser)
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """Adds --options, --workers, --timeout and --memory."""
+    parser.add_argument(
+        "--options",
+        default="{}",
+        metavar="JSON",
+        help='options of the verifiers by name, as JSON or a .json/.yaml file: \'{"format": {"policy": "lenient"}}\'',
+    )
+    parser.add_argument("--workers", type=int, default=None, help="processes; by default one per core, 0: none")
+    parser.add_argument("--timeout", type=float, default=30.0, metavar="S", help="deadline of one completion (30)")
+    parser.add_argument("--memory", type=int, default=4096, metavar="MIB", help="private memory of a process (4096)")
+
+
+def read_options(text: str) -> dict[str, dict[str, Any]]:
+    """The verifiers' options. Raises ValueError."""
+    path = Path(text)
+    if text.endswith((".json", ".yaml", ".yml")):
+        if not path.exists():
+            raise ValueError(f"--options {text}: no such file")
+        text = path.read_text(encoding="utf-8")
+        if path.suffix != ".json":
+            import yaml
+
+            found = yaml.safe_load(text) or {}
+            found = found.get("verifiers", found) if isinstance(found, dict) else found
+            return _checked(found)
+    try:
+        return _checked(json.loads(text))
+    except json.JSONDecodeError as error:
+        raise ValueError(f"--options is not JSON: {error}") from error
+
+
+def _checked(found: Any) -> dict[str, dict[str, Any]]:
+    if not isinstance(found, dict) or not all(isinstance(value, dict) for value in found.values()):
+        raise ValueError("--options must map names of verifiers to their options")
+    return found
+
+
+def make_reward(formula: str, options: Mapping[str, Mapping[str, Any]]) -> Reward:
+    """The reward, with what is known against it said on standard error. Raises ValueError."""
+    if "" not in sys.path:
+        sys.path.insert(0, "")  # `module:attr` may stand in the working directory
+    reward = Reward(formula, options=options)
+    print(f"reward {reward}", file=sys.stderr)
+    for warning in reward.warnings:
+        print(f"warning: {warning}", file=sys.stderr)
+    return reward
+
+
+class Tally:
+    """Counts of reasons by verifier, and of rewards, in constant memory."""
+
+    def __init__(self) -> None:
+        self.reasons: dict[str, collections.Counter[tuple[str, str]]] = {}
+        self.errors: collections.Counter[str] = collections.Counter()
+        self.count = self.unscored = 0
+        self.total, self.low, self.high = 0.0, float("inf"), float("-inf")
+
+    def add(self, row: Mapping[str, Any]) -> None:
+        """Counts one row of results."""
+        self.count += 1
+        reward = row["reward"]
+        if reward is None:
+            self.unscored += 1
+            self.errors[str(row.get("error") or "every verifier abstained").split(" (on ")[0][:120]] += 1
+        else:
+            self.total += reward
+            self.low, self.high = min(self.low, reward), max(self.high, reward)
+        for name, verdict in row["verdicts"].items():
+            score = verdict["score"]
+            kind = "abstains" if score is None else "1" if score == 1 else "0" if score == 0 else "part"
+            self.reasons.setdefault(name, collections.Counter())[kind, verdict["reason"]] += 1
+
+    def __str__(self) -> str:
+        scored = self.count - self.unscored
+        mean = f"mean reward {self.total / scored:.4f} ({self.low:g} to {self.high:g})" if scored else "nothing scored"
+        lines = [f"{self.count:,} completions, {self.unscored:,} unscored; {mean}"]
+        body = [
+            (name, reason, kind, f"{count:,}", f"{count / self.count:.1%}")
+            for name, counts in self.reasons.items()
+            for (kind, reason), count in sorted(counts.items(), key=lambda item: (-item[1], item[0]))
+        ]
+        if body:
+            lines += ["", table(("verifier", "reason", "score", "count", "share"), body)]
+        if self.errors:
+            errors = [(error, f"{count:,}") for error, count in self.errors.most_common(10)]
+            lines += ["", table(("unscored because", "count"), errors)]
+        return "\n".join(lines)
+
+
+def table(head: Sequence[str], body: Sequence[Sequence[str]]) -> str:
+    """Columns of text; numbers (columns of digits) stand right."""
+    widths = [max(len(row[i]) for row in (head, *body)) for i in range(len(head))]
+    right = [all(row[i][:1].isdigit() for row in body) for i in range(len(head))]
+
+    def line(row: Sequence[str]) -> str:
+        cells = [c.rjust(w) if r else c.ljust(w) for c, w, r in zip(row, widths, right, strict=True)]
+        return "  ".join(cells).rstrip()
+
+    return "\n".join([line(head), "  ".join("-" * w for w in widths), *map(line, body)])
+
+
+class Progress:
+    """A counter on standard error, where that is a terminal."""
+
+    def __init__(self, what: str) -> None:
+        self.what, self.count = what, 0
+        self._shown = self._began = time.monotonic()
+        self._on = sys.stderr.isatty()
+
+    def add(self) -> None:
+        """One more."""
+        self.count += 1
+        now = time.monotonic()
+        if self._on and now - self._shown > _EVERY_S:
+            self._shown = now
+            rate = self.count / (now - self._began)
+            print(f"\r{self.count:,} {self.what}, {rate:,.0f} per s ", end="", file=sys.stderr, flush=True)
+
+    def finish(self) -> None:
+        """Clears the line."""
+        if self._on:
+            print("\r\x1b[K", end="", file=sys.stderr, flush=True)

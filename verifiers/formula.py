@@ -1,0 +1,188 @@
+"""Reward formulas: read without `eval`, checked, and known by their range."""
+
+from __future__ import annotations
+
+import ast
+import itertools
+import re
+from collections.abc import Mapping, Sequence
+
+_NAME = re.compile(r"[A-Za-z_][\w.]*(?::[A-Za-z_][\w.]*)?")
+_MAX_CHARS = 2000  # keeps the formula within Python's own parser limits
+_MAX_TERMS = 5000
+_MAX_CORNERS = 12  # verifiers whose 2^n extreme scores are all tried
+_TINY = 1e-12
+_OPERATORS = (ast.Add, ast.Sub, ast.Mult, ast.Div)
+
+Terms = dict[tuple[str, ...], float]  # a polynomial: product of names -> its coefficient
+
+
+class Formula:
+    """An expression over verifiers' names: `+ - * /`, parentheses and numbers.
+
+    A part that abstains adds nothing and gates nothing: an expression abstains when all its verifiers do, a sum leaves
+    such terms out, a product such factors.
+
+    Raises (when made): ValueError if it can't be read, or a name in it can't change its value.
+    """
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self._tree, self.names = _parse(text)
+        self.terms = _expanded(self._tree, text)
+        for name in self.names:
+            if not any(name in product for product in self.terms):
+                raise ValueError(
+                    f"reward formula '{text}': '{name}' can't change the reward; remove it or its weight 0"
+                )
+
+    def value(self, scores: Mapping[str, float | None]) -> float | None:
+        """The formula's value; None if it abstains."""
+        return _value(self._tree, scores)
+
+    @property
+    def is_exact(self) -> bool:
+        """True if `range` is attained, False if it only encloses what can be."""
+        return len(self.names) <= _MAX_CORNERS and all(len(set(product)) == len(product) for product in self.terms)
+
+    @property
+    def range(self) -> tuple[float, float]:
+        """Lowest and highest value over all scores in [0, 1], when no verifier abstains."""
+        if self.is_exact:  # linear in every name, so the extremes are at corners
+            values = [self._at(corner) for corner in itertools.product((0.0, 1.0), repeat=len(self.names))]
+            return min(values), max(values)
+        constant = self.terms.get((), 0.0)
+        others = [c for product, c in self.terms.items() if product]
+        return constant + sum(c for c in others if c < 0), constant + sum(c for c in others if c > 0)
+
+    def _at(self, corner: Sequence[float]) -> float:
+        scores = dict(zip(self.names, corner, strict=True))
+        return round(sum(c for product, c in self.terms.items() if all(scores[name] for name in product)), 12)
+
+    def pays_alone(self, name: str, correctness: Sequence[str]) -> bool:
+        """True if a higher score of `name` can raise the value while every verifier of `correctness` gives 0."""
+        return any(
+            c > _TINY for product, c in self.terms.items() if name in product and not {*product} & {*correctness}
+        )
+
+    def __str__(self) -> str:
+        low, high = self.range
+        return f"{self.text}  (from {low:g} to {high:g}{'' if self.is_exact else ' at most'})"
+
+
+def _parse(formula: str) -> tuple[ast.expr, list[str]]:
+    if len(formula) > _MAX_CHARS:
+        raise ValueError(f"reward formula has {len(formula)} characters; at most {_MAX_CHARS} are read")
+    names: list[str] = []
+
+    def stand_in(match: re.Match[str]) -> str:  # `module:attr` is no Python name
+        if match[0] not in names:
+            names.append(match[0])
+        return f"v{names.index(match[0])}_"
+
+    # Numbers such as 1e-3 hold a letter, so they are stepped over first.
+    number = r"\d+\.?\d*(?:[eE][+-]?\d+)?|\.\d+(?:[eE][+-]?\d+)?"
+    source = re.sub(
+        rf"(?P<number>{number})|{_NAME.pattern}",
+        lambda match: match[0] if match["number"] else stand_in(match),
+        formula,
+    )
+    try:
+        tree = ast.parse(source.strip(), mode="eval").body
+    except (SyntaxError, RecursionError, MemoryError) as error:
+        raise ValueError(f"can't read the reward formula '{formula}': {getattr(error, 'msg', error)}") from error
+    tree = _checked(tree, names, formula)
+    if not names:
+        raise ValueError(f"the reward formula '{formula}' names no verifier")
+    return tree, names
+
+
+_OPERATORS = (ast.Add, ast.Sub, ast.Mult, ast.Div)
+
+
+def _checked(node: ast.expr, names: list[str], formula: str) -> ast.expr:
+    match node:
+        case ast.BinOp(left=left, op=op, right=right) if isinstance(op, _OPERATORS):
+            _checked(left, names, formula)
+            _checked(right, names, formula)
+            if isinstance(op, ast.Div) and not (isinstance(right, ast.Constant) and right.value):
+                raise ValueError(f"reward formula '{formula}': divide only by a number other than 0")
+        case ast.UnaryOp(op=ast.USub() | ast.UAdd(), operand=operand):
+            _checked(operand, names, formula)
+        case ast.Constant(value=int() | float() as value) if not isinstance(value, bool):
+            if value - value != 0:
+                raise ValueError(f"reward formula '{formula}': a number is too large")
+        case ast.Name(id=name):
+            node.id = names[int(name[1:-1])]
+        case _:
+            raise ValueError(
+                f"reward formula '{formula}': only verifiers, numbers, + - * / and parentheses can be used; "
+                f"not {type(node).__name__.lower()}"
+            )
+    return node
+
+
+def _value(node: ast.expr, scores: Mapping[str, float | None]) -> float | None:
+    match node:
+        case ast.Name(id=name):
+            return scores[name]
+        case ast.Constant(value=value):
+            return float(value)  # type: ignore[arg-type]  # _checked lets only numbers through
+        case ast.UnaryOp(op=op, operand=operand):
+            value = _value(operand, scores)
+            return -value if value is not None and isinstance(op, ast.USub) else value
+        case ast.BinOp(left=left, op=op, right=right):
+            a, b = _value(left, scores), _value(right, scores)
+            if a is None or b is None:
+                return _without_abstaining(left, a, op, right, b)
+            match op:
+                case ast.Add():
+                    return a + b
+                case ast.Sub():
+                    return a - b
+                case ast.Mult():
+                    return a * b
+                case _:
+                    return a / b
+    raise AssertionError(ast.dump(node))
+
+
+def _without_abstaining(
+    left: ast.expr, a: float | None, op: ast.operator, right: ast.expr, b: float | None
+) -> float | None:
+    """One side abstained: the other speaks alone, unless it is only constants, which judge nothing."""
+    side, value = (left, a) if b is None else (right, b)
+    if value is None or not any(isinstance(node, ast.Name) for node in ast.walk(side)):
+        return None
+    return -value if isinstance(op, ast.Sub) and b is value and a is None else value
+
+
+def _expanded(node: ast.expr, formula: str) -> Terms:
+    """The formula as a polynomial; terms that cancel are left out."""
+    terms: Terms
+    match node:
+        case ast.Name(id=name):
+            terms = {(name,): 1.0}
+        case ast.Constant(value=value):
+            terms = {(): float(value)}  # type: ignore[arg-type]  # _checked lets only numbers through
+        case ast.UnaryOp(op=op, operand=operand):
+            terms = _expanded(operand, formula)
+            terms = {product: -c for product, c in terms.items()} if isinstance(op, ast.USub) else terms
+        case ast.BinOp(left=left, op=op, right=right):
+            a, b = _expanded(left, formula), _expanded(right, formula)
+            terms = {}
+            if isinstance(op, ast.Add | ast.Sub):
+                sign = 1 if isinstance(op, ast.Add) else -1
+                for product, c in (*a.items(), *((product, sign * c) for product, c in b.items())):
+                    terms[product] = terms.get(product, 0.0) + c
+            elif isinstance(op, ast.Div):
+                terms = {product: c / b[()] for product, c in a.items()}
+            else:
+                if len(a) * len(b) > _MAX_TERMS:
+                    raise ValueError(f"reward formula '{formula}': too many products; write it with fewer parentheses")
+                for (p, c), (q, d) in itertools.product(a.items(), b.items()):
+                    product = tuple(sorted((*p, *q)))
+                    terms[product] = terms.get(product, 0.0) + c * d
+        case _:
+            raise AssertionError(ast.dump(node))
+    return {product: c for product, c in terms.items() if abs(c) > _TINY}

@@ -1,0 +1,109 @@
+"""Knights and knaves: who tells the truth, and who lies."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+
+from verifiers.core import Completion, GoldError, Problem, Verdict
+from verifiers.segments import answering
+
+REASONS = {
+    "equal": "everybody is named as they are",
+    "different": "somebody is named wrongly",
+    "incomplete": "somebody is not named",
+    "hedged": "somebody is named both, or conditionally",
+    "no_answer": "no answer: none, several answer blocks, unclosed thinking",
+    "too_long": "an answer of more characters than are read",
+}  # the closed set of reasons
+_MAX_CHARS = 10_000
+_DRESS = re.compile(r"[*_`$]|\\(?:text|textbf|boxed|mathbf)\b|[{}]")
+_STATEMENT = re.compile(
+    r"\b([^\W\d_][\w'’-]{0,40})\s*(?:\bis\b|\bmust be\b|:|=|->|→|–|-)\s*(definitely\s+|both\s+)?(not\s+)?"
+    r"(?:an?\s+|the\s+)?"
+    r"\b(knight|knave)\b",
+    re.IGNORECASE,
+)
+_GROUP = re.compile(
+    r"((?:[^\W\d_][\w'’-]{0,40}(?:\s*,\s*(?:and\s+)?|\s+and\s+|\s*&\s*)){1,12}[^\W\d_][\w'’-]{0,40})\s+are\s+(?:all\s+|both\s+)?"
+    r"(not\s+)?\b(knight|knave)s\b",
+    re.IGNORECASE,
+)
+_LISTED = re.compile(r"\b(knight|knave)s?\s*(?::|=|are\b)\s*([^.;\n:]{1,400})", re.IGNORECASE)
+_UNSURE = re.compile(r"\b(?:if|or|either|maybe|perhaps|might|could|possibly|unless|suppose)\b", re.IGNORECASE)
+# A "not" that denies more than one person's kind, or a question: nobody was named.
+_DENIED = re.compile(r"\bnot\b(?!\s+(?:an?\s+|the\s+)?(?:knight|knave))|\bfalse\b|\bneither\b|\?", re.IGNORECASE)
+
+
+class KnightsKnaves:
+    """1 if the answer says of everybody, rightly, whether they are a knight or a knave; 0 otherwise.
+
+    The gold is `Problem.answer` in the same words ("Zoey is a knight, and Oliver is a knave.") or
+    `Problem.meta["solution"]`, a map of names to "knight"/"knave" or true/false. Answers are read from the answer
+    block, or from what follows the thinking, as sentences ("A is a knave", "A and B are knights"), lists
+    ("(1) A: knave") or groups ("Knights: A, B"). Reasons: see REASONS. It never abstains.
+
+    Args:
+        partial: pay the share of people named rightly, where everybody is named once.
+
+    Raises (when called): GoldError where the gold names nobody.
+    """
+
+    version = "1"
+
+    def __init__(self, *, partial: bool = False) -> None:
+        self.partial = partial
+
+    def __call__(self, problem: Problem, completion: Completion) -> Verdict:
+        gold = _gold(problem)
+        text = answering(completion.text)
+        if not text:
+            return Verdict(0.0, "no_answer")
+        if len(text) > _MAX_CHARS:
+            return Verdict(0.0, "too_long", f"{len(text)} characters")
+        said = statements(text, set(gold))
+        answer = text[:500]
+        if _UNSURE.search(text) or _DENIED.search(text) or any(len(kinds) > 1 for kinds in said.values()):
+            return Verdict(0.0, "hedged", answer=answer)
+        missing = sorted(name for name in gold if name not in said)
+        if missing:
+            return Verdict(0.0, "incomplete", f"nothing about {', '.join(missing)}", answer)
+        wrong = sorted(name for name, kind in gold.items() if kind not in said[name])
+        score = (len(gold) - len(wrong)) / len(gold) if self.partial else float(not wrong)
+        return Verdict(score, "different" if wrong else "equal", ", ".join(wrong), answer)
+
+
+def statements(text: str, people: set[str]) -> dict[str, set[bool]]:
+    """Lower-case name -> what is said of it: {True} knight, {False} knave, or both."""
+    text = _DRESS.sub(" ", text)
+    said: dict[str, set[bool]] = {}
+
+    def add(name: str, knight: bool) -> None:
+        if name.lower() in people:
+            said.setdefault(name.lower(), set()).add(knight)
+
+    for match in _STATEMENT.finditer(text):
+        add(match[1], (match[4].lower() == "knight") != bool(match[3]))
+    for match in _GROUP.finditer(text):
+        for name in re.findall(r"[^\W\d_][\w'’-]*", match[1]):
+            add(name, (match[3].lower() == "knight") != bool(match[2]))
+    for match in _LISTED.finditer(text):
+        names = re.findall(r"[^\W\d_][\w'’-]*", match[2])
+        if all(name.lower() in people or name.lower() == "and" for name in names):
+            for name in names:
+                add(name, match[1].lower() == "knight")
+    return said
+
+
+def _gold(problem: Problem) -> dict[str, bool]:
+    solution = problem.meta.get("solution")
+    if isinstance(solution, Mapping):
+        kinds = {str(name).lower(): str(kind).lower() for name, kind in solution.items()}
+        if kinds and set(kinds.values()) <= {"knight", "knave", "true", "false"}:
+            return {name: kind in ("knight", "true") for name, kind in kinds.items()}
+    text = _DRESS.sub(" ", problem.answer or "")
+    found = {match[1].lower(): (match[4].lower() == "knight") != bool(match[3]) for match in _STATEMENT.finditer(text)}
+    if not found:
+        name = problem.id or problem.prompt[:60]
+        raise GoldError(f"problem {name!r}: neither its answer nor meta['solution'] says who is a knight or a knave")
+    return found

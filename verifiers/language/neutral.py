@@ -1,0 +1,105 @@
+"""What in a chain of thought is in no language: code, formulas, links; and the prose that hides in them."""
+
+from __future__ import annotations
+
+import re
+
+from verifiers.language.scripts import EAST_ASIAN
+
+_FENCE = re.compile(r"(```+|~~~+)")
+_INLINE = re.compile(r"`([^`\n]{1,400})`")
+_LINK = re.compile(r"(?:https?://|www\.)[^\s<>\"'，。）]+|(?<![\w.+-])[\w.+-]{1,64}@[\w-]+\.[\w.-]+")
+# Every pattern here starts only where a word starts, or is bounded: a megabyte of anything takes linear time.
+_NAME = re.compile(
+    r"(?<![\w.])[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*\((?=[^\s)])|\b[A-Za-z]+(?:_\w+|\d\w*)|\b[a-z]+[A-Z]\w*"
+    r"|(?<![\w/])\w+(?:/\w+){2,}",
+    re.ASCII,
+)
+_MAYBE_NAME = re.compile(r"[A-Za-z][(_/0-9]|[a-z][A-Z]")
+_DELIMITER = re.compile(
+    r"\\(?:begin|end)\{(?:equation|align|gather|array|cases|[bpvBV]?matrix|multline|split|aligned)\*?\}"
+    r"|\\[\[\]()]|\$\$|(?<!\\)\$"
+)
+_OPENS = {"\\[": "\\]", "\\(": "\\)", "$$": "$$", "$": "$"}
+_TEXT = re.compile(r"\\(?:text|mbox|textrm|textbf|textit|mathrm|operatorname|texttt|hbox)\s*\{([^{}]*)\}")
+_COMMAND = re.compile(r"\\[A-Za-z]+\*?")
+_WORDS = re.compile(r"\b(?:[^\W\d_]{2,40}(?:['’][^\W\d_]{1,40})?[,;:]? {1,9}){3,200}[^\W\d_]{2,40}")
+_CODE_WORDS = re.compile(
+    r"\b(?:def|return|import|from|for|while|if|elif|else|in|not|and|or|is|class|lambda|yield|with|as|try|except|raise|"
+    r"const|let|var|function|new|public|static|void|int|float|char|include|using|namespace|struct|print|None|True|False)\b"
+)
+_COMMENT = re.compile(r"(?:#|//|--|%|/\*|\*)\s*(.+)|[\"']{1,3}([^\"'\n]{12,})[\"']{1,3}")
+_MAX_MATHS = 2000  # characters of one formula; a dollar sign that far away is money
+
+
+def without_neutral(text: str) -> str:
+    """The text with everything neutral cut out; prose inside code or formulas stays, for hiding it must not pay."""
+    text = _without_fences(text)
+    text = _INLINE.sub(lambda m: f" {_prose(m[1])} ", text)
+    text = _LINK.sub(" ", text)
+    if "$" in text or "\\" in text:
+        text = _without_maths(text)
+        text = _TEXT.sub(lambda m: f" {m[1]} ", text)
+        text = _COMMAND.sub(" ", text)
+    return _NAME.sub(" ", text) if _MAYBE_NAME.search(text) else text
+
+
+def _without_fences(text: str) -> str:
+    parts = _FENCE.split(text)
+    if len(parts) == 1:
+        return text
+    kept, inside = [parts[0]], False
+    for fence, part in zip(parts[1::2], parts[2::2], strict=True):
+        del fence
+        inside = not inside
+        kept.append("\n".join(map(_code_line, part.split("\n"))) if inside else part)
+    return "\n".join(kept)
+
+
+def _code_line(line: str) -> str:
+    """The prose of a line of code: comments, strings, and lines that are no code at all."""
+    found = _COMMENT.search(line)
+    if found:
+        return _prose(found[1] or found[2])
+    return _prose(_CODE_WORDS.sub("_", line))
+
+
+def _prose(text: str) -> str:
+    """Runs of four or more words, and whatever is Chinese or Japanese."""
+    kept = _WORDS.findall(text)
+    if EAST_ASIAN.search(text):
+        kept += ["".join(EAST_ASIAN.findall(text))]
+    return " ".join(kept)
+
+
+def _without_maths(text: str) -> str:
+    """Cuts formulas out, in one pass over their delimiters."""
+    kept, position, opened = [], 0, None
+    for match in _DELIMITER.finditer(text):
+        sign = match[0]
+        if opened is None:
+            closing = _OPENS.get(sign) or (sign.replace("begin", "end", 1) if sign.startswith("\\begin") else None)
+            if closing and not (sign == "$" and text[match.end() : match.end() + 1].isspace()):
+                opened = (match, closing)
+            continue
+        first, closing = opened
+        far = match.start() - first.end() > _MAX_MATHS
+        if sign == closing and not far and not (sign == "$" and _money(text, first.end(), match.start())):
+            kept += [text[position : first.start()], " ", _formula(text[first.end() : match.start()]), " "]
+            position, opened = match.end(), None
+        elif sign == "$" == closing or far:  # the first was money: start again from here
+            opened = (match, _OPENS[sign]) if sign in _OPENS else None
+    return "".join([*kept, text[position:]])
+
+
+def _money(text: str, start: int, end: int) -> bool:
+    """True if what stands between two dollar signs is an amount and a sentence, not a formula."""
+    inside = text[start:end]
+    return "\n" in inside or (inside[:1].isdigit() and "\\" not in inside and _WORDS.search(inside) is not None)
+
+
+def _formula(inside: str) -> str:
+    """The prose in a formula: the content of text commands, and words that are no symbols."""
+    words = " ".join(_TEXT.findall(inside))
+    rest = _COMMAND.sub("_", _TEXT.sub("_", inside))
+    return f"{words} {_prose(rest)}"

@@ -1,0 +1,107 @@
+"""The `language` verifier: DeepSeek-R1's language consistency reward."""
+
+from __future__ import annotations
+
+import collections
+import functools
+import unicodedata
+
+from verifiers.core import Completion, GoldError, Problem, Verdict
+from verifiers.language.identify import LANGUAGES, Unit, units
+from verifiers.language.words import LATIN
+from verifiers.segments import thinking
+
+REASONS = {
+    "consistent": "nearly all words are in the target language",
+    "mixed": "some are in another",
+    "other_language": "hardly any word is in the target language",
+    "short": "fewer than `min_words` words: paid in part",
+    "no_evidence": "abstains: no words in the reasoning, only formulas, code or numbers",
+    "no_target": "abstains: no target language, and the prompt does not show one",
+    "too_long": "scores 0: more characters than are read",
+}  # the closed set of reasons
+MAX_CHARS = 1_000_000
+_SEEN_TWICE = 2  # repeats of the same five words that still count
+_WINDOW = 5
+
+
+class LanguageConsistency:
+    """The share of the chain of thought's words that are in the target language (arXiv:2501.12948, section 2.3).
+
+    The target is `Problem.language` (ISO 639-1), or else the language of the prompt. 1: every word is in it; 0: none
+    is. Words are told one by one, in mixed text too: the writing decides where it can (ko, ru, ar, hi, zh, ja),
+    otherwise common words and letter triples do, with a cost for every change of language (en, es, fr, de, it, pt, vi,
+    tr). Code, formulas, numbers, links, single letters and names of functions are neutral; whole sentences hidden in
+    them are not. A word of mixed writings, with hidden characters or in look-alike letters is in no language. Words
+    repeated over and over count no further for the target. It abstains without evidence (`no_evidence`, `no_target`).
+    Known limits: languages of one writing that are none of ours (Ukrainian, Persian, Marathi) are told by letters only;
+    names of people count for the language around them.
+
+    Args:
+        target: asked for where the problem names no language; None = that of the prompt.
+        min_words: with fewer words of reasoning the share is paid in part, down to nothing for a single word.
+    """
+
+    version = "1"
+    kind = "style"
+    needs_gate = True  # by itself it pays for giving up thinking (see the README)
+
+    def __init__(self, *, target: str | None = None, min_words: int = 4) -> None:
+        if target is not None and target not in LANGUAGES:
+            raise ValueError(f"target must be one of {', '.join(LANGUAGES)}; got {target!r}")
+        if min_words < 2:
+            raise ValueError(f"min_words must be >= 2, got {min_words}")
+        self.target, self.min_words = target, min_words
+
+    def __call__(self, problem: Problem, completion: Completion) -> Verdict:
+        target = problem.language or self.target
+        if target is None:
+            target = _language_of_prompt(problem.prompt)
+            if target is None:
+                return Verdict(None, "no_target", "name one in Problem.language")
+        target = target.lower().partition("-")[0]
+        if target not in LANGUAGES:
+            name = problem.id or problem.prompt[:60]
+            raise GoldError(f"problem {name!r}: language {target!r} is none of {', '.join(LANGUAGES)}")
+        if len(completion.text) > MAX_CHARS:
+            return Verdict(0.0, "too_long", f"{len(completion.text)} characters")
+        text = unicodedata.normalize("NFC", thinking(completion.text))
+        counts = count_words(units(text, latin_target=target in LATIN, expected=target), target)
+        total = sum(counts.values())
+        if total < 1.0:
+            return Verdict(None, "no_evidence")
+        share = min(1.0, counts.get(target, 0.0) / total)
+        ranked = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
+        others = ", ".join(f"{name} {count / total:.2f}" for name, count in ranked if name != target)
+        detail = f"{target} {share:.2f} of {total:.0f} words{'; ' + others if others else ''}"
+        if total < self.min_words:
+            return Verdict(share * (total - 1) / (self.min_words - 1), "short", detail)
+        reason = "consistent" if share >= 0.95 else "mixed" if share > 0.05 else "other_language"
+        return Verdict(share, reason, detail)
+
+
+def count_words(found: list[Unit], target: str) -> dict[str, float]:
+    """Words by language; those of the target count no further once their five-word surroundings repeat."""
+    weights: dict[str, float] = {}
+    seen: dict[tuple[str, ...], int] = {}
+    texts = [unit.text for unit in found]
+    for i, unit in enumerate(found):
+        if unit.language == target:
+            around = tuple(texts[max(0, i - _WINDOW + 1) : i + 1])
+            if len(around) == _WINDOW:
+                seen[around] = seen.get(around, 0) + 1
+                if seen[around] > _SEEN_TWICE or len(set(around)) == 1:
+                    continue
+        weights[unit.language] = weights.get(unit.language, 0.0) + unit.weight
+    return weights
+
+
+@functools.lru_cache(maxsize=1 << 12)
+def _language_of_prompt(prompt: str) -> str | None:
+    """The language of most of the prompt's words; None without a majority."""
+    counts: collections.Counter[str] = collections.Counter()
+    for unit in units(unicodedata.normalize("NFC", prompt[:20_000])):
+        counts[unit.language] += round(unit.weight * 100)
+    counts.pop("other", None)
+    best = counts.most_common(1)
+    return best[0][0] if best and best[0][1] > 0.5 * counts.total() else None

@@ -1,0 +1,346 @@
+"""Scores in worker processes that can be killed: hard deadlines, order kept, no verifier can stop the run.
+
+A worker is a fresh Python process (never a fork: the caller may hold torch and threads) that speaks over two pipes.
+Items travel in chunks; the worker notes in a page of shared memory which item it is at and since when, so that one
+that hangs is found and killed alone, and the others of its chunk are scored again elsewhere.
+"""
+
+from __future__ import annotations
+
+import collections
+import contextlib
+import itertools
+import marshal
+import mmap
+import operator
+import os
+import pickle
+import select
+import signal
+import struct
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Generator, Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import IO, Any
+
+from verifiers.core import Completion, Problem, Verdict, VerifierError
+from verifiers.registry import REGISTERED
+from verifiers.reward import Reward, Score
+
+_HEADER = struct.Struct("<Q")  # length of a message
+PROGRESS = struct.Struct("<qd")  # place in the chunk (-1: none), monotonic seconds when it began
+_MAX_CHUNK = 256
+_MAX_CHUNK_BYTES = 1 << 20
+_AHEAD = 3  # chunks handed out per worker, the one in work included
+_START_TIMEOUT_S = 120.0
+_MAX_FAILED_STARTS = 3
+_POLL_S = 0.05
+_WHY = {-signal.SIGKILL: "killed, perhaps for its memory", -signal.SIGSEGV: "segmentation fault"}
+
+Item = tuple[int, Problem, Completion]  # place in the caller's order
+
+
+class Pool:
+    """Worker processes that score for one reward.
+
+    Args:
+        reward: sent to the workers by name and options; ready verifiers in it must be importable (picklable).
+        workers: how many processes; None = one per available core.
+        timeout_s: hard deadline of one completion, in seconds of wall time.
+        memory_mib: private memory a worker may have; more raises MemoryError in it, or ends it. None = no limit.
+        environment: variables that differ in the workers.
+        dies_with_thread: the thread that makes the pool, and uses it, outlives it; then the kernel ends the workers
+            with it, as it does for the main thread.
+
+    Raises (when made, or used): ValueError if the reward can't be sent or set up in a worker; VerifierError if workers
+        keep dying before they score anything.
+    """
+
+    def __init__(
+        self,
+        reward: Reward,
+        *,
+        workers: int | None = None,
+        timeout_s: float = 30.0,
+        memory_mib: int | None = 4096,
+        environment: Mapping[str, str] | None = None,
+        dies_with_thread: bool = False,
+    ) -> None:
+        count = len(os.sched_getaffinity(0)) if workers is None else workers
+        if count < 1 or timeout_s <= 0:
+            raise ValueError(f"workers must be >= 1 and timeout_s > 0, got {count} and {timeout_s}")
+        self.reward, self.timeout_s, self.memory_mib = reward, timeout_s, memory_mib
+        try:
+            self._setup = pickle.dumps((sys.path, REGISTERED, reward.formula, reward.options, reward.ready, memory_mib))
+        except Exception as error:  # whatever a user's object raises while it is pickled
+            raise ValueError(
+                f"the reward '{reward.formula}' can't be sent to worker processes: {error}; name its verifiers as "
+                "'module:attr' instead of passing them"
+            ) from error
+        self._bound = dies_with_thread or threading.current_thread() is threading.main_thread()
+        self._environment = dict(environment or {})
+        self._lock = threading.Lock()  # one map() at a time
+        self._failed_starts = 0
+        self._workers: list[_Worker] = []
+        self._workers = [_Worker(self._setup, self._environment, self._bound) for _ in range(count)]
+
+    def __enter__(self) -> Pool:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Ends the workers, whatever they are doing."""
+        for worker in self._workers:
+            worker.kill()
+        self._workers = []
+
+    def map(self, pairs: Iterable[tuple[Problem, Completion]]) -> Generator[Score, None, None]:
+        """Scores in order, as they come. `pairs` is read only as far ahead as the workers need.
+
+        A verifier that hangs, crashes or returns nonsense leaves its own completion unscored, with the reason.
+        """
+        with self._lock:
+            if not self._workers:
+                raise ValueError("this pool is closed")
+            source = enumerate(pairs)
+            waiting: collections.deque[Item] = collections.deque()  # of a killed worker's chunk: first in line
+            done: dict[int, Score] = {}
+            turn, finished = 0, False
+            try:
+                while True:
+                    for worker in self._workers:
+                        while worker.may_take(turn):
+                            chunk, finished = _chunk(waiting, source, finished)
+                            if not chunk:
+                                break
+                            worker.give(chunk)
+                    while turn in done:
+                        yield done.pop(turn)
+                        turn += 1
+                    if not any(worker.chunks for worker in self._workers):
+                        if finished and not waiting and not done:
+                            return
+                        continue
+                    if not done or turn not in done:
+                        self._collect(waiting, done)
+            finally:
+                for i, worker in enumerate(self._workers):
+                    if worker.chunks:  # the caller stopped early: what is in work is not wanted any more
+                        worker.kill()
+                        self._workers[i] = _Worker(self._setup, self._environment, self._bound)
+
+    def _collect(self, waiting: collections.deque[Item], done: dict[int, Score]) -> None:
+        """Takes in what workers report, and replaces those that died or are late."""
+        busy = {worker.out: worker for worker in self._workers if worker.chunks}
+        writers = {worker.into: worker for worker in self._workers if worker.unsent}
+        readable, writable, _ = select.select(list(busy), list(writers), [], _POLL_S)
+        for pipe in writable:
+            writers[pipe].flush()
+        for pipe in readable:
+            worker = busy[pipe]
+            if not worker.receive():
+                self._bury(worker, "", waiting, done)
+                continue
+            for message in worker.messages():
+                self._failed_starts = 0
+                if message == "ready":
+                    worker.ready = True
+                elif isinstance(message, str):
+                    raise ValueError(f"the reward '{self.reward.formula}' can't be set up in a worker: {message}")
+                else:
+                    for (place, _, _), result in zip(worker.chunks.popleft(), message, strict=True):
+                        done[place] = self._score(result)
+        now = time.monotonic()
+        for worker in list(self._workers):
+            if worker.chunks and worker.is_late(now, self.timeout_s):
+                self._bury(worker, f"no verdict within {self.timeout_s:g} s", waiting, done)
+
+    def _bury(self, worker: _Worker, why: str, waiting: collections.deque[Item], done: dict[int, Score]) -> None:
+        """Replaces a worker: the item it was at is unscored, the rest is done again."""
+        place = worker.progress()[0]
+        started = worker.ready
+        code = worker.kill()
+        items = [item for chunk in worker.chunks for item in chunk]
+        if started and 0 <= place < len(worker.chunks[0]):
+            culprit = items.pop(place)
+            problem = culprit[1]
+            why = why or f"the process ended: {_WHY.get(code, f'exit status {code}')}"
+            names = "', '".join(self.reward.verifiers)
+            error = f"VerifierError: '{names}': {why} (on problem {problem.id or problem.prompt[:60]!r})"
+            done[culprit[0]] = Score(None, {}, error, self.reward.versions)
+        else:
+            self._failed_starts += 1
+            if self._failed_starts >= _MAX_FAILED_STARTS * len(self._workers):
+                raise VerifierError(
+                    f"the worker processes of '{self.reward.formula}' die before they score anything "
+                    f"({why or f'exit status {code}'}); does importing its verifiers end the process?"
+                )
+        waiting.extendleft(reversed(items))
+        self._workers[self._workers.index(worker)] = _Worker(self._setup, self._environment, self._bound)
+
+    def _score(self, result: tuple[Any, ...]) -> Score:
+        reward, verdicts, error = result
+        return Score(reward, _Verdicts(self.reward.verifiers, verdicts), error, self.reward.versions)
+
+
+def _chunk(
+    waiting: collections.deque[Item], source: Iterator[tuple[int, tuple[Problem, Completion]]], finished: bool
+) -> tuple[list[Item], bool]:
+    """The next items to hand out, and whether the source has ended. A chunk is small for long completions."""
+    chunk: list[Item] = []
+    size = 0
+    while len(chunk) < _MAX_CHUNK and size < _MAX_CHUNK_BYTES:
+        if waiting:
+            item = waiting.popleft()
+        elif finished:
+            break
+        else:
+            try:
+                place, (problem, completion) = next(source)
+            except StopIteration:
+                finished = True
+                break
+            item = (place, problem, completion)
+        chunk.append(item)
+        size += len(item[2].text) + 200
+    return chunk, finished
+
+
+class _Worker:
+    """One process, its pipes, and what was handed to it."""
+
+    def __init__(self, setup: bytes, environment: Mapping[str, str], bound: bool) -> None:
+        self._file: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115  # shared with the process until kill()
+        self._file.truncate(PROGRESS.size)
+        self._page = mmap.mmap(self._file.fileno(), PROGRESS.size)
+        self._page[:] = PROGRESS.pack(-1, 0.0)
+        # The worker finds this package where we found it, whatever its working directory is.
+        code = f"import sys; sys.path.insert(0, {str(Path(__file__).parent.parent)!r}); import verifiers.worker as w; "
+        self._process = subprocess.Popen(
+            [sys.executable, "-c", f"{code}w.main({self._file.fileno()}, {bound})"],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            pass_fds=[self._file.fileno()],
+            start_new_session=True,
+            env={**os.environ, **environment},
+        )
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        self.into, self.out = self._process.stdin.fileno(), self._process.stdout.fileno()
+        os.set_blocking(self.into, False)
+        os.set_blocking(self.out, False)
+        self.ready = False
+        self.chunks: collections.deque[list[Item]] = collections.deque()
+        self._born = time.monotonic()
+        self.unsent = bytearray(_HEADER.pack(len(setup)) + setup)
+        self._received = bytearray()
+
+    def may_take(self, turn: int) -> bool:
+        """True if it has too little to do; one that is far ahead of the oldest open item waits for it."""
+        if len(self.chunks) >= _AHEAD:
+            return False
+        return not self.chunks or self.chunks[-1][-1][0] < turn + 16 * _MAX_CHUNK
+
+    def give(self, chunk: list[Item]) -> None:
+        """Hands out items."""
+        rows = [(*_of_problem(p), *_of_completion(c)) for _, p, c in chunk]
+        try:
+            body = b"m" + marshal.dumps(rows)
+        except ValueError:  # a row's other columns hold more than plain types
+            rows = [(*_of_problem(p)[:2], *_plain_gold(p), *_of_completion(c)) for _, p, c in chunk]
+            body = b"p" + pickle.dumps(rows, pickle.HIGHEST_PROTOCOL)
+        self.chunks.append(chunk)
+        self.unsent += _HEADER.pack(len(body)) + body
+        self.flush()
+
+    def flush(self) -> None:
+        """Writes as much as the pipe takes."""
+        with contextlib.suppress(BlockingIOError, BrokenPipeError):  # a dead worker is noticed when it is read from
+            while self.unsent:
+                del self.unsent[: os.write(self.into, self.unsent[: 1 << 20])]
+
+    def receive(self) -> bool:
+        """Reads what is there; False if the process has ended."""
+        with contextlib.suppress(BlockingIOError):
+            while True:
+                piece = os.read(self.out, 1 << 20)
+                if not piece:
+                    return False
+                self._received += piece
+                if len(piece) < 1 << 16:
+                    break
+        return True
+
+    def messages(self) -> Iterator[Any]:
+        """The whole messages received."""
+        while len(self._received) >= _HEADER.size:
+            (size,) = _HEADER.unpack_from(self._received)
+            if len(self._received) < _HEADER.size + size:
+                return
+            body = bytes(self._received[_HEADER.size : _HEADER.size + size])
+            del self._received[: _HEADER.size + size]
+            yield marshal.loads(body)
+
+    def progress(self) -> tuple[int, float]:
+        """(place in the chunk in work or -1, since when)."""
+        place, since = PROGRESS.unpack(self._page[:])
+        return int(place), float(since)
+
+    def is_late(self, now: float, timeout_s: float) -> bool:
+        """True if it is at one item, or at starting up, for too long."""
+        place, since = self.progress()
+        if place < 0:
+            return not self.ready and now - self._born > _START_TIMEOUT_S
+        return now - since > timeout_s
+
+    def kill(self) -> int:
+        """Ends the process with all it started; returns its exit status."""
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.killpg(self._process.pid, signal.SIGKILL)
+        code = self._process.wait()
+        for pipe in (self._process.stdin, self._process.stdout):
+            if pipe is not None:
+                with contextlib.suppress(BrokenPipeError):
+                    pipe.close()
+        self._page.close()
+        self._file.close()
+        return code
+
+
+_of_problem = operator.attrgetter("prompt", "answer", "tests", "language", "id", "meta")
+_of_completion = operator.attrgetter("text", "token_ids", "logprobs", "finish_reason", "policy_version")
+
+
+def _plain_gold(problem: Problem) -> tuple[Any, ...]:
+    tests = dict(problem.tests) if problem.tests is not None else None
+    return (tests, problem.language, problem.id, dict(problem.meta))
+
+
+class _Verdicts(Mapping[str, Verdict]):
+    """Verdicts as they came over the pipe; each is made when it is looked at, for most never are."""
+
+    __slots__ = ("_names", "_rows")
+
+    def __init__(self, names: Mapping[str, object], rows: list[tuple[Any, ...]]) -> None:
+        self._names, self._rows = names, rows
+
+    def __getitem__(self, name: str) -> Verdict:
+        for known, row in zip(self._names, self._rows, strict=False):
+            if known == name:
+                return Verdict(*row)
+        raise KeyError(name)
+
+    def __iter__(self) -> Iterator[str]:
+        return itertools.islice(iter(self._names), len(self._rows))
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    def __repr__(self) -> str:
+        return repr(dict(self))

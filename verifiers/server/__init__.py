@@ -1,0 +1,1 @@
+"""The HTTP server of `python -m verifiers serve` (extra `serve`)."""

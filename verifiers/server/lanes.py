@@ -1,0 +1,205 @@
+"""Scoring for a server: a bounded queue of rows, and lanes (a thread with a worker process) that empty it."""
+
+from __future__ import annotations
+
+import collections
+import contextlib
+import json
+import threading
+import time
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from verifiers.core import Completion, Problem, VerifierError
+from verifiers.pool import Pool
+from verifiers.reward import Reward, Score
+
+_ROWS_AT_ONCE = 32
+_POOLS_PER_LANE = 4
+
+
+class Full(Exception):
+    """The queue has no room; try again later."""
+
+
+class Job:
+    """Some rows of one request."""
+
+    def __init__(self, reward: Reward, pairs: Sequence[tuple[Problem, Completion]]) -> None:
+        self.reward = reward
+        self.pairs = list(pairs)
+        self.scores: list[Score | None] = [None] * len(self.pairs)
+        self.done = threading.Event()
+        self.cancelled = False
+        self._left = len(self.pairs)
+        self._lock = threading.Lock()
+        if not self.pairs:
+            self.done.set()
+
+    def put(self, place: int, score: Score) -> None:
+        """Takes a result in."""
+        with self._lock:
+            self.scores[place] = score
+            self._left -= 1
+            if not self._left:
+                self.done.set()
+
+
+class Lanes:
+    """Takes jobs until `max_rows` wait, and scores them with `count` worker processes.
+
+    A verifier that hangs holds up its own lane for `timeout_s` at most.
+    """
+
+    def __init__(self, *, count: int, max_rows: int, timeout_s: float, memory_mib: int | None) -> None:
+        self.max_rows, self.timeout_s, self.memory_mib = max_rows, timeout_s, memory_mib
+        self._waiting: collections.deque[tuple[Job, int, int]] = collections.deque()  # job, from, to
+        self._rows = 0
+        self._changed = threading.Condition()
+        self._closing = False
+        self._threads = [threading.Thread(target=self._lane, name=f"lane-{i}", daemon=True) for i in range(count)]
+        for thread in self._threads:
+            thread.start()
+
+    @property
+    def waiting(self) -> int:
+        """Rows that no lane has taken yet."""
+        return self._rows
+
+    def submit(self, job: Job) -> None:
+        """Queues a job; its `done` is set when all rows are scored. Raises Full."""
+        with self._changed:
+            if self._closing or self._rows + len(job.pairs) > self.max_rows:
+                raise Full
+            for start in range(0, len(job.pairs), _ROWS_AT_ONCE):
+                self._waiting.append((job, start, min(start + _ROWS_AT_ONCE, len(job.pairs))))
+            self._rows += len(job.pairs)
+            self._changed.notify_all()
+
+    def withdraw(self, job: Job) -> None:
+        """Nobody waits for this job any more: its rows make room."""
+        job.cancelled = True
+        with self._changed:
+            kept = [entry for entry in self._waiting if entry[0] is not job]
+            self._rows -= sum(stop - start for _, start, stop in self._waiting) - sum(b - a for _, a, b in kept)
+            self._waiting = collections.deque(kept)
+
+    def close(self) -> None:
+        """Ends the lanes; what still waits is unscored."""
+        with self._changed:
+            self._closing = True
+            self._changed.notify_all()
+        for thread in self._threads:
+            thread.join(timeout=self.timeout_s + 5)
+
+    def _lane(self) -> None:
+        pools: collections.OrderedDict[str, Pool] = collections.OrderedDict()
+        try:
+            while True:
+                with self._changed:
+                    while not self._waiting and not self._closing:
+                        self._changed.wait()
+                    if self._closing:
+                        return
+                    job, start, stop = self._waiting.popleft()
+                    self._rows -= stop - start
+                if not job.cancelled:
+                    self._score(pools, job, start, stop)
+        finally:
+            for pool in pools.values():
+                pool.close()
+
+    def _score(self, pools: collections.OrderedDict[str, Pool], job: Job, start: int, stop: int) -> None:
+        key = json.dumps([job.reward.formula, job.reward.options], sort_keys=True, default=str)
+        place = start
+        try:
+            if key not in pools:
+                if len(pools) >= _POOLS_PER_LANE:
+                    pools.popitem(last=False)[1].close()
+                pools[key] = Pool(
+                    job.reward, workers=1, timeout_s=self.timeout_s, memory_mib=self.memory_mib, dies_with_thread=True
+                )
+            pools.move_to_end(key)
+            with contextlib.closing(pools[key].map(job.pairs[start:stop])) as scores:
+                for score in scores:
+                    job.put(place, score)
+                    place += 1
+                    if job.cancelled:
+                        break
+        except (ValueError, VerifierError, OSError) as error:  # the worker can't be set up, or not be started
+            if key in pools:
+                pools.pop(key).close()
+            for rest in range(place, stop):
+                job.put(rest, Score(None, {}, f"{type(error).__name__}: {error}", job.reward.versions))
+
+
+class Metrics:
+    """Counters in Prometheus' text format."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._counts: collections.Counter[tuple[str, tuple[tuple[str, str], ...]]] = collections.Counter()
+        self._seconds: collections.defaultdict[str, float] = collections.defaultdict(float)
+
+    def request(self, route: str, code: int, began: float) -> None:
+        """Counts a request that began at this monotonic time."""
+        with self._lock:
+            self._counts["verifiers_requests_total", (("code", str(code)), ("route", route))] += 1
+            self._seconds[route] += time.monotonic() - began
+
+    def scored(self, scores: Sequence[Score]) -> None:
+        """Counts rows by verifier and reason."""
+        with self._lock:
+            self._counts["verifiers_rows_total", ()] += len(scores)
+            for score in scores:
+                if score.reward is None:
+                    self._counts["verifiers_unscored_rows_total", ()] += 1
+                for name, verdict in score.verdicts.items():
+                    labels = (("reason", verdict.reason), ("verifier", name))
+                    self._counts["verifiers_verdicts_total", labels] += 1
+
+    def text(self, gauges: Mapping[str, float]) -> str:
+        """All of it."""
+        lines: list[str] = []
+        with self._lock:
+            for name in sorted({name for name, _ in self._counts}):
+                lines.append(f"# TYPE {name} counter")
+                lines += [
+                    f"{name}{_labels(labels)} {count}"
+                    for (known, labels), count in sorted(self._counts.items())
+                    if known == name
+                ]
+            lines.append("# TYPE verifiers_request_seconds_total counter")
+            lines += [
+                f"verifiers_request_seconds_total{_labels((('route', route),))} {spent:.6f}"
+                for route, spent in sorted(self._seconds.items())
+            ]
+        for name, value in gauges.items():
+            lines += [f"# TYPE {name} gauge", f"{name} {value:g}"]
+        return "\n".join(lines) + "\n"
+
+
+def _labels(labels: tuple[tuple[str, str], ...]) -> str:
+    def escaped(value: str) -> str:
+        return value.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
+
+    return "{" + ",".join(f'{key}="{escaped(value)}"' for key, value in labels) + "}" if labels else ""
+
+
+def as_json(score: Score) -> dict[str, Any]:
+    """A score as the server sends it."""
+    return {
+        "reward": score.reward,
+        "error": score.error or None,
+        "verdicts": {
+            name: {
+                "score": v.score,
+                "reason": v.reason,
+                "detail": v.detail,
+                "answer": v.answer,
+                "flags": list(v.flags),
+                "version": score.versions.get(name, ""),
+            }
+            for name, v in score.verdicts.items()
+        },
+    }

@@ -1,0 +1,118 @@
+"""The process at the other end of `verifiers.pool`: scores what it is sent, and says which item it is at."""
+
+from __future__ import annotations
+
+import contextlib
+import marshal
+import mmap
+import os
+import pickle
+import struct
+import sys
+import time
+from typing import Any
+
+from verifiers.core import Completion, Problem
+from verifiers.pool import PROGRESS
+from verifiers.registry import REGISTERED
+from verifiers.reward import Reward, score_one
+
+_HEADER = struct.Struct("<Q")
+_PR_SET_PDEATHSIG = 1
+
+
+def main(page_fd: int, die_with_parent: bool) -> None:
+    """Serves until the pipe ends."""
+    inbox, outbox = os.dup(0), os.dup(1)
+    # A verifier that prints must not speak in our pipe, nor one that reads take from it.
+    null = os.open(os.devnull, os.O_RDONLY)
+    os.dup2(null, 0)
+    os.dup2(2, 1)
+    page = mmap.mmap(page_fd, PROGRESS.size)
+    if die_with_parent:
+        _die_with_parent()
+    setup = _read(inbox)
+    if setup is None:
+        return
+    try:
+        sys.path[:], registered, formula, options, ready, memory_mib = pickle.loads(setup)
+        REGISTERED.update(registered)
+        reward = Reward(formula, verifiers=ready, options=options)
+        _limit_memory(memory_mib)
+    except Exception as error:  # importing a user's verifier may fail in any way
+        _write(outbox, f"{type(error).__name__}: {error}")
+        return
+    _write(outbox, "ready")
+    while (body := _read(inbox)) is not None:
+        results = []
+        rows = marshal.loads(body[1:]) if body[:1] == b"m" else pickle.loads(body[1:])
+        for place, row in enumerate(rows):
+            PROGRESS.pack_into(page, 0, place, time.monotonic())
+            results.append(_scored(reward, Problem(*row[:6]), Completion(*row[6:])))
+        page[:] = PROGRESS.pack(-1, 0.0)
+        _write(outbox, results)
+
+
+def _scored(reward: Reward, problem: Problem, completion: Completion) -> tuple[Any, ...]:
+    """The score in plain types only, whatever a user's verifier put in its verdict."""
+    try:
+        score = score_one(reward, problem, completion)
+        verdicts = [
+            (
+                None if v.score is None else float(v.score),
+                str(v.reason),
+                str(v.detail),
+                None if v.answer is None else str(v.answer),
+                None if v.span is None else (int(v.span[0]), int(v.span[1])),
+                str(v.gold_type),
+                str(v.rung),
+                tuple(map(str, v.flags)),
+            )
+            for v in score.verdicts.values()
+        ]
+        return (score.reward, verdicts, score.error)
+    except BaseException as error:  # SystemExit, KeyboardInterrupt and the like out of a verifier
+        return (None, [], f"{type(error).__name__}: {error}")
+
+
+def _read(pipe: int) -> bytes | None:
+    head = _exactly(pipe, _HEADER.size)
+    return None if head is None else _exactly(pipe, _HEADER.unpack(head)[0])
+
+
+def _exactly(pipe: int, size: int) -> bytes | None:
+    parts, left = [], size
+    while left:
+        piece = os.read(pipe, min(left, 1 << 20))
+        if not piece:
+            return None
+        parts.append(piece)
+        left -= len(piece)
+    return b"".join(parts)
+
+
+def _write(pipe: int, message: Any) -> None:
+    body = marshal.dumps(message)
+    data = memoryview(_HEADER.pack(len(body)) + body)
+    while data:
+        data = data[os.write(pipe, data) :]
+
+
+def _die_with_parent() -> None:
+    """Linux: a killed caller leaves no hung worker behind. (Elsewhere an idle worker ends with its pipe.)"""
+    if sys.platform == "linux":
+        import ctypes
+        import signal
+
+        with contextlib.suppress(OSError, AttributeError):
+            ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+
+
+def _limit_memory(memory_mib: int | None) -> None:
+    if memory_mib is not None:
+        import resource
+
+        limit = memory_mib << 20
+        _, hard = resource.getrlimit(resource.RLIMIT_DATA)
+        with contextlib.suppress(ValueError, OSError):  # a stricter limit is there already
+            resource.setrlimit(resource.RLIMIT_DATA, (limit, limit if hard == resource.RLIM_INFINITY else hard))
