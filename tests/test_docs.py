@@ -6,7 +6,7 @@ from pathlib import Path
 from verifiers import Completion, Problem
 from verifiers.registry import VERIFIERS
 
-TEXT = (Path(__file__).resolve().parent.parent / "docs" / "rewards.md").read_text(encoding="utf-8")
+TEXT = (Path(__file__).resolve().parent.parent / "verifiers" / "README.md").read_text(encoding="utf-8")
 
 
 def test_a_verifier_of_your_own(tmp_path, monkeypatch):
