@@ -12,6 +12,7 @@ _MAX_CHARS = 2000  # keeps the formula within Python's own parser limits
 _MAX_TERMS = 5000
 _MAX_CORNERS = 12  # verifiers whose 2^n extreme scores are all tried
 _TINY = 1e-12
+_SMALLEST, _LARGEST = 1e-9, 1e9
 _OPERATORS = (ast.Add, ast.Sub, ast.Mult, ast.Div)
 
 Terms = dict[tuple[str, ...], float]  # a polynomial: product of names -> its coefficient
@@ -30,6 +31,8 @@ class Formula:
         self.text = text
         self._tree, self.names = _parse(text)
         self.terms = _expanded(self._tree, text)
+        if any(abs(weight) > _LARGEST for weight in self.terms.values()):
+            raise ValueError(f"reward formula '{text}': a weight is too large; at most {_LARGEST:g}")
         for name in self.names:
             if not any(name in product for product in self.terms):
                 raise ValueError(
@@ -73,6 +76,8 @@ class Formula:
 def _parse(formula: str) -> tuple[ast.expr, list[str]]:
     if len(formula) > _MAX_CHARS:
         raise ValueError(f"reward formula has {len(formula)} characters; at most {_MAX_CHARS} are read")
+    if not formula.isascii():  # Python reads some other letters as ASCII ones
+        raise ValueError(f"can't read the reward formula '{formula}': only ASCII characters are allowed")
     names: list[str] = []
 
     def stand_in(match: re.Match[str]) -> str:  # `module:attr` is no Python name
@@ -110,8 +115,10 @@ def _checked(node: ast.expr, names: list[str], formula: str) -> ast.expr:
         case ast.UnaryOp(op=ast.USub() | ast.UAdd(), operand=operand):
             _checked(operand, names, formula)
         case ast.Constant(value=int() | float() as value) if not isinstance(value, bool):
-            if value - value != 0:
-                raise ValueError(f"reward formula '{formula}': a number is too large")
+            if value and not _SMALLEST <= value <= _LARGEST:  # a sum of these and their products stays finite
+                raise ValueError(
+                    f"reward formula '{formula}': a number is too large or too small; 0, or {_SMALLEST:g} to {_LARGEST:g}"
+                )
         case ast.Name(id=name):
             node.id = names[int(name[1:-1])]
         case _:
