@@ -36,6 +36,8 @@ def save(folder: Path, step: int, *, model: Any, tokenizer: Any, state: dict[str
             model.save_pretrained(aside)
             tokenizer.save_pretrained(aside)
             torch.save(state, aside / _STATE)
+            for file in aside.glob("*.safetensors"):  # the library makes them readable for their owner alone
+                file.chmod((aside / "config.json").stat().st_mode)
             write_json(aside / _MANIFEST, {"step": step, "files": _hashes(aside)})
     except (OSError, RuntimeError, SafetensorError) as error:  # each library has its own word for a full disk
         raise RunError(f"the checkpoint of step {step} can't be written to {path}: {error}") from error

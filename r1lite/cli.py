@@ -50,7 +50,9 @@ def main(argv: Sequence[str] | None = None) -> int:
         return _fail(str(error), 2)
     except ModuleNotFoundError as error:
         if error.name in ("torch", "transformers", "datasets", "safetensors"):
-            return _fail(f"r1lite {name} needs {error.name}: pip install 'r1lite[train]'", 2)
+            return _fail(
+                f"r1lite {name} needs {error.name}: install r1lite with its extra, as in: pip install '.[train]'", 2
+            )
         raise
     except RunError as error:
         return _fail(str(error), 1)

@@ -127,7 +127,7 @@ class Display:
     def _examples(self, before: dict[str, Any] | None, after: dict[str, Any]) -> None:
         self.console.print()
         self.console.print(_labelled("One problem ", " ".join(after["examples"]["question"].split())))
-        for name, evaluation in (("before", before), ("after", after)):
+        for name, evaluation in (("before", before), ("after" if before else "measured", after)):
             for example in evaluation["examples"]["completions"] if evaluation else []:
                 mark = ("right", "green") if example["correct"] else ("wrong", "red")
                 text = " ".join(example["text"].split())

@@ -19,7 +19,7 @@ NANO, QWEN = "nano", "Qwen/Qwen2.5-0.5B"
 # Settings that suit a model, under the user's own, for models we have tried.
 RECIPES = {NANO: "recipes/gsm8k-nano.yaml", QWEN: "recipes/gsm8k-qwen2.5-0.5b.yaml"}
 _MAX_THREADS = 8
-_PROMPTING = ("template", "stop_text", "max_prompt_tokens", "max_completion_tokens")
+_PROMPTING = ("source", "template", "stop_text", "max_prompt_tokens", "max_completion_tokens")
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,9 +76,7 @@ def recipe_for(model: str, config_class: type[ProblemsConfig]) -> tuple[str, dic
     run = folder.parent.parent / "config.yaml"
     if run.exists() and folder.parent.name == "checkpoints" and read_environment(run.parent)["stage"] is not None:
         keys = read_recipe(run, GRPOConfig)
-        return f"prompt and lengths of {run}, where this model was trained", {
-            k: keys[k] for k in _PROMPTING if k in keys
-        }
+        return f"as in {run}, where this model was trained", {k: keys[k] for k in _PROMPTING if k in keys}
     return None
 
 

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import fcntl
 import importlib.metadata
+import itertools
 import json
 import os
 import platform
@@ -176,14 +177,19 @@ class RunDir:
                 file.unlink()
 
 
-def default_path(stage: str, task: str, model: str) -> Path:
-    """A fresh dated name under runs/."""
+def claim_path(stage: str, task: str, model: str) -> Path:
+    """Makes a folder with a fresh dated name under runs/. Raises UserError."""
     name = f"{time.strftime('%Y%m%d-%H%M%S')}-{stage}-{task}-{Path(model).name}".replace(":", "_")
-    path, number = Path("runs") / name, 1
-    while path.exists():
-        number += 1
-        path = Path("runs") / f"{name}-{number}"
-    return path
+    for number in itertools.count(1):
+        path = Path("runs") / (name if number == 1 else f"{name}-{number}")
+        try:
+            path.mkdir(parents=True)
+            return path
+        except FileExistsError:  # another run was begun in the same second
+            continue
+        except OSError as error:
+            raise UserError(f"{path}: can't be written: {error.strerror}; choose another place with --out") from error
+    raise AssertionError
 
 
 def newest_path(stage: str) -> Path:

@@ -11,7 +11,7 @@ from r1lite.display import Display
 from r1lite.errors import UserError
 from r1lite.machine import NANO, choose, default_threads, load_model, recipe_for
 from r1lite.rollout.hf import HFEngine
-from r1lite.run_dir import RunDir, default_path, newest_path, read_environment
+from r1lite.run_dir import RunDir, claim_path, newest_path, read_environment
 from r1lite.solve import Judge, Prompt, describe, fingerprint, load_problems, make_judge, make_prompts
 from r1lite.tasks import Task, find
 
@@ -56,13 +56,15 @@ def settle(config: C) -> tuple[C, dict[str, str]]:
     notes = dict(choice.notes)
     recipe = recipe_for(values["model"], type(config))
     if recipe is not None:
-        notes["settings"], keys = recipe
+        where, keys = recipe
+        if "source" in keys and config.source is None:
+            values["source"] = keys["source"]
+            notes.pop("source", None)
+        taken = {key: value for key, value in keys.items() if key not in given}
+        notes["settings"] = f"{where}: " + ", ".join(f"{key} {value}" for key, value in taken.items())
         values = {**keys, **values}
     values.setdefault("threads", default_threads())
-    values = _with_absolute_paths(values)
-    if config.out is None:
-        values["out"] = str(default_path(config.stage, config.task, values["model"]))
-    return validated(type(config), values), notes
+    return validated(type(config), _with_absolute_paths(values)), notes
 
 
 def begin(config: C, notes: dict[str, str]) -> Setup:
@@ -78,6 +80,7 @@ def begin(config: C, notes: dict[str, str]) -> Setup:
     transformers.utils.logging.set_verbosity_error()
     transformers.utils.logging.disable_progress_bar()
     huggingface_hub.utils.disable_progress_bars()
+    huggingface_hub.utils.logging.set_verbosity_error()
     torch.set_num_threads(config.threads)
     display = Display(loudness=config.verbose - config.quiet)
     task = find(config.task)
@@ -93,8 +96,8 @@ def _begun(config: Any, notes: dict[str, str], display: Display, task: Task, jud
     import torch
     import transformers
 
-    assert config.out is not None
-    run_dir = RunDir(Path(config.out).expanduser(), resume=config.resume)
+    place = Path(config.out).expanduser() if config.out else claim_path(config.stage, config.task, config.model)
+    run_dir = RunDir(place, resume=config.resume)
     try:
         model, tokenizer = load_model(config)
         problems = load_problems(task, config, judge)
@@ -109,7 +112,9 @@ def _begun(config: Any, notes: dict[str, str], display: Display, task: Task, jud
                 )
             run_dir.rewrite_config(dump(config))
         else:
-            run_dir.write_config(dump(config), stage=config.stage, problems=fingerprint(problems))
+            # The formula itself, since a task's default may change.
+            kept = config.model_copy(update={"reward": judge.reward.formula} if config.stage == "grpo" else {})
+            run_dir.write_config(dump(kept), stage=config.stage, problems=fingerprint(problems))
             run_dir.write_result("reward", describe(judge.reward))
     except BaseException:
         run_dir.discard_if_empty()

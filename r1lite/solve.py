@@ -93,6 +93,8 @@ def load_problems(task: Task, config: ProblemsConfig, judge: Judge) -> Problems:
     assert config.source is not None
     try:
         problems = task.load(Source(config.source, config.test_source, config.test_split))
+    except UserError:
+        raise
     except (OSError, ValueError) as error:
         raise UserError(f"--task {task.name}, --source {config.source}: {error}") from error
     if not problems.train or not problems.test:

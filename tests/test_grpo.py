@@ -13,6 +13,7 @@ import pandas
 import pytest
 
 from r1lite.cli import main
+from r1lite.run_dir import claim_path
 
 ROOT = Path(__file__).resolve().parent.parent
 STEPS = 8
@@ -136,6 +137,13 @@ def test_resume_keeps_to_the_run(uninterrupted, capsys):
     assert "already done 8" in capsys.readouterr().err
 
 
+def test_two_runs_of_one_second_get_folders_of_their_own(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(time, "strftime", lambda form: "now")
+    first, second = (claim_path("grpo", "gsm8k", "some/model") for _ in range(2))
+    assert (str(first), str(second)) == ("runs/now-grpo-gsm8k-model", "runs/now-grpo-gsm8k-model-2")
+
+
 def test_micro_batches_change_nothing_but_rounding(uninterrupted, tiny_path, sums_path, tmp_path, monkeypatch):
     monkeypatch.syspath_prepend(ROOT / "tests")
     argv = arguments(tiny_path, sums_path, tmp_path / "run", "--quiet", "--steps", "2")
@@ -206,7 +214,7 @@ def test_eval_of_a_checkpoint_prompts_it_as_it_was_trained(uninterrupted, sums_p
     checkpoint = out / "checkpoints" / f"step-{STEPS:06d}"
     argv = ["eval", "--model", str(checkpoint), "--source", str(sums_path), "--out", str(tmp_path / "run")]
     assert main([*argv, "--eval-problems", "4", "--eval-sample-problems", "2", "--eval-samples", "2"]) == 0
-    assert "where this model was trained" in capsys.readouterr().out
+    assert "where this model was trained: template short" in capsys.readouterr().out
     measured = json.loads((tmp_path / "run" / "summary.json").read_text())["eval_after"]
     trained = json.loads((out / "summary.json").read_text())["eval_after"]
     assert measured == trained

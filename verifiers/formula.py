@@ -117,7 +117,7 @@ def _checked(node: ast.expr, names: list[str], formula: str) -> ast.expr:
         case ast.Constant(value=int() | float() as value) if not isinstance(value, bool):
             if value and not _SMALLEST <= value <= _LARGEST:  # a sum of these and their products stays finite
                 raise ValueError(
-                    f"reward formula '{formula}': a number is too large or too small; 0, or {_SMALLEST:g} to {_LARGEST:g}"
+                    f"reward formula '{formula}': a number is too large or too small (0, {_SMALLEST:g} to {_LARGEST:g})"
                 )
         case ast.Name(id=name):
             node.id = names[int(name[1:-1])]

@@ -79,6 +79,12 @@ def _run(config: GRPOConfig, setup: Setup, stop: StopSignal) -> dict[str, Any]:
     progress = Progress(config, setup, loop)
     first = progress.restore()
 
+    finished = run_dir.read_result("summary") if config.resume and first == config.steps else None
+    if finished is not None and finished["steps"] == config.steps:
+        display.say("this run is finished already; --steps with a larger number goes on from here")
+        display.summary(finished, [("run", f"{run_dir.path}")])
+        return finished  # type: ignore[no-any-return]
+
     before = run_dir.read_result("eval_before")
     if before is None:
         before = _evaluate("measuring the model before", config, setup, stop)
@@ -175,6 +181,7 @@ class Progress:
             self.loop.nonfinite = state["nonfinite"]
             self.loop.engine.load_weights(self.loop.policy.named_weights(), version=step)
             self.tokens, self.train_s, self._wall_before = state["tokens"], state["train_s"], state["wall_s"]
+            self.setup.display.say(f"going on after step {step} of {self.config.steps}")
         if step > self.config.steps:
             raise UserError(f"--steps {self.config.steps}: the run has already done {step}")
         run_dir.rewind(step)
