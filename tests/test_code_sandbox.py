@@ -325,7 +325,9 @@ def test_nothing_is_left_behind(level: str, end: str) -> None:
         host = started("verifier.close()" if end == "close" else HANG, level)
         said, _ = host.communicate(timeout=60)
     else:
-        host = started(HANG + "print('ready', flush=True)\ntime.sleep(100)", level)
+        # A shell starts what runs in the background with SIGINT ignored, and children inherit that.
+        heard = "import signal\nsignal.signal(signal.SIGINT, signal.default_int_handler)\n"
+        host = started(heard + HANG + "print('ready', flush=True)\ntime.sleep(100)", level)
         said = host.stdout.readline()
         assert host.stdout.readline() == "ready\n"
         processes = children_of(host.pid)
