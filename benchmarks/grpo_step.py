@@ -136,6 +136,7 @@ def peak_mib() -> float:
 def run_r1lite(arguments: argparse.Namespace) -> dict[str, Any]:
     from r1lite.attention import register
     from r1lite.config import GRPOConfig
+    from r1lite.learner import GRPOLearner
     from r1lite.loop import Loop
     from r1lite.policy import Policy, Trainer
     from r1lite.rollout.hf import HFEngine
@@ -161,14 +162,13 @@ def run_r1lite(arguments: argparse.Namespace) -> dict[str, Any]:
     model.set_attn_implementation(register())
     engine = HFEngine(model, tokenizer, max_rows=config.rollout_rows)
     policy = Policy(model, pad_id=0)
+    trainer = Trainer(policy, betas=(0.9, 0.999), weight_decay=0.0, max_grad_norm=1.0)
     loop = Loop(
         config=config,
         prompts=[Prompt(Problem(q, id=str(i)), q, tuple(tokenizer(q)["input_ids"])) for i, q in enumerate(questions)],
         judge=Judge(*(Reward("even", verifiers={"even": even}) for _ in range(3))),
         engine=engine,
-        policy=policy,
-        trainer=Trainer(policy, betas=(0.9, 0.999), weight_decay=0.0, max_grad_norm=1.0),
-        reference=None,
+        learner=GRPOLearner(config, policy, trainer, reference=None),
         stop=StopSignal(),
     )
     clock = _Clock()

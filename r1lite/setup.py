@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
-from r1lite.config import OF_THE_COMMAND, ProblemsConfig, dump, read_recipe, validated
+from r1lite.config import OF_THE_COMMAND, ProblemsConfig, RLConfig, dump, read_recipe, validated
 from r1lite.display import Display
 from r1lite.errors import UserError
 from r1lite.machine import NANO, choose, default_threads, load_model, recipe_for
@@ -104,7 +104,7 @@ def _begun(config: Any, notes: dict[str, str], display: Display, task: Task, jud
         test = make_prompts(
             problems.test[: max(config.eval_problems, config.eval_sample_problems)], config, model, tokenizer
         )
-        train = make_prompts(problems.train, config, model, tokenizer) if config.stage == "grpo" else []
+        train = make_prompts(problems.train, config, model, tokenizer) if isinstance(config, RLConfig) else []
         if config.resume:
             if read_environment(run_dir.path)["problems"] not in (None, fingerprint(problems)):
                 raise UserError(
@@ -113,7 +113,7 @@ def _begun(config: Any, notes: dict[str, str], display: Display, task: Task, jud
             run_dir.rewrite_config(dump(config))
         else:
             # The formula itself, since a task's default may change.
-            kept = config.model_copy(update={"reward": judge.reward.formula} if config.stage == "grpo" else {})
+            kept = config.model_copy(update={"reward": judge.reward.formula} if isinstance(config, RLConfig) else {})
             run_dir.write_config(dump(kept), stage=config.stage, problems=fingerprint(problems))
             run_dir.write_result("reward", describe(judge.reward))
     except BaseException:

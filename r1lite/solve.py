@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from r1lite import prompts as templates
-from r1lite.config import GRPOConfig, ProblemsConfig
+from r1lite.config import ProblemsConfig, RLConfig
 from r1lite.errors import UserError
 from r1lite.tasks import Problems, Source, Task
 from verifiers import VERIFIERS, Completion, Problem, Reward, Score, VerifierError, score_many
@@ -59,7 +59,7 @@ def make_judge(task: Task, config: ProblemsConfig) -> Judge:
     """The judge of a task under the configured reward formula (None = the task's own). Raises UserError."""
     formula, workers, timeout_s = task.reward, 0, 0.0
     options: dict[str, dict[str, Any]] = {}
-    if isinstance(config, GRPOConfig):
+    if isinstance(config, RLConfig):
         formula = task.reward if config.reward is None else config.reward
         timeout_s = config.score_timeout_s
         options = {name: dict(given) for name, given in config.verifiers.items()}
@@ -69,7 +69,7 @@ def make_judge(task: Task, config: ProblemsConfig) -> Judge:
             if target in _LENGTH_LIMITED:  # what is too long is what the sampler cuts off
                 options.setdefault(name, {}).setdefault("max_tokens", config.max_completion_tokens)
         reward = Reward(formula, options=options)
-        if isinstance(config, GRPOConfig):
+        if isinstance(config, RLConfig):
             yours = any(target not in VERIFIERS for target in targets.values())
             workers = int(yours) if config.score_workers is None else config.score_workers
         return Judge(

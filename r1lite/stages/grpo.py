@@ -2,58 +2,21 @@
 
 from __future__ import annotations
 
-import resource
-import sys
-import time
 from typing import Any
 
-from r1lite import checkpoint
 from r1lite.config import GRPOConfig
-from r1lite.errors import Interrupted, RunError, UserError
-from r1lite.evaluation import evaluate
-from r1lite.loop import Loop
+from r1lite.learner import GRPOLearner
 from r1lite.policy import Policy, Trainer
-from r1lite.setup import Setup, begin, forward_dtype, settle
-from r1lite.signals import StopSignal
-
-_CHARTED = ("pass_at_1", "pass_at_k", "format_rate", "mean_tokens")  # of an evaluation on the way
+from r1lite.setup import Setup, forward_dtype
+from r1lite.training import train
 
 
 def run(config: GRPOConfig) -> dict[str, Any]:
-    """Trains, and measures before and after; everything lies in the run directory.
-
-    Returns: the summary, as in summary.json.
-
-    Raises:
-        UserError: something that was asked for can't be had.
-        RunError: the run can't go on; its checkpoints stand.
-        Interrupted: a signal asked it to stop; a checkpoint was written.
-    """
-    with StopSignal() as stop:
-        with stop.interruptible():
-            config, notes = settle(config)
-            setup = begin(config, notes)
-        try:
-            return _run(config, setup, stop)
-        except (Interrupted, BrokenPipeError, SystemExit):
-            setup.display.finish()
-            print(f"stopped; continue with --resume --out {setup.run_dir.path}", file=sys.stderr)
-            raise
-        except OSError as error:
-            where = error.filename or setup.run_dir.path
-            raise RunError(
-                f"{where}: {error.strerror or error}. What was saved stands; once that is mended, continue with "
-                f"--resume --out {setup.run_dir.path}"
-            ) from error
-        finally:
-            setup.display.finish()
-            setup.engine.close()
-            setup.judge.close()
-            setup.run_dir.close()
+    """Trains, and measures before and after; everything lies in the run directory. See `training.train`."""
+    return train(config, _learner)
 
 
-def _run(config: GRPOConfig, setup: Setup, stop: StopSignal) -> dict[str, Any]:
-    run_dir, display = setup.run_dir, setup.display
+def _learner(config: GRPOConfig, setup: Setup) -> GRPOLearner:
     policy = Policy(
         setup.model,
         pad_id=setup.engine.pad_id,
@@ -61,179 +24,10 @@ def _run(config: GRPOConfig, setup: Setup, stop: StopSignal) -> dict[str, Any]:
         dtype=forward_dtype(config),
         gradient_checkpointing=config.gradient_checkpointing,
     )
-    loop = Loop(
-        config=config,
-        prompts=setup.train,
-        judge=setup.judge,
-        engine=setup.engine,
-        policy=policy,
-        trainer=Trainer(
-            policy,
-            betas=(config.adam_beta1, config.adam_beta2),
-            weight_decay=config.weight_decay,
-            max_grad_norm=config.max_grad_norm,
-        ),
-        reference=policy.frozen_copy() if config.kl_coef > 0 else None,
-        stop=stop,
+    trainer = Trainer(
+        policy,
+        betas=(config.adam_beta1, config.adam_beta2),
+        weight_decay=config.weight_decay,
+        max_grad_norm=config.max_grad_norm,
     )
-    progress = Progress(config, setup, loop)
-    first = progress.restore()
-
-    finished = run_dir.read_result("summary") if config.resume and first == config.steps else None
-    if finished is not None and finished["steps"] == config.steps:
-        display.say("this run is finished already; --steps with a larger number goes on from here")
-        display.summary(finished, [("run", f"{run_dir.path}")])
-        return finished  # type: ignore[no-any-return]
-
-    before = run_dir.read_result("eval_before")
-    if before is None:
-        before = _evaluate("measuring the model before", config, setup, stop)
-        run_dir.write_result("eval_before", before)
-    display.say(
-        f"before    accuracy {before['pass_at_1']:.1%} greedy, pass@{before['k']} {before['pass_at_k']:.1%}, "
-        f"format {before['format_rate']:.1%}, {before['mean_tokens']:.1f} tokens"
-    )
-
-    display.start("training", config.steps, first)
-    done = first
-    try:
-        for step in range(first, config.steps):
-            started = time.perf_counter()
-            groups, metrics = loop.step(step)
-            if config.eval_every and (step + 1) % config.eval_every == 0 and step + 1 < config.steps:
-                measured = evaluate(setup.engine, setup.test, setup.judge, config)
-                metrics |= {
-                    f"eval_{key}": measured[key] for key in ("pass_at_1", "pass_at_k", "format_rate", "mean_tokens")
-                }
-            run_dir.write_rollouts(step + 1, groups)
-            run_dir.append_metrics({"step": step + 1, **metrics})
-            done = step + 1
-            progress.add(metrics["tokens"], time.perf_counter() - started)
-            display.step(step + 1, config.steps, metrics)
-            if (step + 1) % config.save_every == 0 or step + 1 == config.steps:
-                progress.save(step + 1)
-            stop.check()
-    except (Interrupted, BrokenPipeError, SystemExit):  # a closed pipe comes as either of the latter
-        if done > first or progress.saved is None:
-            progress.save(done)
-        raise
-    display.finish()
-
-    after = _evaluate("measuring the model after", config, setup, stop)
-    run_dir.write_result("eval_after", after)
-    summary = {
-        "eval_before": before,
-        "eval_after": after,
-        "steps": config.steps,
-        "tokens_generated": progress.tokens,
-        "train_s": progress.train_s,
-        "wall_s": progress.wall_s(),
-        "peak_rss_mib": _peak_rss_mib(),
-        "device": config.device,
-        "engine": "transformers",
-        "model": config.model,
-        "source": config.source,
-        "reward": setup.judge.reward.formula,
-        "checkpoint": str(progress.saved),
-    }
-    run_dir.write_result("summary", summary)
-    display.summary(
-        summary,
-        [
-            ("trained", f"{config.steps} steps, {progress.tokens:,} tokens sampled, {progress.train_s:.0f} s"),
-            ("model", f"{progress.saved}"),
-            ("run", f"{run_dir.path}: summary.json, metrics.jsonl, rollouts/, config.yaml"),
-        ],
-    )
-    return summary
-
-
-class Progress:
-    """How far a run has come, across interruptions."""
-
-    def __init__(self, config: GRPOConfig, setup: Setup, loop: Loop) -> None:
-        self.config, self.setup, self.loop = config, setup, loop
-        self.tokens, self.train_s, self._wall_before, self._began = 0, 0.0, 0.0, time.perf_counter()
-        self.saved: Any = None  # path of the newest checkpoint
-
-    def restore(self) -> int:
-        """Puts the newest checkpoint's state in place. Returns the number of steps done."""
-        if not self.config.resume:
-            return 0
-        run_dir = self.setup.run_dir
-        found, damaged = checkpoint.latest(run_dir.checkpoints)
-        for path in damaged:
-            self.setup.display.say(f"{path} is damaged and passed over")
-        recorded = len(run_dir.metrics())
-        if found is None and (damaged or recorded > self.config.save_every):
-            raise UserError(
-                f"--resume: {recorded} steps are recorded in {run_dir.path}, but no checkpoint of it is intact; "
-                "nothing was changed. Start a new run, or put a checkpoint back"
-            )
-        step = 0
-        if found is None:
-            self.setup.display.say("no checkpoint was written yet: starting again from step 0")
-        else:
-            step, self.saved = found
-            state = checkpoint.load_state(self.saved)
-            self._load_weights(self.saved)
-            self.loop.trainer.optimizer.load_state_dict(state["optimizer"])
-            self.loop.nonfinite = state["nonfinite"]
-            self.loop.engine.load_weights(self.loop.policy.named_weights(), version=step)
-            self.tokens, self.train_s, self._wall_before = state["tokens"], state["train_s"], state["wall_s"]
-            self.setup.display.say(f"going on after step {step} of {self.config.steps}")
-        if step > self.config.steps:
-            raise UserError(f"--steps {self.config.steps}: the run has already done {step}")
-        run_dir.rewind(step)
-        return step
-
-    def _load_weights(self, path: Any) -> None:
-        """Into the model that optimizer and engine hold already."""
-        from transformers import AutoModelForCausalLM
-
-        saved = AutoModelForCausalLM.from_pretrained(path, dtype="auto")
-        self.setup.model.load_state_dict(saved.state_dict())
-
-    def add(self, tokens: int, seconds: float) -> None:
-        """Counts a step."""
-        self.tokens += tokens
-        self.train_s += seconds
-
-    def wall_s(self) -> float:
-        """Seconds since the start, those of interrupted parts included up to their last checkpoint."""
-        return self._wall_before + time.perf_counter() - self._began
-
-    def save(self, step: int) -> None:
-        """Writes a checkpoint."""
-        started = time.perf_counter()
-        self.saved = checkpoint.save(
-            self.setup.run_dir.checkpoints,
-            step,
-            model=self.setup.model,
-            tokenizer=self.setup.tokenizer,
-            state={
-                "optimizer": self.loop.trainer.optimizer.state_dict(),
-                "nonfinite": self.loop.nonfinite,
-                "tokens": self.tokens,
-                "train_s": self.train_s,
-                "wall_s": self.wall_s(),
-            },
-            keep=self.config.keep_checkpoints,
-        )
-        self.train_s += time.perf_counter() - started
-
-
-def _evaluate(what: str, config: GRPOConfig, setup: Setup, stop: StopSignal) -> dict[str, Any]:
-    setup.display.start(what, 1)
-    try:
-        with stop.interruptible():
-            return evaluate(setup.engine, setup.test, setup.judge, config, setup.display.progress)
-    except ValueError as error:
-        raise RunError(str(error)) from error
-    finally:
-        setup.display.finish()
-
-
-def _peak_rss_mib() -> float:
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    return round(peak / (1 << 20 if sys.platform == "darwin" else 1 << 10), 1)
+    return GRPOLearner(config, policy, trainer, policy.frozen_copy() if config.kl_coef > 0 else None)

@@ -1,0 +1,24 @@
+"""One frozen configuration per stage; its field docstrings are the command line's help."""
+
+from r1lite.config.base import RunConfig, Section
+from r1lite.config.engine import EngineConfig
+from r1lite.config.loading import OF_THE_COMMAND, dump, load, read_recipe, validated
+from r1lite.config.optimizer import OptimizerConfig
+from r1lite.config.problems import EvalConfig, ProblemsConfig
+from r1lite.config.rl import GRPOConfig, RLConfig
+
+__all__ = [
+    "OF_THE_COMMAND",
+    "EngineConfig",
+    "EvalConfig",
+    "GRPOConfig",
+    "OptimizerConfig",
+    "ProblemsConfig",
+    "RLConfig",
+    "RunConfig",
+    "Section",
+    "dump",
+    "load",
+    "read_recipe",
+    "validated",
+]

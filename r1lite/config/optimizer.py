@@ -1,0 +1,38 @@
+"""How weights are changed: the same for every stage that trains."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import Field
+
+from r1lite.config.base import Section
+
+
+class OptimizerConfig(Section):
+    """AdamW, its learning rate, the size of a pass and of what is kept."""
+
+    lr: float = Field(1e-6, gt=0)
+    """Peak learning rate of AdamW."""
+    lr_schedule: Literal["constant", "linear", "cosine"] = "constant"
+    """Course of the learning rate after the warm-up, over --steps."""
+    min_lr_ratio: float = Field(0.1, ge=0, le=1)
+    """Final learning rate of linear and cosine, as a share of the peak."""
+    warmup_steps: int = Field(0, ge=0)
+    """Steps of linear warm-up."""
+    weight_decay: float = Field(0.0, ge=0)
+    """AdamW's decoupled weight decay."""
+    adam_beta1: float = Field(0.9, ge=0, lt=1)
+    """AdamW's decay of the first moment."""
+    adam_beta2: float = Field(0.999, ge=0, lt=1)
+    """AdamW's decay of the second moment."""
+    max_grad_norm: float = Field(1.0, gt=0)
+    """Gradients are scaled down to this global norm."""
+    micro_batch_tokens: int = Field(16384, ge=1)
+    """Tokens, padding included, of one forward and backward pass; gradients don't depend on it."""
+    gradient_checkpointing: bool = False
+    """Recompute activations in the backward pass: less memory, more time."""
+    save_every: int = Field(25, ge=1)
+    """Steps between checkpoints; one is also written at the end and on SIGINT or SIGTERM."""
+    keep_checkpoints: int = Field(2, ge=1)
+    """How many of the newest checkpoints are kept."""

@@ -1,0 +1,52 @@
+"""What to solve, with which model; and the stage that only measures."""
+
+from __future__ import annotations
+
+from typing import ClassVar, Literal
+
+from pydantic import Field
+
+from r1lite.config.engine import EngineConfig
+
+
+class ProblemsConfig(EngineConfig):
+    """What to solve, with which model and prompt."""
+
+    stage: ClassVar[str]
+
+    task: str = "gsm8k"
+    """gsm8k, any of reasoning-gym's as reasoning_gym:NAME, or your own as module:attr."""
+    source: str | None = None
+    """Where the problems come from: hub, bundled, or a JSONL/Parquet file or folder of your own. By default what fits
+    the model: bundled for nano, otherwise hub."""
+    test_source: str | None = None
+    """File with the test problems, when --source is one file; by default its sibling test.*, or 10 % held out."""
+    test_split: str = "test"
+    """Which split of the bundled problems is tested on: test, or test_hard (families never seen in training)."""
+    model: str | None = None
+    """Hugging Face id or path of a causal language model. By default Qwen/Qwen2.5-0.5B with CUDA, otherwise the bundled
+    nano."""
+    template: str = "r1_zero"
+    """Prompt: r1_zero, short, chat, or your own text with {question} in it."""
+    max_prompt_tokens: int = Field(1024, ge=2)
+    """Longest prompt, in tokens; a longer one is an error."""
+    max_completion_tokens: int = Field(1024, ge=1)
+    """Longest completion, in tokens."""
+    stop_text: str | None = None
+    """End a completion at this text too, for base models that don't end by themselves."""
+    dtype: Literal["auto", "float32", "bfloat16"] = "auto"
+    """Precision of the forward pass; weights and optimizer stay float32. auto: float32 on CPU, bfloat16 on CUDA."""
+    attn_implementation: str = "auto"
+    """Attention kernel, as transformers names it. auto: sdpa, with a decoding step of our own on CPU."""
+    eval_problems: int = Field(1000, ge=1)
+    """Test problems answered greedily before and after training (at most; the first ones of the test set)."""
+    eval_samples: int = Field(8, ge=1)
+    """Completions a problem for pass@k (k = this), sampled at temperature 1."""
+    eval_sample_problems: int = Field(200, ge=1)
+    """Test problems that pass@k is measured on (the first ones of the test set)."""
+
+
+class EvalConfig(ProblemsConfig):
+    """Measure a model on a task's test problems: greedy accuracy and pass@k."""
+
+    stage: ClassVar[str] = "eval"
