@@ -1,0 +1,121 @@
+"""Advantages from a critic: generalized advantage estimation, and what the critic learns.
+
+Shapes: rewards, values and masks [B, T]; mask True = a token the policy chose. A token between two of those that the
+policy did not choose (an observation) is skipped: it is no step of the episode. What stands at mask False never enters,
+be it NaN.
+"""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+
+def token_rewards(
+    rewards: Tensor, mask: Tensor, old_logprobs: Tensor, ref_logprobs: Tensor, *, kl_coef: float
+) -> Tensor:
+    """A completion's reward at its last token, and at every token what straying from the reference costs.
+
+        rw_t = -kl_coef (old_t - ref_t) + 1[t is the last] r        (arXiv:2203.02155 eq. 2, estimator k1)
+
+    Args:
+        rewards: r, [B].
+        mask: [B, T]; a row without any token gets no reward.
+        old_logprobs, ref_logprobs: [B, T], nats; not looked at when kl_coef is 0.
+
+    Returns: [B, T], 0 at mask False.
+    """
+    places = torch.arange(mask.shape[1], device=mask.device)
+    last = torch.where(mask, places, -1).amax(dim=1, keepdim=True)  # [B, 1]
+    at_end = torch.where(places == last, rewards[:, None], 0.0)
+    if kl_coef == 0:
+        return at_end
+    return at_end - torch.where(mask, kl_coef * (old_logprobs - ref_logprobs), 0.0)
+
+
+def gae(
+    rewards: Tensor, values: Tensor, mask: Tensor, *, gamma: float = 1.0, gae_lambda: float = 1.0
+) -> tuple[Tensor, Tensor]:
+    """Generalized advantage estimation (arXiv:1506.02438 eq. 16), and the returns that the critic is to predict.
+
+        delta_t = rw_t + gamma V_{t+1} - V_t;   A_t = delta_t + gamma lambda A_{t+1};   R_t = A_t + V_t
+
+    After the last token V and A are 0, for a completion that was cut off too: its reward is already final.
+
+    Args:
+        rewards: rw, [B, T]: those of `token_rewards`.
+        values: V, [B, T], the critic's estimate before the token is chosen.
+        gamma: discount of one token, in [0, 1].
+        gae_lambda: 1 = the return less the value (no bias), 0 = one step ahead (least variance).
+
+    Returns: advantages and returns, [B, T] each, 0 at mask False.
+    """
+    advantages = torch.zeros_like(values)
+    next_value, next_advantage = torch.zeros_like(values[:, 0]), torch.zeros_like(values[:, 0])
+    for t in reversed(range(values.shape[1])):
+        chosen, value = mask[:, t], values[:, t]
+        delta = rewards[:, t] + gamma * next_value - value
+        advantage = delta + gamma * gae_lambda * next_advantage
+        advantages[:, t] = torch.where(chosen, advantage, 0.0)
+        next_value = torch.where(chosen, value, next_value)
+        next_advantage = torch.where(chosen, advantage, next_advantage)
+    return advantages, torch.where(mask, advantages + values, 0.0)
+
+
+def whiten(values: Tensor, mask: Tensor, *, eps: float = 1e-8) -> Tensor:
+    """Mean 0 and variance 1 over all tokens of the batch (unbiased variance, as in verl's `masked_whiten`).
+
+        (x - mean) / sqrt(var + eps)
+
+    Returns: [B, T], 0 at mask False; exactly 0 everywhere if all values are equal or there are fewer than two, by test
+        and not by arithmetic.
+    """
+    chosen = values[mask]
+    if chosen.numel() < 2 or bool(chosen.max() == chosen.min()):
+        return torch.zeros_like(values)
+    variance, mean = torch.var_mean(chosen)
+    return torch.where(mask, (values - mean) * torch.rsqrt(variance + eps), 0.0)
+
+
+def value_loss(values: Tensor, old_values: Tensor, returns: Tensor, *, clip: float | None = 0.5) -> Tensor:
+    """The critic's clipped squared error, per token, to be minimized.
+
+        0.5 max((V - R)^2, (clip(V, V_old - c, V_old + c) - R)^2)
+
+    The larger of the two: a value that moved further than c stops being pulled on, unless it moved away from R.
+
+    Args:
+        clip: c in units of the reward (0.5 in verl and OpenRLHF, 0.2 in slime and SkyRL); None = plain squared error.
+
+    Returns: [B, T].
+    """
+    error = (values - returns).square()
+    if clip is not None:
+        held = torch.minimum(torch.maximum(values, old_values - clip), old_values + clip)
+        error = torch.maximum(error, (held - returns).square())
+    return 0.5 * error
+
+
+def explained_variance(values: Tensor, returns: Tensor, mask: Tensor) -> float | None:
+    """1 - Var(R - V) / Var(R) over the tokens: 1 = the critic knows the returns, 0 = no better than their mean.
+
+    Returns: None where the returns don't vary.
+    """
+    wanted, error = returns[mask], (returns - values)[mask]
+    if wanted.numel() < 2 or bool(wanted.max() == wanted.min()):
+        return None
+    return float(1 - error.var() / wanted.var())
+
+
+def adapted_kl_coef(coef: float, kl: float, *, target: float, num_samples: int, horizon: float = 10_000.0) -> float:
+    """The KL coefficient after a batch, moved towards where KL(policy || reference) is `target`.
+
+        coef (1 + clip(kl / target - 1, -0.2, 0.2) n / horizon)        (arXiv:1909.08593 sec. 2.2)
+
+    Args:
+        kl: measured, in nats; per completion or per token, as `target` is.
+        num_samples: n, completions of the batch.
+        horizon: completions over which the coefficient may change by 20 %.
+    """
+    error = min(max(kl / target - 1.0, -0.2), 0.2)
+    return coef * (1.0 + error * num_samples / horizon)
