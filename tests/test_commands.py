@@ -47,7 +47,7 @@ def test_score_writes_a_line_a_row_and_a_table(tmp_path, capsys):
     assert [row["id"] for row in results] == [f"p{i}" for i in range(40)]
     assert results[0]["verdicts"]["math"]["reason"] == "different"
     assert results[1]["reward"] == pytest.approx(1.1)
-    assert results[1]["verdicts"]["format"]["version"] == "2"
+    assert results[1]["verdicts"]["format"]["version"] == "3"
 
 
 def test_score_goes_on_where_it_was_stopped(tmp_path, capsys):
@@ -178,7 +178,7 @@ def test_replay_proves_the_same_rewards(tmp_path, capsys):
     assert main(["replay", str(path), "--workers", "0"]) == 0
     shown = capsys.readouterr().out
     assert "10 rollouts of 2 steps: 10 have the same reward, 0 another" in shown
-    assert "the run used version 1 of 'format', this is 2" in shown
+    assert "the run used version 1 of 'format', this is 3" in shown
     assert main(["replay", str(path), "--workers", "0", "--reward", "math"]) == 1
     assert "1.1 then, 1.0 now" in capsys.readouterr().out
     assert main(["replay", str(tmp_path)]) == 2

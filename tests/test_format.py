@@ -1,6 +1,7 @@
 """The format verifier: one <think> block, then one <answer> block."""
 
-import time
+import re
+import unicodedata
 
 import pytest
 from hypothesis import given
@@ -110,10 +111,110 @@ def test_refused_options(options, message):
         resolve("format", **options)
 
 
-@pytest.mark.parametrize("piece", ["<think>", "</think>", "<answer>", "<", "<think", "a ", "</answer><think>"])
-def test_a_megabyte_costs_time_in_proportion(piece):
+# (piece that fills 1 MB of thinking, reason): every one is at its end before a quadratic scan would be under way.
+# Their times are measured by benchmarks/hostile_text.py.
+HOSTILE = [
+    ("<think>", "repeated_tag"),
+    ("</think>", "repeated_tag"),
+    ("</answer><think>", "repeated_tag"),
+    ("<answer></answer>", "repeated_tag"),
+    *(
+        (piece, "ok")
+        for piece in ("<", "</", "<think", "</answer", "think>", "<think<answer", "<Think>", "a ", "\u4e00<")
+    ),
+    *(
+        (piece, "empty_think")
+        for piece in (" ", "\u200b", "\xad", "\x01", "\ue000", "\ufeff \t", "\U000e0001", "\U0001d173")
+    ),
+]
+
+
+@pytest.mark.parametrize(("piece", "reason"), HOSTILE)
+def test_a_hostile_megabyte(piece, reason):
+    text = f"<think>{piece * (1_000_000 // len(piece))}</think><answer>4</answer>"
+    assert resolve("format")(Problem(), Completion(text)).reason == reason
+
+
+def simply(text, policy="strict", least=1):
+    """The same format, written down as slowly and plainly as it can be: (the score is 1, the reason)."""
+    tags = list(re.finditer("</?(?:think|answer)>", text))
+    names = [tag[0] for tag in tags]
+    if not tags:
+        return "no_tags"
+    for name in ("think", "answer"):
+        counts = names.count(f"<{name}>"), names.count(f"</{name}>")
+        if counts != (1, 1):
+            return "repeated_tag" if max(counts) > 1 else "missing_tag"
+    if names != ["<think>", "</think>", "<answer>", "</answer>"]:
+        return "wrong_order"
+    seen = [
+        sum(char.isprintable() and not char.isspace() and char not in "\u2800\u3164\u115f\u1160\uffa0" for char in part)
+        for part in (text[tags[0].end() : tags[1].start()], text[tags[2].end() : tags[3].start()])
+    ]
+    if seen[0] < least:
+        return "short_think" if seen[0] else "empty_think"
+    if not seen[1]:
+        return "empty_answer"
+    outside = text[: tags[0].start()] + text[tags[1].end() : tags[2].start()] + text[tags[3].end() :]
+    return "text_outside" if policy == "strict" and outside.strip() else "ok"
+
+
+PIECES = [
+    "<think>",
+    "</think>",
+    "<answer>",
+    "</answer>",
+    "<",
+    "think>",
+    "a",
+    "字",
+    " ",
+    "\n",
+    "\u200b",
+    "\u2800",
+    "\xad",
+]
+
+
+@given(
+    st.one_of(
+        st.lists(st.sampled_from(PIECES), max_size=12).map("".join),
+        st.tuples(*[st.lists(st.sampled_from(PIECES[4:]), max_size=4).map("".join)] * 5).map(
+            lambda p: f"{p[0]}<think>{p[1]}</think>{p[2]}<answer>{p[3]}</answer>{p[4]}"
+        ),
+    ),
+    st.sampled_from(["strict", "lenient"]),
+    st.integers(1, 4),
+)
+def test_it_agrees_with_the_plain_definition(text, policy, least):
+    verdict = resolve("format", policy=policy, min_think_chars=least)(Problem(), Completion(text))
+    assert verdict.reason == simply(text, policy, least)
+    assert verdict.score == float(verdict.reason == "ok")
+
+
+def test_what_can_be_seen():
+    """Of all characters: Unicode's own word, but for what it calls invisible or has given no meaning to."""
     verify = resolve("format")
-    text = (piece * 1_000_000)[:1_000_000]
-    began = time.process_time()
-    assert verify(Problem(), Completion("<think>" + text)).score == 0.0
-    assert time.process_time() - began < 1.0  # a quadratic scan would take minutes
+    # Signs that embrace digits and the like are drawn; fillers, selectors and the joiner are letters or marks by name.
+    drawn = {0x110BD, 0x110CD, *range(0x600, 0x606), 0x6DD, 0x70F, 0x890, 0x891, 0x8E2}
+    hidden = {
+        0x34F,
+        0x115F,
+        0x1160,
+        0x17B4,
+        0x17B5,
+        *range(0x180B, 0x1810),
+        0x2800,
+        0x3164,
+        *range(0xFE00, 0xFE10),
+        0xFFA0,
+    }
+    for code in range(0x110000):
+        char = chr(code)
+        kind = unicodedata.category(char)
+        if kind == "Cn" or 0x13430 <= code < 0x13460:  # later versions of Unicode give meanings
+            continue
+        expected = (kind[0] not in "CZ" or code in drawn) and code not in hidden and code < 0xE0000
+        assert (verify(Problem(), Completion(f"<think>{char}</think><answer>4</answer>")).score == 1.0) == expected, (
+            hex(code)
+        )

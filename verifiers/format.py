@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from typing import NamedTuple
 
 from verifiers.core import Completion, Problem, Verdict
 
@@ -18,8 +19,23 @@ REASONS = {
     "text_outside": "text before, between or after the blocks (policy strict)",
 }  # the closed set of reasons
 _NAME = re.compile(r"[A-Za-z][\w-]{0,40}")
+# What nobody sees: white space, controls, Unicode's default-ignorable characters, blanks such as Braille's, surrogates,
+# private use, noncharacters and the planes that hold nothing. Fixed here, so that no Python's tables decide.
+_UNSEEN = (
+    r"\s\x00-\x1f\x7f-\x9f\xad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u2028-\u202e\u2060-\u206f"
+    r"\u2800\u3164\ud800-\uf8ff\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufffb\ufffe\uffff"
+    r"\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U00040000-\U0010ffff"
+)
+_BLANK, _SEEN = re.compile(f"[{_UNSEEN}]*"), re.compile(f"[^{_UNSEEN}]*")
 _POLICIES = ("strict", "lenient")
+_TWICE = 2  # more of one tag make no difference
 _RULES = 6  # of partial credit: each block once (2), their order, content in each (2), nothing outside
+
+
+class _Tag(NamedTuple):
+    start: int
+    end: int
+    text: str
 
 
 class ThinkAnswer:
@@ -27,9 +43,9 @@ class ThinkAnswer:
 
     Anything else scores 0, or with `partial` the share of six rules that hold: each block's two tags stand exactly
     once (2 rules), the order is right, each block has content (2 rules), nothing stands outside. The reason is the
-    first rule that is broken (see REASONS); `detail` lists all of them. It never abstains. One linear scan that
-    stops at the fifth tag. Known limits: it looks at the form only; tags in other letter case or with attributes are
-    text like any other.
+    first rule that is broken (see REASONS); `detail` lists all of them. It never abstains. Each tag is looked for by
+    itself and no more than twice, so 1 MB of anything takes milliseconds. Known limits: it looks at the form only; tags
+    in other letter case or with attributes are text like any other.
 
     Args:
         policy: "strict": only white space outside the blocks; "lenient": text around and between them is allowed.
@@ -40,7 +56,7 @@ class ThinkAnswer:
         think, answer: names of the two tags.
     """
 
-    version = "2"
+    version = "3"
     kind = "style"
 
     def __init__(
@@ -65,30 +81,39 @@ class ThinkAnswer:
         self.policy, self.prefilled_think, self.partial = policy, prefilled_think, partial
         self.min_think_chars = min_think_chars
         self.think, self.answer = think, answer
-        self._tag = re.compile(rf"<(/?)({re.escape(think)}|{re.escape(answer)})>")
-        self._layout = [("", think), ("/", think), ("", answer), ("/", answer)]
+        self._layout = [f"<{think}>", f"</{think}>", f"<{answer}>", f"</{answer}>"]
 
     def __call__(self, problem: Problem, completion: Completion) -> Verdict:
         text = f"<{self.think}>{completion.text}" if self.prefilled_think else completion.text
-        tags: list[re.Match[str]] = []
-        for tag in self._tag.finditer(text):
-            tags.append(tag)
-            if len(tags) > len(self._layout):
-                break
+        tags = self._tags(text)
         broken = self._broken(text, tags)
         if not broken:
             return Verdict(1.0, "ok")
         score = (_RULES - len(broken)) / _RULES if self.partial and tags else 0.0
         return Verdict(score, broken[0], ", ".join(broken))
 
-    def _broken(self, text: str, tags: list[re.Match[str]]) -> list[str]:
+    def _tags(self, text: str) -> list[_Tag]:
+        """The text's tags in order; of each the first two."""
+        found = []
+        for tag in self._layout:
+            end = 0
+            for _ in range(_TWICE):
+                start = text.find(tag, end)
+                if start < 0:
+                    break
+                end = start + len(tag)
+                found.append(_Tag(start, end, tag))
+        return sorted(found)
+
+    def _broken(self, text: str, tags: list[_Tag]) -> list[str]:
         """The reasons of the rules that do not hold, the gravest first."""
         if not tags:
             return ["no_tags"]
-        found = [(tag[1], tag[2]) for tag in tags]
+        found = [tag.text for tag in tags]
         broken = []
-        for name in (self.think, self.answer):
-            counts = [found.count((slash, name)) for slash in ("", "/")]
+        blocks = self._layout[:2], self._layout[2:]
+        for block in blocks:
+            counts = [found.count(tag) for tag in block]
             if counts != [1, 1]:
                 broken.append("repeated_tag" if max(counts) > 1 else "missing_tag")
         if not broken and found != self._layout:
@@ -96,36 +121,31 @@ class ThinkAnswer:
         if broken:
             # What the blocks hold, and what is outside them, can't be told without the layout: only a block that is
             # whole counts, which is the part that a beginner gets right first.
-            whole = [self._whole(text, tags, name) for name in (self.think, self.answer)]
+            whole = [_whole(text, [tag for tag in tags if tag.text in block], block) for block in blocks]
             contents = ["empty_think", "empty_answer"]
             return [*broken, "wrong_order", *(c for c, w in zip(contents, whole, strict=True) if not w), "text_outside"]
         think_open, think_close, answer_open, answer_close = tags
-        thinking = _visible(text[think_open.end() : think_close.start()], self.min_think_chars)
+        thinking = _visible(text, think_open.end, think_close.start, self.min_think_chars)
         if thinking < self.min_think_chars:
             broken.append("short_think" if thinking else "empty_think")
-        if not _visible(text[answer_open.end() : answer_close.start()], 1):
+        if not _visible(text, answer_open.end, answer_close.start, 1):
             broken.append("empty_answer")
-        around = text[: think_open.start()], text[think_close.end() : answer_open.start()], text[answer_close.end() :]
+        around = text[: think_open.start], text[think_close.end : answer_open.start], text[answer_close.end :]
         if self.policy == "strict" and any(part.strip() for part in around):
             broken.append("text_outside")
         return broken
 
-    def _whole(self, text: str, tags: list[re.Match[str]], name: str) -> bool:
-        """True if the block is there once, in order, and holds something."""
-        own = [tag for tag in tags if tag[2] == name]
-        return (
-            [tag[1] for tag in own] == ["", "/"]
-            and own[0].end() <= own[1].start()
-            and _visible(text[own[0].end() : own[1].start()], 1) > 0
-        )
+
+def _whole(text: str, own: list[_Tag], block: list[str]) -> bool:
+    """True if the block is there once, in order, and holds something."""
+    return [tag.text for tag in own] == block and _visible(text, own[0].end, own[1].start, 1) > 0
 
 
-def _visible(text: str, enough: int) -> int:
-    """How many characters of it can be seen (no white space, zero-width or control characters); stops at `enough`."""
+def _visible(text: str, start: int, end: int, enough: int) -> int:
+    """How many characters of text[start:end] can be seen; stops at `enough`."""
     count = 0
-    for char in text:
-        if char.isprintable() and not char.isspace() and char not in "\u2800\u3164\u115f\u1160\uffa0":
-            count += 1
-            if count >= enough:
-                break
+    while start < end and count < enough:
+        first = _BLANK.match(text, start, end).end()  # type: ignore[union-attr]  # matches nothing at least
+        start = _SEEN.match(text, first, min(end, first + enough - count)).end()  # type: ignore[union-attr]
+        count += start - first
     return count
