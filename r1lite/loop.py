@@ -37,6 +37,11 @@ class Loop:
     learner: Learner
     stop: StopSignal
 
+    @property
+    def steps(self) -> int:
+        """How many there are."""
+        return self.config.steps
+
     def step(self, step: int) -> tuple[list[Group], dict[str, Any]]:
         """Samples, scores, learns, and gives the engine the new weights.
 

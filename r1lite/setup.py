@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -13,16 +14,18 @@ from r1lite.machine import NANO, choose, default_threads, load_model, recipe_for
 from r1lite.rollout.hf import HFEngine
 from r1lite.run_dir import RunDir, claim_path, newest_path, read_environment
 from r1lite.solve import Judge, Prompt, describe, fingerprint, load_problems, make_judge, make_prompts
-from r1lite.tasks import Task, find
+from r1lite.tasks import Problems, Task, find
 
 C = TypeVar("C", bound=ProblemsConfig)
 
 # What may differ when a run is continued: how long it goes on, and what is measured or kept on the way.
 _MAY_CHANGE = {
-    *("steps", "eval_every", "eval_problems", "eval_samples", "eval_sample_problems", "save_every", "keep_checkpoints"),
+    *("steps", "epochs", "save_every", "keep_checkpoints"),
+    *("eval_every", "eval_problems", "eval_samples", "eval_sample_problems"),
     # To get past what stopped it; sums are then rounded in another order, and bits may differ.
     *("max_unscored_rate", "micro_batch_tokens", "rollout_rows", "gradient_checkpointing", "threads"),
 }
+_PLACES = ("model", "source", "test_source", "data", "teacher")  # fields that may hold a path
 
 
 @dataclass(slots=True)
@@ -37,6 +40,21 @@ class Setup:
     judge: Judge
     train: list[Prompt]
     test: list[Prompt]
+    material: Any = None  # `Loaded.value`
+
+
+@dataclass(frozen=True, slots=True)
+class Loaded:
+    """What a stage learns from beside its task's problems."""
+
+    value: Any
+    fingerprint: str  # changes when any of it does, so that a resumed run notices
+    lines: list[tuple[str, str]] = field(default_factory=list)  # of the head: (label, text)
+    results: dict[str, Any] = field(default_factory=dict)  # kept in the run directory as NAME.json
+
+
+# (configuration, problems, test prompts, model, tokenizer) -> what is learnt from. Raises UserError.
+Material = Callable[[C, Problems, list[Prompt], Any, Any], Loaded]
 
 
 def settle(config: C) -> tuple[C, dict[str, str]]:
@@ -67,8 +85,11 @@ def settle(config: C) -> tuple[C, dict[str, str]]:
     return validated(type(config), _with_absolute_paths(values)), notes
 
 
-def begin(config: C, notes: dict[str, str]) -> Setup:
+def begin(config: C, notes: dict[str, str], material: Material[C] | None = None) -> Setup:
     """Loads everything and says what was chosen. Nothing is written until all of it could be loaded.
+
+    Args:
+        material: loads what the stage learns from beside its task's problems.
 
     Raises:
         UserError: something that was asked for can't be had.
@@ -86,13 +107,15 @@ def begin(config: C, notes: dict[str, str]) -> Setup:
     task = find(config.task)
     judge = make_judge(task, config)
     try:
-        return _begun(config, notes, display, task, judge)
+        return _begun(config, notes, display, task, judge, material)
     except BaseException:
         judge.close()
         raise
 
 
-def _begun(config: Any, notes: dict[str, str], display: Display, task: Task, judge: Judge) -> Setup:
+def _begun(
+    config: Any, notes: dict[str, str], display: Display, task: Task, judge: Judge, material: Material[Any] | None
+) -> Setup:
     import torch
     import transformers
 
@@ -105,17 +128,23 @@ def _begun(config: Any, notes: dict[str, str], display: Display, task: Task, jud
             problems.test[: max(config.eval_problems, config.eval_sample_problems)], config, model, tokenizer
         )
         train = make_prompts(problems.train, config, model, tokenizer) if isinstance(config, RLConfig) else []
+        loaded = None if material is None else material(config, problems, test, model, tokenizer)
+        seen = fingerprint(problems) + (f"+{loaded.fingerprint}" if loaded else "")
         if config.resume:
-            if read_environment(run_dir.path)["problems"] not in (None, fingerprint(problems)):
+            if read_environment(run_dir.path)["problems"] not in (None, seen):
+                data = f" or the rows of {config.data}" if getattr(config, "data", None) else ""
                 raise UserError(
-                    f"--resume: the problems of {config.source} are no longer those that {run_dir.path} began with"
+                    f"--resume: the problems of {config.source}{data} are no longer those that {run_dir.path} "
+                    "began with"
                 )
             run_dir.rewrite_config(dump(config))
         else:
             # The formula itself, since a task's default may change.
             kept = config.model_copy(update={"reward": judge.reward.formula} if isinstance(config, RLConfig) else {})
-            run_dir.write_config(dump(kept), stage=config.stage, problems=fingerprint(problems))
+            run_dir.write_config(dump(kept), stage=config.stage, problems=seen)
             run_dir.write_result("reward", describe(judge.reward))
+            for name, result in (loaded.results if loaded else {}).items():
+                run_dir.write_result(name, result)
     except BaseException:
         run_dir.discard_if_empty()
         raise
@@ -129,6 +158,8 @@ def _begun(config: Any, notes: dict[str, str], display: Display, task: Task, jud
     display.line("engine", f"transformers {transformers.__version__}, torch {torch.__version__}")
     display.line("model", _noted(f"{config.model}, {_millions(size)} parameters", notes.get("model")))
     display.line("problems", _noted(f"{problems.origin}: {counts}", notes.get("source")))
+    for label, text in loaded.lines if loaded else []:
+        display.line(label, text)
     display.line("reward", str(judge.reward))
     for warning in judge.reward.warnings:
         display.line("warning", warning)
@@ -136,7 +167,7 @@ def _begun(config: Any, notes: dict[str, str], display: Display, task: Task, jud
         display.line("settings", notes["settings"])
     display.line("run", f"{run_dir.path}{' (resumed)' if config.resume else ''}")
     engine = HFEngine(model, tokenizer, max_rows=config.rollout_rows, dtype=precision)
-    return Setup(run_dir, display, model, tokenizer, engine, judge, train, test)
+    return Setup(run_dir, display, model, tokenizer, engine, judge, train, test, loaded.value if loaded else None)
 
 
 def forward_dtype(config: ProblemsConfig) -> Any:
@@ -171,7 +202,7 @@ def _resumed(config: C, given: dict[str, Any]) -> C:
 
 def _with_absolute_paths(values: dict[str, Any]) -> dict[str, Any]:
     """So that a run can be continued from another folder. A name of ours is not taken for a file of that name."""
-    places = {key: values[key] for key in ("model", "source", "test_source") if values.get(key) is not None}
+    places = {key: values[key] for key in _PLACES if values.get(key) is not None}
     files = {key: place for key, place in places.items() if place not in (NANO, "hub", "bundled")}
     return values | {key: str(Path(place).resolve()) for key, place in files.items() if Path(place).exists()}
 

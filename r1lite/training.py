@@ -1,27 +1,77 @@
-"""A run of reinforcement learning from its first evaluation to its last: what grpo and ppo share."""
+"""A run from its first evaluation to its last: what every stage that trains shares."""
 
 from __future__ import annotations
 
 import resource
 import sys
 import time
-from collections.abc import Callable
-from typing import Any, TypeVar
+from collections.abc import Callable, Sequence
+from typing import Any, Protocol, TypeVar
 
 from r1lite import checkpoint
-from r1lite.config import RLConfig
+from r1lite.config import RLConfig, TrainConfig
 from r1lite.errors import Interrupted, RunError, UserError
 from r1lite.evaluation import evaluate
 from r1lite.learner import Learner
 from r1lite.loop import Loop
-from r1lite.setup import Setup, begin, settle
+from r1lite.policy import Policy
+from r1lite.setup import Material, Setup, begin, settle
 from r1lite.signals import StopSignal
+from r1lite.trajectory import Group
 
-C = TypeVar("C", bound=RLConfig)
+C = TypeVar("C", bound=TrainConfig)
+R = TypeVar("R", bound=RLConfig)
 
 
-def train(config: C, make_learner: Callable[[C, Setup], Learner]) -> dict[str, Any]:
+class Trained(Protocol):
+    """What a checkpoint keeps: the policy's weights, and a state beside them."""
+
+    policy: Policy
+
+    def state_dict(self) -> dict[str, Any]: ...
+
+    def load_state_dict(self, state: dict[str, Any]) -> None: ...
+
+
+class Course(Protocol):
+    """The steps of a run. A step depends on its number, the weights and the learner's state alone."""
+
+    @property
+    def steps(self) -> int:
+        """How many there are."""
+
+    @property
+    def learner(self) -> Trained:
+        """What they change."""
+
+    def step(self, step: int) -> tuple[Sequence[Group], dict[str, Any]]:
+        """Does one: the completions it sampled, if any, and its metrics; `tokens` among them."""
+
+
+def train(config: R, make_learner: Callable[[R, Setup], Learner]) -> dict[str, Any]:
+    """Reinforcement learning: samples, scores and learns. See `conduct`."""
+
+    def course(config: R, setup: Setup, stop: StopSignal) -> Loop:
+        return Loop(
+            config=config,
+            prompts=setup.train,
+            judge=setup.judge,
+            engine=setup.engine,
+            learner=make_learner(config, setup),
+            stop=stop,
+        )
+
+    return conduct(config, course)
+
+
+def conduct(
+    config: C, make_course: Callable[[C, Setup, StopSignal], Course], material: Material[C] | None = None
+) -> dict[str, Any]:
     """Trains, and measures before and after; everything lies in the run directory.
+
+    Args:
+        material: what the stage learns from beside its task's problems; it is loaded, and may be refused, before
+            anything is written.
 
     Returns: the summary, as in summary.json.
 
@@ -33,9 +83,9 @@ def train(config: C, make_learner: Callable[[C, Setup], Learner]) -> dict[str, A
     with StopSignal() as stop:
         with stop.interruptible():
             config, notes = settle(config)
-            setup = begin(config, notes)
+            setup = begin(config, notes, material)
         try:
-            return _train(config, setup, stop, make_learner)
+            return _train(config, setup, stop, make_course(config, setup, stop))
         except (Interrupted, BrokenPipeError, SystemExit):
             setup.display.finish()
             print(f"stopped; continue with --resume --out {setup.run_dir.path}", file=sys.stderr)
@@ -53,21 +103,13 @@ def train(config: C, make_learner: Callable[[C, Setup], Learner]) -> dict[str, A
             setup.run_dir.close()
 
 
-def _train(config: C, setup: Setup, stop: StopSignal, make_learner: Callable[[C, Setup], Learner]) -> dict[str, Any]:
-    run_dir, display = setup.run_dir, setup.display
-    loop = Loop(
-        config=config,
-        prompts=setup.train,
-        judge=setup.judge,
-        engine=setup.engine,
-        learner=make_learner(config, setup),
-        stop=stop,
-    )
-    progress = Progress(config, setup, loop)
+def _train(config: C, setup: Setup, stop: StopSignal, course: Course) -> dict[str, Any]:
+    run_dir, display, steps = setup.run_dir, setup.display, course.steps
+    progress = Progress(config, setup, course)
     first = progress.restore()
 
-    finished = run_dir.read_result("summary") if config.resume and first == config.steps else None
-    if finished is not None and finished["steps"] == config.steps:
+    finished = run_dir.read_result("summary") if config.resume and first == steps else None
+    if finished is not None and finished["steps"] == steps:
         display.say("this run is finished already; --steps with a larger number goes on from here")
         display.summary(finished, [("run", f"{run_dir.path}")])
         return finished  # type: ignore[no-any-return]
@@ -81,23 +123,24 @@ def _train(config: C, setup: Setup, stop: StopSignal, make_learner: Callable[[C,
         f"format {before['format_rate']:.1%}, {before['mean_tokens']:.1f} tokens"
     )
 
-    display.start("training", config.steps, first)
+    display.start("training", steps, first)
     done = first
     try:
-        for step in range(first, config.steps):
+        for step in range(first, steps):
             started = time.perf_counter()
-            groups, metrics = loop.step(step)
-            if config.eval_every and (step + 1) % config.eval_every == 0 and step + 1 < config.steps:
+            groups, metrics = course.step(step)
+            if config.eval_every and (step + 1) % config.eval_every == 0 and step + 1 < steps:
                 measured = evaluate(setup.engine, setup.test, setup.judge, config)
                 metrics |= {
                     f"eval_{key}": measured[key] for key in ("pass_at_1", "pass_at_k", "format_rate", "mean_tokens")
                 }
-            run_dir.write_rollouts(step + 1, groups)
+            if groups:
+                run_dir.write_rollouts(step + 1, groups)
             run_dir.append_metrics({"step": step + 1, **metrics})
             done = step + 1
             progress.add(metrics["tokens"], time.perf_counter() - started)
-            display.step(step + 1, config.steps, metrics)
-            if (step + 1) % config.save_every == 0 or step + 1 == config.steps:
+            display.step(step + 1, steps, metrics)
+            if (step + 1) % config.save_every == 0 or step + 1 == steps:
                 progress.save(step + 1)
             stop.check()
     except (Interrupted, BrokenPipeError, SystemExit):  # a closed pipe comes as either of the latter
@@ -111,7 +154,7 @@ def _train(config: C, setup: Setup, stop: StopSignal, make_learner: Callable[[C,
     summary = {
         "eval_before": before,
         "eval_after": after,
-        "steps": config.steps,
+        "steps": steps,
         "tokens_generated": progress.tokens,
         "train_s": progress.train_s,
         "wall_s": progress.wall_s(),
@@ -127,7 +170,7 @@ def _train(config: C, setup: Setup, stop: StopSignal, make_learner: Callable[[C,
     display.summary(
         summary,
         [
-            ("trained", f"{config.steps} steps, {progress.tokens:,} tokens sampled, {progress.train_s:.0f} s"),
+            ("trained", f"{steps} steps, {progress.tokens:,} tokens sampled, {progress.train_s:.0f} s"),
             ("model", f"{progress.saved}"),
             ("run", f"{run_dir.path}: summary.json, metrics.jsonl, rollouts/, config.yaml"),
         ],
@@ -138,8 +181,8 @@ def _train(config: C, setup: Setup, stop: StopSignal, make_learner: Callable[[C,
 class Progress:
     """How far a run has come, across interruptions."""
 
-    def __init__(self, config: RLConfig, setup: Setup, loop: Loop) -> None:
-        self.config, self.setup, self.loop = config, setup, loop
+    def __init__(self, config: TrainConfig, setup: Setup, course: Course) -> None:
+        self.config, self.setup, self.course = config, setup, course
         self.tokens, self.train_s, self._wall_before, self._began = 0, 0.0, 0.0, time.perf_counter()
         self.saved: Any = None  # path of the newest checkpoint
 
@@ -164,12 +207,12 @@ class Progress:
             step, self.saved = found
             state = checkpoint.load_state(self.saved)
             self._load_weights(self.saved)
-            self.loop.learner.load_state_dict(state["learner"])
-            self.loop.engine.load_weights(self.loop.learner.policy.named_weights(), version=step)
+            self.course.learner.load_state_dict(state["learner"])
+            self.setup.engine.load_weights(self.course.learner.policy.named_weights(), version=step)
             self.tokens, self.train_s, self._wall_before = state["tokens"], state["train_s"], state["wall_s"]
-            self.setup.display.say(f"going on after step {step} of {self.config.steps}")
-        if step > self.config.steps:
-            raise UserError(f"--steps {self.config.steps}: the run has already done {step}")
+            self.setup.display.say(f"going on after step {step} of {self.course.steps}")
+        if step > self.course.steps:
+            raise UserError(f"--steps {self.course.steps}: the run has already done {step}")
         run_dir.rewind(step)
         return step
 
@@ -198,7 +241,7 @@ class Progress:
             model=self.setup.model,
             tokenizer=self.setup.tokenizer,
             state={
-                "learner": self.loop.learner.state_dict(),
+                "learner": self.course.learner.state_dict(),
                 "tokens": self.tokens,
                 "train_s": self.train_s,
                 "wall_s": self.wall_s(),
@@ -208,7 +251,7 @@ class Progress:
         self.train_s += time.perf_counter() - started
 
 
-def _evaluate(what: str, config: RLConfig, setup: Setup, stop: StopSignal) -> dict[str, Any]:
+def _evaluate(what: str, config: TrainConfig, setup: Setup, stop: StopSignal) -> dict[str, Any]:
     setup.display.start(what, 1)
     try:
         with stop.interruptible():

@@ -6,11 +6,10 @@ from typing import Any, ClassVar, Literal
 
 from pydantic import Field, model_validator
 
-from r1lite.config.optimizer import OptimizerConfig
-from r1lite.config.problems import ProblemsConfig
+from r1lite.config.train import TrainConfig
 
 
-class RLConfig(OptimizerConfig, ProblemsConfig):
+class RLConfig(TrainConfig):
     """Sampling groups, scoring them, and learning from the scores."""
 
     reward: str | None = None
@@ -42,8 +41,6 @@ class RLConfig(OptimizerConfig, ProblemsConfig):
     """The ratio new/old policy is clipped above at 1 + this."""
     kl_coef: float = Field(0.0, ge=0)
     """Weight of KL(policy || reference), estimator k3; 0 keeps no reference model in memory."""
-    eval_every: int = Field(0, ge=0)
-    """Evaluate, greedily and for pass@k, every this many steps too; 0: only before and after."""
 
     @model_validator(mode="after")
     def _minibatches_hold_groups(self) -> RLConfig:
