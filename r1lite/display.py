@@ -115,7 +115,9 @@ class Display:
         k = after["k"]
         table.add_row(f"accuracy (greedy, {after['problems']} problems)", *(_rate(e, "pass_at_1") for e in shown))
         table.add_row(f"pass@{k} (T=1, {after['sampled_problems']} problems)", *(_rate(e, "pass_at_k") for e in shown))
-        table.add_row("accuracy (T=1)", *(f"{e['sampled_accuracy']:.1%}" for e in shown))
+        if after["maj_at_k"] is not None:
+            table.add_row(f"maj@{after['votes']} (T=1)", *(_rate(e, "maj_at_k") for e in shown))
+        table.add_row("accuracy (T=1)", *(_rate(e, "sampled_accuracy") for e in shown))
         table.add_row("format", *(f"{e['format_rate']:.1%}" for e in shown))
         table.add_row("tokens a completion", *(f"{e['mean_tokens']:.1f}" for e in shown))
         self.console.print(table)

@@ -1,19 +1,53 @@
-"""Accuracy on held-out problems: greedy, and pass@k."""
+"""How good the present weights are on held-out problems: greedy, pass@k, maj@k.
+
+`measure` samples and judges, `summarize` makes numbers of it; `evaluate` does both, as training wants it.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from r1lite.config import ProblemsConfig
-from r1lite.rl.passk import pass_at_k, wilson_interval
+from r1lite.errors import RunError
+from r1lite.intervals import mean_rate
+from r1lite.rl.passk import pass_at_k
 from r1lite.rl.sampling import completion_seed
 from r1lite.rollout import RolloutEngine, Sampling
 from r1lite.solve import Judge, Prompt
-from verifiers import Completion, Score
+from r1lite.voting import Vote, majority
+from verifiers import Completion, Problem
 
 _CHUNK = 64  # problems between two reports of progress
 _SHOWN = 3  # completions kept for the reader
+_MAX_UNSCORED = 0.1  # of the completions; a rate over the rest would say little
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """One completion, judged."""
+
+    text: str
+    tokens: int
+    correct: bool | None  # None = it could not be judged
+    well_formed: bool | None
+    answer: str | None  # the final answer that was judged, where there is one
+    reason: str  # the verifier's
+
+
+@dataclass(frozen=True, slots=True)
+class Solved:
+    """A problem with what the model said to it."""
+
+    problem: Problem
+    greedy: Answer | None
+    samples: tuple[Answer, ...]
+
+    @property
+    def scored(self) -> list[bool]:
+        """Right or wrong, of the samples that could be judged."""
+        return [sample.correct for sample in self.samples if sample.correct is not None]
 
 
 def evaluate(
@@ -23,71 +57,161 @@ def evaluate(
     config: ProblemsConfig,
     progress: Callable[[float], None] = lambda share: None,
 ) -> dict[str, Any]:
-    """Greedy accuracy and pass@k of the engine's present weights, with 95 % Wilson intervals.
+    """`summarize` of `measure`: what a training run keeps of an evaluation."""
+    return summarize(measure(engine, prompts, judge, config, progress), judge, k=config.eval_samples)
 
-    The random numbers are the evaluation's own, the same every time, so that two evaluations compare and training is
-    not disturbed.
 
-    Returns:
-        `pass_at_1` (greedy), `pass_at_k` (at temperature 1) and the `k`, `sampled_accuracy` (mean over the samples),
-        `format_rate` and `mean_tokens` (greedy), intervals `*_interval`, counts, and `examples`: a few completions of
-        the first problem.
+def measure(
+    engine: RolloutEngine,
+    prompts: Sequence[Prompt],
+    judge: Judge,
+    config: ProblemsConfig,
+    progress: Callable[[float], None] = lambda share: None,
+    *,
+    temperature: float = 1.0,
+    seed: int = 0,
+) -> list[Solved]:
+    """Answers of the engine's present weights: greedy to the first `eval_problems`, and `eval_samples` samples each to
+    the first `eval_sample_problems`.
+
+    The random numbers are the evaluation's own, the same every time and for every batch size, so that two evaluations
+    compare and training is not disturbed. Stopping it in the middle (`StopSignal.interruptible`) leaves nothing behind.
+
+    Args:
+        temperature: of the samples.
+        seed: another one draws other samples.
+
+    Raises:
+        RunError: more than a tenth of the completions could not be judged.
     """
-    greedy = prompts[: config.eval_problems]
-    sampled = prompts[: config.eval_sample_problems]
+    greedy, sampled = prompts[: config.eval_problems], prompts[: config.eval_sample_problems]
     total = len(greedy) + len(sampled) * config.eval_samples
     done = 0
 
-    def run(chosen: Sequence[Prompt], samples: int, temperature: float) -> list[list[tuple[Completion, bool, bool]]]:
+    def answers(chosen: Sequence[Prompt], samples: int, sampling: Sampling) -> list[tuple[Answer, ...]]:
         nonlocal done
-        sampling = Sampling(temperature, config.max_completion_tokens, config.stop_text)
-        results = []
+        found: list[tuple[Answer, ...]] = []
         for start in range(0, len(chosen), _CHUNK):
             chunk = chosen[start : start + _CHUNK]
             seeds = [
-                [completion_seed(0, "evaluation", 0, prompt.problem.id, sample) for sample in range(samples)]
+                [completion_seed(seed, "evaluation", 0, prompt.problem.id, sample) for sample in range(samples)]
                 for prompt in chunk
             ]
             groups = engine.generate([prompt.token_ids for prompt in chunk], seeds, sampling)
-            results += [
-                [
-                    (
-                        completion,
-                        judge.is_correct(prompt.problem, completion, Score(None)) is True,
-                        judge.is_well_formed(prompt.problem, completion, Score(None)) is True,
-                    )
-                    for completion in group
-                ]
-                for prompt, group in zip(chunk, groups, strict=True)
-            ]
+            for prompt, group in zip(chunk, groups, strict=True):
+                found.append(tuple(_judged(judge, prompt.problem, completion) for completion in group))
             done += len(chunk) * samples
             progress(done / total)
-        return results
+        return found
 
-    answers = [group[0] for group in run(greedy, 1, 0.0)]
-    groups = run(sampled, config.eval_samples, 1.0)
-    right = sum(correct for _, correct, _ in answers)
-    k = config.eval_samples
-    passes = [pass_at_k(k, sum(correct for _, correct, _ in group), k) for group in groups]
-    shown = greedy[0]
-    examples = [answers[0], *groups[0]][:_SHOWN]
+    limit, stop_text = config.max_completion_tokens, config.stop_text
+    first = answers(greedy, 1, Sampling(0.0, limit, stop_text))
+    others = answers(sampled, config.eval_samples, Sampling(temperature, limit, stop_text))
+    solved = [
+        Solved(prompt.problem, first[i][0] if i < len(first) else None, others[i] if i < len(others) else ())
+        for i, prompt in enumerate(prompts[: max(len(greedy), len(sampled))])
+    ]
+    given = [answer for one in solved for answer in (one.greedy, *one.samples) if answer is not None]
+    unscored = [answer for answer in given if answer.correct is None]
+    if len(unscored) > _MAX_UNSCORED * len(given):
+        raise RunError(
+            f"{len(unscored)} of {len(given)} completions could not be judged, so there is no accuracy to report; "
+            f"the first: {unscored[0].reason}"
+        )
+    return solved
+
+
+def summarize(solved: Sequence[Solved], judge: Judge, *, k: int, votes: int | None = None) -> dict[str, Any]:
+    """Rates over problems, each `NAME` with its 95 % interval `NAME_interval` (`intervals.mean_rate`).
+
+    Args:
+        k: of pass@k.
+        votes: of maj@k, the first ones of the samples; by default k.
+
+    Returns:
+        `pass_at_1` (greedy); `pass_at_k` (unbiased, at the samples' temperature) and the `k`; `maj_at_k` and its
+        `votes`, None where k is 1 or this task's answers can't vote; `sampled_accuracy` (mean over the samples);
+        `pass_curve` (pass@1, 2, 4, ... k); `format_rate` and `mean_tokens` (greedy); counts of `problems`,
+        `sampled_problems` and `unscored` completions, which no rate counts; and `examples`: a few completions of the
+        first problem.
+    """
+    greedy = [one.greedy for one in solved if one.greedy is not None]
+    sampled = [one for one in solved if len(one.scored) >= k]
+    votes = k if votes is None else votes
+    judged = [answer for answer in greedy if answer.correct is not None]
+    if not judged or not sampled:
+        raise RunError("too few completions could be judged for a rate")
+    curve = sorted({k, *(2**i for i in range(k.bit_length()))})
+    passes = {j: [pass_at_k(len(one.scored), sum(one.scored), j) for one in sampled] for j in curve}
+    given = [answer for one in solved for answer in (one.greedy, *one.samples) if answer is not None]
     return {
-        "pass_at_1": right / len(answers),
-        "pass_at_1_interval": wilson_interval(right, len(answers)),
-        "pass_at_k": sum(passes) / len(passes),
-        "pass_at_k_interval": wilson_interval(sum(passes), len(passes)),
+        **_rate("pass_at_1", [float(bool(answer.correct)) for answer in judged]),
+        **_rate("pass_at_k", passes[k]),
+        **_rate("maj_at_k", [maj_at_k(one, judge, votes) for one in sampled] if _can_vote(judge, votes) else []),
+        **_rate("sampled_accuracy", [sum(one.scored) / len(one.scored) for one in sampled]),
         "k": k,
-        "sampled_accuracy": sum(correct for group in groups for _, correct, _ in group) / (k * len(groups)),
-        "format_rate": sum(formed for *_, formed in answers) / len(answers),
-        "mean_tokens": sum(len(completion.token_ids) for completion, *_ in answers) / len(answers),
-        "problems": len(answers),
-        "sampled_problems": len(groups),
-        "examples": {
-            "question": shown.problem.prompt,
-            "gold": shown.problem.answer,
-            "completions": [
-                {"text": completion.text, "correct": correct, "sampling": "greedy" if i == 0 else "temperature 1"}
-                for i, (completion, correct, _) in enumerate(examples)
-            ],
-        },
+        "votes": votes,
+        "pass_curve": {str(j): _mean(values) for j, values in passes.items()},
+        "format_rate": _mean([answer.well_formed is True for answer in greedy]),
+        "mean_tokens": _mean([answer.tokens for answer in greedy]),
+        "problems": len(judged),
+        "sampled_problems": len(sampled),
+        "unscored": sum(answer.correct is None for answer in given),
+        "examples": _examples(solved[0]),
+    }
+
+
+def maj_at_k(one: Solved, judge: Judge, votes: int) -> float:
+    """Probability that the majority of the first `votes` samples is right; see `voting.majority`."""
+    ballots = [Vote(answer.answer, answer.correct is True) for answer in one.samples[:votes]]
+    same = judge.same_answer(one.problem)
+    assert same is not None
+    return majority(ballots, same)
+
+
+def breakdown(solved: Sequence[Solved], key: str) -> dict[str, dict[str, Any]]:
+    """Greedy and sampled accuracy for each value of `Problem.meta[key]`; empty where no problem has one."""
+    parts: dict[str, list[Solved]] = {}
+    for one in solved:
+        if one.problem.meta.get(key) is not None:
+            parts.setdefault(str(one.problem.meta[key]), []).append(one)
+    found = {}
+    for value in sorted(parts, key=lambda text: (len(text), text) if text.isdecimal() else (99, text)):
+        part = parts[value]
+        greedy = [float(one.greedy.correct) for one in part if one.greedy and one.greedy.correct is not None]
+        sampled = [sum(one.scored) / len(one.scored) for one in part if one.scored]
+        found[value] = {**_rate("pass_at_1", greedy), **_rate("sampled_accuracy", sampled), "problems": len(part)}
+    return found
+
+
+def _judged(judge: Judge, problem: Problem, completion: Completion) -> Answer:
+    mark = judge.mark(problem, completion)
+    return Answer(completion.text, len(completion.token_ids), mark.correct, mark.well_formed, mark.answer, mark.reason)
+
+
+def _can_vote(judge: Judge, votes: int) -> bool:
+    return votes > 1 and judge.vote != "none"
+
+
+def _rate(name: str, values: Sequence[float]) -> dict[str, Any]:
+    if not values:
+        return {name: None, f"{name}_interval": None}
+    rate = mean_rate(values)
+    return {name: rate.mean, f"{name}_interval": [rate.low, rate.high]}
+
+
+def _mean(values: Sequence[float]) -> float | None:
+    return sum(values) / len(values) if values else None
+
+
+def _examples(first: Solved) -> dict[str, Any]:
+    shown = [("greedy", first.greedy)] if first.greedy else []
+    shown += [("sampled", sample) for sample in first.samples]
+    return {
+        "question": first.problem.prompt,
+        "gold": first.problem.answer,
+        "completions": [
+            {"text": answer.text, "correct": answer.correct is True, "sampling": name}
+            for name, answer in shown[:_SHOWN]
+        ],
     }

@@ -11,6 +11,7 @@ from r1lite import prompts as templates
 from r1lite.config import ProblemsConfig, RLConfig
 from r1lite.errors import UserError
 from r1lite.tasks import Problems, Source, Task
+from r1lite.voting import Same, same_by, same_text
 from verifiers import VERIFIERS, Completion, Problem, Reward, Score, VerifierError, score_many
 from verifiers.formula import Formula
 from verifiers.pool import Pool
@@ -29,6 +30,16 @@ class Prompt:
 
 
 @dataclass(frozen=True, slots=True)
+class Mark:
+    """A judged completion."""
+
+    correct: bool | None  # None = it could not be judged
+    well_formed: bool | None
+    answer: str | None  # what was taken for the final answer
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
 class Judge:
     """The reward, and beside it the task's own idea of right and well-formed, whatever the reward formula says."""
 
@@ -36,6 +47,7 @@ class Judge:
     correct: Reward
     well_formed: Reward
     pool: Pool | None = field(default=None)  # None = scores in this process
+    vote: str = "verifier"  # what makes two answers the same, see Task.vote
 
     def score(self, pairs: Sequence[tuple[Problem, Completion]]) -> list[Score]:
         """Rewards in order; a check that could not be made leaves its completion unscored."""
@@ -49,6 +61,25 @@ class Judge:
     def is_correct(self, problem: Problem, completion: Completion, score: Score) -> bool | None:
         """The task's verdict; None where it abstains or could not be reached."""
         return _holds(self.correct, problem, completion, score)
+
+    def mark(self, problem: Problem, completion: Completion) -> Mark:
+        """What an evaluation keeps: right means that the formula of `correct` is at its highest."""
+        (score,) = score_many(self.correct, [(problem, completion)])
+        verdicts = list(score.verdicts.values())
+        return Mark(
+            correct=None if score.reward is None else score.reward >= self.correct.range[1] - 1e-9,
+            well_formed=self.is_well_formed(problem, completion, score),
+            answer=next((verdict.answer for verdict in verdicts if verdict.answer is not None), None),
+            reason=score.error or (verdicts[0].reason if verdicts else "no verdict"),
+        )
+
+    def same_answer(self, problem: Problem) -> Same | None:
+        """Whether two answers to this problem say the same, for maj@k; None where answers can't vote."""
+        if self.vote == "none":
+            return None
+        if self.vote == "text":
+            return same_text
+        return same_by(next(iter(self.correct.verifiers.values())), problem)
 
     def is_well_formed(self, problem: Problem, completion: Completion, score: Score) -> bool | None:
         """Likewise for the form."""
@@ -77,6 +108,7 @@ def make_judge(task: Task, config: ProblemsConfig) -> Judge:
             Reward(task.correct),
             Reward(task.well_formed),
             Pool(reward, workers=workers, timeout_s=timeout_s) if workers else None,
+            task.vote,
         )
     except ValueError as error:
         raise UserError(f"--reward: {error}") from error

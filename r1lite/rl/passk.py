@@ -16,7 +16,7 @@ def pass_at_k(num_samples: int, num_correct: int, k: int) -> float:
     return 1.0 - math.comb(num_samples - num_correct, k) / math.comb(num_samples, k)
 
 
-def wilson_interval(successes: float, trials: int, *, z: float = 1.959964) -> tuple[float, float]:
+def wilson_interval(successes: float, trials: float, *, z: float = 1.959964) -> tuple[float, float]:
     """Wilson's score interval of a rate (95 % by default); sound near 0 and 1, where the normal one is not.
 
     `successes` may be a sum of values in [0, 1]: the interval is then a little wide.

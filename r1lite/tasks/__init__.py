@@ -7,6 +7,7 @@ import functools
 import importlib
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Literal
 
 from r1lite.errors import UserError
 from verifiers import Problem
@@ -39,6 +40,8 @@ class Task:
     reward: str  # default formula
     correct: str = "math"  # the verifier that says whether a completion is right, whatever the reward
     well_formed: str = "format"  # the verifier of its form
+    # What makes two answers one in a majority vote: the verifier's own equality, the same text, or "none": no votes.
+    vote: Literal["verifier", "text", "none"] = "verifier"
 
 
 # Import strings, so that naming the tasks loads none of them.

@@ -19,6 +19,7 @@ def task(name: str) -> Task:
         load=functools.partial(_load, name),
         reward="reasoning_gym + 0.1*format",
         correct="reasoning_gym",
+        vote="text",
     )
 
 
