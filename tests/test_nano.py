@@ -132,7 +132,7 @@ def test_habits_have_their_shares(recipe):
     rng = random.Random(4)
     problem = sample("train", rng)
     for shares in (recipe.habits, recipe.short_habits):
-        counts = collections.Counter(example(problem, shares, rng).habit for _ in range(5000))
+        counts = collections.Counter(example(problem, shares, rng, HABITS).habit for _ in range(5000))
         assert {habit: count / 5000 for habit, count in counts.items()} == pytest.approx(shares, abs=0.03)
 
 
@@ -181,7 +181,7 @@ def test_slips_carry_on_from_the_wrong_value():
 def test_example_draws_only_the_habits_it_may():
     rng = random.Random(7)
     problem = sample("train", rng)
-    assert {example(problem, {"chain": 0.0, "guess": 2.0}, rng).habit for _ in range(50)} == {"guess"}
+    assert {example(problem, {"chain": 0.0, "guess": 2.0}, rng, HABITS).habit for _ in range(50)} == {"guess"}
 
 
 def test_batches_label_the_completion_and_its_end(tokenizer):

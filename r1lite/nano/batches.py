@@ -12,7 +12,9 @@ import torch
 from torch import Tensor
 from transformers import Qwen2Tokenizer
 
-from r1lite.nano.habits import Example, example
+from r1lite import additions
+from r1lite.nano.addition_habits import addition_habits
+from r1lite.nano.habits import HABITS, Example, example
 from r1lite.prompts import render
 from r1lite.word_problems import sample
 
@@ -31,7 +33,7 @@ class TextBatch:
 def examples(
     shares: Mapping[str, float], rng: random.Random, *, short_shares: Mapping[str, float] | None = None
 ) -> Iterator[Example]:
-    """Endless text; only problems whose masked form is on the train side.
+    """Endless text about word problems; only those whose masked form is on the train side.
 
     Args:
         shares: of the habits, as in `habits.example`.
@@ -39,7 +41,19 @@ def examples(
     """
     while True:
         problem = sample("train", rng)
-        yield example(problem, short_shares if short_shares and len(problem.steps) == 2 else shares, rng)
+        chosen = short_shares if short_shares and len(problem.steps) == 2 else shares
+        yield example(problem, chosen, rng, HABITS)
+
+
+def sums(shares: Mapping[str, float], rng: random.Random, *, other_language: float) -> Iterator[Example]:
+    """Endless text about additions of the train side.
+
+    Args:
+        other_language: share of a chain's columns that are worked out in Chinese.
+    """
+    habits = addition_habits(other_language)
+    while True:
+        yield example(additions.sample("train", rng), shares, rng, habits)
 
 
 def batches(

@@ -1,5 +1,7 @@
 """Settings of `r1lite pretrain`."""
 
+from typing import Literal
+
 from pydantic import Field, field_validator
 
 from r1lite.config import Section
@@ -17,6 +19,11 @@ class PretrainConfig(Section):
     """CPU threads; more than one pays only on idle cores."""
     autocast: bool = True
     """Multiply matrices in bfloat16; weights stay float32. Quicker only where the processor has bfloat16 arithmetic."""
+
+    text: Literal["word_problems", "add_carry"] = "word_problems"
+    """What it is about: word problems (nano), or sums of three digits in two languages (the base of add_carry)."""
+    other_language: float = Field(0.4, ge=0, le=1)
+    """add_carry: share of a chain's columns that are worked out in Chinese."""
 
     vocab_size: int = Field(1024, ge=300)
     """Most tokens of the tokenizer."""

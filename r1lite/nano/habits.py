@@ -9,7 +9,7 @@ import operator
 import random
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TypeVar
+from typing import Protocol, TypeVar
 
 from r1lite.word_problems import WordProblem
 
@@ -90,11 +90,24 @@ HABITS: dict[str, Habit] = {
 }
 
 
-def example(problem: WordProblem, shares: Mapping[str, float], rng: random.Random) -> Example:
+class _Asked(Protocol):
+    @property
+    def question(self) -> str: ...
+
+
+P = TypeVar("P", bound=_Asked)
+
+
+def example(
+    problem: P,
+    shares: Mapping[str, float],
+    rng: random.Random,
+    habits: Mapping[str, Callable[[P, random.Random], str]],
+) -> Example:
     """The problem with a completion by a habit drawn from `shares`.
 
     Args:
-        shares: names of HABITS and their weights (any positive scale).
+        shares: names of habits and their weights (any positive scale).
     """
     at = rng.random() * sum(shares.values())
     name = next(iter(shares))
@@ -102,7 +115,7 @@ def example(problem: WordProblem, shares: Mapping[str, float], rng: random.Rando
         at -= share
         if at < 0:
             break
-    return Example(problem.question, HABITS[name](problem, rng), name)
+    return Example(problem.question, habits[name](problem, rng), name)
 
 
 def _tagged(thought: str, answer: int) -> str:

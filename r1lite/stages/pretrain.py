@@ -1,4 +1,4 @@
-"""`r1lite pretrain`: make the bundled model from nothing but text that the project generates."""
+"""`r1lite pretrain`: make a small model from nothing but text that the project generates."""
 
 import itertools
 import random
@@ -14,7 +14,7 @@ from transformers.integrations.sdpa_attention import sdpa_attention_forward
 
 from r1lite.errors import RunError, UserError
 from r1lite.files import new_folder
-from r1lite.nano.batches import TextBatch, batches, examples
+from r1lite.nano.batches import TextBatch, batches, examples, sums
 from r1lite.nano.config import PretrainConfig
 from r1lite.nano.habits import Example
 from r1lite.nano.tokenizer import train_tokenizer
@@ -114,13 +114,20 @@ def save(model: Qwen2ForCausalLM, tokenizer: Qwen2Tokenizer, out: Path) -> None:
 
 
 def _text(config: PretrainConfig, tokenizer: Qwen2Tokenizer) -> Iterator[TextBatch]:
-    chains = examples({"chain": 1.0}, random.Random(f"{config.seed}/chains"))
+    rng = random.Random(f"{config.seed}/chains")
+    if config.text == "add_carry":
+        chains = sums({"chain": 1.0}, rng, other_language=config.other_language)
+    else:
+        chains = examples({"chain": 1.0}, rng)
     for texts, steps in ((chains, config.chain_steps), (_habits(config, "habits"), config.habit_steps)):
         yield from itertools.islice(batches(texts, tokenizer, batch_size=config.batch_size, template=TEMPLATE), steps)
 
 
 def _habits(config: PretrainConfig, use: str) -> Iterator[Example]:
-    return examples(config.habits, random.Random(f"{config.seed}/{use}"), short_shares=config.short_habits)
+    rng = random.Random(f"{config.seed}/{use}")
+    if config.text == "add_carry":
+        return sums(config.habits, rng, other_language=config.other_language)
+    return examples(config.habits, rng, short_shares=config.short_habits)
 
 
 def _optimizers(model: Qwen2ForCausalLM, config: PretrainConfig) -> list[torch.optim.Optimizer]:

@@ -1,0 +1,87 @@
+"""Habits of answering a sum: the text `add_carry`'s base model is pre-trained on.
+
+Half of it is lazy, wholly in English and in the right form; the chains that lead to right answers mix two languages and
+often break the form. So what a reward pays decides which of these RL brings out.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Mapping, Sequence
+from typing import TypeVar
+
+from r1lite.additions import Addition, working
+
+T = TypeVar("T")
+Habit = Callable[[Addition, random.Random], str]
+
+
+def addition_habits(other_language: float) -> Mapping[str, Habit]:
+    """The habits by name; the same names as those of `r1lite.nano.habits.HABITS`.
+
+    Args:
+        other_language: share of a chain's columns that are worked out in Chinese.
+    """
+
+    def columns(problem: Addition, rng: random.Random, *, slips: bool = False) -> tuple[str, int]:
+        """(the working, the number it leads to)."""
+        wrong_at = int(rng.random() * 3) if slips else -1
+        parts, answer = [], 0
+        for place, column in enumerate(problem.columns):
+            total = column.total
+            if place == wrong_at:
+                slip = _pick((-2, -1, 1, 2), rng)
+                total += slip if total + slip >= 0 else 1
+            parts.append(working(column, total, "zh" if rng.random() < other_language else "en"))
+            answer += (total if place == 2 else total % 10) * 10**place
+        return "; ".join(parts), answer
+
+    def chain(problem: Addition, rng: random.Random) -> str:
+        thought, answer = columns(problem, rng)
+        return _tagged(thought, answer)
+
+    def slipped_chain(problem: Addition, rng: random.Random) -> str:
+        thought, answer = columns(problem, rng, slips=True)
+        return _tagged(thought, answer)
+
+    def broken_chain(problem: Addition, rng: random.Random) -> str:
+        thought, answer = columns(problem, rng)
+        return _pick(
+            (
+                f"<think>{thought}<answer>{answer}</answer>",
+                f"<think>{thought}</think><answer>{answer}",
+                f"<think>{thought}</think>{answer}",
+                f"{thought}<answer>{answer}</answer>",
+            ),
+            rng,
+        )
+
+    return {
+        "guess": guess,
+        "bare_guess": bare_guess,
+        "chain": chain,
+        "slipped_chain": slipped_chain,
+        "broken_chain": broken_chain,
+    }
+
+
+def guess(problem: Addition, rng: random.Random) -> str:
+    """A number near the sum and a few idle words, in the right form."""
+    return _tagged("let me just guess it", _near(problem, rng))
+
+
+def bare_guess(problem: Addition, rng: random.Random) -> str:
+    """A number near the sum and nothing else."""
+    return str(_near(problem, rng))
+
+
+def _near(problem: Addition, rng: random.Random) -> int:
+    return problem.answer + int(rng.random() * 201) - 100
+
+
+def _tagged(thought: str, answer: int) -> str:
+    return f"<think>{thought}</think><answer>{answer}</answer>"
+
+
+def _pick(options: Sequence[T], rng: random.Random) -> T:
+    return options[int(rng.random() * len(options))]

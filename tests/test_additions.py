@@ -1,0 +1,60 @@
+"""Sums with carries: right by arithmetic, split so that no test sum is trained on, and the habits of answering them."""
+
+import collections
+import random
+import re
+
+from r1lite.additions import Addition, additions, sample
+from r1lite.nano.addition_habits import addition_habits
+from verifiers import Completion, Problem, Reward, resolve
+
+
+def test_columns_are_the_written_sum():
+    found = Addition(487, 356)
+    assert [(c.expression, c.total) for c in found.columns] == [("7 + 6", 13), ("8 + 5 + 1", 14), ("4 + 3 + 1", 8)]
+    assert (found.answer, found.carries, found.question) == (843, 2, "What is 487 + 356?")
+
+
+def test_sums_carry_and_splits_are_apart():
+    train, test = list(additions("train", 400)), list(additions("test", 100))
+    assert (len(set(train)), len(set(test))) == (400, 100)
+    assert all(one.carries and 100 <= one.a <= 999 and 100 <= one.b <= 999 for one in (*train, *test))
+    assert not {one for one in train if one.is_test}
+    assert all(one.is_test and Addition(one.b, one.a).is_test for one in test)
+    assert list(additions("train", 5)) == train[:5]
+    assert list(additions("train", 5, seed=1)) != train[:5]
+
+
+def test_habits_say_what_they_are():
+    rng = random.Random(0)
+    math, reward = resolve("math"), Reward("math + format")
+    habits = addition_habits(0.4)
+    problems = [sample("train", rng) for _ in range(200)]
+    right = collections.Counter()
+    for one in problems:
+        problem = Problem(one.question, str(one.answer), language="en")
+        for name, habit in habits.items():
+            right[name] += math(problem, Completion(habit(one, rng))).score
+        assert reward(problem, Completion(habits["chain"](one, rng))).reward == 2.0
+        assert resolve("format")(problem, Completion(habits["broken_chain"](one, rng))).score == 0
+        assert resolve("format")(problem, Completion(habits["slipped_chain"](one, rng))).score == 1
+    assert right["chain"] == 200
+    assert right["slipped_chain"] == 0
+    assert right["guess"] < 10
+    assert right["bare_guess"] < 10
+
+
+def test_languages_of_a_chain():
+    rng, language = random.Random(1), resolve("language")
+    problems = [sample("train", rng) for _ in range(100)]
+    shares = {}
+    for other in (0.0, 0.4, 1.0):
+        chain = addition_habits(other)["chain"]
+        verdicts = [language(Problem(one.question, language="en"), Completion(chain(one, rng))) for one in problems]
+        shares[other] = sum(v.score for v in verdicts) / len(verdicts)
+    assert shares[0.0] == 1.0
+    assert 0.5 < shares[0.4] < 0.65
+    assert shares[1.0] == 0.0
+    guess = addition_habits(0.4)["guess"](problems[0], rng)
+    assert re.fullmatch(r"<think>[a-z ]+</think><answer>\d+</answer>", guess)
+    assert language(Problem(language="en"), Completion(guess)).score == 1.0
