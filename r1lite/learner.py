@@ -20,6 +20,7 @@ from r1lite.errors import RunError
 from r1lite.policy import Policy, Trainer
 from r1lite.rl import losses
 from r1lite.rl.advantages import group_relative
+from r1lite.rl.importance import importance_ratio, importance_weights, mismatch
 from r1lite.rl.schedule import learning_rate
 from r1lite.trajectory import Group
 
@@ -110,10 +111,12 @@ class GRPOLearner:
                         f"step {step + 1}: the gradient was not finite {_MAX_NONFINITE} times in a row; "
                         "the weights are those before it. Try a lower --lr or --dtype float32"
                     )
-        if self.policy.dtype == torch.float32 and totals.mismatch > _MAX_MISMATCH:
+        exact = self.policy.dtype == torch.float32 and not config.biased_sampling and config.max_staleness == 0
+        if exact and totals.mismatch.logprob_max > _MAX_MISMATCH:
             raise RunError(
-                f"step {step + 1}: the sampler's log-probabilities differ from the trainer's by {totals.mismatch:.3g} "
-                f"nats, more than {_MAX_MISMATCH}: it does not sample from the trainer's weights"
+                f"step {step + 1}: the sampler's log-probabilities differ from the trainer's by "
+                f"{totals.mismatch.logprob_max:.3g} nats, more than {_MAX_MISMATCH}: it does not sample from the "
+                "trainer's weights"
             )
         return {"lr": lr, **totals.metrics()}
 
@@ -150,6 +153,13 @@ class GRPOLearner:
         per_token = losses.clipped_surrogate(
             ratio, batch.advantages, clip_low=config.clip_low, clip_high=config.clip_high
         )
+        engine = part.engine_logprobs_of(batch)
+        if config.importance in ("token", "sequence", "geometric"):
+            raw = importance_ratio(old, engine, batch.mask, level=config.importance)
+            low, high = config.importance_low, config.importance_high
+            per_token = per_token * importance_weights(raw, mode=config.importance_mode, low=low, high=high)
+            bounded = ((raw < low) | (raw > high)) & batch.mask
+            totals.bounded += int(bounded.sum())
         if part.ref_logprobs:
             kl = losses.kl_k3(logprobs, part.ref_logprobs[n])
             per_token = per_token + config.kl_coef * kl
@@ -163,7 +173,7 @@ class GRPOLearner:
         totals.tokens += int(batch.mask.sum())
         totals.loss += float(loss.detach())
         if not totals.updates:  # the weights are still those that sampled
-            totals.mismatch = max(totals.mismatch, _mismatch(old, batch, part.engine_logprobs))
+            totals.mismatch.add(mismatch(old, engine, batch.mask))
         return loss
 
 
@@ -177,13 +187,55 @@ class _Part:
     old_logprobs: list[Tensor] | None = None  # by micro-batch, [B, T]
     ref_logprobs: list[Tensor] | None = None
 
+    def engine_logprobs_of(self, batch: MicroBatch) -> Tensor:
+        """[B, T] log-probabilities as the engine gave them; NaN where it gave none."""
+        rows = [torch.tensor(self.engine_logprobs[i][: batch.mask.shape[1]]) for i in batch.rows]
+        padded = torch.full(batch.mask.shape, math.nan)
+        for b, row in enumerate(rows):
+            padded[b, : len(row)] = row
+        return padded.to(batch.mask.device)
+
+
+class _Mismatch:
+    """How far the engine is from the trainer, over a step's first update."""
+
+    def __init__(self) -> None:
+        self.tokens = 0
+        self.kl = self.ratio = self.logprob_max = 0.0
+        self.ratio_min, self.ratio_max = math.inf, -math.inf
+
+    def add(self, part: dict[str, float]) -> None:
+        """Takes in `importance.mismatch` of a micro-batch."""
+        tokens = int(part["tokens"])
+        if tokens == 0:
+            return
+        self.tokens += tokens
+        self.kl += part["kl"] * tokens
+        self.ratio += part["weight_mean"] * tokens
+        self.logprob_max = max(self.logprob_max, part["logprob_max"])
+        self.ratio_min = min(self.ratio_min, part["weight_min"])
+        self.ratio_max = max(self.ratio_max, part["weight_max"])
+
+    def metrics(self) -> dict[str, Any]:
+        """The ratio is trainer/engine of a token, before any bound."""
+        known = self.tokens > 0
+        values = {
+            "mismatch_logprob_max": self.logprob_max,
+            "mismatch_kl": self.kl / max(1, self.tokens),
+            "mismatch_ratio_min": self.ratio_min,
+            "mismatch_ratio_mean": self.ratio / max(1, self.tokens),
+            "mismatch_ratio_max": self.ratio_max,
+        }
+        return {name: value if known and math.isfinite(value) else None for name, value in values.items()}
+
 
 class _Totals:
     """Sums over a step's updates."""
 
     def __init__(self) -> None:
-        self.loss = self.kl = self.mismatch = 0.0
-        self.tokens = self.clipped_low = self.clipped_high = self.updates = self.skipped = 0
+        self.loss = self.kl = 0.0
+        self.tokens = self.clipped_low = self.clipped_high = self.updates = self.skipped = self.bounded = 0
+        self.mismatch = _Mismatch()
         self.norms: list[float] = []
 
     def add_update(self, norm: float | None) -> None:
@@ -203,14 +255,6 @@ class _Totals:
             "clipped_high": self.clipped_high / tokens,
             "updates": self.updates - self.skipped,
             "skipped_updates": self.skipped,
-            "mismatch_logprob_max": self.mismatch if math.isfinite(self.mismatch) else None,
+            "importance_bounded": self.bounded / tokens,
+            **self.mismatch.metrics(),
         }
-
-
-def _mismatch(logprobs: Tensor, batch: MicroBatch, engine_logprobs: Sequence[tuple[float, ...]]) -> float:
-    """Largest |log p(trainer) - log p(engine)| of a token, in nats."""
-    differences = [
-        (row[: len(engine_logprobs[i])] - torch.tensor(engine_logprobs[i])).abs().max()
-        for row, i in zip(logprobs.detach().cpu(), batch.rows, strict=True)
-    ]
-    return float(torch.stack(differences).max())

@@ -44,6 +44,15 @@ def test_seeds_differ_in_every_argument():
     seeds = {completion_seed(r, p, s, i, g) for r in (0, 1) for p in "ab" for s in (0, 1) for i in "xy" for g in (0, 1)}
     assert len(seeds) == 32
     assert all(0 <= seed < 2**63 for seed in seeds)
+    assert completion_seed(0, "a", 0, "x", 5) == completion_seed(0, "a", 0, "x", 0) + 5  # a group is one vLLM request
+
+
+def test_neighbouring_seeds_draw_independently():
+    """A group's seeds follow one another; the generator must not make siblings alike."""
+    first = [completion_seed(0, "a", step, "x", 0) for step in range(2000)]
+    draws = uniform_draws([seed + g for seed in first for g in range(2)], 16).view(2000, 2, 16) - 0.5
+    correlation = 12 * (draws[:, 0] * draws[:, 1]).mean(dim=0)  # [16]; standard error 0.022
+    assert correlation.abs().max() < 0.1
 
 
 @pytest.mark.parametrize("kind", ["full attention", "sliding window"])

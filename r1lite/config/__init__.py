@@ -6,6 +6,7 @@ from r1lite.config.loading import OF_THE_COMMAND, dump, load, read_recipe, valid
 from r1lite.config.optimizer import OptimizerConfig
 from r1lite.config.problems import EvalConfig, ProblemsConfig
 from r1lite.config.rl import GRPOConfig, RLConfig
+from r1lite.config.rollout import RolloutConfig
 from r1lite.config.train import TrainConfig
 
 __all__ = [
@@ -16,6 +17,7 @@ __all__ = [
     "OptimizerConfig",
     "ProblemsConfig",
     "RLConfig",
+    "RolloutConfig",
     "RunConfig",
     "Section",
     "TrainConfig",

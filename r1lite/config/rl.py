@@ -6,10 +6,11 @@ from typing import Any, ClassVar, Literal
 
 from pydantic import Field, model_validator
 
+from r1lite.config.rollout import RolloutConfig
 from r1lite.config.train import TrainConfig
 
 
-class RLConfig(TrainConfig):
+class RLConfig(RolloutConfig, TrainConfig):
     """Sampling groups, scoring them, and learning from the scores."""
 
     reward: str | None = None

@@ -9,9 +9,13 @@ from torch import Tensor
 
 
 def completion_seed(run_seed: int, purpose: str, step: int, problem_id: str, sample: int) -> int:
-    """A 63-bit seed that depends on nothing but its arguments, so no sampler state has to be saved."""
-    text = f"{run_seed}\x1f{purpose}\x1f{step}\x1f{problem_id}\x1f{sample}"
-    return int.from_bytes(hashlib.blake2b(text.encode(), digest_size=8).digest(), "big") >> 1
+    """A 63-bit seed that depends on nothing but its arguments, so no sampler state has to be saved.
+
+    Those of a group follow one another: vLLM gives the i-th of n completions its request's seed + i, so that a group is
+    one request.
+    """
+    text = f"{run_seed}\x1f{purpose}\x1f{step}\x1f{problem_id}"
+    return (int.from_bytes(hashlib.blake2b(text.encode(), digest_size=8).digest(), "big") >> 2) + sample
 
 
 def uniform_draws(seeds: list[int], length: int) -> Tensor:

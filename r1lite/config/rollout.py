@@ -1,0 +1,55 @@
+"""How tokens are drawn in training, and what is done about an engine that is not quite the trainer."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import Field, model_validator
+
+from r1lite.config.base import Section
+
+
+class RolloutConfig(Section):
+    """Sampling in training, the engine's mismatch, and how far ahead of the trainer it may run."""
+
+    top_p: float = Field(1.0, gt=0, le=1)
+    """Draw only from the most probable tokens with this share of the mass; needs --biased-sampling."""
+    top_k: int = Field(0, ge=0)
+    """Draw only from this many most probable tokens, 0: from all; needs --biased-sampling."""
+    min_p: float = Field(0.0, ge=0, lt=1)
+    """Leave out tokens less probable than this share of the most probable one; needs --biased-sampling."""
+    biased_sampling: bool = False
+    """Take on the bias of --top-p, --top-k and --min-p: the trainer's probabilities are those of the whole
+    distribution, so every ratio between the two policies is off."""
+    importance: Literal["auto", "off", "token", "sequence", "geometric"] = "auto"
+    """Weight the policy loss by trainer/engine probability, per token, by a completion's product, or by its geometric
+    mean. auto: token where the engine has weights of its own or runs ahead, else off."""
+    importance_mode: Literal["truncate", "mask"] = "truncate"
+    """What becomes of weights outside the bounds: cut to the bound, or 0 (nothing is learnt there)."""
+    importance_low: float = Field(0.0, ge=0, le=1)
+    """Lower bound of the importance weight."""
+    importance_high: float = Field(2.0, ge=1)
+    """Upper bound of the importance weight."""
+    max_staleness: Literal[0, 1] = 0
+    """1: sample the next step's completions while this one trains, from weights one step old (--engine vllm-server);
+    0: strictly on policy."""
+    canary_tokens: int = Field(16, ge=0)
+    """Tokens of each of the two completions whose log-probabilities are compared between engine and trainer after
+    every change of weights; 0: no such check."""
+    canary_tolerance: float | None = Field(None, gt=0)
+    """Largest difference allowed there, in nats; by default 0.002 in float32 and 0.5 in bfloat16."""
+
+    @model_validator(mode="after")
+    def _unbiased(self) -> RolloutConfig:
+        changed = [
+            f"--{name.replace('_', '-')} {getattr(self, name)}"
+            for name, off in (("top_p", 1.0), ("top_k", 0), ("min_p", 0.0))
+            if getattr(self, name) != off
+        ]
+        if changed and not self.biased_sampling:
+            raise ValueError(
+                f"{', '.join(changed)}: the engine would draw from a cut distribution while the trainer learns about "
+                "the whole one, so every probability ratio would be biased; leave it off in training, or take the "
+                "bias on with --biased-sampling"
+            )
+        return self
