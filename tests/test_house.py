@@ -33,6 +33,8 @@ FLOORS = [
     ("r1lite.batch", 3),
     ("r1lite.run_dir", 3),
     ("r1lite.checkpoint", 3),
+    ("r1lite.watchdog", 3),
+    ("r1lite.bad_batches", 3),
     ("r1lite.display", 3),
     ("r1lite.rollout", 4),
     ("r1lite.policy", 4),

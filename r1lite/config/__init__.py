@@ -8,6 +8,7 @@ from r1lite.config.problems import EvalConfig, ProblemsConfig
 from r1lite.config.rl import GRPOConfig, RLConfig
 from r1lite.config.rollout import RolloutConfig
 from r1lite.config.train import TrainConfig
+from r1lite.config.watchdog import WatchdogConfig
 
 __all__ = [
     "OF_THE_COMMAND",
@@ -21,6 +22,7 @@ __all__ = [
     "RunConfig",
     "Section",
     "TrainConfig",
+    "WatchdogConfig",
     "dump",
     "load",
     "read_recipe",

@@ -1,0 +1,67 @@
+"""Batches whose gradient was not finite: kept to be looked at, counted, and the end of a run when they don't cease."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from r1lite.errors import RunError
+from r1lite.files import replaced_file
+
+MAX_IN_A_ROW = 3
+_MAX_KEPT = 20  # of a run: the first ones tell; a run that goes on breaking must not fill the disk
+
+
+class BadBatches:
+    """Keeps the batch of each skipped update in `folder`, and ends the run after three in a row.
+
+    A file is a dictionary that `torch.load(path, weights_only=True)` opens: step, update, loss, the names of parameters
+    whose gradient was not finite, and under `batches` the tensors of every micro-batch.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self.folder, self.in_a_row = folder, 0
+
+    def fine(self) -> None:
+        """An update was made."""
+        self.in_a_row = 0
+
+    def skipped(
+        self, step: int, batches: Sequence[Mapping[str, Any]], *, loss: float, parameters: Sequence[str]
+    ) -> None:
+        """An update was skipped.
+
+        Args:
+            step: counted from 1.
+            batches: what each micro-batch was made of: tensors, lists, numbers.
+            loss: of the whole update; need not be finite.
+            parameters: whose gradient is not finite.
+
+        Raises:
+            RunError: it was the third in a row.
+        """
+        self.in_a_row += 1
+        self._keep(step, {"batches": [dict(batch) for batch in batches], "loss": loss, "parameters": list(parameters)})
+        if self.in_a_row >= MAX_IN_A_ROW:
+            raise RunError(
+                f"step {step}: the gradient was not finite {MAX_IN_A_ROW} times in a row; the weights are those before "
+                f"it. What was learnt from lies in {self.folder}. Try a lower --lr or --dtype float32"
+            )
+
+    def _keep(self, step: int, content: dict[str, Any]) -> None:
+        self.folder.mkdir(exist_ok=True)
+        if len(list(self.folder.glob("step-*.pt"))) >= _MAX_KEPT:
+            return
+        update = 1
+        while (path := self.folder / f"step-{step:06d}-{update}.pt").exists():
+            update += 1
+        with replaced_file(path) as aside:
+            torch.save({"step": step, "update": update, **content}, aside)
+
+
+def nonfinite_gradients(named_parameters: Any) -> list[str]:
+    """Names of the parameters whose gradient holds a NaN or an infinity; to be called before it is cleared."""
+    return [name for name, p in named_parameters if p.grad is not None and not bool(torch.isfinite(p.grad).all())]
