@@ -1,0 +1,170 @@
+"""Pairs of answers of which one is preferred, out of a file, a folder or the Hub."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from r1lite.errors import UserError
+from verifiers.rows import RowError, rows
+
+_SUFFIXES = (".jsonl", ".jsonl.gz", ".parquet")
+_SHOWN = 5
+Messages = tuple[tuple[str, str], ...]  # (role, content)
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """Two answers to one prompt."""
+
+    prompt: str | Messages
+    chosen: str  # the preferred one
+    rejected: str
+    margin: float = 0.0
+    place: str = ""  # where the row stands
+
+
+@dataclass(frozen=True, slots=True)
+class Pairs:
+    """What to train on, and what to measure by."""
+
+    train: list[Pair]
+    test: list[Pair]
+    origin: str  # one line for the reader
+
+
+def load_pairs(
+    source: str, *, test_source: str | None, hold_out: float, margin_column: str | None, splits: tuple[str, str]
+) -> Pairs:
+    """The pairs of `source`: columns `prompt`, `chosen` and `rejected`, each text, or chat messages.
+
+    Args:
+        source: a JSONL (.gz too) or Parquet file, a folder with train.* and perhaps test.*, or an id on the Hub.
+        test_source: file with the held-out pairs; otherwise the folder's test.*, the Hub's test split, or the share
+            `hold_out` of the prompts, chosen by a hash, so that no prompt is on both sides.
+        margin_column: column with a number >= 0 for each pair.
+        splits: names of the Hub's splits to train and test on.
+
+    Raises:
+        UserError: what can't be used, by file and row; pairs without a difference among them.
+    """
+    path = Path(source).expanduser()
+    if path.is_dir():
+        train_path, test_path = _split_file(path, "train"), _split_file(path, "test")
+        if train_path is None:
+            raise UserError(f"--source {source}: the folder needs train.* ({', '.join(_SUFFIXES)}), and perhaps test.*")
+        train, origin = _read(train_path, margin_column), str(train_path)
+        test = _read(test_path, margin_column) if test_path is not None and test_source is None else []
+    elif path.exists():
+        train, test, origin = _read(path, margin_column), [], str(path)
+    else:
+        train, test = (_from_hub(source, split, margin_column, needed=not n) for n, split in enumerate(splits))
+        origin = f"{source} from the Hugging Face Hub"
+    if test_source is not None:
+        test = _read(Path(test_source).expanduser(), margin_column)
+        origin += f", measured by {test_source}"
+    if not test:
+        held = [_share(pair) < hold_out for pair in train]
+        test = [pair for pair, out in zip(train, held, strict=True) if out]
+        train = [pair for pair, out in zip(train, held, strict=True) if not out]
+        origin += f", {len(test)} pairs held out (by a hash of the prompt)"
+    if not train or not test:
+        raise UserError(
+            f"--source {source}: {len(train)} pairs to train on, {len(test)} held out; give more pairs, a larger "
+            "--hold-out, or --test-source"
+        )
+    return Pairs(train, test, origin)
+
+
+def _share(pair: Pair) -> float:
+    """A number in [0, 1) that is the prompt's own."""
+    digest = hashlib.blake2b(repr(pair.prompt).encode("utf-8", "backslashreplace"), digest_size=4).digest()
+    return int.from_bytes(digest, "big") / 2**32
+
+
+def _split_file(folder: Path, split: str) -> Path | None:
+    return next((path for suffix in _SUFFIXES if (path := folder / f"{split}{suffix}").exists()), None)
+
+
+def _read(path: Path, margin_column: str | None) -> list[Pair]:
+    if not path.name.endswith(_SUFFIXES):
+        raise UserError(f"{path}: pairs are read from {', '.join(_SUFFIXES)}")
+    try:
+        return _pairs(((f"{path}:{number}", row) for number, row in rows(path)), str(path), margin_column)
+    except UserError:
+        raise
+    except (OSError, ValueError) as error:
+        raise UserError(f"{path}: can't be read: {error}") from error
+
+
+def _from_hub(name: str, split: str, margin_column: str | None, *, needed: bool) -> list[Pair]:
+    from datasets import get_dataset_split_names, load_dataset
+
+    try:
+        if not needed and split not in get_dataset_split_names(name):
+            return []
+        found = load_dataset(name, split=split)
+    except Exception as error:  # the library raises whatever its transport does
+        first = (str(error).splitlines() or [""])[0]
+        raise UserError(
+            f"--source {name}: no such file or folder, and not to be had from the Hub: {type(error).__name__}: {first}"
+        ) from error
+    return _pairs(((f"{name}/{split}:{n}", row) for n, row in enumerate(found, 1)), name, margin_column)
+
+
+def _pairs(numbered: Iterable[tuple[str, Any]], source: str, margin_column: str | None) -> list[Pair]:
+    made, bad = [], []
+    for place, row in numbered:
+        try:
+            made.append(_pair(row, place, margin_column))
+        except ValueError as error:
+            bad.append(f"{place}: {error}")
+    if bad:
+        shown = "\n".join(f"  {line}" for line in bad[:_SHOWN])
+        more = f"\n  ... and {len(bad) - _SHOWN} more" if len(bad) > _SHOWN else ""
+        raise UserError(f"--source {source}: {len(bad)} of {len(bad) + len(made)} pairs can't be used:\n{shown}{more}")
+    return made
+
+
+def _pair(row: Any, place: str, margin_column: str | None) -> Pair:
+    """Raises ValueError that says what is wrong with the row."""
+    if isinstance(row, RowError):
+        raise row
+    if not isinstance(row, dict):
+        raise ValueError(f"a row is an object with prompt, chosen and rejected, not {type(row).__name__}")
+    for column in ("prompt", "chosen", "rejected", *([margin_column] if margin_column else [])):
+        if row.get(column) is None:
+            raise ValueError(f"no '{column}'; the row has {', '.join(map(repr, sorted(row)))}")
+    prompt = row["prompt"] if isinstance(row["prompt"], str) else _messages(row["prompt"], "prompt")
+    chosen, rejected = (_answer(row[column], prompt, column) for column in ("chosen", "rejected"))
+    if not prompt:
+        raise ValueError("'prompt' is empty")
+    if chosen.strip() == rejected.strip():
+        raise ValueError("a pair without a difference: 'chosen' and 'rejected' are the same")
+    margin = row[margin_column] if margin_column else 0.0
+    if isinstance(margin, bool) or not isinstance(margin, int | float) or not 0 <= margin < 1e6:
+        raise ValueError(f"'{margin_column}' must be a number >= 0, got {margin!r}")
+    return Pair(prompt, chosen, rejected, float(margin), place)
+
+
+def _messages(value: Any, column: str) -> Messages:
+    if not isinstance(value, Sequence) or not all(
+        isinstance(m, dict) and isinstance(m.get("role"), str) and isinstance(m.get("content"), str) for m in value
+    ):
+        raise ValueError(f"'{column}' must be text, or a list of messages with role and content")
+    return tuple((m["role"], m["content"]) for m in value)
+
+
+def _answer(value: Any, prompt: str | Messages, column: str) -> str:
+    """The last assistant message, what comes before it being the prompt."""
+    if isinstance(value, str):
+        return value
+    said = _messages(value, column)
+    before = prompt if isinstance(prompt, tuple) else (("user", prompt),)
+    rest = said[len(before) :] if said[: len(before)] == before else said
+    if len(rest) != 1 or rest[0][0] != "assistant":
+        raise ValueError(f"'{column}' must be one assistant message, after those of the prompt at most")
+    return rest[0][1]

@@ -1,0 +1,196 @@
+"""A learned reward: a sequence-classification model with one output, its text layout, and the verifier `rm:PATH`."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from r1lite import checkpoint
+from r1lite import prompts as templates
+from r1lite.errors import UserError
+from r1lite.pairs import Messages
+from verifiers import Completion, Problem, Verdict, VerifierError
+
+KEY = "r1lite_reward"  # in the model's config.json: the layout and the scale it was trained with
+
+
+def text_of(prompt: str | Messages, completion: str, template: str, tokenizer: Any) -> str:
+    """What the model reads: the rendered prompt, the completion, the end token.
+
+    Args:
+        template: of `r1lite.prompts`; "chat" takes the tokenizer's own template with the completion as the assistant's
+            message, and is the only one for prompts that are messages.
+
+    Raises:
+        UserError: a template that can't be rendered.
+    """
+    if template == "chat":
+        if not getattr(tokenizer, "chat_template", None):
+            raise UserError("--template chat: this model's tokenizer has no chat template; try --template short")
+        before = prompt if isinstance(prompt, tuple) else (("user", prompt),)
+        messages = [{"role": role, "content": content} for role, content in (*before, ("assistant", completion))]
+        try:
+            return str(tokenizer.apply_chat_template(messages, tokenize=False))
+        except Exception as error:  # the template is a program of its own
+            raise UserError(f"--template chat: this model's chat template fails: {error}") from error
+    if isinstance(prompt, tuple):
+        raise UserError("prompts that are chat messages need --template chat and a tokenizer that has a chat template")
+    return templates.render(template, prompt, tokenizer) + completion + (tokenizer.eos_token or "")
+
+
+def encode(prompt: str | Messages, completion: str, template: str, tokenizer: Any) -> tuple[int, ...]:
+    """The same as token ids."""
+    text = text_of(prompt, completion, template, tokenizer)
+    return tuple(tokenizer(text, add_special_tokens=template != "chat")["input_ids"])
+
+
+def padded(rows: Sequence[Sequence[int]], pad_id: int, device: Any) -> tuple[Tensor, Tensor]:
+    """Token ids and attention mask, [N, L], padded on the right."""
+    width = max(map(len, rows))
+    ids = torch.full((len(rows), width), pad_id)
+    mask = torch.zeros(len(rows), width, dtype=torch.long)
+    for n, row in enumerate(rows):
+        ids[n, : len(row)] = torch.tensor(row)
+        mask[n, : len(row)] = 1
+    return ids.to(device), mask.to(device)
+
+
+def load_classifier(place: str, *, seed: int | None = None) -> tuple[Any, Any]:
+    """(model with one output, tokenizer), float32, on the CPU.
+
+    Args:
+        seed: makes the head of a model that has none yet (a language model); None = such a model is refused.
+
+    Raises:
+        UserError: it can't be loaded, or is no reward model.
+    """
+    from transformers import AutoConfig, AutoModelForSequenceClassification, AutoTokenizer
+
+    try:
+        tokenizer = AutoTokenizer.from_pretrained(place)
+        config = AutoConfig.from_pretrained(place)
+        if seed is not None:
+            config.num_labels = 1
+        pad = tokenizer.pad_token_id if tokenizer.pad_token_id is not None else tokenizer.eos_token_id
+        config.get_text_config().pad_token_id = pad  # where a row ends is where its padding begins
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(seed or 0)
+            model, loaded = AutoModelForSequenceClassification.from_pretrained(
+                place, config=config, dtype=torch.float32, output_loading_info=True
+            )
+    except Exception as error:  # the library raises whatever its transport and its models do
+        first = next((line for line in str(error).splitlines() if line.strip()), "")
+        raise UserError(f"{place}: can't be loaded as a reward model: {type(error).__name__}: {first}") from error
+    lacking = [key for key in loaded["missing_keys"] if seed is None or not key.startswith(("score.", "classifier."))]
+    if lacking or model.config.num_labels != 1:
+        raise UserError(
+            f"{place} is no reward model: {f'it lacks {lacking[0]}' if lacking else f'{model.config.num_labels} outputs'}"
+            "; r1lite reward-model makes one"
+        )
+    if pad is None:
+        raise UserError(f"{place}: the tokenizer has neither a padding nor an end token")
+    return model.eval(), tokenizer
+
+
+class RewardModel:
+    """Scores completions with a learned reward model: `rm:PATH` in a reward formula.
+
+    The score is sigmoid((reward - centre) / scale). For a Bradley-Terry model that is, at scale 1, the probability that
+    the completion is preferred to an answer whose reward is `centre`. Every completion goes through the model alone, so
+    its score does not depend on what else is scored (bit for bit, at one number of threads).
+
+    Args:
+        path: a folder with a sequence-classification model of one output and its tokenizer, a run directory of
+            `r1lite reward-model` (its newest checkpoint), or an id on the Hub.
+        scale: > 0, in units of the reward; by default what the model was saved with, else 1.
+        centre: reward that scores 0.5; by default what the model was saved with (`reward-model` keeps the mean over
+            the held-out answers), else 0.
+        template: layout of prompt and completion; by default what it was trained with, else "chat".
+        max_tokens: a longer text scores 0; by default the model's context.
+        device: auto, cpu, cuda or cuda:N.
+
+    Reasons: `scored`; `too_long` (score 0).
+
+    Raises (when made): ValueError if the model can't be used.
+    """
+
+    kind = "correctness"
+
+    def __init__(
+        self,
+        path: str,
+        *,
+        scale: float | None = None,
+        centre: float | None = None,
+        template: str | None = None,
+        max_tokens: int | None = None,
+        device: str = "auto",
+    ) -> None:
+        place = model_folder(path)
+        self.model, self.tokenizer = load_classifier(place)
+        kept: dict[str, Any] = getattr(self.model.config, KEY, None) or {}
+        self.scale = float(kept.get("scale", 1.0) if scale is None else scale)
+        self.centre = float(kept.get("centre", 0.0) if centre is None else centre)
+        self.template = str(kept.get("template", "chat") if template is None else template)
+        if not (self.scale > 0 and math.isfinite(self.scale) and math.isfinite(self.centre)):
+            raise ValueError(f"rm:{path}: scale must be > 0 and centre finite, got {self.scale} and {self.centre}")
+        text_of("a", "b", self.template, self.tokenizer)  # says now what it can't do
+        self.max_tokens = max_tokens or getattr(self.model.config, "max_position_embeddings", None)
+        chosen = ("cuda" if torch.cuda.is_available() else "cpu") if device == "auto" else device
+        try:
+            self.model.to(chosen)
+        except (RuntimeError, AssertionError) as error:
+            raise ValueError(f"rm:{path}: device {device}: {error}") from error
+        self.version = f"{_fingerprint(self.model)}-{self.template}-{self.scale:g}-{self.centre:g}"
+
+    @torch.inference_mode()
+    def reward(self, prompt: str, completion: str) -> float | None:
+        """The raw reward of one completion, or None if it is too long."""
+        ids = encode(prompt, completion, self.template, self.tokenizer)
+        if self.max_tokens is not None and len(ids) > self.max_tokens:
+            return None
+        inputs = torch.tensor([ids], device=self.model.device)
+        return float(self.model(input_ids=inputs, attention_mask=torch.ones_like(inputs), use_cache=False).logits[0, 0])
+
+    def __call__(self, problem: Problem, completion: Completion) -> Verdict:
+        """The verdict on one completion. Raises VerifierError without a prompt, or with a reward that is not finite."""
+        if not problem.prompt:
+            raise VerifierError(f"a reward model needs the prompt; problem '{problem.id}' has none")
+        reward = self.reward(problem.prompt, completion.text)
+        if reward is None:
+            return Verdict(0.0, "too_long", f"more than {self.max_tokens} tokens")
+        if not math.isfinite(reward):
+            raise VerifierError(f"the reward model gives {reward} (on problem '{problem.id}')")
+        return Verdict(squashed(reward, self.centre, self.scale), "scored", f"reward {reward:.6g}")
+
+
+def squashed(reward: float, centre: float, scale: float) -> float:
+    """sigmoid((reward - centre) / scale), without overflow."""
+    x = (reward - centre) / scale
+    return 1 / (1 + math.exp(-x)) if x >= 0 else math.exp(x) / (1 + math.exp(x))
+
+
+def model_folder(path: str) -> str:
+    """The folder to load: a run directory stands for its newest intact checkpoint. Raises UserError."""
+    run = Path(path).expanduser()
+    if not run.exists() or not (run / "checkpoints").is_dir():
+        return str(run) if run.exists() else path
+    found, _ = checkpoint.latest(run / "checkpoints")
+    if found is None:
+        raise UserError(f"{path}: this run has no intact checkpoint")
+    return str(found[1])
+
+
+def _fingerprint(model: Any) -> str:
+    """Changes when any weight does."""
+    digest = hashlib.blake2b(digest_size=5)
+    for name, weight in sorted(model.state_dict().items()):
+        digest.update(name.encode())
+        digest.update(weight.detach().float().cpu().numpy().tobytes())
+    return digest.hexdigest()

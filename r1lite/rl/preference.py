@@ -1,0 +1,95 @@
+"""Learning from pairs of which one answer is preferred: the Bradley-Terry loss, and how well its odds hold.
+
+Shapes: N pairs; `chosen` and `rejected` are the model's raw rewards, [N].
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+
+def bradley_terry(
+    chosen: Tensor, rejected: Tensor, *, margins: Tensor | float = 0.0, centre_coef: float = 0.0
+) -> Tensor:
+    """Loss of each pair under P(chosen is preferred) = sigmoid(r_c - r_r), to be minimized.
+
+        -log sigmoid(r_c - r_r - margin) + centre_coef (r_c + r_r)^2
+
+    The margin asks for that much distance (Llama 2, arXiv:2307.09288 sec. 3.2.2). Only differences count, so the
+    rewards' level is free; the second term keeps it near 0 (arXiv:2312.09244, as TRL's `center_rewards_coefficient`).
+
+    Args:
+        margins: [N] or one number, >= 0, in units of the reward (nats of the odds).
+
+    Returns: [N].
+    """
+    loss = -F.logsigmoid(chosen - rejected - margins)
+    return loss + centre_coef * (chosen + rejected).square() if centre_coef else loss
+
+
+@dataclass(frozen=True, slots=True)
+class Bin:
+    """Pairs of similar confidence."""
+
+    low: float  # confidence, [low, high)
+    high: float
+    count: int
+    confidence: float  # mean
+    accuracy: float
+
+
+@dataclass(frozen=True, slots=True)
+class Calibration:
+    """How well the odds of a reward model hold on pairs."""
+
+    accuracy: float  # share of pairs whose chosen one gets more; a tie counts half
+    ties: int
+    loss: float  # -log P(chosen), nats
+    brier: float  # mean (1 - P(chosen))^2; 0.25 = knows nothing
+    ece: float  # expected calibration error: mean |accuracy - confidence| over the bins, weighted by their pairs
+    bins: tuple[Bin, ...]  # those that hold pairs
+
+
+def calibration(chosen: Tensor, rejected: Tensor, *, num_bins: int = 10) -> Calibration:
+    """Accuracy and calibration of P = sigmoid(r_c - r_r) (expected calibration error: arXiv:1706.04599 sec. 2).
+
+    Each pair is one bet on the answer with the higher reward, made with confidence max(P, 1 - P) in [0.5, 1]; bins are
+    of equal width.
+
+    Raises:
+        ValueError: no pairs, or a reward that is not finite.
+    """
+    difference = (chosen - rejected).double()
+    if not difference.numel() or not bool(torch.isfinite(difference).all()):
+        raise ValueError(f"calibration needs pairs with finite rewards, got {difference.numel()} pairs")
+    p = torch.sigmoid(difference)
+    confidence = torch.maximum(p, 1 - p)
+    right = (difference > 0).double() + 0.5 * (difference == 0)
+    width = 0.5 / num_bins
+    place = ((confidence - 0.5) / width).long().clamp(max=num_bins - 1)
+    bins = []
+    for n in range(num_bins):
+        inside = place == n
+        if bool(inside.any()):
+            bins.append(
+                Bin(
+                    low=0.5 + n * width,
+                    high=0.5 + (n + 1) * width,
+                    count=int(inside.sum()),
+                    confidence=float(confidence[inside].mean()),
+                    accuracy=float(right[inside].mean()),
+                )
+            )
+    total = difference.numel()
+    return Calibration(
+        accuracy=float(right.mean()),
+        ties=int((difference == 0).sum()),
+        loss=float(-F.logsigmoid(difference).mean()),
+        brier=float((1 - p).square().mean()),
+        ece=sum(b.count * abs(b.accuracy - b.confidence) for b in bins) / total,
+        bins=tuple(bins),
+    )
