@@ -24,6 +24,7 @@ from r1lite.rollout import RolloutEngine, Sampling
 from r1lite.signals import StopSignal
 from r1lite.solve import Judge, Prompt
 from r1lite.trajectory import Group, Rollout
+from r1lite.watchdog import Watchdog
 
 
 @dataclass(slots=True)
@@ -36,6 +37,7 @@ class Loop:
     engine: RolloutEngine
     learner: Learner
     stop: StopSignal
+    watchdog: Watchdog
 
     @property
     def steps(self) -> int:
@@ -53,7 +55,8 @@ class Loop:
         """
         started = time.perf_counter()
         chosen = choose_prompts(self.prompts, step, self.config.prompts_per_step, self.config.seed)
-        with self.stop.interruptible():
+        work = f"step {step + 1}, {len(chosen)} problems: {', '.join(prompt.problem.id for prompt in chosen)}"
+        with self.stop.interruptible(), self.watchdog.during("rollout", work):
             sampled = self._sample(chosen, step)
         if not all(math.isfinite(logprob) for row in sampled for c in row for logprob in c.logprobs):
             raise RunError(
@@ -61,10 +64,12 @@ class Loop:
                 "try a lower --lr"
             )
         generated = time.perf_counter()
-        groups = self._score(chosen, sampled)
+        with self.watchdog.during("score", work):
+            groups = self._score(chosen, sampled)
         scored = time.perf_counter()
-        learnt = self.learner.learn(groups, step)
-        self.engine.load_weights(self.learner.policy.named_weights(), version=step + 1)
+        with self.watchdog.during("train", work):
+            learnt = self.learner.learn(groups, step)
+            self.engine.load_weights(self.learner.policy.named_weights(), version=step + 1)
         ended = time.perf_counter()
         metrics = {
             **rollout_metrics(groups),

@@ -89,10 +89,8 @@ def load_classifier(place: str, *, seed: int | None = None) -> tuple[Any, Any]:
         raise UserError(f"{place}: can't be loaded as a reward model: {type(error).__name__}: {first}") from error
     lacking = [key for key in loaded["missing_keys"] if seed is None or not key.startswith(("score.", "classifier."))]
     if lacking or model.config.num_labels != 1:
-        raise UserError(
-            f"{place} is no reward model: {f'it lacks {lacking[0]}' if lacking else f'{model.config.num_labels} outputs'}"
-            "; r1lite reward-model makes one"
-        )
+        why = f"it lacks {lacking[0]}" if lacking else f"it has {model.config.num_labels} outputs"
+        raise UserError(f"{place} is no reward model: {why}; r1lite reward-model makes one")
     if pad is None:
         raise UserError(f"{place}: the tokenizer has neither a padding nor an end token")
     return model.eval(), tokenizer

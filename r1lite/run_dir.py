@@ -3,6 +3,9 @@
 config.yaml          the resolved configuration; `r1lite grpo config.yaml` runs it again
 environment.json     versions, machine, command line
 metrics.jsonl        one line a step
+evaluations.jsonl    one line an evaluation on the way (--eval-every)
+bad_batches/         what was learnt from where the gradient was not finite
+stacks.txt           what the threads were doing when the watchdog ended the run
 rollouts/            one JSONL file a step, a row a completion
 checkpoints/         step-NNNNNN/, as `from_pretrained` opens them, with the trainer's state beside
 eval_before.json     the evaluation before the first step, eval_after.json that after the last
@@ -57,6 +60,7 @@ class RunDir:
             raise UserError(f"{path} is in use by another r1lite process") from None
         self.rollouts = path / "rollouts"
         self.checkpoints = path / "checkpoints"
+        self.bad_batches = path / "bad_batches"
 
     def close(self) -> None:
         """Lets others in."""
@@ -99,22 +103,19 @@ class RunDir:
 
     def append_metrics(self, record: dict[str, Any]) -> None:
         """Adds one line to metrics.jsonl."""
-        line = json.dumps(record, ensure_ascii=False, allow_nan=False) + "\n"
-        with open(self.path / "metrics.jsonl", "a", encoding="utf-8") as file:
-            file.write(line)
+        _append(self.path / "metrics.jsonl", record)
 
     def metrics(self) -> list[dict[str, Any]]:
         """The lines of metrics.jsonl so far; a last line cut short by a kill is left out."""
-        path = self.path / "metrics.jsonl"
-        if not path.exists():
-            return []
-        records = []
-        for line in path.read_text(encoding="utf-8").split("\n")[:-1]:
-            try:
-                records.append(json.loads(line))
-            except ValueError:  # torn by a crash of the machine: what follows can't be trusted either
-                break
-        return records
+        return read_records(self.path / "metrics.jsonl")
+
+    def append_evaluation(self, record: dict[str, Any]) -> None:
+        """Adds one line to evaluations.jsonl."""
+        _append(self.path / "evaluations.jsonl", record)
+
+    def evaluations(self) -> list[dict[str, Any]]:
+        """The lines of evaluations.jsonl so far, likewise."""
+        return read_records(self.path / "evaluations.jsonl")
 
     def write_rollouts(self, step: int, groups: Iterable[Group]) -> None:
         """Keeps every completion of a step: what was asked, sampled, decided and learnt from."""
@@ -165,16 +166,33 @@ class RunDir:
 
     def rewind(self, step: int) -> None:
         """Forgets what was recorded after `step`: it is about to be done again."""
-        kept = [line for line in self.metrics() if line["step"] <= step]
-        if (self.path / "metrics.jsonl").exists():
-            write_text(
-                self.path / "metrics.jsonl",
-                "".join(json.dumps(line, ensure_ascii=False, allow_nan=False) + "\n" for line in kept),
-            )
-        for file in self.rollouts.glob("step-*.jsonl"):
-            number = file.stem.removeprefix("step-")
+        for path in (self.path / "metrics.jsonl", self.path / "evaluations.jsonl"):
+            if path.exists():
+                kept = [line for line in read_records(path) if line["step"] <= step]
+                write_text(path, "".join(json.dumps(line, ensure_ascii=False, allow_nan=False) + "\n" for line in kept))
+        for file in (*self.rollouts.glob("step-*.jsonl"), *self.bad_batches.glob("step-*.pt")):
+            number = file.stem.removeprefix("step-").partition("-")[0]
             if number.isdecimal() and int(number) > step:
                 file.unlink()
+
+
+def read_records(path: Path) -> list[dict[str, Any]]:
+    """The lines of a JSONL file of a run; none if there is no file. A last line cut short by a kill is left out."""
+    if not path.exists():
+        return []
+    records = []
+    for line in path.read_text(encoding="utf-8").split("\n")[:-1]:
+        try:
+            records.append(json.loads(line))
+        except ValueError:  # torn by a crash of the machine: what follows can't be trusted either
+            break
+    return records
+
+
+def _append(path: Path, record: dict[str, Any]) -> None:
+    line = json.dumps(record, ensure_ascii=False, allow_nan=False) + "\n"
+    with open(path, "a", encoding="utf-8") as file:
+        file.write(line)
 
 
 def claim_path(stage: str, task: str, model: str) -> Path:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
 
-from r1lite.config import OF_THE_COMMAND, ProblemsConfig, RLConfig, dump, read_recipe, validated
+from r1lite.config import OF_THE_COMMAND, ProblemsConfig, RLConfig, WatchdogConfig, dump, read_recipe, validated
 from r1lite.display import Display
 from r1lite.errors import UserError
 from r1lite.machine import NANO, choose, default_threads, load_model, recipe_for
@@ -15,6 +15,7 @@ from r1lite.rollout.hf import HFEngine
 from r1lite.run_dir import RunDir, claim_path, newest_path, read_environment
 from r1lite.solve import Judge, Prompt, describe, fingerprint, load_problems, make_judge, make_prompts
 from r1lite.tasks import Problems, Task, find
+from r1lite.watchdog import Watchdog
 
 C = TypeVar("C", bound=ProblemsConfig)
 
@@ -24,6 +25,7 @@ _MAY_CHANGE = {
     *("eval_every", "eval_problems", "eval_samples", "eval_sample_problems"),
     # To get past what stopped it; sums are then rounded in another order, and bits may differ.
     *("max_unscored_rate", "micro_batch_tokens", "rollout_rows", "gradient_checkpointing", "threads"),
+    *WatchdogConfig.model_fields,
 }
 _PLACES = ("model", "source", "test_source", "data", "teacher")  # fields that may hold a path
 
@@ -41,6 +43,7 @@ class Setup:
     train: list[Prompt]
     test: list[Prompt]
     material: Any = None  # `Loaded.value`
+    watchdog: Watchdog = field(default_factory=lambda: Watchdog(WatchdogConfig()))  # the run puts its own here
 
 
 @dataclass(frozen=True, slots=True)

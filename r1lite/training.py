@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import resource
 import sys
 import time
@@ -18,6 +19,7 @@ from r1lite.policy import Policy
 from r1lite.setup import Material, Setup, begin, settle
 from r1lite.signals import StopSignal
 from r1lite.trajectory import Group
+from r1lite.watchdog import Watchdog
 
 C = TypeVar("C", bound=TrainConfig)
 R = TypeVar("R", bound=RLConfig)
@@ -59,6 +61,7 @@ def train(config: R, make_learner: Callable[[R, Setup], Learner]) -> dict[str, A
             engine=setup.engine,
             learner=make_learner(config, setup),
             stop=stop,
+            watchdog=setup.watchdog,
         )
 
     return conduct(config, course)
@@ -80,12 +83,18 @@ def conduct(
         RunError: the run can't go on; its checkpoints stand.
         Interrupted: a signal asked it to stop; a checkpoint was written.
     """
-    with StopSignal() as stop:
+    with contextlib.ExitStack() as guards:
+        stop = guards.enter_context(StopSignal())
         with stop.interruptible():
             config, notes = settle(config)
-            setup = begin(config, notes, material)
+            watchdog = guards.enter_context(Watchdog(config))
+            with watchdog.during("load"):
+                setup = begin(config, notes, material)
+        setup.watchdog, watchdog.folder = watchdog, setup.run_dir.path
         try:
-            return _train(config, setup, stop, make_course(config, setup, stop))
+            with watchdog.during("load"):
+                course = make_course(config, setup, stop)
+            return _train(config, setup, stop, course)
         except (Interrupted, BrokenPipeError, SystemExit):
             setup.display.finish()
             print(f"stopped; continue with --resume --out {setup.run_dir.path}", file=sys.stderr)
@@ -124,19 +133,21 @@ def _train(config: C, setup: Setup, stop: StopSignal, course: Course) -> dict[st
     )
 
     display.start("training", steps, first)
+    evaluated = {record["step"] for record in run_dir.evaluations()}
     done = first
     try:
         for step in range(first, steps):
+            if config.eval_every and step and step % config.eval_every == 0 and step not in evaluated:
+                # Before the next step begins, so that a signal may come at any moment of it.
+                measured = _measure(config, setup, stop, lambda done: None)
+                run_dir.append_evaluation({"step": step, **measured})
             started = time.perf_counter()
-            groups, metrics = course.step(step)
-            if config.eval_every and (step + 1) % config.eval_every == 0 and step + 1 < steps:
-                measured = evaluate(setup.engine, setup.test, setup.judge, config)
-                metrics |= {
-                    f"eval_{key}": measured[key] for key in ("pass_at_1", "pass_at_k", "format_rate", "mean_tokens")
-                }
-            if groups:
-                run_dir.write_rollouts(step + 1, groups)
-            run_dir.append_metrics({"step": step + 1, **metrics})
+            with setup.watchdog.during("train", f"step {step + 1}"):
+                groups, metrics = course.step(step)
+            with setup.watchdog.during("save", f"records of step {step + 1}"):
+                if groups:
+                    run_dir.write_rollouts(step + 1, groups)
+                run_dir.append_metrics({"step": step + 1, **metrics})
             done = step + 1
             progress.add(metrics["tokens"], time.perf_counter() - started)
             display.step(step + 1, steps, metrics)
@@ -235,31 +246,41 @@ class Progress:
     def save(self, step: int) -> None:
         """Writes a checkpoint."""
         started = time.perf_counter()
-        self.saved = checkpoint.save(
-            self.setup.run_dir.checkpoints,
-            step,
-            model=self.setup.model,
-            tokenizer=self.setup.tokenizer,
-            state={
-                "learner": self.course.learner.state_dict(),
-                "tokens": self.tokens,
-                "train_s": self.train_s,
-                "wall_s": self.wall_s(),
-            },
-            keep=self.config.keep_checkpoints,
-        )
+        with self.setup.watchdog.during("save", f"checkpoint of step {step}"):
+            self.saved = checkpoint.save(
+                self.setup.run_dir.checkpoints,
+                step,
+                model=self.setup.model,
+                tokenizer=self.setup.tokenizer,
+                state={
+                    "learner": self.course.learner.state_dict(),
+                    "tokens": self.tokens,
+                    "train_s": self.train_s,
+                    "wall_s": self.wall_s(),
+                },
+                keep=self.config.keep_checkpoints,
+            )
         self.train_s += time.perf_counter() - started
 
 
 def _evaluate(what: str, config: TrainConfig, setup: Setup, stop: StopSignal) -> dict[str, Any]:
     setup.display.start(what, 1)
     try:
-        with stop.interruptible():
-            return evaluate(setup.engine, setup.test, setup.judge, config, setup.display.progress)
-    except ValueError as error:
-        raise RunError(str(error)) from error
+        return _measure(config, setup, stop, setup.display.progress)
     finally:
         setup.display.finish()
+
+
+def _measure(config: TrainConfig, setup: Setup, stop: StopSignal, progress: Callable[[float], None]) -> dict[str, Any]:
+    def report(share: float) -> None:
+        setup.watchdog.beat()
+        progress(share)
+
+    try:
+        with stop.interruptible(), setup.watchdog.during("rollout", "evaluation"):
+            return evaluate(setup.engine, setup.test, setup.judge, config, report)
+    except ValueError as error:
+        raise RunError(str(error)) from error
 
 
 def _peak_rss_mib() -> float:

@@ -35,6 +35,8 @@ FLOORS = [
     ("r1lite.checkpoint", 3),
     ("r1lite.watchdog", 3),
     ("r1lite.bad_batches", 3),
+    ("r1lite.pairs", 2),
+    ("r1lite.reward_model", 4),
     ("r1lite.display", 3),
     ("r1lite.rollout", 4),
     ("r1lite.policy", 4),

@@ -6,9 +6,10 @@ from pydantic import Field
 
 from r1lite.config.optimizer import OptimizerConfig
 from r1lite.config.problems import ProblemsConfig
+from r1lite.config.watchdog import WatchdogConfig
 
 
-class TrainConfig(OptimizerConfig, ProblemsConfig):
+class TrainConfig(WatchdogConfig, OptimizerConfig, ProblemsConfig):
     """A model that is changed, and measured on problems before and after."""
 
     eval_every: int = Field(0, ge=0)
