@@ -43,19 +43,19 @@ def test_margins_by_pair_and_gradients():
 
 
 def test_calibration_hand_numbers():
-    # Confidences .9, .9, .6 and a tie at .5: right, wrong, right, half.
-    logit = [math.log(9), -math.log(9), math.log(1.5), 0.0]
+    # Confidences .88, .88, .62 and a tie at .5: right, wrong, right, half.
+    logit = [math.log(22 / 3), -math.log(22 / 3), math.log(31 / 19), 0.0]
     found = calibration(column(*logit), column(0.0, 0.0, 0.0, 0.0), num_bins=5)
     assert found.accuracy == pytest.approx(2.5 / 4)
     assert found.ties == 1
-    assert found.brier == pytest.approx((0.01 + 0.81 + 0.16 + 0.25) / 4)
-    assert found.loss == pytest.approx(-(math.log(0.9) + math.log(0.1) + math.log(0.6) + math.log(0.5)) / 4)
+    assert found.brier == pytest.approx((0.12**2 + 0.88**2 + 0.38**2 + 0.25) / 4)
+    assert found.loss == pytest.approx(-(math.log(0.88) + math.log(0.12) + math.log(0.62) + math.log(0.5)) / 4)
     assert [(b.count, round(b.confidence, 9), b.accuracy) for b in found.bins] == [
         (1, 0.5, 0.5),
-        (1, 0.6, 1.0),
-        (2, 0.9, 0.5),
+        (1, 0.62, 1.0),
+        (2, 0.88, 0.5),
     ]
-    assert found.ece == pytest.approx((0.0 + 0.4 + 2 * 0.4) / 4)
+    assert found.ece == pytest.approx((0.0 + 0.38 + 2 * 0.38) / 4)
 
 
 def test_calibrated_odds_have_no_error():
