@@ -59,8 +59,8 @@ def test_calibration_hand_numbers():
 
 
 def test_calibrated_odds_have_no_error():
-    """900 of 1,000 pairs are right where 90 % are promised."""
-    difference = column(*[math.log(9)] * 900, *[-math.log(9)] * 100)
+    """875 of 1,000 pairs are right where 87.5 % are promised."""
+    difference = column(*[math.log(7)] * 875, *[-math.log(7)] * 125)
     assert calibration(difference, torch.zeros_like(difference)).ece == pytest.approx(0, abs=1e-12)
     sure = difference * 5
     assert calibration(sure, torch.zeros_like(sure)).ece > 0.09
