@@ -1,0 +1,236 @@
+"""Log-probabilities and entropies of tokens from hidden states, without the [N, V] logits.
+
+The head's matrix is gone through in tiles of the vocabulary, the tokens in tiles of their own; only one tile of logits
+exists at a time. The backward pass computes each tile again and adds its share to the gradients where they lie.
+
+    z = cap(h W^T * scale + b) / T,  cap(x) = softcap * tanh(x / softcap)
+    lp = z_y - logsumexp z          d lp / d z = 1_y - p
+    H = logsumexp z - sum p z       d H / d z = -p (log p + H)
+
+Shapes: N tokens, H hidden size, V vocabulary. Statistics and sums over tiles are in float32, or float64 for float64.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.autograd.function import once_differentiable
+
+# Tokens and vocabulary entries of a tile: 8 MB of float32 stay in a CPU's cache; a GPU wants larger products.
+_CPU_TILE = 1024, 2048
+_GPU_TILE = 4096, 16384
+
+
+@dataclass(frozen=True, slots=True)
+class Head:
+    """The last layer of a language model: logits = cap(hidden @ weight.T * scale + bias).
+
+    Args:
+        weight: [V, H].
+        bias: [V], or none.
+        scale: factor of the logits (Cohere, Granite).
+        softcap: bound of the logits (Gemma 2), or none.
+    """
+
+    weight: Tensor
+    bias: Tensor | None = None
+    scale: float = 1.0
+    softcap: float | None = None
+
+    def logits(self, hidden: Tensor, *, temperature: float = 1.0) -> Tensor:
+        """[..., H] -> [..., V], divided by the temperature: a product in hidden's precision, the rest in float32."""
+        return _shape(hidden @ self.weight.to(hidden.dtype).T, self, self.bias, temperature)
+
+
+def tiled_logprobs(
+    hidden: Tensor, head: Head, token_ids: Tensor, *, temperature: float, entropy: bool, into_grad: bool
+) -> tuple[Tensor, Tensor]:
+    """(lp [N], H [N]) of tokens [N] under hidden states [N, H]; H is empty unless `entropy`.
+
+    Args:
+        into_grad: add the head's gradient to `head.weight.grad` itself, rather than to hand autograd a second matrix
+            of that size; the weight must be a leaf. `torch.autograd.grad` then does not see the weight's gradient.
+    """
+    outcome: tuple[Tensor, Tensor] = _Tiled.apply(  # type: ignore[no-untyped-call]
+        hidden, head.weight, head.bias, token_ids, head, temperature, entropy, into_grad
+    )
+    return outcome
+
+
+class _Tiled(torch.autograd.Function):
+    @staticmethod
+    def forward(
+        ctx: Any,
+        hidden: Tensor,
+        weight: Tensor,
+        bias: Tensor | None,
+        token_ids: Tensor,
+        head: Head,
+        temperature: float,
+        entropy: bool,
+        into_grad: bool,
+    ) -> tuple[Tensor, Tensor]:
+        with torch.autocast(hidden.device.type, enabled=False):
+            logprobs, entropies, normaliser = _forward(hidden, head, token_ids, temperature, entropy)
+        ctx.save_for_backward(hidden, weight, bias, token_ids, normaliser, entropies)
+        ctx.head, ctx.temperature, ctx.entropy, ctx.into_grad = head, temperature, entropy, into_grad
+        return logprobs, entropies
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, of_logprobs: Tensor, of_entropies: Tensor) -> tuple[Any, ...]:
+        hidden, weight, bias, token_ids, normaliser, entropies = ctx.saved_tensors
+        head = Head(weight, bias, ctx.head.scale, ctx.head.softcap)
+        with torch.autocast(hidden.device.type, enabled=False):
+            grads = _Gradients.of(hidden, head, ctx.needs_input_grad, into=ctx.head.weight if ctx.into_grad else None)
+            entropy = (of_entropies, entropies) if ctx.entropy else None
+            _backward(hidden, head, token_ids, ctx.temperature, normaliser, of_logprobs, entropy, grads)
+        of_hidden = None if grads.hidden is None else grads.hidden.to(hidden.dtype)
+        of_weight = None if grads.weight is None or ctx.into_grad else grads.weight
+        return of_hidden, of_weight, grads.bias, None, None, None, None, None
+
+
+def _forward(
+    hidden: Tensor, head: Head, token_ids: Tensor, temperature: float, entropy: bool
+) -> tuple[Tensor, Tensor, Tensor]:
+    """(lp, H, logsumexp), each [N]."""
+    count, precise = len(hidden), _precise(hidden)
+    top = hidden.new_full((count,), -torch.inf, dtype=precise)  # largest logit so far
+    mass = hidden.new_zeros(count, dtype=precise)  # sum e^(z - top)
+    slope = hidden.new_zeros(count if entropy else 0, dtype=precise)  # sum e^(z - top) (z - top)
+    chosen = hidden.new_zeros(count, dtype=precise)  # z_y
+    for columns, _, rows, logits in _tiles(hidden, head, temperature):
+        local = token_ids[rows] - columns.start
+        inside = (local >= 0) & (local < logits.shape[1])
+        found = logits.gather(1, local.clamp(0, logits.shape[1] - 1)[:, None]).squeeze(1)
+        chosen[rows] += torch.where(inside, found, 0.0)
+        higher = torch.maximum(top[rows], logits.amax(dim=1))
+        step = top[rows] - higher  # <= 0; -inf in the first tile, where the sums are 0
+        faded = step.exp()
+        logits.sub_(higher[:, None])
+        weights = logits.exp() if entropy else logits.exp_()
+        total = weights.sum(dim=1)
+        if entropy:
+            moved = torch.where(mass[rows] > 0, slope[rows] + step * mass[rows], 0.0)
+            slope[rows] = faded * moved + weights.mul_(logits).sum(dim=1)
+        mass[rows] = faded * mass[rows] + total
+        top[rows] = higher
+    normaliser = top + mass.log()
+    entropies = mass.log() - slope / mass if entropy else slope
+    return chosen - normaliser, entropies, normaliser
+
+
+def _backward(
+    hidden: Tensor,
+    head: Head,
+    token_ids: Tensor,
+    temperature: float,
+    normaliser: Tensor,
+    of_logprobs: Tensor,
+    entropy: tuple[Tensor, Tensor] | None,
+    grads: _Gradients,
+) -> None:
+    """Adds to `grads` what dL/d lp [N] and, with `entropy` = (dL/d H, H), dL/d H [N] amount to."""
+    pull = of_logprobs / temperature
+    for columns, weight, rows, logits in _tiles(hidden, head, temperature):
+        bend = None if head.softcap is None else 1 - (logits * (temperature / head.softcap)).square_()
+        g = pull[rows][:, None]
+        logprobs = logits.sub_(normaliser[rows][:, None])
+        if entropy is None:
+            of_logits = logprobs.exp_().mul_(-g)
+        else:
+            of_entropies, entropies = (values[rows][:, None] for values in entropy)
+            probs = logprobs.exp()
+            of_logits = logprobs.add_(entropies).mul_(of_entropies / temperature).add_(g).mul_(probs).neg_()
+        local = token_ids[rows] - columns.start
+        inside = (local >= 0) & (local < logits.shape[1])
+        of_logits.scatter_add_(
+            1, local.clamp(0, logits.shape[1] - 1)[:, None], torch.where(inside, pull[rows], 0.0)[:, None]
+        )
+        if bend is not None:
+            of_logits.mul_(bend)
+        grads.add(columns, rows, of_logits, weight, hidden[rows], head.scale)
+
+
+@dataclass(slots=True)
+class _Gradients:
+    """Sums over tiles; None where no gradient is wanted."""
+
+    hidden: Tensor | None
+    weight: Tensor | None
+    bias: Tensor | None
+    fresh: bool  # `weight` holds nothing yet
+
+    @classmethod
+    def of(cls, hidden: Tensor, head: Head, wanted: tuple[bool, ...], *, into: Tensor | None) -> _Gradients:
+        weight, fresh = None, False
+        if wanted[1]:
+            fresh = into is None or into.grad is None
+            weight = torch.empty_like(head.weight) if fresh else into.grad  # type: ignore[union-attr]
+            if into is not None:
+                into.grad = weight
+        return cls(
+            hidden=torch.zeros_like(hidden, dtype=_precise(hidden)) if wanted[0] else None,
+            weight=weight,
+            bias=None if head.bias is None or not wanted[2] else torch.zeros_like(head.bias),
+            fresh=fresh,
+        )
+
+    def add(self, columns: slice, rows: slice, of_logits: Tensor, weight: Tensor, hidden: Tensor, scale: float) -> None:
+        """One tile's share: dL/dz [n, v], with the tile's weight [v, H] and hidden states [n, H]."""
+        if self.bias is not None:
+            self.bias[columns] += of_logits.sum(dim=0)
+        low = of_logits.to(weight.dtype)
+        if self.hidden is not None:
+            _add_product(self.hidden[rows], low, weight, scale, beta=1)
+        if self.weight is not None:
+            beta = 0 if self.fresh and rows.start == 0 else 1
+            _add_product(self.weight[columns], low.T, hidden, scale, beta=beta)
+
+
+def _add_product(into: Tensor, left: Tensor, right: Tensor, scale: float, *, beta: int) -> None:
+    """into = beta * into + scale * left @ right, in the precision of `into`."""
+    if into.dtype == left.dtype:
+        into.addmm_(left, right, alpha=scale, beta=beta)  # with beta 0, what stood there does not count, be it NaN
+    else:
+        product = left @ right
+        (into.add_ if beta else into.copy_)(product.to(into.dtype).mul_(scale))
+
+
+def _tiles(hidden: Tensor, head: Head, temperature: float) -> Iterator[tuple[slice, Tensor, slice, Tensor]]:
+    """(columns, weight [v, H], rows, logits [n, v]) of each tile; the logits are the caller's until the next one.
+
+    All tokens go by before the next part of the head: what is read of it, and cast, is read and cast once.
+    """
+    count, vocabulary = len(hidden), len(head.weight)
+    height, width = _CPU_TILE if hidden.device.type == "cpu" else _GPU_TILE
+    room = hidden.new_empty(min(height, count) * min(width, vocabulary))
+    for left in range(0, vocabulary, width):
+        columns = slice(left, min(left + width, vocabulary))
+        weight = head.weight[columns].to(hidden.dtype)
+        bias = None if head.bias is None else head.bias[columns]
+        for upper in range(0, count, height):
+            rows = slice(upper, min(upper + height, count))
+            size = (rows.stop - rows.start, columns.stop - columns.start)
+            product = torch.mm(hidden[rows], weight.T, out=room[: size[0] * size[1]].view(size))
+            yield columns, weight, rows, _shape(product, head, bias, temperature)
+
+
+def _shape(product: Tensor, head: Head, bias: Tensor | None, temperature: float) -> Tensor:
+    """h W^T -> cap(h W^T * scale + b) / T, in float32 or better; `product` is used up."""
+    logits = product.to(_precise(product))
+    if head.scale != 1.0:
+        logits = logits.mul_(head.scale)
+    if bias is not None:
+        logits = logits.add_(bias)
+    if head.softcap is not None:
+        logits = logits.div_(head.softcap).tanh() * head.softcap
+    return logits.div_(temperature) if temperature != 1.0 else logits
+
+
+def _precise(values: Tensor) -> torch.dtype:
+    return torch.float64 if values.dtype == torch.float64 else torch.float32
