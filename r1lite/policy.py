@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import copy
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -12,8 +13,10 @@ from torch import Tensor, nn
 
 from r1lite.batch import MicroBatch
 from r1lite.errors import UserError
+from r1lite.head import Parts, split
 from r1lite.prefix import prefill, shares_batches
-from r1lite.rl.logprobs import token_logprobs
+from r1lite.rl.logprobs import entropies, head_logprobs, token_logprobs
+from r1lite.rl.tiles import Head
 
 
 class Policy:
@@ -37,6 +40,7 @@ class Policy:
         self.model, self.pad_id, self.temperature, self.dtype = model, pad_id, temperature, dtype
         _switch_off_dropout(model)
         model.eval()
+        self.parts = split(model)  # a text says why it can't be: then all logits are made
         # Checkpointing recomputes a layer without its cache, so the shared prompt can't be used with it.
         self._shares_prompts = shares_batches(model) and not gradient_checkpointing
         if gradient_checkpointing:
@@ -47,12 +51,56 @@ class Policy:
 
     def logprobs(self, batch: MicroBatch) -> Tensor:
         """log pi(token) at each completion token, [B, T] float32; what stands at padding means nothing."""
-        with self._autocast():
-            logits = self._shared_prompt_logits(batch) if self._shares_prompts else self._plain_logits(batch)
-        return token_logprobs(logits, batch.token_ids, temperature=self.temperature)
+        if isinstance(self.parts, str):
+            return token_logprobs(self._logits(batch), batch.token_ids, temperature=self.temperature)
+        hidden, head, tokens = self._tokens(batch, self.parts)
+        found = head_logprobs(hidden, head, tokens.ids, temperature=self.temperature, into_grad=True)
+        return tokens.unpacked(found)
 
-    def _shared_prompt_logits(self, batch: MicroBatch) -> Tensor:
-        """Prompts once, then all completions on top of them: the head runs on completion positions only."""
+    def logprobs_and_entropy(self, batch: MicroBatch) -> tuple[Tensor, Tensor]:
+        """(log pi(token), entropy of the distribution it was drawn from), each [B, T]; see `logprobs`."""
+        if isinstance(self.parts, str):
+            logits = self._logits(batch)
+            return (
+                token_logprobs(logits, batch.token_ids, temperature=self.temperature),
+                entropies(logits, temperature=self.temperature),
+            )
+        hidden, head, tokens = self._tokens(batch, self.parts)
+        found, spread = head_logprobs(
+            hidden, head, tokens.ids, temperature=self.temperature, entropy=True, into_grad=True
+        )
+        return tokens.unpacked(found), tokens.unpacked(spread)
+
+    def _tokens(self, batch: MicroBatch, parts: Parts) -> tuple[Tensor, Head, _Tokens]:
+        """Hidden states [N, H] that the N completion tokens are predicted from, padding left out."""
+        with self._autocast():
+            hidden = self._run(parts.backbone, batch).last_hidden_state  # [B, ..., H]
+        tokens = _Tokens.of(batch)
+        if not self._shares_prompts:
+            where = _predicting(batch) + hidden.shape[1] * torch.arange(len(hidden), device=hidden.device)[:, None]
+            places = where[batch.mask]
+        else:
+            places = tokens.places
+        # Autocast would round what enters the head; `index_select`, since indexing's backward is slow on CPUs.
+        return hidden.flatten(0, 1).index_select(0, places).to(self.dtype), parts.head, tokens
+
+    def _logits(self, batch: MicroBatch) -> Tensor:
+        """[B, T, V], for models that can't be taken apart."""
+        with self._autocast():
+            if self._shares_prompts:
+                return self._run(self.model, batch).logits  # type: ignore[no-any-return]
+            where = _predicting(batch)
+            first = int(where.min())
+            width = int(where.max()) + 2
+            kept = {"logits_to_keep": torch.arange(first, width, device=where.device)}
+            logits = self._run(self.model, batch, **kept).logits
+        return logits.gather(1, (where - first)[..., None].expand(-1, -1, logits.shape[-1]))  # type: ignore[no-any-return]
+
+    def _run(self, module: Any, batch: MicroBatch, **more: Any) -> Any:
+        """The model's, or its backbone's, output for the completions: [B, T, ...] if prompts are shared (they are
+        computed once, all completions on top of them), else of whole sequences, padded on the right."""
+        if not self._shares_prompts:
+            return module(**_whole(batch, self.pad_id), use_cache=False, **more)
         prefix = prefill(self.model, batch.prompts, self.pad_id)
         prefix.select(batch.prompt_of_row)
         width = batch.token_ids.shape[1]
@@ -60,37 +108,14 @@ class Policy:
         # Position t is fed token t-1, which is real wherever token t is; the first is the prompt's last.
         mask = torch.cat([prefix.mask, torch.ones_like(batch.mask[:, :1]), batch.mask[:, 1:]], dim=1).long()
         positions = prefix.lengths[:, None] + torch.arange(width, device=inputs.device)
-        return self.model(  # type: ignore[no-any-return]
+        return module(
             input_ids=inputs,
             attention_mask=mask,
             position_ids=positions,
             past_key_values=prefix.cache,
             use_cache=True,
-        ).logits
-
-    def _plain_logits(self, batch: MicroBatch) -> Tensor:
-        """Whole sequences, padded on the right; the head runs from the last prompt token on."""
-        prompts = [batch.prompts[n] for n in batch.prompt_of_row.tolist()]
-        width = batch.token_ids.shape[1]
-        longest = max(map(len, prompts))
-        inputs = torch.full((len(prompts), longest + width), self.pad_id, device=batch.token_ids.device)
-        mask = torch.zeros_like(inputs)
-        where = torch.empty_like(batch.token_ids)  # [B, T] position whose logits predict completion token t
-        for row, prompt in enumerate(prompts):
-            end = len(prompt) + width
-            inputs[row, : len(prompt)] = torch.tensor(prompt)
-            inputs[row, len(prompt) : end] = batch.token_ids[row]
-            mask[row, : len(prompt)] = 1
-            mask[row, len(prompt) : end] = batch.mask[row]
-            where[row] = torch.arange(len(prompt) - 1, end - 1)
-        first = min(map(len, prompts)) - 1
-        logits = self.model(
-            input_ids=inputs,
-            attention_mask=mask,
-            use_cache=False,
-            logits_to_keep=torch.arange(first, inputs.shape[1], device=inputs.device),
-        ).logits
-        return logits.gather(1, (where - first)[..., None].expand(-1, -1, logits.shape[-1]))  # type: ignore[no-any-return]
+            **more,
+        )
 
     def _autocast(self) -> contextlib.AbstractContextManager[Any]:
         if self.dtype == torch.float32:
@@ -105,6 +130,46 @@ class Policy:
     def named_weights(self) -> Iterator[tuple[str, Tensor]]:
         """Every weight by its full name, tied ones under each of their names (an engine that packs them needs all)."""
         yield from self.model.state_dict().items()
+
+
+@dataclass(frozen=True, slots=True)
+class _Tokens:
+    """The N completion tokens of a micro-batch, without its padding."""
+
+    ids: Tensor  # [N]
+    places: Tensor  # [N] index into the flattened [B, T]
+    shape: torch.Size  # [B, T]
+
+    @classmethod
+    def of(cls, batch: MicroBatch) -> _Tokens:
+        places = batch.mask.flatten().nonzero().squeeze(-1)
+        return cls(batch.token_ids.flatten()[places], places, batch.mask.shape)
+
+    def unpacked(self, values: Tensor) -> Tensor:
+        """[N] -> [B, T], 0 at padding."""
+        return values.new_zeros(self.shape.numel()).index_copy(0, self.places, values).view(self.shape)
+
+
+def _predicting(batch: MicroBatch) -> Tensor:
+    """[B, T] position, in the whole sequence, whose output predicts completion token t."""
+    lengths = torch.tensor([len(prompt) for prompt in batch.prompts], device=batch.token_ids.device)
+    steps = torch.arange(batch.token_ids.shape[1], device=lengths.device)
+    return lengths[batch.prompt_of_row][:, None] - 1 + steps
+
+
+def _whole(batch: MicroBatch, pad_id: int) -> dict[str, Tensor]:
+    """Input ids and mask [B, L + T]: each completion right after its prompt, padded on the right."""
+    prompts = [batch.prompts[n] for n in batch.prompt_of_row.tolist()]
+    width = batch.token_ids.shape[1]
+    inputs = torch.full((len(prompts), max(map(len, prompts)) + width), pad_id, device=batch.token_ids.device)
+    mask = torch.zeros_like(inputs)
+    for row, prompt in enumerate(prompts):
+        end = len(prompt) + width
+        inputs[row, : len(prompt)] = torch.tensor(prompt)
+        inputs[row, len(prompt) : end] = batch.token_ids[row]
+        mask[row, : len(prompt)] = 1
+        mask[row, len(prompt) : end] = batch.mask[row]
+    return {"input_ids": inputs, "attention_mask": mask}
 
 
 class Trainer:

@@ -29,6 +29,7 @@ FLOORS = [
     ("r1lite.tasks", 3),
     ("r1lite.nano", 3),
     ("r1lite.attention", 3),
+    ("r1lite.head", 3),
     ("r1lite.prefix", 3),
     ("r1lite.batch", 3),
     ("r1lite.run_dir", 3),

@@ -1,0 +1,62 @@
+"""Finds where a model's backbone ends and its head begins, so that logits need not be made as a whole."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import nn
+
+from r1lite.rl.tiles import Head
+
+_PROBE = 3  # tokens
+
+
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """A causal language model in two: head(backbone(token ids)) is what the model itself says."""
+
+    backbone: Any  # returns `last_hidden_state`
+    head: Head
+
+
+def split(model: Any) -> Parts | str:
+    """The model's two parts, or why it can't be taken apart.
+
+    What the configuration says of scale and softcap is tried on a few tokens: an architecture that does anything else
+    between hidden states and logits is found out.
+    """
+    backbone, layer = getattr(model, "base_model", None), model.get_output_embeddings()
+    if backbone is None or backbone is model:
+        return f"{type(model).__name__} names no backbone"
+    if type(layer) is not nn.Linear:
+        return f"the head of {type(model).__name__} is a {type(layer).__name__}, not a plain linear layer"
+    config = model.config
+    head = Head(
+        layer.weight,
+        layer.bias,
+        # Cohere multiplies, Granite divides.
+        scale=float(getattr(config, "logit_scale", None) or 1 / (getattr(config, "logits_scaling", None) or 1)),
+        softcap=getattr(config, "final_logit_softcapping", None),
+    )
+    parts = Parts(backbone, head)
+    if not _agree(model, parts):
+        return f"{type(model).__name__} does more than a linear layer between hidden states and logits"
+    return parts
+
+
+@torch.no_grad()
+def _agree(model: Any, parts: Parts) -> bool:
+    ids = torch.arange(_PROBE, device=model.device)[None] % len(parts.head.weight)
+    training = model.training
+    model.eval()
+    try:
+        expected = model(input_ids=ids, use_cache=False).logits.float()
+        hidden = getattr(parts.backbone(input_ids=ids, use_cache=False), "last_hidden_state", None)
+    finally:
+        model.train(training)
+    if hidden is None or hidden.shape[-1] != parts.head.weight.shape[1]:
+        return False
+    found = parts.head.logits(hidden).float()
+    return found.shape == expected.shape and torch.allclose(found, expected, rtol=1e-3, atol=1e-3)
