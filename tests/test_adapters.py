@@ -129,6 +129,11 @@ def test_reasoning_gym_itself():
                 assert verify(problem, right).score == 1.0, problem
             assert verify(problem, Completion("<think>a</think><answer>no idea</answer>")).score < 0.5
             assert verify(problem, Completion("")).reason == "no_answer"
+    (problem,) = problems("chain_sum", seed=1, size=1)
+    longer = Completion(f"<answer>{problem.answer}0</answer>")  # its scorer pays whatever contains the answer
+    assert verify(problem, longer).score == 0.0
+    assert verify(problem, longer).reason == "wrong"
+    assert resolve("reasoning_gym", partial=True)(problem, longer).reason == "partial"
     task = find("reasoning_gym:chain_sum")
     loaded = task.load(Source("bundled"))
     assert len(loaded.train) == 2000

@@ -1,5 +1,6 @@
 """The audit: our verifiers pass it, and known sins are found."""
 
+import importlib.util
 import json
 import random
 import re
@@ -9,10 +10,11 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 
-from verifiers import VERIFIERS, Completion, Problem, Verdict, resolve
+from verifiers import VERIFIERS, Completion, Problem, Reward, Verdict, resolve
 from verifiers.__main__ import main
 from verifiers.audit import audit
 from verifiers.audit.growth import exponent
+from verifiers.audit.samples import sample
 from verifiers.testing import answers, assert_passes_audit, hostile_text
 
 SIZES = (2_000, 8_000, 32_000)
@@ -25,13 +27,17 @@ def _import_from_tests(monkeypatch):
     monkeypatch.syspath_prepend(str(Path(__file__).parent))
 
 
-@pytest.mark.parametrize(
-    "name", sorted(set(VERIFIERS) - {"code", "reasoning_gym"})
-)  # these two need problems of their own
+@pytest.mark.parametrize("name", sorted(set(VERIFIERS) - {"reasoning_gym"}))
 def test_ours_pass(name):
     report = assert_passes_audit(name, options=OPTIONS.get(name), min_recall=1.0, largest=32_000)
     assert report.passed
     assert all(family.score == 1.0 for family in report.families.values()), report.as_text()
+
+
+@pytest.mark.skipif(importlib.util.find_spec("reasoning_gym") is None, reason="reasoning-gym is not installed")
+def test_reasoning_gym_s_scorers_pass():
+    report = assert_passes_audit("reasoning_gym", largest=32_000)
+    assert report.families["gold"].score == 1.0  # what else its scorers refuse is theirs to decide
 
 
 def substring(problem, completion):
@@ -73,6 +79,64 @@ def test_sins_are_found(sin, families):
 def test_a_hang_is_found():
     report = audit("test_audit:hanging", [PROBLEM], workers=1, sizes=(2000, 8000), timeout_s=0.2, maths=False)
     assert any("no verdict within" in finding.detail for finding in report.findings if finding.family == "growth")
+
+
+def sleepy(problem, completion):
+    time.sleep(100 if len(completion.text) > 100 else 0)
+    return float(completion.text.endswith(str(problem.answer)))
+
+
+def slow(problem, completion):
+    time.sleep(0.03)
+    return float(f"<answer>{problem.answer}</answer>" in completion.text)
+
+
+def test_an_audit_ends_whatever_hangs():
+    began = time.monotonic()
+    report = audit("test_audit:sleepy", [PROBLEM], workers=1, sizes=SIZES, timeout_s=0.2, maths=False)
+    assert time.monotonic() - began < 60
+    assert not report.passed
+    assert any("calls hung" in note for note in report.notes)
+    assert {"huge", "injection"} <= {
+        finding.family for finding in report.findings if "no verdict within" in finding.detail
+    }
+
+
+def test_what_there_was_no_time_for_is_a_finding():
+    report = audit("test_audit:slow", [PROBLEM], workers=1, sizes=SIZES, limit_s=2.0, maths=False)
+    (first, *_) = [finding for finding in report.findings if finding.family == "time"]
+    assert "the audit's 2 s were over" in first.detail
+    assert first.text
+    assert not report.passed
+
+
+FORMULAS = [  # formula, what is paid for wrong answers
+    ("math + 0.1*format + language", {"language"}),
+    ("math + 0.1*format + 0.2*length", {"length"}),
+    ("math * (0.5 + 0.5*language) + 0.1*format", set()),
+    ("math + 0.1*format - overlong", set()),
+]
+
+
+@pytest.mark.parametrize(("formula", "ungated"), FORMULAS)
+def test_formulas(formula, ungated):
+    options = {name: {"unit": "chars"} for name in ("overlong", "length") if name in formula}
+    report = audit(formula, sample("math")[:2], options=options, workers=1, sizes=(2_000,))
+    found = [finding for finding in report.findings if finding.family == "gating"]
+    assert {
+        name for name in ("language", "length") for f in found if f"'{name}' is paid for wrong" in f.detail
+    } == ungated
+    assert report.passed == (not ungated), report.as_text()
+    assert report.families["gold"].score == 1.0
+    for finding in found:
+        score = Reward(formula, options=options)(Problem("?", finding.gold, language="en"), Completion(finding.text))
+        assert score.verdicts["math"].score == 0.0
+        assert score.reward == finding.score > 0
+
+
+def test_options_of_a_formula_stand_under_names():
+    with pytest.raises(ValueError, match="stand under the names of its verifiers"):
+        audit("math + format", options={"policy": "lenient"})
 
 
 def test_quadratic_time_is_told_from_linear():

@@ -70,3 +70,10 @@ def test_every_gold_of_gsm8k_against_itself(shared_data):
             wrapped = f"<think>so</think> <answer>{answer}</answer>"
             assert verify(Problem(answer=row["answer"]), Completion(wrapped)).score == 1.0, row["answer"]
             assert verify(Problem(answer=row["answer"]), Completion(row["answer"])).score == 1.0
+
+
+@pytest.mark.parametrize("prompt", ["", "What is 700 + 800?", "See case B) of it."])
+@pytest.mark.parametrize("letter", ["A", "B", "(C)"])
+def test_a_letter_where_no_options_are(prompt, letter):
+    verdict = resolve("math")(Problem(prompt, "1500"), Completion(f"<answer>{letter}</answer>"))
+    assert (verdict.score, verdict.reason) == (0.0, "type_clash")

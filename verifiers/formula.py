@@ -102,9 +102,6 @@ def _parse(formula: str) -> tuple[ast.expr, list[str]]:
     return tree, names
 
 
-_OPERATORS = (ast.Add, ast.Sub, ast.Mult, ast.Div)
-
-
 def _checked(node: ast.expr, names: list[str], formula: str) -> ast.expr:
     match node:
         case ast.BinOp(left=left, op=op, right=right) if isinstance(op, _OPERATORS):

@@ -39,6 +39,7 @@ _AHEAD = 3  # chunks handed out per worker, the one in work included
 _START_TIMEOUT_S = 120.0
 _MAX_FAILED_STARTS = 3
 _POLL_S = 0.05
+LATE = "no verdict within"  # in the error of a completion whose deadline passed
 _WHY = {-signal.SIGKILL: "killed, perhaps for its memory", -signal.SIGSEGV: "segmentation fault"}
 
 Item = tuple[int, Problem, Completion]  # place in the caller's order
@@ -159,7 +160,7 @@ class Pool:
         now = time.monotonic()
         for worker in list(self._workers):
             if worker.chunks and worker.is_late(now, self.timeout_s):
-                self._bury(worker, f"no verdict within {self.timeout_s:g} s", waiting, done)
+                self._bury(worker, f"{LATE} {self.timeout_s:g} s", waiting, done)
 
     def _bury(self, worker: _Worker, why: str, waiting: collections.deque[Item], done: dict[int, Score]) -> None:
         """Replaces a worker: the item it was at is unscored, the rest is done again."""

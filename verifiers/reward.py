@@ -74,16 +74,22 @@ class Reward:
         return self._formula.range
 
     @property
-    def warnings(self) -> list[str]:
-        """What in the formula is known to spoil training."""
+    def ungated(self) -> dict[str, str]:
+        """Parts that are paid for wrong answers too though they need a gate, each with what to do about it."""
         kinds = {name: getattr(_bare(verify), "kind", "correctness") for name, verify in self.verifiers.items()}
         correctness = [name for name, kind in kinds.items() if kind != "style"]
-        return [
-            f"'{name}' is paid for wrong answers too: a weak model then learns to please it and gives up thinking. "
-            f'Let a right answer gate it: "{correctness[0] if correctness else "math"} * (0.5 + 0.5*{name})"'
+        gate = correctness[0] if correctness else "math"
+        return {
+            name: f"'{name}' is paid for wrong answers too: a weak model then learns to please it and gives up "
+            f'thinking. Let a right answer gate it: "{gate} * (0.5 + 0.5*{name})"'
             for name, verify in self.verifiers.items()
             if getattr(_bare(verify), "needs_gate", False) and self._formula.pays_alone(name, correctness)
-        ]
+        }
+
+    @property
+    def warnings(self) -> list[str]:
+        """What in the formula is known to spoil training."""
+        return list(self.ungated.values())
 
     def __str__(self) -> str:
         return str(self._formula)

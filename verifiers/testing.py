@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from verifiers.audit import Report, audit
 from verifiers.audit.cases import FILLS, FORMS, spellings, write
+from verifiers.audit.run import LIMIT_S
 from verifiers.core import Completion, Problem
 
 if TYPE_CHECKING:
@@ -34,6 +35,7 @@ def assert_passes_audit(
     min_recall: float = 0.0,
     largest: int = 64_000,
     timeout_s: float = 10.0,
+    limit_s: float = LIMIT_S,
 ) -> Report:
     """Audits a verifier and fails with its findings.
 
@@ -42,11 +44,12 @@ def assert_passes_audit(
         ignore: families whose findings are known and accepted.
         min_recall: share of right answers in other spellings that must be paid.
         largest: characters of the longest text on which time is measured.
+        timeout_s, limit_s: deadlines of one call and of the whole audit.
 
     Raises: AssertionError, with the report; ValueError if the audit can't be run.
     """
     sizes = (largest // 16, largest // 4, largest)
-    report = audit(target, problems, options=options, timeout_s=timeout_s, workers=1, sizes=sizes)
+    report = audit(target, problems, options=options, timeout_s=timeout_s, limit_s=limit_s, workers=1, sizes=sizes)
     bad = [finding for finding in report.findings if finding.severity == "high" and finding.family not in ignore]
     spelled = report.families.get("spellings")
     if bad or (spelled is not None and spelled.score < min_recall):
@@ -61,7 +64,7 @@ def answers(problem: Problem, *, forms: Sequence[str] = tuple(FORMS)) -> SearchS
     texts = [text for _, text in spellings(problem)]
     thoughts = st.text(st.characters(categories=("L", "Zs"), max_codepoint=0x24F), min_size=1, max_size=60)
     return st.builds(
-        lambda form, answer, why: Completion(write(form, answer, why)),
+        lambda form, answer, why: Completion(write(FORMS[form], answer, why)),
         st.sampled_from(list(forms)),
         st.sampled_from(texts),
         thoughts.filter(lambda why: why.strip() != ""),

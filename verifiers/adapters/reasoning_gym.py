@@ -58,26 +58,28 @@ def problems(name: str, *, seed: int, size: int, **config: Any) -> list[Problem]
 
 
 class ReasoningGym:
-    """The score that reasoning-gym's own `score_answer` gives, in [0, 1]; partial credit is its own.
+    """1 where reasoning-gym's own `score_answer` gives full marks, else 0; with `partial`, the score that it gives.
 
     The answer is the answer block, a box, what stands after `####`, or all that follows the thinking. Reasons: `right`
-    (1), `partial`, `wrong` (0, or at most `floor`), `no_answer`. It never abstains. Known limit: some of its scorers
-    pay a little (0.01 to 0.1) for any answer that merely mentions the right one; `floor` takes that away.
+    (1), `partial`, `wrong` (0; the detail has the scorer's figure), `no_answer`. It never abstains. Known limit: most
+    of its scorers pay any answer that merely contains the right one (0.86 for 142820 in place of 14282, 0.6 for "not
+    14282"; the audit shows it), which is why partial credit must be asked for.
 
     Args:
-        floor: scores up to this are 0.
+        partial: pay what the scorer pays, for tasks whose scorer measures how much is right.
+        floor: with `partial`, scores up to this are 0.
 
     Raises (when called): GoldError without `meta["reasoning_gym"]` and `meta["entry"]`; VerifierError if the scorer
         raises.
     """
 
-    version = "1"
+    version = "2"
 
-    def __init__(self, *, floor: float = 0.1) -> None:
+    def __init__(self, *, partial: bool = False, floor: float = 0.1) -> None:
         if not 0 <= floor < 1:
             raise ValueError(f"floor must be in [0, 1), got {floor}")
         _library()
-        self.floor = floor
+        self.partial, self.floor = partial, floor
 
     def __call__(self, problem: Problem, completion: Completion) -> Verdict:
         name, entry = problem.meta.get("reasoning_gym"), problem.meta.get("entry")
@@ -93,7 +95,7 @@ class ReasoningGym:
             raise VerifierError(f"reasoning_gym's {name} raised {type(error).__name__}: {error}") from error
         if not 0 <= score <= 1:
             raise VerifierError(f"reasoning_gym's {name} scored {score}")
-        if score <= self.floor:
+        if score <= self.floor or (score < 1 and not self.partial):
             return Verdict(0.0, "wrong", f"{score:g} by its scorer", answer[:500])
         return Verdict(score, "right" if score == 1 else "partial", answer=answer[:500])
 

@@ -21,7 +21,7 @@ FORMS = {
     "bare": "{answer}",
 }
 _WHY = "We read the question again and work through it one step at a time."
-_LEAD_INS = {
+LEAD_INS = {
     "en": "Now that everything is added up, here is the result.",
     "es": "Ahora que todo está sumado, aquí está el resultado.",
     "fr": "Maintenant que tout est additionné, voici le résultat.",
@@ -55,8 +55,8 @@ class Case:
 
 
 def write(form: str, answer: str, why: str = _WHY) -> str:
-    """A completion with this answer in this form."""
-    return FORMS[form].format(why=why, answer=answer)
+    """A completion with this answer in a form, one of FORMS' texts."""
+    return form.format(why=why, answer=answer)
 
 
 def rights(problem: Problem) -> list[str]:
@@ -123,7 +123,7 @@ def _same(text: str, gold: str) -> bool:
 
 def answer_cases(problem: Problem, others: list[str], forms: list[str], rng: random.Random) -> Iterator[Case]:
     """All families for a problem with a gold, in the forms that the verifier reads."""
-    form, right = forms[0], rights(problem)[0]
+    form, right = FORMS[forms[0]], rights(problem)[0]
     misses = near_misses(problem, others, rng)
     wrong = misses[0][1] if misses else "something else"
 
@@ -134,21 +134,21 @@ def answer_cases(problem: Problem, others: list[str], forms: list[str], rng: ran
         yield case("spellings", RIGHT, how, write(form, text))
     for how, text in misses:
         for each in forms:
-            yield case("near_misses", WRONG, f"{how}, {each}", write(each, text))
+            yield case("near_misses", WRONG, f"{how}, {each}", write(FORMS[each], text))
     hedged = [("or", f"{right} or {wrong}"), ("or, swapped", f"{wrong} or {right}"), ("list", f"{wrong}, {right}")]
     for how, text in hedged:
         yield case("hedges", WRONG, how, write(form, text))
     yield case("hedges", WRONG, "two answers", f"{write(form, wrong)} {write(form, right)} {write(form, wrong)}")
     yield case("hedges", WRONG, "the wrong one last", f"{write(form, right)}\nNo, that is wrong.\n{write(form, wrong)}")
-    for language, lead_in in _LEAD_INS.items():
+    for language, lead_in in LEAD_INS.items():
         yield case("languages", RIGHT, language, write(form, right, lead_in))
         yield case("languages", WRONG, f"{language}, wrong answer", write(form, wrong, lead_in))
-    yield from _empty(problem)
+    yield from empty_cases(problem)
     yield from _injected(problem, right, wrong, form)
     yield from _hacks(problem, right, wrong, form)
 
 
-def _empty(problem: Problem) -> Iterator[Case]:
+def empty_cases(problem: Problem) -> Iterator[Case]:
     for what, text in {
         "nothing": "",
         "a space": " ",
@@ -205,10 +205,14 @@ def _hacks(problem: Problem, right: str, wrong: str, form: str) -> Iterator[Case
 def style_cases(problem: Problem) -> Iterator[Case]:
     """For verifiers that compare no answers: nothing but trouble, which they must survive."""
     right = _gold(problem) or "4"
-    for case in (*_empty(problem), *_injected(problem, right, "x", "answer_tag"), *_hacks(problem, right, "x", "box")):
+    for case in (
+        *empty_cases(problem),
+        *_injected(problem, right, "x", FORMS["answer_tag"]),
+        *_hacks(problem, right, "x", FORMS["box"]),
+    ):
         yield replace(case, expect=ANY)
-    for language, lead_in in _LEAD_INS.items():
-        yield Case("languages", ANY, language, problem, write("answer_tag", right, lead_in))
+    for language, lead_in in LEAD_INS.items():
+        yield Case("languages", ANY, language, problem, write(FORMS["answer_tag"], right, lead_in))
 
 
 # What fills a long text: each has cost some published verifier minutes.

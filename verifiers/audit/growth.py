@@ -6,9 +6,10 @@ import json
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from verifiers.audit.cases import FILLS, long_text
+from verifiers.audit.patience import HANGS, Clock, is_late
+from verifiers.audit.probe import timed
 from verifiers.core import Completion, Problem
 from verifiers.pool import Pool
 from verifiers.reward import Reward
@@ -42,21 +43,20 @@ class Growth:
         return ""
 
 
-def measure(
-    target: str, options: dict[str, Any], problem: Problem, sizes: Sequence[int], timeout_s: float
-) -> list[Growth]:
-    """Every filling at growing sizes, until it gets slow."""
-    reward = Reward("v", options={"v": {"use": "verifiers.audit.probe:Timed", "target": target, "options": options}})
-    found = []
-    with Pool(reward, workers=1, timeout_s=timeout_s) as pool:
+def measure(reward: Reward, problem: Problem, sizes: Sequence[int], timeout_s: float, clock: Clock) -> list[Growth]:
+    """Every filling at growing sizes, until it gets slow or the time is up."""
+    found: list[Growth] = []
+    with Pool(timed(reward), workers=1, timeout_s=timeout_s) as pool:
         list(pool.map([(problem, Completion("4"))] * 2))  # what the first call loads is not counted
         for fill in FILLS:
             times: list[float | None] = []
             memory = 0.0
             for size in sizes:
+                if clock.is_over:
+                    return found
                 (score,) = pool.map([(problem, Completion(long_text(fill, size)))])
                 if score.error:
-                    if "no verdict within" in score.error:
+                    if is_late(score):
                         times.append(None)
                         break
                     times.append(0.0)  # exceptions are another family's
@@ -68,6 +68,8 @@ def measure(
                     break
             used = tuple(sizes[: len(times)])
             found.append(Growth(fill, used, tuple(times), round(memory, 1), exponent(used, times)))
+            if sum(None in growth.cpu_s for growth in found) >= HANGS:
+                return found
     return found
 
 

@@ -9,30 +9,35 @@ import time
 from typing import Any
 
 from verifiers.core import Completion, Problem, Verdict
-from verifiers.registry import resolve
+from verifiers.reward import Reward
 
 _KIB = 1 << 10 if sys.platform == "darwin" else 1
 
 
 class Timed:
-    """The verdict of another verifier, with CPU seconds and growth of peak memory (MiB) as JSON in its detail.
+    """CPU seconds and growth of peak memory (MiB) of one call of a reward, as JSON in the detail; it judges nothing.
 
     Args:
-        target: the verifier, as `resolve` takes it.
-        options: its options.
+        formula: the reward's.
+        options: of its verifiers.
     """
 
     version = "1"
 
-    def __init__(self, *, target: str, options: dict[str, Any] | None = None) -> None:
-        self._verify = resolve(target, **(options or {}))
+    def __init__(self, *, formula: str, options: dict[str, Any] | None = None) -> None:
+        self._reward = Reward(formula, options=options)
 
     def __call__(self, problem: Problem, completion: Completion) -> Verdict:
         memory, began = _peak_mib(), time.process_time()
-        found: Any = self._verify(problem, completion)
+        self._reward(problem, completion)
         spent = time.process_time() - began
-        score = found.score if isinstance(found, Verdict) else float(found)
-        return Verdict(score, "measured", json.dumps({"cpu_s": spent, "mib": _peak_mib() - memory}))
+        return Verdict(None, "measured", json.dumps({"cpu_s": spent, "mib": _peak_mib() - memory}))
+
+
+def timed(reward: Reward) -> Reward:
+    """The reward that measures this one."""
+    use = {"use": "verifiers.audit.probe:Timed", "formula": reward.formula, "options": reward.options}
+    return Reward("v", options={"v": use})
 
 
 def _peak_mib() -> float:

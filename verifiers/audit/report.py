@@ -8,16 +8,18 @@ import json
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
+from verifiers.audit.cases import Case
 from verifiers.audit.growth import Growth
 
 _SHOWN = 400  # characters of an input
+_KEPT = 100_000
 
 
 @dataclass(frozen=True, slots=True)
 class Finding:
     """Something wrong, with the input that shows it."""
 
-    severity: str  # "high": pays what is wrong, fails, or differs; "low": refuses what is right
+    severity: str  # "high": pays what is wrong, fails, hangs, or differs; "low": refuses what is right
     family: str
     what: str
     text: str  # the completion
@@ -25,6 +27,21 @@ class Finding:
     gold: str
     score: float | None
     detail: str
+
+    @classmethod
+    def of(cls, severity: str, case: Case, score: float | None, detail: str, *, family: str = "") -> Finding:
+        """The finding that a case shows."""
+        problem = case.problem
+        return cls(
+            severity,
+            family or case.family,
+            case.what,
+            case.text[:_KEPT].encode("utf-8", "backslashreplace").decode(),
+            problem.id or problem.prompt[:200],
+            (problem.answer or "")[:500],
+            score,
+            detail,
+        )
 
 
 @dataclass(slots=True)
@@ -58,6 +75,10 @@ class Report:
     def passed(self) -> bool:
         """True without a finding of high severity."""
         return not any(finding.severity == "high" for finding in self.findings)
+
+    def family(self, name: str) -> FamilyResult:
+        """The family of this name, empty at first."""
+        return self.families.setdefault(name, FamilyResult(name))
 
     def as_json(self) -> str:
         """Everything, for machines."""

@@ -8,6 +8,7 @@ import statistics
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from verifiers.audit import gating, programs
 from verifiers.audit.cases import (
     ANY,
     FILLS,
@@ -22,16 +23,19 @@ from verifiers.audit.cases import (
     write,
 )
 from verifiers.audit.growth import measure
-from verifiers.audit.report import FamilyResult, Finding, Report
+from verifiers.audit.patience import HANGS, Clock, is_late, scores
+from verifiers.audit.probe import timed
+from verifiers.audit.report import Finding, Report
 from verifiers.audit.samples import sample
-from verifiers.audit.targets import target_of
+from verifiers.audit.targets import ALONE, reward_of
 from verifiers.core import Completion, Problem
 from verifiers.pool import Pool
 from verifiers.reward import Reward, Score
 
 SIZES = (4_000, 16_000, 64_000, 256_000)
+LIMIT_S = 300.0
 _HUGE = 200_000
-_PAID = 0.5  # a score above it says "right"
+_PAID = 0.5  # a score above it says "right"; of a formula, a reward above this share of the right answer's
 _MAX_PROBLEMS = 40
 _PAIRS = 300
 _TYPED_FORMS = ("box", "think_box", "answer_tag")
@@ -43,179 +47,241 @@ def audit(
     *,
     options: Mapping[str, Any] | None = None,
     timeout_s: float = 10.0,
+    limit_s: float = LIMIT_S,
     workers: int | None = None,
     sizes: Sequence[int] = SIZES,
     maths: bool | None = None,
     seed: int = 0,
 ) -> Report:
-    """Audits a verifier.
+    """Audits a verifier, or a formula over several.
 
     Args:
-        target: as `resolve` takes it, or `trl:NAME`, `verl:module:function`, `math-verify`.
+        target: as `resolve` takes it, or `trl:NAME`, `verl:module:function`, `math-verify`, or a formula.
         problems: with golds; `meta["right"]` and `meta["wrong"]` may list answers. None = samples that fit the target.
-        options: of the verifier.
+        options: of the verifier; of a formula's verifiers, by name.
         timeout_s: deadline of one call.
+        limit_s: of the whole audit, within a few deadlines; what was not tried by then is a finding.
         sizes: lengths, in characters, at which time and memory are measured.
-        maths: also try typed pairs of mathematical answers; None = where golds are numbers.
+        maths: also try typed pairs of mathematical answers; None = for one verifier whose golds are numbers.
 
     Raises: ValueError if the target can't be set up, or a problem has no gold.
     """
-    spec, given = target_of(target)
-    given = {**given, **(options or {})}
-    reward = Reward("v", options={"v": {"use": spec, **given}})
-    kind = "style" if getattr(reward.verifiers["v"], "kind", "") == "style" else "answer"
+    reward = reward_of(target, options or {})
     problems = list(problems or sample(target))[:_MAX_PROBLEMS]
-    report = Report(target, reward.versions["v"], kind, [])
-    with Pool(reward, workers=workers, timeout_s=timeout_s) as pool:
-        cases = list(_cases(pool, report, problems, kind, maths, random.Random(seed)))
-        scores = list(pool.map(case.pair for case in cases))
-    _judge(report, cases, scores)
-    _determinism(report, reward, cases, scores, timeout_s)
-    _bad_problem(report, reward, problems[0], timeout_s)
-    report.growth = measure(spec, given, problems[0], sizes, timeout_s)
-    _growth(report, problems[0])
-    report.cpu_ms = _cpu_ms(spec, given, cases)
-    return report
+    versions = reward.versions.values() if ALONE in reward.versions else map(" ".join, reward.versions.items())
+    return _Audit(target, reward, problems, timeout_s, limit_s, workers, seed).run(", ".join(versions), sizes, maths)
 
 
-def _cases(
-    pool: Pool, report: Report, problems: list[Problem], kind: str, maths: bool | None, rng: random.Random
-) -> Iterator[Case]:
-    for fill in FILLS:
-        yield Case("huge", WRONG if kind == "answer" else ANY, fill, problems[0], long_text(fill, _HUGE))
-    if kind == "style":
-        for problem in problems:
-            yield from style_cases(problem)
-        return
-    for problem in problems:
-        if not rights(problem):
-            name = problem.id or problem.prompt[:60]
-            raise ValueError(f"problem {name!r} has no gold: give it an answer, or a list `right` of right answers")
-    report.forms = _forms(pool, report, problems)
-    forms = report.forms or list(FORMS)
-    answers = [rights(problem)[0] for problem in problems]
-    for i, problem in enumerate(problems):
-        others = sorted({a for a in answers[i + 1 :] + answers[:i] if a != answers[i]})
-        rng.shuffle(others)
-        yield from answer_cases(problem, others, forms, rng)
-    numeric = all(answer.lstrip("+-").replace(".", "", 1).isdigit() for answer in answers)
-    if (numeric if maths is None else maths) and not any("right" in problem.meta for problem in problems):
-        yield from _typed(report, forms, rng)
+class _Audit:
+    def __init__(
+        self, target: str, reward: Reward, problems: list[Problem], timeout_s: float, limit_s: float,
+        workers: int | None, seed: int,
+    ) -> None:  # fmt: skip
+        self.reward, self.problems, self.timeout_s, self.workers = reward, problems, timeout_s, workers
+        self.clock, self.rng = Clock(limit_s), random.Random(seed)
+        self.is_formula = ALONE not in reward.verifiers
+        kinds = {getattr(getattr(v, "func", v), "kind", "") for v in reward.verifiers.values()}
+        kind = "program" if "program" in kinds else "style" if kinds == {"style"} else "answer"
+        self.report = Report(target, "", kind, [])
+        self.bests: dict[str, float] = {}  # what the right answer of a problem gets
+
+    def run(self, version: str, sizes: Sequence[int], maths: bool | None) -> Report:
+        report = self.report
+        report.version = version
+        with Pool(self.reward, workers=self.workers, timeout_s=self.timeout_s) as pool:
+            if report.kind != "style":
+                self._find_forms(pool)
+            cases = list(self._cases(maths))
+            found = scores(pool, cases, self.clock)
+            self._judge(cases, found)
+            gating.check(report, self.reward, self.problems, pool, self.bests)
+        self._determinism(cases, found)
+        self._bad_problem()
+        report.growth = measure(self.reward, self.problems[0], sizes, self.timeout_s, self.clock)
+        self._growth(sizes[-1])
+        report.cpu_ms = self._cpu_ms(cases, found)
+        return report
+
+    def _cases(self, maths: bool | None) -> Iterator[Case]:
+        problems, report = self.problems, self.report
+        if report.kind == "style":
+            for problem in problems:
+                yield from style_cases(problem)
+        elif report.kind == "program":
+            for problem in problems:
+                yield from programs.program_cases(problem, report.forms or list(programs.FORMS))
+        else:
+            yield from self._answer_cases(report.forms or list(FORMS), maths)
+        # Last, so that what takes long leaves no time to itself only.
+        for fill in FILLS:
+            expect = ANY if report.kind == "style" else WRONG
+            yield Case("huge", expect, fill, problems[0], long_text(fill, _HUGE))
+
+    def _answer_cases(self, forms: list[str], maths: bool | None) -> Iterator[Case]:
+        answers = [rights(problem)[0] for problem in self.problems]
+        for i, problem in enumerate(self.problems):
+            others = sorted({a for a in answers[i + 1 :] + answers[:i] if a != answers[i]})
+            self.rng.shuffle(others)
+            yield from answer_cases(problem, others, forms, self.rng)
+        numeric = all(answer.lstrip("+-").replace(".", "", 1).isdigit() for answer in answers)
+        wanted = numeric and not self.is_formula if maths is None else maths
+        if wanted and not any("right" in problem.meta for problem in self.problems):
+            yield from _typed(forms, self.rng)
+
+    def _find_forms(self, pool: Pool) -> None:
+        """The forms in which most golds are paid, and what the right answer to each problem gets."""
+        for problem in self.problems:
+            if not rights(problem):
+                name = problem.id or problem.prompt[:60]
+                raise ValueError(f"problem {name!r} has no gold: give it an answer, or a list `right` of right answers")
+        known = programs.FORMS if self.report.kind == "program" else FORMS
+        family = self.report.family("gold")
+        few = self.problems[:10]
+        tried = [
+            Case("gold", RIGHT, form, problem, write(known[form], rights(problem)[0]))
+            for problem in few
+            for form in known
+        ]
+        found = dict(
+            zip([(case.problem.id, case.what) for case in tried], scores(pool, tried, self.clock), strict=True)
+        )
+        rewards = {key: score.reward for key, score in found.items() if score is not None and score.reward is not None}
+        for problem in few:
+            self.bests[problem.id] = max((rewards.get((problem.id, form), 0.0) for form in known), default=0.0)
+        for form in known:
+            paid = [rewards.get((p.id, form), 0.0) > self._bar(p) for p in few]
+            if sum(paid) > len(few) / 2:
+                self.report.forms.append(form)
+        form = known[self.report.forms[0] if self.report.forms else next(iter(known))]
+        cases = [
+            Case("gold", RIGHT, "its own gold", problem, write(form, rights(problem)[0])) for problem in self.problems
+        ]
+        for case, score in zip(cases, scores(pool, cases, self.clock), strict=True):
+            if score is None:
+                continue
+            reward = score.reward or 0.0
+            self.bests[case.problem.id] = max(reward, self.bests.get(case.problem.id, 0.0))
+            family.total += 1
+            family.passed += reward > self._bar(case.problem)
+            if reward <= self._bar(case.problem):
+                self._add("high", case, score, score.error or "its own gold is not paid")
+
+    def _bar(self, problem: Problem) -> float:
+        """Rewards above it say "right"."""
+        if not self.is_formula:
+            return _PAID
+        best = self.bests.get(problem.id, 0.0)
+        return _PAID * (best if best > 0 else self.reward.range[1])
+
+    def _judge(self, cases: list[Case], found: list[Score | None]) -> None:
+        left_out: dict[str, list[Case]] = {}
+        hangs: dict[str, int] = {}
+        for case, score in zip(cases, found, strict=True):
+            if score is None:
+                left_out.setdefault(case.family, []).append(case)
+                continue
+            family = self.report.family(case.family)
+            family.total += 1
+            if score.error:
+                # A gold that can't be read is the problem's fault; everything else is the verifier's.
+                if "GoldError" in score.error:
+                    family.total -= 1
+                    continue
+                hangs[case.family] = hangs.get(case.family, 0) + is_late(score)
+                self._add("high", case, score, score.error)
+                continue
+            paid = score.reward is not None and score.reward > self._bar(case.problem)
+            if case.expect == RIGHT and not paid:
+                self._add("low", case, score, "a right answer is not paid")
+            elif case.expect == WRONG and paid:
+                self._add("high", case, score, "a wrong answer is paid")
+            else:
+                family.passed += 1
+        for name, missing in left_out.items():
+            if hangs.get(name, 0) >= HANGS:
+                self.report.notes.append(f"{name}: {HANGS} calls hung, so {len(missing)} further cases were not tried")
+            else:
+                self._out_of_time(missing[0], f"{len(missing)} cases of '{name}' were not tried")
+
+    def _determinism(self, cases: list[Case], found: list[Score | None]) -> None:
+        """The same cases backwards, in processes with other hash seeds and another locale."""
+        scored = [(case, s) for case, s in zip(cases, found, strict=True) if s is not None and not s.error][::-1]
+        family = self.report.family("determinism")
+        for changed in ({"PYTHONHASHSEED": "1", "LC_ALL": "C"}, {"PYTHONHASHSEED": "4242", "TZ": "Asia/Tokyo"}):
+            with Pool(self.reward, workers=1, timeout_s=self.timeout_s, environment=changed) as pool:
+                again = scores(pool, [case for case, _ in scored], self.clock)
+            for (case, first), second in zip(scored, again, strict=True):
+                if second is None:
+                    self._out_of_time(case, "not all cases were tried a second and third time")
+                    return
+                family.total += 1
+                same = _judged(first) == _judged(second)
+                family.passed += same
+                if not same:
+                    why = f"{first.reward} first, then {second.error or second.reward} with {changed}"
+                    self._add("high", case, second, why, family="determinism")
+
+    def _bad_problem(self) -> None:
+        """A problem without a gold must be an error, or every answer to it is silently wrong."""
+        if self.report.kind == "style" or self.is_formula:
+            return
+        problem = Problem(prompt=self.problems[0].prompt, id="no gold")
+        with Pool(self.reward, workers=1, timeout_s=self.timeout_s) as pool:
+            (score,) = pool.map([(problem, Completion(write(FORMS["answer_tag"], "4")))])
+        if score.reward is not None:
+            self.report.notes.append(f"a problem without an answer scores {score.reward:g}; raise GoldError instead")
+
+    def _growth(self, largest: int) -> None:
+        family = self.report.family("growth")
+        for growth in self.report.growth:
+            family.total += 1
+            family.passed += not growth.problem
+            if growth.problem:
+                text = long_text(growth.fill, 200) + f"... ({growth.sizes[-1]:,} characters)"
+                case = Case("growth", ANY, growth.fill, self.problems[0], text)
+                self._add("high", case, Score(None), growth.problem)
+        if len(self.report.growth) < len(FILLS):
+            missing = list(FILLS)[len(self.report.growth)]
+            what = f"{len(FILLS) - len(self.report.growth)} fillings of long texts"
+            if sum(None in growth.cpu_s for growth in self.report.growth) >= HANGS:
+                self.report.notes.append(f"growth: {HANGS} calls hung, so {what} were not tried")
+            else:
+                case = Case("growth", ANY, missing, self.problems[0], long_text(missing, largest))
+                self._out_of_time(case, f"{what} were not tried")
+
+    def _cpu_ms(self, cases: list[Case], found: list[Score | None]) -> float | None:
+        """CPU milliseconds of a short completion, median over those that were judged."""
+        pairs = zip(cases, found, strict=True)
+        short = [case for case, score in pairs if len(case.text) < 1000 and score and not is_late(score)][:200]
+        with Pool(timed(self.reward), workers=1, timeout_s=self.timeout_s) as pool:
+            spent = [
+                json.loads(score.verdicts["v"].detail)["cpu_s"]
+                for score in scores(pool, short, self.clock)
+                if score is not None and not score.error
+            ]
+        return statistics.median(spent) * 1000 if spent else None
+
+    def _out_of_time(self, case: Case, what: str) -> None:
+        """Not tried is not passed."""
+        why = f"the audit's {self.clock.limit_s:g} s were over: {what}; the verifier is slow, or the limit too short"
+        self._add("high", case, Score(None), why, family="time")
+
+    def _add(self, severity: str, case: Case, score: Score, why: str, *, family: str = "") -> None:
+        verdict = score.verdicts.get(ALONE)
+        reason = f" ({verdict.reason})" if verdict is not None else ""
+        self.report.findings.append(Finding.of(severity, case, score.reward, why + reason, family=family))
 
 
-def _typed(report: Report, forms: list[str], rng: random.Random) -> Iterator[Case]:
+def _typed(forms: list[str], rng: random.Random) -> Iterator[Case]:
     """Mathematical answers of every type, whose truth is known by construction."""
     from verifiers.mathexpr.pairs import pairs
 
-    form = next((form for form in forms if form in _TYPED_FORMS), forms[0])
+    form = FORMS[next((form for form in forms if form in _TYPED_FORMS), forms[0])]
     for pair in pairs(_PAIRS, seed=rng.randrange(1 << 30)):
         family, expect = ("typed_same", RIGHT) if pair.same else ("typed_misses", WRONG)
         yield Case(family, expect, f"{pair.kind}: {pair.how}", Problem(answer=pair.gold), write(form, pair.answer))
 
 
-def _forms(pool: Pool, report: Report, problems: list[Problem]) -> list[str]:
-    """The forms in which most golds are paid."""
-    few = problems[:10]
-    found = []
-    for form in FORMS:
-        scores = list(pool.map((p, Completion(write(form, rights(p)[0]))) for p in few))
-        if sum(_paid(score) for score in scores) > len(few) / 2:
-            found.append(form)
-    family = report.families.setdefault("gold", FamilyResult("gold"))
-    for problem in problems:
-        text = write(found[0] if found else "answer_tag", rights(problem)[0])
-        (score,) = pool.map([(problem, Completion(text))])
-        family.total += 1
-        family.passed += _paid(score)
-        if not _paid(score):
-            case = Case("gold", RIGHT, "its own gold is not paid", problem, text)
-            report.findings.append(_finding("high", case, score, score.error))
-    return found
-
-
-def _paid(score: Score) -> bool:
-    return score.reward is not None and score.reward > _PAID
-
-
-def _judge(report: Report, cases: list[Case], scores: list[Score]) -> None:
-    for case, score in zip(cases, scores, strict=True):
-        family = report.families.setdefault(case.family, FamilyResult(case.family))
-        family.total += 1
-        if score.error:
-            # A gold that can't be read is the problem's fault; everything else is the verifier's.
-            if "GoldError" in score.error:
-                family.total -= 1
-                continue
-            report.findings.append(_finding("high", case, score, score.error))
-            continue
-        right = _paid(score)
-        if case.expect == RIGHT and not right:
-            report.findings.append(_finding("low", case, score, "a right answer is not paid"))
-        elif case.expect == WRONG and right:
-            report.findings.append(_finding("high", case, score, "a wrong answer is paid"))
-        else:
-            family.passed += 1
-
-
-def _finding(severity: str, case: Case, score: Score, why: str) -> Finding:
-    verdict = score.verdicts.get("v")
-    reason = f" ({verdict.reason})" if verdict is not None else ""
-    problem = case.problem
-    return Finding(
-        severity,
-        case.family,
-        case.what,
-        case.text[:100_000].encode("utf-8", "backslashreplace").decode(),
-        problem.id or problem.prompt[:200],
-        (problem.answer or "")[:500],
-        score.reward,
-        why + reason,
-    )
-
-
-def _determinism(report: Report, reward: Reward, cases: list[Case], scores: list[Score], timeout_s: float) -> None:
-    """The same cases backwards, in processes with other hash seeds and another locale."""
-    scored = [(case, score) for case, score in zip(cases, scores, strict=True) if not score.error]
-    family = report.families.setdefault("determinism", FamilyResult("determinism"))
-    for changed in ({"PYTHONHASHSEED": "1", "LC_ALL": "C"}, {"PYTHONHASHSEED": "4242", "TZ": "Asia/Tokyo"}):
-        with Pool(reward, workers=1, timeout_s=timeout_s, environment=changed) as pool:
-            again = list(pool.map(case.pair for case, _ in reversed(scored)))[::-1]
-        for (case, first), second in zip(scored, again, strict=True):
-            family.total += 1
-            same = (first.reward, dict(first.verdicts)) == (second.reward, dict(second.verdicts))
-            family.passed += same
-            if not same:
-                why = f"{first.reward} first, then {second.error or second.reward} with {changed}"
-                moved = Case("determinism", case.expect, case.what, case.problem, case.text)
-                report.findings.append(_finding("high", moved, second, why))
-
-
-def _bad_problem(report: Report, reward: Reward, problem: Problem, timeout_s: float) -> None:
-    """A problem without a gold must be an error, or every answer to it is silently wrong."""
-    if report.kind == "style":
-        return
-    with Pool(reward, workers=1, timeout_s=timeout_s) as pool:
-        (score,) = pool.map([(Problem(prompt=problem.prompt, id="no gold"), Completion(write("answer_tag", "4")))])
-    if score.reward is not None:
-        report.notes.append(f"a problem without an answer scores {score.reward:g}; raise GoldError instead")
-
-
-def _growth(report: Report, problem: Problem) -> None:
-    family = report.families.setdefault("growth", FamilyResult("growth"))
-    for growth in report.growth:
-        family.total += 1
-        family.passed += not growth.problem
-        if growth.problem:
-            text = long_text(growth.fill, 200) + f"... ({growth.sizes[-1]:,} characters)"
-            case = Case("growth", ANY, growth.fill, problem, text)
-            report.findings.append(_finding("high", case, Score(None), growth.problem))
-
-
-def _cpu_ms(spec: str, options: Mapping[str, Any], cases: list[Case]) -> float | None:
-    timed = Reward("v", options={"v": {"use": "verifiers.audit.probe:Timed", "target": spec, "options": dict(options)}})
-    short = [case for case in cases if len(case.text) < 1000][:200]
-    with Pool(timed, workers=1) as pool:
-        spent = [
-            json.loads(s.verdicts["v"].detail)["cpu_s"] for s in pool.map(case.pair for case in short) if not s.error
-        ]
-    return statistics.median(spent) * 1000 if spent else None
+def _judged(score: Score) -> tuple[Any, ...]:
+    """What must be the same each time: all but the detail, which may tell times."""
+    return score.reward, {name: (v.score, v.reason, v.answer, v.flags) for name, v in score.verdicts.items()}

@@ -8,6 +8,7 @@ from typing import Any
 from verifiers.core import Problem
 
 _SUMS = [(12, 30), (7, 8), (250, 1750), (999, 1), (64, 36), (13, -20), (4096, 1004), (5, 0)]
+_GYM = ("chain_sum", "gcd", "leg_counting")  # tasks with one right answer each, a number
 _OPTIONS = "Which of these is a prime?\nA) 21\nB) 27\nC) 29\nD) 33"
 _SCHEMA: dict[str, Any] = {
     "type": "object",
@@ -19,6 +20,10 @@ _SCHEMA: dict[str, Any] = {
 
 def sample(target: str) -> list[Problem]:
     """Problems that fit one of our verifiers, or sums for any other."""
+    if target == "reasoning_gym":
+        from verifiers.adapters.reasoning_gym import problems
+
+        return [problem for name in _GYM for problem in problems(name, seed=0, size=4)]
     found = _SAMPLES.get(target)
     return found if found is not None else _sums()
 
@@ -30,7 +35,36 @@ def _sums() -> list[Problem]:
     ]
 
 
+_TESTS = {"style": "function", "entry_point": "total", "time_s": 0.5}
 _SAMPLES: dict[str, list[Problem]] = {
+    "code": [
+        Problem(
+            "Write total(numbers), the sum of the even ones.", id="function", language="en",
+            tests={**_TESTS, "args": [[[1, 2, 4]], [[]], [[-2, 3]]], "outs": [6, 0, -2]},
+            meta={
+                "right": [
+                    "def total(numbers):\n    return sum(n for n in numbers if n % 2 == 0)",
+                    "class Solution:\n    def total(self, xs):\n        return sum([x for x in xs if not x & 1])",
+                ],
+                "wrong": [
+                    "def total(numbers):\n    return sum(numbers)",
+                    "def total(numbers):\n    return 6",
+                    "total = 6",
+                ],
+            },
+        ),
+        Problem(
+            "Read two numbers and print their sum.", id="program", language="en",
+            tests={"style": "stdin", "inputs": ["1 2\n", "-5 5\n"], "outputs": ["3\n", "0\n"], "time_s": 0.5},
+            meta={
+                "right": [
+                    "a, b = map(int, input().split())\nprint(a + b)",
+                    "import sys\nprint(sum(map(int, sys.stdin.read().split())))",
+                ],
+                "wrong": ["print(3)", "a, b = map(int, input().split())\nprint(a - b)", "print('3\\n0')"],
+            },
+        ),
+    ],
     "choice": [
         Problem(
             _OPTIONS, "C", id="prime",

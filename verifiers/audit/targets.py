@@ -1,15 +1,39 @@
-"""Other libraries' verifiers, through the same door: `trl:`, `verl:` and `math-verify`."""
+"""What an audit may be asked for: a verifier, a formula, and other libraries' rewards through the same door."""
 
 from __future__ import annotations
 
 import functools
 import importlib
+import re
+from collections.abc import Mapping
 from typing import Any
 
 from verifiers.core import Completion, GoldError, Problem, Verdict, VerifierError
+from verifiers.reward import Reward
+
+_ONE = re.compile(r"[A-Za-z_][\w.]*(?::[A-Za-z_][\w.]*)?")
+ALONE = "v"  # the name of a verifier that is audited by itself
 
 
-def target_of(target: str) -> tuple[str, dict[str, Any]]:
+def reward_of(target: str, options: Mapping[str, Any]) -> Reward:
+    """The reward that is audited: one verifier, or a formula over several.
+
+    Args:
+        target: a name or `module:attr`, `trl:NAME`, `verl:module:function`, `math-verify`, or a formula.
+        options: keyword arguments of the one verifier; of a formula's verifiers, by name.
+
+    Raises: ValueError if it can't be set up.
+    """
+    spec, given = _target_of(target)
+    if given or spec != target or _ONE.fullmatch(target):
+        return Reward(ALONE, options={ALONE: {"use": spec, **given, **options}})
+    wrong = [name for name, value in options.items() if not isinstance(value, Mapping)]
+    if wrong:
+        raise ValueError(f"options of the formula '{target}' stand under the names of its verifiers; got '{wrong[0]}'")
+    return Reward(target, options=options)
+
+
+def _target_of(target: str) -> tuple[str, dict[str, Any]]:
     """(what `resolve` takes, options) of an audit's target. Raises ValueError."""
     here = "verifiers.audit.targets"
     kind, _, rest = target.partition(":")

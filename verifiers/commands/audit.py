@@ -1,4 +1,4 @@
-"""`python -m verifiers audit`: the reviewer of a verifier."""
+"""`python -m verifiers audit`: the reviewer of a verifier, or of a formula."""
 
 from __future__ import annotations
 
@@ -10,15 +10,20 @@ from pathlib import Path
 
 from verifiers import rows
 from verifiers.audit import audit
-from verifiers.audit.run import SIZES
+from verifiers.audit.run import LIMIT_S, SIZES
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
     """The command's options."""
-    parser.add_argument("target", help="a verifier: math, my_pkg:fn, trl:NAME, verl:module:function, math-verify")
+    parser.add_argument(
+        "target", help="a verifier (math, my_pkg:fn, trl:NAME, verl:module:function, math-verify) or a formula"
+    )
     parser.add_argument("--data", type=Path, help="JSONL or Parquet of problems with golds; by default small samples")
-    parser.add_argument("--options", default="{}", metavar="JSON", help="the verifier's options")
+    parser.add_argument(
+        "--options", default="{}", metavar="JSON", help="the verifier's options; those of a formula's verifiers by name"
+    )
     parser.add_argument("--timeout", type=float, default=10.0, metavar="S", help="deadline of one call (10)")
+    parser.add_argument("--limit", type=float, default=LIMIT_S, metavar="S", help=f"of the whole audit ({LIMIT_S:g})")
     parser.add_argument("--workers", type=int, default=None, help="processes; by default one per core")
     parser.add_argument("--largest", type=int, default=SIZES[-1], help="longest text, in characters (256,000)")
     parser.add_argument("--show", type=int, default=20, metavar="N", help="findings shown (20)")
@@ -50,6 +55,7 @@ def run(options: argparse.Namespace) -> int:
         problems,
         options=given,
         timeout_s=options.timeout,
+        limit_s=options.limit,
         workers=options.workers,
         sizes=sizes,
         maths=options.maths,

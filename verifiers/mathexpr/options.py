@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 
 from verifiers.mathexpr.answers import Answer
@@ -20,7 +21,7 @@ def options(prompt: str) -> dict[str, str]:
     prompt = prompt[-_MAX_CHARS:]
     found: dict[str, str] = {}
     expected = "A"
-    for mark, following in zip(marks, [*marks[1:], None], strict=True):
+    for mark, following in itertools.zip_longest(marks, marks[1:]):
         if mark[1] == "A":
             found, expected = {}, "A"
         if mark[1] != expected:

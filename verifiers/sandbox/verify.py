@@ -46,6 +46,7 @@ class CodeVerifier:
     """
 
     version = "1"
+    kind = "program"
 
     def __init__(
         self,

@@ -1,0 +1,50 @@
+"""What keeps an audit finite, whatever it is given: a clock for the whole, and an end to what hangs."""
+
+from __future__ import annotations
+
+import collections
+import time
+from collections.abc import Sequence
+
+from verifiers.audit.cases import Case
+from verifiers.pool import LATE, Pool
+from verifiers.reward import Score
+
+HANGS = 3  # of one family: more of them show nothing new
+
+
+class Clock:
+    """The time an audit has, in seconds of wall time."""
+
+    def __init__(self, limit_s: float) -> None:
+        self.limit_s = limit_s
+        self._end = time.monotonic() + limit_s
+
+    @property
+    def is_over(self) -> bool:
+        return time.monotonic() > self._end
+
+
+def is_late(score: Score) -> bool:
+    """True if the call was ended at its deadline."""
+    return LATE in score.error
+
+
+def scores(pool: Pool, cases: Sequence[Case], clock: Clock) -> list[Score | None]:
+    """A score for every case in order; None for those left out: the time was up, or too many of their family hung."""
+    found: list[Score | None] = [None] * len(cases)
+    families: dict[str, list[int]] = collections.defaultdict(list)
+    for place, case in enumerate(cases):
+        families[case.family].append(place)
+    for places in families.values():
+        if clock.is_over:
+            break
+        hangs = 0
+        stream = pool.map([cases[place].pair for place in places])
+        for place, score in zip(places, stream, strict=True):
+            found[place] = score
+            hangs += is_late(score)
+            if hangs >= HANGS or clock.is_over:
+                break
+        stream.close()
+    return found
