@@ -26,6 +26,7 @@ _MAY_CHANGE = {
     # To get past what stopped it; sums are then rounded in another order, and bits may differ.
     *("max_unscored_rate", "micro_batch_tokens", "rollout_rows", "gradient_checkpointing", "threads"),
     *WatchdogConfig.model_fields,
+    *("workers", "push_to_hub"),  # of a curated set, which stays the same
 }
 _PLACES = ("model", "source", "test_source", "data", "teacher")  # fields that may hold a path
 

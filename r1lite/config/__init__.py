@@ -5,6 +5,7 @@ from r1lite.config.engine import EngineConfig
 from r1lite.config.loading import OF_THE_COMMAND, dump, load, read_recipe, validated
 from r1lite.config.optimizer import OptimizerConfig
 from r1lite.config.problems import EvalConfig, ProblemsConfig
+from r1lite.config.reject import ColdStartConfig, CurationConfig, RejectConfig
 from r1lite.config.rl import GRPOConfig, RLConfig
 from r1lite.config.rollout import RolloutConfig
 from r1lite.config.train import TrainConfig
@@ -12,12 +13,15 @@ from r1lite.config.watchdog import WatchdogConfig
 
 __all__ = [
     "OF_THE_COMMAND",
+    "ColdStartConfig",
+    "CurationConfig",
     "EngineConfig",
     "EvalConfig",
     "GRPOConfig",
     "OptimizerConfig",
     "ProblemsConfig",
     "RLConfig",
+    "RejectConfig",
     "RolloutConfig",
     "RunConfig",
     "Section",

@@ -1,0 +1,138 @@
+"""A whole curation run: what `reject` and `cold-start` share. Without sampling it loads no torch."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any, TypeVar
+
+from r1lite.config import OF_THE_COMMAND, CurationConfig, dump, read_recipe, validated
+from r1lite.curation.curate import CARD, MANIFEST, Curated, curate
+from r1lite.curation.hub import push
+from r1lite.curation.planning import default_workers, evaluation_sets, make_plan, task_of, version_warnings
+from r1lite.curation.scan import Plan
+from r1lite.curation.sources import open_source
+from r1lite.display import Display
+from r1lite.errors import Interrupted, UserError
+from r1lite.run_dir import RunDir, claim_path, newest_path, read_environment
+from r1lite.signals import StopSignal
+
+C = TypeVar("C", bound=CurationConfig)
+_MAY_CHANGE = {"workers", "push_to_hub", "threads", "rollout_rows"}
+
+
+def finish(config: CurationConfig, run_dir: RunDir, display: Display, plan: Plan) -> Curated:
+    """Carries out a plan in the run directory, uploads the set if that was asked for, and says what came out."""
+    for warning in version_warnings(plan):
+        display.line("warning", warning)
+    display.line("filters", ", ".join(link.spec for link in plan.chain()))
+    sets = [f"{name} ({len(problems):,} problems)" for name, problems in plan.evaluation.items()]
+    display.line("kept from", ", ".join(sets) or "nothing: no evaluation set is named (--decontaminate)")
+    made = curate(
+        plan,
+        config,
+        run_dir.path,
+        workers=config.workers or default_workers(),
+        start=display.start,
+        progress=display.progress,
+    )
+    display.finish()
+    report(config, made, display)
+    return made
+
+
+def report(config: CurationConfig, made: Curated, display: Display) -> None:
+    """The steps as a table, and where the set lies; uploads it on request."""
+    from rich.table import Table
+
+    manifest = made.manifest
+    table = Table(title="Rows", title_justify="left", title_style="bold")
+    for heading in ("step", "entered", "left"):
+        table.add_column(heading, justify="left" if heading == "step" else "right")
+    table.add_column("rejected because")
+    for step in manifest["steps"]:
+        why = ", ".join(f"{reason} {count:,}" for reason, count in step["reasons"].items())
+        table.add_row(step["step"], f"{step['entered']:,}", f"{step['left']:,}", why)
+    display.console.print(table)
+    data = manifest["data"]
+    display.console.print(f"{data['rows']:,} rows of {data['problems']:,} problems in {made.folder / data['file']}")
+    display.line("set", f"{made.folder}: {data['file']}, {MANIFEST}, {CARD}")
+    if config.push_to_hub is not None:
+        display.line("uploaded", push(made.folder, config.push_to_hub))
+
+
+def run_on_rollouts(config: C) -> dict[str, Any]:
+    """Curates completions that exist already. Returns: the manifest.
+
+    Raises:
+        UserError: something that was asked for can't be had.
+        RunError: nothing is left to keep.
+        Interrupted: a signal asked it to stop; --resume goes on.
+    """
+    config = resumed(config) if config.resume else config
+    assert config.rollouts is not None
+    config = with_absolute_paths(config)
+    source = open_source(Path(str(config.rollouts)))
+    display = Display(loudness=config.verbose - config.quiet)
+    task = task_of(config, source)
+    place = Path(config.out).expanduser() if config.out else claim_path(config.stage, task.name, source.place.stem)
+    if place.resolve() == source.place.resolve():
+        raise UserError(f"--out {place} is where --rollouts lies; choose another")
+    run_dir = RunDir(place, resume=config.resume)
+    try:
+        with StopSignal() as stop, stop.interruptible():
+            if (finished := done_already(config, run_dir, display)) is not None:
+                return finished
+            # Everything that can be refused is refused before the folder holds anything.
+            plan = make_plan(config, task, source, evaluation_sets(config, task, None, source))
+            if not config.resume:
+                run_dir.write_config(dump(config), stage=config.stage, problems="")
+            display.line("source", f"{source.place}: {len(source.files):,} file{'s' * (len(source.files) > 1)}")
+            display.line("run", f"{run_dir.path}{' (resumed)' if config.resume else ''}")
+            return finish(config, run_dir, display, plan).manifest
+    except Interrupted:
+        display.finish()
+        print(f"stopped; continue with --resume --out {run_dir.path}", file=sys.stderr)
+        raise
+    finally:
+        display.finish()
+        run_dir.discard_if_empty()
+
+
+def done_already(config: CurationConfig, run_dir: RunDir, display: Display) -> dict[str, Any] | None:
+    """The manifest of a run that is finished, having said so."""
+    manifest: dict[str, Any] | None = run_dir.read_result(MANIFEST.removesuffix(".json")) if config.resume else None
+    if manifest is not None:
+        display.say("this set is finished already")
+        report(config, Curated(run_dir.path, manifest), display)
+    return manifest
+
+
+def with_absolute_paths(config: C) -> C:
+    """So that a run can be continued from another folder."""
+    update: dict[str, Any] = {}
+    if config.rollouts is not None:
+        update["rollouts"] = str(Path(config.rollouts).expanduser().resolve())
+    if config.decontaminate is not None:
+        files = {name: Path(name).expanduser() for name in config.decontaminate if name not in ("test", "none")}
+        update["decontaminate"] = [str(files[name].resolve()) if name in files else name for name in config.decontaminate]
+    return config.model_copy(update=update)
+
+
+def resumed(config: C) -> C:
+    """The configuration that a run began with. Raises UserError for what can't change."""
+    path = Path(config.out).expanduser() if config.out is not None else newest_path(config.stage)
+    if not (path / "config.yaml").exists():
+        raise UserError(f"--resume: {path} holds no run (no config.yaml)")
+    if read_environment(path)["stage"] not in (None, config.stage):
+        raise UserError(f"--resume: {path} is a run of r1lite {read_environment(path)['stage']}, not {config.stage}")
+    saved = read_recipe(path / "config.yaml", type(config))
+    given = config.model_dump(include=set(config.model_fields_set))
+    for key, value in given.items():
+        if key not in OF_THE_COMMAND | _MAY_CHANGE and value != saved.get(key):
+            raise UserError(
+                f"--resume: --{key.replace('_', '-')} is {saved.get(key)} in {path} and can't become {value}; "
+                "leave it away, or start a new run"
+            )
+    kept = {key: value for key, value in given.items() if key in OF_THE_COMMAND | _MAY_CHANGE}
+    return validated(type(config), {**saved, **kept, "out": str(path)}, recipe=f"{path}/config.yaml")

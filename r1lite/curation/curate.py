@@ -1,0 +1,228 @@
+"""From a source of completions to a finished set, in three passes that can each be killed and done again."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from r1lite import __version__
+from r1lite.config import CurationConfig
+from r1lite.curation import emit
+from r1lite.curation.card import card
+from r1lite.curation.index import DIFFICULTY, EXACT, MAX_ROWS, NEAR, PER_PROBLEM, Index
+from r1lite.curation.scan import DECONTAMINATE, Plan, outcome, verifier_options
+from r1lite.curation.workers import scan_all
+from r1lite.errors import RunError, UserError
+from r1lite.files import write_json, write_text
+
+WORK, MANIFEST, CARD = "work", "manifest.json", "README.md"
+_EXAMPLES = 3  # rejected rows shown for each reason
+_SHOWN = 400  # characters of an example
+
+
+@dataclass(frozen=True, slots=True)
+class Curated:
+    """A finished set."""
+
+    folder: Path
+    manifest: dict[str, Any]
+
+
+def curate(
+    plan: Plan,
+    config: CurationConfig,
+    folder: Path,
+    *,
+    workers: int,
+    start: Callable[[str, int], None] = lambda what, total: None,
+    progress: Callable[[float], None] = lambda done: None,
+) -> Curated:
+    """Makes the set in `folder`; what an earlier, killed call has done there is taken over.
+
+    Args:
+        plan: of the first pass; the configuration has what the others need.
+        start, progress: told what is begun, out of how much, and how far it is.
+
+    Raises:
+        UserError: the source's files are not those that an earlier call began with.
+        RunError: nothing is left to keep; the message says which step took the last row.
+    """
+    work = folder / WORK
+    work.mkdir(exist_ok=True)
+    _same_source(plan, work)
+    blocks = plan.source.blocks
+    waiting = [(number, block) for number, block in enumerate(blocks) if not outcome(work, number)[1].exists()]
+    start("verifying and filtering", len(blocks))
+    done = len(blocks) - len(waiting)
+    for _ in scan_all(plan, work, waiting, workers):
+        done += 1
+        progress(done)
+    start("comparing and choosing", 1)
+    index = Index(work, plan.steps())
+    try:
+        index.load(len(blocks))
+        _choose(index, config, plan)
+        _refuse_empty(index, plan)
+        data = emit.write_rows(index, folder, config.file_type, keep_rejects=plan.keep_rejects and config.keep_rejects)
+        pairs = emit.write_pairs(index, folder, config.pairs) if config.pairs else None
+        problems = emit.write_problems(index, folder)
+        manifest = _manifest(index, plan, config, folder, data, problems, pairs)
+    finally:
+        index.close()
+    write_json(folder / "reward.json", _reward(plan))
+    write_text(folder / CARD, card(manifest, folder))
+    write_json(folder / MANIFEST, manifest)  # last: a folder that has one is finished
+    shutil.rmtree(work)
+    progress(1)
+    return Curated(folder, manifest)
+
+
+def _same_source(plan: Plan, work: Path) -> None:
+    path = work / "source.json"
+    found = plan.source.fingerprint
+    if not path.exists():
+        write_json(path, found)
+    elif json.loads(path.read_text(encoding="utf-8")) != found:
+        raise UserError(f"--resume: the files of {plan.source.place} are no longer those that this set was begun with")
+
+
+def _choose(index: Index, config: CurationConfig, plan: Plan) -> None:
+    if config.dedup != "none":
+        index.drop_exact()
+    if plan.near:
+        index.drop_near(config.near_threshold)
+    if config.difficulty_window:
+        index.keep_difficulty(config.pass_rate_above, config.pass_rate_below)
+    if config.per_problem is not None:
+        index.keep_per_problem(config.per_problem, config.choose)
+    if config.max_rows is not None:
+        index.keep_rows(config.max_rows, config.seed)
+
+
+def _refuse_empty(index: Index, plan: Plan) -> None:
+    if index.kept():
+        return
+    steps = _steps(index, plan, DIFFICULTY, PER_PROBLEM, MAX_ROWS, EXACT, NEAR)
+    last = [step for step in steps if step["entered"]][-1]
+    why = ", ".join(f"{reason} {count:,}" for reason, count in last["reasons"].items())
+    hint = {
+        "correct": f"none of the {last['entered']:,} completions is right by '{plan.correct}'",
+        DECONTAMINATE: "every question is in an evaluation set: is one of them the training set?",
+        DIFFICULTY: "no problem's pass rate is inside the window; sample more, or say --no-difficulty-window",
+    }.get(last["step"], f"'{last['step']}' rejected all that was left")
+    raise RunError(f"{plan.source.place}: nothing is left to keep: {hint} ({why})")
+
+
+def _steps(index: Index, plan: Plan, *used: str) -> list[dict[str, Any]]:
+    """Rows entered and left, step by step."""
+    counts = index.counts()
+    remaining = sum(sum(reasons.values()) for reasons in counts.values())
+    options = {link.name: dict(link.options) for link in plan.chain()}
+    found = []
+    for number, name in enumerate(index.steps, 1):
+        if name in (EXACT, NEAR, DIFFICULTY, PER_PROBLEM, MAX_ROWS) and name not in used:
+            continue
+        if name == DECONTAMINATE and not plan.evaluation:
+            continue
+        reasons = counts.get(number, {})
+        lost = sum(reasons.values())
+        found.append(
+            {
+                "step": name,
+                **({"options": options[name]} if options.get(name) else {}),
+                "entered": remaining,
+                "left": remaining - lost,
+                "reasons": reasons,
+            }
+        )
+        remaining -= lost
+    return found
+
+
+def _used(config: CurationConfig, plan: Plan) -> list[str]:
+    return [
+        *([EXACT] if config.dedup != "none" else []),
+        *([NEAR] if plan.near else []),
+        *([DIFFICULTY] if config.difficulty_window else []),
+        *([PER_PROBLEM] if config.per_problem is not None else []),
+        *([MAX_ROWS] if config.max_rows is not None else []),
+    ]
+
+
+def _manifest(
+    index: Index,
+    plan: Plan,
+    config: CurationConfig,
+    folder: Path,
+    data: Mapping[str, Any],
+    problems: Mapping[str, Any],
+    pairs: int | None,
+) -> dict[str, Any]:
+    """What was done, without a clock: the same work gives the same bytes."""
+    steps = _steps(index, plan, *_used(config, plan))
+    examples: dict[str, list[dict[str, Any]]] = {}
+    for fate, reason, seq, problem_id, detail, written in index.examples(_EXAMPLES):
+        text = index.line(seq)["completion"] if written else None
+        examples.setdefault(index.steps[fate - 1], []).append(
+            {
+                "reason": reason,
+                "detail": detail,
+                "row": seq,
+                "problem_id": problem_id,
+                **({} if text is None else {"completion": text if len(text) <= _SHOWN else f"{text[:_SHOWN]} [...]"}),
+            }
+        )
+    changed = index.db.execute("SELECT sum(changed) FROM rows").fetchone()[0]
+    return {
+        "name": folder.resolve().name,
+        "stage": config.stage,
+        "r1lite": __version__,
+        "origin": {"kind": plan.source.kind, **asdict(plan.source.provenance)},
+        "format": config.format,
+        "data": {"file": f"train.{config.file_type}", **data},
+        **({"pairs": pairs} if pairs is not None else {}),
+        "steps": [{**step, "examples": examples.get(step["step"], [])} for step in steps],
+        "judged_otherwise_before": changed or 0,
+        "problems": problems["problems"],
+        "problems_unscored": problems["problems_unscored"],
+        "pass_rates": problems["pass_rates"],
+        "choice": {"per_problem": config.per_problem, "choose": config.choose, "seed": config.seed},
+        "dedup": {"kind": config.dedup, "near_threshold": config.near_threshold, **_sketch(plan)},
+        "evaluation_sets": {name: len(found) for name, found in plan.evaluation.items()},
+        "contamination": {"ngram": plan.ngram, "share": plan.share},
+        "verifiers": _verifiers(plan),
+    }
+
+
+def _sketch(plan: Plan) -> dict[str, str]:
+    if not plan.near:
+        return {}
+    import importlib.metadata
+
+    return {"minhash": f"rensa {importlib.metadata.version('rensa')}"}
+
+
+def _verifiers(plan: Plan) -> dict[str, Any]:
+    links = plan.chain()
+    options = verifier_options(links)
+    return {
+        name: {"version": version, "options": options[name]}
+        for link in links
+        if link.verifier is not None
+        for name, version in link.verifier.versions.items()
+    }
+
+
+def _reward(plan: Plan) -> dict[str, Any]:
+    reward = plan.reward()
+    low, high = reward.range
+    return {
+        "formula": reward.formula,
+        "options": reward.options,
+        "versions": dict(reward.versions),
+        "range": [low, high],
+    }

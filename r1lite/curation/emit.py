@@ -1,0 +1,224 @@
+"""The third pass: writes the set out of what the second one decided.
+
+train.jsonl or train.parquet   the rows that were kept, in the order of their source
+rejected.jsonl                 the others, with the step that rejected them, its reason and detail
+pairs.jsonl                    prompt, chosen, rejected: a kept completion and a wrong one of the same problem
+problems.jsonl                 pass rates
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from r1lite.curation.index import Index
+from r1lite.curation.rows import as_line
+from r1lite.curation.scan import outcome
+from r1lite.files import replaced_file
+from r1lite.rl.passk import pass_at_k, wilson_interval
+
+REJECTED, PAIRS, PROBLEMS = "rejected.jsonl", "pairs.jsonl", "problems.jsonl"
+_PARQUET_ROWS = 4096  # a row group
+
+
+def write_rows(index: Index, folder: Path, file_type: str, *, keep_rejects: bool) -> dict[str, Any]:
+    """Writes train.* and rejected.jsonl. Returns: how many rows were kept, of how many problems, and how long."""
+    with replaced_file(folder / f"train.{file_type}") as aside:
+        lines = _lines(index, "fate = 0")
+        if file_type == "jsonl":
+            _write(aside, lines)
+        else:
+            _write_parquet(aside, lines)
+    if keep_rejects:
+        with replaced_file(folder / REJECTED) as aside:
+            _write(aside, _lines(index, "fate > 0 AND size > 0"))
+    rows, problems, total, longest = index.db.execute(
+        "SELECT count(*), count(DISTINCT key), sum(length), max(length) FROM rows WHERE fate = 0"
+    ).fetchone()
+    # In tokens of the model that wrote them; in words where the source does not say.
+    return {"rows": rows, "problems": problems, "length": total, "mean_length": total / rows, "longest": longest}
+
+
+def _lines(index: Index, which: str) -> Iterator[str]:
+    """The chosen rows in order, each with what the second pass found out.
+
+    A row's JSON text is extended rather than parsed and written again, which would take longer than all the rest.
+    """
+    found = index.db.execute(
+        "SELECT block, offset, size, fate, reason, detail, n, c FROM rows JOIN problems USING (key) "
+        f"WHERE {which} ORDER BY seq"
+    )
+    at, file = -1, None
+    try:
+        for block, offset, size, fate, reason, detail, n, c in found:
+            if block != at:
+                if file is not None:
+                    file.close()
+                at, file = block, outcome(index.folder, block)[0].open("rb")
+            assert file is not None
+            file.seek(offset)
+            more: dict[str, Any] = {
+                "num_samples": n,
+                "num_correct": c or 0,
+                "pass_rate": c / n if n else None,
+            }
+            if fate:
+                more |= {"rejected_by": index.steps[fate - 1], "reason": reason, "detail": detail}
+            yield f"{file.read(size - 2).decode()}, {as_line(more)[1:]}\n"  # without its brace and line end
+    finally:
+        if file is not None:
+            file.close()
+
+
+def _write(path: Path, lines: Iterator[str]) -> None:
+    with path.open("w", encoding="utf-8", errors="replace", newline="\n") as file:
+        file.writelines(lines)
+
+
+def _write_parquet(path: Path, lines: Iterator[str]) -> None:
+    import pyarrow
+    import pyarrow.parquet
+
+    writer: Any = None
+    schema = parquet_schema()
+    try:
+        for batch in _batches(lines, _PARQUET_ROWS):
+            rows = [json.loads(line) for line in batch]
+            if writer is None:
+                names = [*rows[0]]
+                schema = pyarrow.schema([schema.field(name) for name in names])
+                writer = pyarrow.parquet.ParquetWriter(path, schema)
+            writer.write_table(pyarrow.Table.from_pylist(rows, schema=schema))
+    finally:
+        if writer is not None:
+            writer.close()
+
+
+def parquet_schema() -> Any:
+    """Types of all columns that a row may have; those of JSONL, as `datasets` infers them, are the same."""
+    import pyarrow as pa
+
+    text, number, rate = pa.string(), pa.int64(), pa.float64()
+    turn = [("role", text), ("content", text)]
+    verdict = {
+        **dict.fromkeys(("verifier", "version", "options"), text),
+        "score": rate,
+        **dict.fromkeys(("reason", "detail", "answer"), text),
+    }
+    provenance = {
+        **dict.fromkeys(("source", "task", "run", "model", "model_hash"), text),
+        "policy_version": number,
+        **dict.fromkeys(("engine", "engine_version"), text),
+        "temperature": rate,
+        "max_tokens": number,
+        **dict.fromkeys(("stop_text", "template"), text),
+        "seed": number,
+        "rewritten": text,
+    }
+    fields = {
+        "prompt": text,
+        "completion": text,
+        "messages": pa.list_(pa.struct(turn)),
+        "conversations": pa.list_(pa.struct([("from", text), ("value", text)])),
+        **dict.fromkeys(("instruction", "input", "output", "problem_id"), text),
+        **dict.fromkeys(("sample", "step"), number),
+        **dict.fromkeys(("question", "gold", "language", "tests", "meta"), text),
+        **dict.fromkeys(("num_prompt_tokens", "num_tokens"), number),
+        **dict.fromkeys(("finish_reason", "prompt_hash"), text),
+        "verdicts": pa.list_(pa.struct(list(verdict.items()))),
+        "provenance": pa.struct(list(provenance.items())),
+        **dict.fromkeys(("num_samples", "num_correct"), number),
+        "pass_rate": rate,
+    }
+    return pa.schema(list(fields.items()))
+
+
+def write_pairs(index: Index, folder: Path, each: int) -> int:
+    """Writes pairs.jsonl: the i-th kept row of a problem and its i-th wrong one, in a seeded order.
+
+    Wrong ones with the same text count once. Returns: the number of pairs.
+    """
+    found = index.db.execute(
+        "WITH chosen AS (SELECT seq, key, row_number() OVER (PARTITION BY key ORDER BY tie, seq) AS place "
+        "FROM rows WHERE fate = 0), "
+        "wrong AS (SELECT seq, key, row_number() OVER (PARTITION BY key ORDER BY tie, seq) AS place FROM "
+        "(SELECT min(seq) AS seq, key, tie FROM rows WHERE correct = 0 AND size > 0 GROUP BY exact)) "
+        "SELECT chosen.seq, wrong.seq FROM chosen JOIN wrong USING (key, place) WHERE place <= ? ORDER BY chosen.seq",
+        (each,),
+    )
+    count = 0
+    with replaced_file(folder / PAIRS) as aside, open(aside, "w", encoding="utf-8", newline="\n") as file:
+        for kept, other in found:
+            chosen, rejected = index.line(kept), index.line(other)
+            verdict = next(v for v in rejected["verdicts"] if v["score"] != 1)
+            row = {
+                "prompt": chosen["prompt"],
+                "chosen": chosen["completion"],
+                "rejected": rejected["completion"],
+                "problem_id": chosen["problem_id"],
+                "question": chosen["question"],
+                "gold": chosen["gold"],
+                "chosen_sample": chosen["sample"],
+                "chosen_step": chosen["step"],
+                "rejected_sample": rejected["sample"],
+                "rejected_step": rejected["step"],
+                "rejected_because": verdict["reason"],
+            }
+            file.write(as_line(row) + "\n")
+            count += 1
+    return count
+
+
+def write_problems(index: Index, folder: Path) -> dict[str, Any]:
+    """Writes problems.jsonl. Returns: how many there are, and how hard they are.
+
+    The pass rate c / n over a problem's n verified completions estimates the chance of one completion without bias;
+    `pass_at` holds the unbiased pass@k (arXiv:2107.03374) for powers of two up to n.
+    """
+    histogram = dict.fromkeys(("never solved", "up to 1/4", "up to 1/2", "up to 3/4", "up to 1", "always solved"), 0)
+    count = unscored = 0
+    found = index.db.execute(
+        "SELECT problem_id, n, coalesce(c, 0), num_rows, kept FROM problems JOIN (SELECT key, min(problem_id) AS "
+        "problem_id, sum(fate = 0) AS kept FROM rows GROUP BY key) USING (key) ORDER BY first"
+    )
+    with replaced_file(folder / PROBLEMS) as aside, open(aside, "w", encoding="utf-8", newline="\n") as file:
+        for problem_id, n, c, num_rows, kept in found:
+            rate = c / n if n else None
+            row = {
+                "problem_id": problem_id,
+                "num_samples": n,
+                "num_correct": c,
+                "num_unscored": num_rows - n,
+                "pass_rate": rate,
+                "pass_rate_interval": wilson_interval(c, n) if n else None,
+                "pass_at": {str(k): pass_at_k(n, c, k) for k in _powers(n)},
+                "num_kept": kept,
+            }
+            file.write(as_line(row) + "\n")
+            count += 1
+            unscored += rate is None
+            if rate is not None:
+                edges = [rate == 0, rate == 1, rate <= 0.25, rate <= 0.5, rate <= 0.75, True]
+                names = ["never solved", "always solved", "up to 1/4", "up to 1/2", "up to 3/4", "up to 1"]
+                histogram[names[edges.index(True)]] += 1
+    return {"problems": count, "problems_unscored": unscored, "pass_rates": histogram}
+
+
+def _powers(n: int) -> Iterator[int]:
+    k = 1
+    while k <= n:
+        yield k
+        k *= 2
+
+
+def _batches(lines: Iterator[str], size: int) -> Iterator[Sequence[str]]:
+    batch = []
+    for line in lines:
+        batch.append(line)
+        if len(batch) == size:
+            yield batch
+            batch = []
+    if batch:
+        yield batch

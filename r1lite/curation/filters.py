@@ -1,0 +1,229 @@
+"""The chain of filters: each sees one completion, keeps it or says why not.
+
+A filter is named with its options as in "length:max=2000,unit=words". It is one of FILTERS, any verifier
+("thinking:min=1,min_words=20": kept when it scores at least `min`, or abstains), or your own "module:function", called
+with a Candidate (and its options), which returns None to keep it or a Rejection.
+"""
+
+from __future__ import annotations
+
+import difflib
+import functools
+import importlib
+import inspect
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+from r1lite.curation.rows import Candidate
+from r1lite.errors import UserError
+from verifiers import VERIFIERS, Reward, Score
+from verifiers.reward import score_one
+from verifiers.segments import thinking
+
+# Lowest score that a verifier passes with, where it is used as a filter and no `min` is given.
+_LOWEST = {"language": 0.9, "repetition": 0.5}
+_SHOWN = 80
+
+
+class Rejection(NamedTuple):
+    """Why a completion was not kept."""
+
+    reason: str  # a short fixed word, for counting
+    detail: str = ""
+
+
+Check = Callable[[Candidate], Rejection | None]
+
+
+@dataclass(frozen=True, slots=True)
+class Filter:
+    """A link of the chain."""
+
+    name: str  # of FILTERS, of a verifier, or "module:function"
+    options: Mapping[str, Any]
+    check: Check
+    verifier: Reward | None = None  # where a verifier decides: what it is made of
+    spec: str = field(default="")  # as it was asked for
+
+
+def finished(candidate: Candidate) -> Rejection | None:
+    """Keeps what ended by itself."""
+    if candidate.completion.finish_reason == "stop":
+        return None
+    return Rejection("cut_off", f"finish_reason {candidate.completion.finish_reason}")
+
+
+def length(candidate: Candidate, *, min: int = 0, max: int = 0, unit: str = "tokens") -> Rejection | None:
+    """Keeps what is at least `min` and at most `max` (0: any) tokens, words or chars long.
+
+    Where the tokens of a stored completion are not known, its words are counted.
+    """
+    text = candidate.completion.text
+    size = {"chars": len(text), "words": len(text.split())}.get(unit, candidate.length)
+    if size < min:
+        return Rejection("too_short", f"{size} {unit}")
+    if max and size > max:
+        return Rejection("too_long", f"{size} {unit}")
+    return None
+
+
+def paragraphs(candidate: Candidate, *, max_words: int = 200, max_number: int = 0) -> Rejection | None:
+    """Keeps thinking without a paragraph of more than `max_words` words, or more than `max_number` (0: any) of them.
+
+    DeepSeek-R1 dropped chains with long paragraphs (arXiv:2501.12948, B.3.3) and gives no number.
+    """
+    found = [part for part in re.split(r"\n[ \t]*\n", thinking(candidate.completion.text)) if part.strip()]
+    longest = max((len(part.split()) for part in found), default=0)
+    if longest > max_words:
+        return Rejection("long_paragraph", f"{longest} words")
+    if max_number and len(found) > max_number:
+        return Rejection("many_paragraphs", f"{len(found)} paragraphs")
+    return None
+
+
+def code_blocks(candidate: Candidate) -> Rejection | None:
+    """Keeps thinking without fenced code."""
+    return (
+        Rejection("code_block") if re.search(r"^[ \t]*(```|~~~)", thinking(candidate.completion.text), re.M) else None
+    )
+
+
+# `correct` is no function of its own: it is the task's verifier, and comes from the caller.
+FILTERS: dict[str, Callable[..., Rejection | None]] = {
+    "finished": finished,
+    "length": length,
+    "paragraphs": paragraphs,
+    "code_blocks": code_blocks,
+}
+
+
+def chain(specs: Sequence[str], correct: Reward, options: Mapping[str, Mapping[str, Any]]) -> list[Filter]:
+    """The filters of these specs, `correct` first among them whether it is named or not.
+
+    Args:
+        options: of the verifiers, by name; a spec's own come on top.
+
+    Raises:
+        UserError: an unknown name or option; all of them at once.
+    """
+    made, wrong = [], []
+    for spec in dict.fromkeys(["correct", *specs]):
+        try:
+            made.append(_filter(spec, correct, options))
+        except (UserError, ValueError) as error:
+            wrong.append(f"--filters: {error}")
+    names = [link.name for link in made]
+    wrong += [f"--filters: '{name}' is named twice" for name in sorted({n for n in names if names.count(n) > 1})]
+    if wrong:
+        raise UserError("\n".join(wrong))
+    return made
+
+
+def _filter(spec: str, correct: Reward, known: Mapping[str, Mapping[str, Any]]) -> Filter:
+    name, options = parse(spec)
+    if name == "correct":
+        if options:
+            raise UserError("'correct' takes no options here; give them to its verifier, under verifiers: in a recipe")
+        return Filter(name, {}, functools.partial(_right, reward=correct), correct, spec)
+    if name in FILTERS:
+        return Filter(name, options, _bound(spec, FILTERS[name], options), spec=spec)
+    if ":" in name:
+        return Filter(name, options, _bound(spec, _own(name), options), spec=spec)
+    if name not in VERIFIERS and name not in known:
+        names = ["correct", *FILTERS, *VERIFIERS]
+        near = difflib.get_close_matches(name, names, 1)
+        hint = f"did you mean '{near[0]}'?" if near else f"known: {', '.join(names)}."
+        raise UserError(f"unknown filter '{name}'; {hint} (your own: 'module:function')")
+    lowest = options.pop("min", _LOWEST.get(name, 1.0))
+    if not isinstance(lowest, int | float) or not 0 <= lowest <= 1:
+        raise UserError(f"'{spec}': min is the lowest score that passes, from 0 to 1")
+    if name in correct.verifiers:
+        raise UserError(f"'{name}' is what 'correct' stands for here")
+    given = {**known.get(name, {}), **options}
+    reward = Reward(name, options={name: given} if given else None)
+    return Filter(
+        name, {"min": lowest, **given}, functools.partial(_verified, name=name, reward=reward, lowest=lowest), reward, spec
+    )
+
+
+def parse(spec: str) -> tuple[str, dict[str, Any]]:
+    """ "length:max=9,unit=words" -> ("length", {"max": 9, "unit": "words"}). Raises UserError."""
+    head, colon, tail = spec.rpartition(":")
+    if not colon or "=" not in tail:
+        return spec.strip(), {}
+    options = {}
+    for part in tail.split(","):
+        key, equals, value = part.partition("=")
+        if not equals or not key.strip().isidentifier():
+            raise UserError(f"'{spec}': options are written name:key=value,key=value")
+        options[key.strip()] = _value(value.strip())
+    return head.strip(), options
+
+
+def _value(text: str) -> Any:
+    if text.lower() in ("true", "false"):
+        return text.lower() == "true"
+    for kind in (int, float):
+        try:
+            return kind(text)
+        except ValueError:
+            continue
+    return text
+
+
+def _bound(spec: str, function: Callable[..., Any], options: Mapping[str, Any]) -> Check:
+    try:
+        inspect.signature(function).bind(None, **options)
+    except TypeError as error:
+        takes = [name for name in inspect.signature(function).parameters][1:]
+        raise UserError(f"'{spec}': {error}; it takes {', '.join(takes) or 'no options'}") from error
+    for name, value in options.items():
+        default = inspect.signature(function).parameters[name].default
+        if isinstance(default, int) and not isinstance(value, int):
+            raise UserError(f"'{spec}': {name} must be a whole number, got {value!r}")
+    if function is length and options.get("unit", "tokens") not in ("tokens", "words", "chars"):
+        raise UserError(f"'{spec}': unit is tokens, words or chars, got {options['unit']!r}")
+    return functools.partial(function, **options)
+
+
+def _own(name: str) -> Callable[..., Any]:
+    module_name, _, attribute = name.partition(":")
+    try:
+        found = functools.reduce(getattr, attribute.split("."), importlib.import_module(module_name))
+    except Exception as error:  # a user's module may fail in any way while it is imported
+        raise UserError(f"'{name}': {type(error).__name__}: {error}") from error
+    if not callable(found):
+        raise UserError(f"'{name}' is {type(found).__name__}, not a function")
+    return found  # type: ignore[no-any-return]
+
+
+def _right(candidate: Candidate, *, reward: Reward) -> Rejection | None:
+    """Keeps what the task's formula of right gives its highest value."""
+    score = _scored(candidate, "correct", reward)
+    if score.error:
+        return Rejection("unscored", score.error)
+    if score.reward is not None and score.reward >= reward.range[1] - 1e-9:
+        return None
+    verdict = next((v for v in score.verdicts.values() if v.score is None or v.score < 1), None)
+    if score.reward is None or verdict is None:
+        return Rejection("abstained", "" if verdict is None else verdict.reason)
+    return Rejection(verdict.reason, verdict.detail[:_SHOWN])
+
+
+def _verified(candidate: Candidate, *, name: str, reward: Reward, lowest: float) -> Rejection | None:
+    """Keeps what the verifier gives at least `lowest`, and what it abstains on."""
+    score = _scored(candidate, name, reward)
+    if score.error:
+        return Rejection("unscored", score.error)
+    verdict = score.verdicts[name]
+    if verdict.score is None or verdict.score >= lowest:
+        return None
+    return Rejection(verdict.reason, verdict.detail[:_SHOWN])
+
+
+def _scored(candidate: Candidate, name: str, reward: Reward) -> Score:
+    if name not in candidate.scores:
+        candidate.scores[name] = score_one(reward, candidate.problem, candidate.completion)
+    return candidate.scores[name]

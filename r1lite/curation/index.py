@@ -1,0 +1,226 @@
+"""The second pass: what depends on all rows together, in an SQLite file that may be larger than memory.
+
+SQLite sorts and groups on disk. The file is made anew from the blocks' outcomes whenever this pass begins, so a killed
+one leaves nothing behind.
+"""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import itertools
+import json
+import sqlite3
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from r1lite.curation.scan import outcome, read_index
+from r1lite.curation.similar import jaccard, shingles
+
+EXACT, NEAR, DIFFICULTY, PER_PROBLEM, MAX_ROWS = (
+    "exact_duplicates",
+    "near_duplicates",
+    "difficulty",
+    "per_problem",
+    "max_rows",
+)
+STEPS = (EXACT, NEAR, DIFFICULTY, PER_PROBLEM, MAX_ROWS)
+_CACHE_KIB = 64 << 10
+_SCHEMA = """
+CREATE TABLE rows (
+    seq INTEGER PRIMARY KEY,     -- the order of the source
+    block INTEGER, offset INTEGER, size INTEGER,
+    key INTEGER, problem_id TEXT, correct INTEGER, fate INTEGER, reason TEXT, detail TEXT,
+    length INTEGER, exact INTEGER, tie INTEGER, changed INTEGER
+);
+CREATE TABLE bands (band INTEGER, seq INTEGER);
+"""
+_LOOK_BACK = 3  # earlier members of a band that a row is compared with
+
+
+class Index:
+    """All rows, and who is still in.
+
+    Args:
+        folder: with the blocks' outcomes; the file is made in it.
+        steps: names of the first pass's filters, in order; STEPS follow them.
+    """
+
+    def __init__(self, folder: Path, steps: Sequence[str]) -> None:
+        self.folder, self.steps = folder, [*steps, *STEPS]
+        path = folder / "index.sqlite"
+        path.unlink(missing_ok=True)
+        self.db = sqlite3.connect(path, isolation_level=None)
+        self.db.executescript(
+            f"PRAGMA journal_mode=OFF; PRAGMA synchronous=OFF; PRAGMA cache_size=-{_CACHE_KIB}; "
+            # Not in /tmp, which may be memory.
+            f"PRAGMA temp_store=FILE; PRAGMA temp_store_directory='{str(folder).replace(chr(39), chr(39) * 2)}';"
+        )
+        self.db.executescript(_SCHEMA)
+        self._shingles = functools.lru_cache(maxsize=4096)(self._read_shingles)
+
+    def close(self) -> None:
+        """Frees the file."""
+        self.db.close()
+
+    def load(self, num_blocks: int) -> None:
+        """Takes in the first pass's outcome, block by block."""
+        numbers = itertools.count()
+        self.db.execute("BEGIN")
+        for block in range(num_blocks):
+            for batch in read_index(outcome(self.folder, block)[1]):
+                rows, bands = [], []
+                for offset, size, *middle, found, changed in batch:
+                    seq = next(numbers)
+                    rows.append((seq, block, offset, size, *middle, changed))
+                    bands.extend((band, seq) for band in found)
+                self.db.executemany(f"INSERT INTO rows VALUES ({', '.join('?' * 14)})", rows)
+                self.db.executemany("INSERT INTO bands VALUES (?, ?)", bands)
+        self.db.execute("COMMIT")
+        # Unbiased: every verified completion counts, before any other filter. Unscored ones are not known to be wrong.
+        self.db.executescript(
+            "CREATE TABLE problems AS SELECT key, min(seq) AS first, count(*) AS num_rows, count(correct) AS n, "
+            "sum(correct) AS c FROM rows WHERE reason != 'unreadable' GROUP BY key; "
+            "CREATE UNIQUE INDEX by_key ON problems (key);"
+        )
+
+    def fate(self, step: str) -> int:
+        """The number that stands for "rejected by this step"."""
+        return self.steps.index(step) + 1
+
+    def drop_exact(self) -> None:
+        """Of rows with the same question and completion, the first stays."""
+        self.db.execute(
+            "UPDATE rows SET fate = ?, reason = 'duplicate', detail = 'the same as row ' || d.first FROM "
+            "(SELECT seq, min(seq) OVER (PARTITION BY exact) AS first FROM rows WHERE fate = 0) AS d "
+            "WHERE rows.seq = d.seq AND d.first < d.seq",
+            (self.fate(EXACT),),
+        )
+
+    def drop_near(self, threshold: float) -> None:
+        """Of rows that are nearly the same, the first stays.
+
+        A row goes when its question and its completion each have a Jaccard index of at least `threshold` with those
+        of a row that stays.
+        """
+        lags = " UNION ".join(
+            f"SELECT seq, lag(seq, {back}) OVER (PARTITION BY band ORDER BY seq) AS earlier FROM alive"
+            for back in range(1, _LOOK_BACK + 1)
+        )
+        pairs = self.db.execute(
+            "WITH alive AS (SELECT band, seq FROM bands JOIN rows USING (seq) WHERE fate = 0) "
+            f"SELECT seq, earlier FROM ({lags}) WHERE earlier IS NOT NULL ORDER BY seq, earlier"
+        )
+        writer = self.db.cursor()
+        self.db.execute("CREATE TEMP TABLE stays (seq INTEGER PRIMARY KEY, instead INTEGER)")
+        for seq, group in itertools.groupby(pairs, key=lambda pair: pair[0]):
+            tried = set()
+            for _, earlier in group:
+                found = writer.execute("SELECT instead FROM stays WHERE seq = ?", (earlier,)).fetchone()
+                kept = found[0] if found else earlier
+                if kept in tried:
+                    continue
+                tried.add(kept)
+                mine, other = self._shingles(seq), self._shingles(kept)
+                share = min(jaccard(mine[0], other[0]), jaccard(mine[1], other[1]))
+                if share >= threshold:
+                    writer.execute("INSERT INTO stays VALUES (?, ?)", (seq, kept))
+                    writer.execute(
+                        "UPDATE rows SET fate = ?, reason = 'near_duplicate', detail = ? WHERE seq = ?",
+                        (self.fate(NEAR), f"{share:.0%} like row {kept}", seq),
+                    )
+                    break
+
+    def keep_difficulty(self, above: float, below: float) -> None:
+        """Only problems with a pass rate strictly between the two stay."""
+        self.db.execute(
+            "UPDATE rows SET fate = ?, reason = iif(p.c <= ? * p.n, 'too_hard', 'too_easy'), "
+            "detail = p.c || ' of ' || p.n || ' right' "
+            "FROM problems AS p WHERE rows.key = p.key AND fate = 0 AND NOT (p.c > ? * p.n AND p.c < ? * p.n)",
+            (self.fate(DIFFICULTY), above, above, below),
+        )
+
+    def keep_per_problem(self, most: int, choice: str) -> None:
+        """At most so many rows of a problem stay: the shortest, longest, most diverse or randomly chosen ones."""
+        if choice == "diverse":
+            self._keep_diverse(most)
+            return
+        order = {"shortest": "length, tie, seq", "longest": "-length, tie, seq", "random": "tie, seq"}[choice]
+        self.db.execute(
+            "UPDATE rows SET fate = ?, reason = 'enough' FROM "
+            f"(SELECT seq, row_number() OVER (PARTITION BY key ORDER BY {order}) AS place FROM rows WHERE fate = 0) "
+            "AS d WHERE rows.seq = d.seq AND d.place > ?",
+            (self.fate(PER_PROBLEM), most),
+        )
+
+    def _keep_diverse(self, most: int) -> None:
+        """Max-min: the shortest first, then always the one whose nearest chosen sibling is furthest away (Jaccard)."""
+        found = self.db.execute("SELECT key, seq FROM rows WHERE fate = 0 ORDER BY key, length, tie, seq")
+        writer = self.db.cursor()
+        for _, group in itertools.groupby(found, key=lambda row: row[0]):
+            left = [seq for _, seq in group]
+            if len(left) <= most:
+                continue
+            texts = {seq: self._shingles(seq)[1] for seq in left}
+            nearest = {seq: 0.0 for seq in left}
+            newest = left.pop(0)
+            for _ in range(most - 1):
+                for seq in left:
+                    nearest[seq] = max(nearest[seq], jaccard(texts[seq], texts[newest]))
+                newest = min(left, key=lambda seq: nearest[seq])  # the first of equals
+                left.remove(newest)
+            writer.executemany(
+                "UPDATE rows SET fate = ?, reason = 'enough' WHERE seq = ?",
+                [(self.fate(PER_PROBLEM), seq) for seq in left],
+            )
+
+    def keep_rows(self, most: int, seed: int) -> None:
+        """At most so many rows stay: each problem's first, then each one's second, ..., in a seeded order."""
+
+        def shuffled(key: int) -> int:
+            return int.from_bytes(hashlib.blake2b(f"{seed}-{key}".encode(), digest_size=8).digest(), "big") >> 1
+
+        self.db.create_function("shuffled", 1, shuffled, deterministic=True)
+        self.db.execute(
+            "UPDATE rows SET fate = ?, reason = 'enough' FROM (SELECT seq, row_number() OVER "
+            "(ORDER BY turn, shuffled(key), seq) AS place FROM (SELECT seq, key, row_number() OVER "
+            "(PARTITION BY key ORDER BY tie, seq) AS turn FROM rows WHERE fate = 0)) AS d "
+            "WHERE rows.seq = d.seq AND d.place > ?",
+            (self.fate(MAX_ROWS), most),
+        )
+
+    def line(self, seq: int) -> dict[str, Any]:
+        """A row as the first pass wrote it."""
+        block, offset, size = self.db.execute("SELECT block, offset, size FROM rows WHERE seq = ?", (seq,)).fetchone()
+        with outcome(self.folder, block)[0].open("rb") as file:
+            file.seek(offset)
+            found: dict[str, Any] = json.loads(file.read(size))
+        return found
+
+    def _read_shingles(self, seq: int) -> tuple[set[str], set[str]]:
+        row = self.line(seq)
+        return shingles(row["question"]), shingles(row["completion"])
+
+    def kept(self) -> int:
+        """How many rows are still in."""
+        count: int = self.db.execute("SELECT count(*) FROM rows WHERE fate = 0").fetchone()[0]
+        return count
+
+    def counts(self) -> dict[int, dict[str, int]]:
+        """Rows by fate and reason."""
+        found: dict[int, dict[str, int]] = {}
+        for fate, reason, count in self.db.execute(
+            "SELECT fate, reason, count(*) FROM rows GROUP BY fate, reason ORDER BY fate, count(*) DESC, reason"
+        ):
+            found.setdefault(fate, {})[reason] = count
+        return found
+
+    def examples(self, each: int) -> Iterator[tuple[int, str, int, str, str, bool]]:
+        """(fate, reason, seq, problem, detail, whether its line was written) of the first rejected rows of every reason."""
+        yield from self.db.execute(
+            "SELECT fate, reason, seq, problem_id, detail, size > 0 FROM (SELECT *, row_number() OVER "
+            "(PARTITION BY fate, reason ORDER BY seq) AS place FROM rows WHERE fate > 0) "
+            "WHERE place <= ? ORDER BY fate, reason, seq",
+            (each,),
+        )

@@ -1,0 +1,185 @@
+"""From a configuration to a plan that can be carried out; what can't be is refused here, before anything is spent."""
+
+from __future__ import annotations
+
+import importlib.util
+import itertools
+import os
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from r1lite.config import CurationConfig
+from r1lite.curation.contamination import EvaluationSets
+from r1lite.curation.scan import Plan
+from r1lite.curation.sources import Source, candidate, read_block
+from r1lite.errors import UserError
+from r1lite.tasks import Source as TaskSource
+from r1lite.tasks import Task, find
+from r1lite.tasks.rows import read_rows
+from verifiers import Problem, Reward
+from verifiers.rows import RowError
+
+_QUESTION = ("question", "problem", "Question", "query", "instruction", "prompt", "text")
+_SUFFIXES = (".jsonl", ".json", ".parquet")
+_LOOKED_AT = 1000  # rows or problems, for the question whether an evaluation set is the training set
+_SAME = 0.9  # share of them that it then holds
+_REPOSITORY = re.compile(r"[\w.-]+(/[\w.-]+)?")
+
+
+def task_of(config: CurationConfig, source: Source | None) -> Task:
+    """The task that was asked for, or else the run's own."""
+    if "task" not in config.model_fields_set and source is not None and source.config.get("task"):
+        return find(str(source.config["task"]))
+    return find(config.task)
+
+
+def evaluation_sets(
+    config: CurationConfig, task: Task, known: Sequence[Problem] | None, source: Source | None
+) -> dict[str, tuple[Problem, ...]]:
+    """Problems to keep away from, by the name of their set.
+
+    Args:
+        known: the task's test problems, where they have been loaded already.
+
+    Raises: UserError for sets that can't be read.
+    """
+    names = config.decontaminate
+    place = TaskSource(config.source, config.test_source, config.test_split) if config.source else None
+    if place is None and source is not None and source.config.get("source"):
+        made = source.config
+        place = TaskSource(str(made["source"]), made.get("test_source"), str(made.get("test_split", "test")))
+    if names is None:
+        names = ["test"] if known is not None or place is not None else []
+    sets: dict[str, tuple[Problem, ...]] = {}
+    for name in names:
+        if name == "none":
+            continue
+        if name == "test":
+            if known is None:
+                if place is None:
+                    raise UserError("--decontaminate test: whose? Say --task and --source, or name a file")
+                known = task.load(place).test
+            sets[f"{task.name} {place.test_split if place else 'test'}"] = tuple(known)
+        else:
+            path = Path(name).expanduser()
+            sets[path.name if path.name not in sets else str(path)] = tuple(_problems(path))
+    return sets
+
+
+def _problems(path: Path) -> Iterable[Problem]:
+    if not path.exists():
+        raise UserError(f"--decontaminate {path}: no such file or folder (or say test, or none)")
+    files = [path] if path.is_file() else sorted(file for file in path.iterdir() if file.suffix in _SUFFIXES)
+    if not files:
+        raise UserError(f"--decontaminate {path}: no {', '.join(_SUFFIXES)} file in it")
+    for file in files:
+        for number, row in enumerate(read_rows(file, ())):
+            column = next((name for name in _QUESTION if isinstance(row.get(name), str)), None)
+            if column is None:
+                raise UserError(
+                    f"--decontaminate {file}: row {number + 1} has no question ({', '.join(_QUESTION)}); it has "
+                    f"{', '.join(map(str, row))}"
+                )
+            yield Problem(prompt=row[column], id=str(row.get("id", row.get("task_id", number))))
+
+
+def make_plan(
+    config: CurationConfig, task: Task, source: Source, evaluation: Mapping[str, tuple[Problem, ...]]
+) -> Plan:
+    """The plan. Raises UserError: unknown filters and verifiers, an evaluation set that is what the rows are made of."""
+    plan = checked(config, task, source, evaluation)
+    refuse_training_set(evaluation, (item.problem.prompt for item in _first(source)), str(source.place))
+    for name in config.decontaminate or []:
+        path = Path(name).expanduser()
+        if path.exists() and any(path.resolve() == file.resolve() for file in source.files):
+            raise UserError(f"--decontaminate {name} is what --rollouts names: nothing would be left")
+    return plan
+
+
+def checked(
+    config: CurationConfig, task: Task, source: Source, evaluation: Mapping[str, tuple[Problem, ...]]
+) -> Plan:
+    """The plan, without a look at the source's rows, which need not be there yet."""
+    if config.dedup == "near" and importlib.util.find_spec("rensa") is None:
+        raise UserError("--dedup near needs rensa: pip install 'r1lite[curate]' (or say --dedup exact)")
+    if config.push_to_hub is not None and not _REPOSITORY.fullmatch(config.push_to_hub):
+        raise UserError(f"--push-to-hub {config.push_to_hub}: a repository is named NAME or OWNER/NAME")
+    made = source.reward.get("options")
+    options: dict[str, Any] = dict(made) if isinstance(made, dict) else {}
+    options |= {name: dict(given) for name, given in config.verifiers.items()}
+    plan = Plan(
+        source=source,
+        correct=task.correct if config.correct is None else config.correct,
+        options=options,
+        filters=tuple(config.filters),
+        evaluation=dict(evaluation),
+        ngram=config.contamination_ngram,
+        share=config.contamination_share,
+        near=config.dedup == "near",
+        keep_rejects=config.keep_rejects or config.pairs > 0,
+        format=config.format,
+        seed=config.seed,
+    )
+    try:
+        plan.reward()
+    except ValueError as error:
+        raise UserError(f"--correct: {error}") from error
+    used = {name for link in plan.chain() if link.verifier is not None for name in link.verifier.verifiers}
+    if unused := sorted(set(config.verifiers) - used):
+        raise UserError(f"verifiers: '{unused[0]}' is neither in --correct nor in --filters ({', '.join(used)})")
+    return plan
+
+
+def refuse_training_set(evaluation: Mapping[str, tuple[Problem, ...]], questions: Iterable[str], what: str) -> None:
+    """Raises UserError where an evaluation set holds nearly all of these questions, word for word."""
+    asked = list(dict.fromkeys(itertools.islice(questions, _LOOKED_AT)))
+    for name, problems in evaluation.items():
+        found = EvaluationSets(2, 1.0)
+        found.add(name, problems)
+        same = sum(found.repeats(question) for question in asked)
+        if asked and same >= _SAME * len(asked):
+            raise UserError(
+                f"--decontaminate: {same} of the first {len(asked)} problems of {what} are in the evaluation set "
+                f"'{name}', word for word: is it the training set?"
+            )
+
+
+def _first(source: Source) -> Iterable[Any]:
+    for _, row in itertools.islice(
+        itertools.chain.from_iterable(read_block(block) for block in source.blocks), _LOOKED_AT
+    ):
+        try:
+            yield candidate(row, source)
+        except (RowError, ValueError, TypeError):  # counted as unreadable later
+            continue
+
+
+def version_warnings(plan: Plan) -> list[str]:
+    """What the completions were judged by when they were made, where that is another version of a verifier."""
+    before = dict(plan.source.reward.get("versions") or {})
+    if not before:
+        row = next((row for block in plan.source.blocks for _, row in read_block(block)), None)
+        verdicts = row.get("verdicts") if isinstance(row, dict) else None
+        before = {
+            str(verdict.get("verifier")): str(verdict.get("version"))
+            for verdict in (verdicts if isinstance(verdicts, list) else [])
+            if isinstance(verdict, dict)
+        }
+    now = {
+        name: version
+        for link in plan.chain()
+        if isinstance(link.verifier, Reward)
+        for name, version in link.verifier.versions.items()
+    }
+    return [
+        f"the completions were judged by version {version} of '{name}', this is {now[name]}: all are verified again"
+        for name, version in sorted(before.items())
+        if name in now and now[name] != version
+    ]
+
+
+def default_workers() -> int:
+    """One per core that this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

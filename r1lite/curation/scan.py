@@ -1,0 +1,241 @@
+"""The first pass: what can be decided on each completion alone, block by block.
+
+A block's outcome is two files in the work folder: NUMBER.rows, the rows' JSON lines, and NUMBER.index, what the second
+pass needs to know of each. The index is put in place last, so a block that has one is done.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import hashlib
+import pickle
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import IO, Any, NamedTuple
+
+from r1lite.curation.contamination import EvaluationSets, Found
+from r1lite.curation.filters import Filter, chain
+from r1lite.curation.rows import Candidate, as_line, as_row
+from r1lite.curation.similar import bands, shingles
+from r1lite.curation.sources import Block, Source, candidate, read_block
+from r1lite.files import replaced_file
+from verifiers import VERIFIERS, Problem, Reward
+from verifiers.formula import Formula
+from verifiers.pool import Pool
+from verifiers.rows import RowError
+
+UNREADABLE, DECONTAMINATE = "readable", "decontaminate"
+_BATCH = 256  # rows in memory at once
+_DIGITS = 6
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """All that decides what the first pass makes of a source. It is sent to the workers."""
+
+    source: Source
+    correct: str  # formula that is at its highest for what is right
+    options: Mapping[str, Mapping[str, Any]]  # of the verifiers, by name
+    filters: tuple[str, ...]
+    evaluation: Mapping[str, tuple[Problem, ...]]  # sets to keep away from, by name
+    ngram: int
+    share: float
+    near: bool  # near duplicates are looked for
+    keep_rejects: bool  # their rows are wanted too
+    format: str
+    seed: int
+    timeout_s: float = 30.0
+
+    def reward(self) -> Reward:
+        """What is right."""
+        names = Formula(self.correct).names
+        return Reward(self.correct, options={name: self.options[name] for name in names if name in self.options})
+
+    def steps(self) -> list[str]:
+        """Names of what a row must pass here, in order."""
+        return [UNREADABLE, *(link.name for link in self.chain()), DECONTAMINATE]
+
+    def chain(self) -> list[Filter]:
+        """The filters."""
+        return chain(self.filters, self.reward(), self.options)
+
+
+class Record(NamedTuple):
+    """What the second pass must know of a row."""
+
+    offset: int  # of its line in NUMBER.rows; -1: none was kept
+    size: int  # bytes of the line
+    key: int  # of the problem
+    problem_id: str
+    correct: int | None  # 1, 0; None: could not be told
+    fate: int  # 0: still in; i: rejected by steps()[i - 1]
+    reason: str
+    detail: str
+    length: int  # tokens, or words
+    exact: int  # the same for the same question and completion
+    tie: int  # a random number of its own, from the seed
+    bands: tuple[int, ...]  # of its MinHash signature; none if it was rejected
+    changed: bool  # it was judged otherwise when it was made
+
+
+@dataclass(slots=True)
+class Scanner:
+    """Decides on blocks. One lives in each worker."""
+
+    plan: Plan
+    folder: Path
+    filters: list[Filter] = field(init=False)
+    sets: EvaluationSets = field(init=False)
+    pool: Pool | None = field(init=False)
+    _find: Any = field(init=False)
+    _best: float = field(init=False)
+    _options: Mapping[str, Mapping[str, Any]] = field(init=False)
+
+    def __post_init__(self) -> None:
+        plan = self.plan
+        self.filters = plan.chain()
+        self._options = verifier_options(self.filters)
+        self.sets = EvaluationSets(plan.ngram, plan.share)
+        for name, problems in plan.evaluation.items():
+            self.sets.add(name, problems)
+        reward = plan.reward()
+        targets = {reward.options.get(name, {}).get("use", name) for name in reward.verifiers}
+        # Ours bound their own work; a verifier of yours may hang.
+        self.pool = None if targets <= set(VERIFIERS) else Pool(reward, workers=1, timeout_s=plan.timeout_s)
+        self._best = reward.range[1] - 1e-9
+        self._find = functools.lru_cache(maxsize=4096)(self.sets.find)
+
+    def close(self) -> None:
+        """Ends the verifier's process, if it has one."""
+        if self.pool is not None:
+            self.pool.close()
+
+    def scan(self, number: int, block: Block) -> None:
+        """Writes the outcome of a block."""
+        rows_path, index_path = outcome(self.folder, number)
+        # Left in reverse order: the index last.
+        with _replaced(index_path) as index, _replaced(rows_path) as rows:
+            place = 0
+            for batch in _batches(read_block(block)):
+                records = []
+                for record, line in self._decide(batch, block):
+                    if line is not None:
+                        rows.write(line)
+                        record = record._replace(offset=place, size=len(line))
+                        place += len(line)
+                    records.append(record)
+                pickle.dump([tuple(record) for record in records], index, protocol=5)
+
+    def _decide(self, batch: list[tuple[int, Any]], block: Block) -> Iterator[tuple[Record, bytes | None]]:
+        found: list[Candidate | Record] = []
+        for place, row in batch:
+            try:
+                found.append(candidate(row, self.plan.source))
+            except (RowError, ValueError, TypeError) as error:
+                found.append(_unreadable(f"{block.path.name}:{place}: {error}"))
+        if self.pool is not None:
+            readable = [item for item in found if isinstance(item, Candidate)]
+            scores = self.pool.map((item.problem, item.completion) for item in readable)
+            for item, score in zip(readable, scores, strict=True):
+                item.scores["correct"] = score
+        for item, (_, row) in zip(found, batch, strict=True):
+            yield self._record(item, row) if isinstance(item, Candidate) else (item, None)
+
+    def _record(self, item: Candidate, row: Mapping[str, Any]) -> tuple[Record, bytes | None]:
+        fate, reason, detail = 0, "", ""
+        for number, link in enumerate(self.filters, 2):  # 1 is UNREADABLE
+            rejection = link.check(item)
+            if rejection is not None:
+                fate, (reason, detail) = number, rejection
+                break
+        if not fate and self.sets.count:
+            repeated: Found | None = self._find(item.problem.prompt)
+            if repeated is not None:
+                fate, reason = len(self.filters) + 2, repeated.rule
+                detail = f"{repeated.where}, {repeated.share:.0%} of its n-grams"
+        question, text = item.problem.prompt, item.completion.text
+        correct = self._correct(item)
+        stored = row.get("correct")
+        line = None
+        if not fate or self.plan.keep_rejects:
+            made = as_line(as_row(item, self._options, self.plan.format))
+            line = made.encode() + b"\n"
+        exact = _number(" ".join(question.split()), " ".join(text.split()))
+        signature = tuple(bands(shingles(question), shingles(text))) if self.plan.near and not fate else ()
+        return (
+            Record(
+                offset=-1,
+                size=0,
+                key=int(item.key, 16) >> 1,
+                problem_id=item.problem.id,
+                correct=correct,
+                fate=fate,
+                reason=reason,
+                detail=detail,
+                length=item.length,
+                exact=exact,
+                tie=_number(str(self.plan.seed), item.key, str(item.step), str(item.sample), text),
+                bands=signature,
+                changed=isinstance(stored, bool) and correct is not None and stored != bool(correct),
+            ),
+            line,
+        )
+
+    def _correct(self, item: Candidate) -> int | None:
+        reward = item.scores["correct"].reward
+        return None if reward is None else int(reward >= self._best)
+
+
+def verifier_options(filters: list[Filter]) -> dict[str, Mapping[str, Any]]:
+    """Options of the verifiers in a chain, by the name that rows know them by."""
+    return {
+        name: link.verifier.options.get(name, {})
+        for link in filters
+        if link.verifier is not None
+        for name in link.verifier.verifiers
+    }
+
+
+@contextlib.contextmanager
+def _replaced(path: Path) -> Iterator[IO[bytes]]:
+    with replaced_file(path) as aside, open(aside, "wb") as file:
+        yield file
+        file.flush()
+
+
+def outcome(folder: Path, number: int) -> tuple[Path, Path]:
+    """The two files of a block."""
+    return folder / f"{number:0{_DIGITS}d}.rows", folder / f"{number:0{_DIGITS}d}.index"
+
+
+def read_index(path: Path) -> Iterator[list[tuple[Any, ...]]]:
+    """Records of a block, a batch at a time."""
+    with path.open("rb") as file:
+        while True:
+            try:
+                yield pickle.load(file)
+            except EOFError:
+                return
+
+
+def _unreadable(why: str) -> Record:
+    return Record(-1, 0, 0, "", None, 1, "unreadable", why[:200], 0, 0, 0, (), False)
+
+
+def _batches(found: Iterator[tuple[int, Any]]) -> Iterator[list[tuple[int, Any]]]:
+    batch = []
+    for item in found:
+        batch.append(item)
+        if len(batch) == _BATCH:
+            yield batch
+            batch = []
+    if batch:
+        yield batch
+
+
+def _number(*texts: str) -> int:
+    """63 bits that stand for the texts."""
+    joined = "\x1f".join(texts).encode("utf-8", "surrogatepass")
+    return int.from_bytes(hashlib.blake2b(joined, digest_size=8).digest(), "big") >> 1

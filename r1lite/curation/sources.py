@@ -1,0 +1,283 @@
+"""Where completions come from: a run's rollouts, samples made for a set, or files of any origin.
+
+A source is cut into blocks, each of which can be read by itself: so many processes can work, and a killed one has
+lost no more than its block.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import hashlib
+import json
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from r1lite.curation.rows import Candidate, Provenance
+from r1lite.errors import UserError
+from r1lite.run_dir import read_environment
+from verifiers import Completion, Problem, rows
+
+SAMPLES = "samples"  # folder of a run directory, with what was sampled for the set
+_ABOUT = "about.json"  # in it: the Provenance of all samples
+_STEP = re.compile(r"step-\d+\.jsonl")
+_SUFFIXES = (".jsonl", ".jsonl.gz", ".parquet")
+_BLOCK_BYTES = 4 << 20
+_QUESTION = ("question", "problem", "query", "instruction")
+_FIELDS = {field.name for field in dataclasses.fields(Provenance)}
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """A piece of a file: the lines that begin in [start, end), or the row groups of Parquet; end -1: all of it."""
+
+    path: Path
+    start: int = 0
+    end: int = -1
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """The rows of a data set in the making."""
+
+    kind: str  # "run", "samples" or "stored"
+    place: Path
+    files: tuple[Path, ...]
+    provenance: Provenance  # what is the same for all rows; a row may know better
+    config: Mapping[str, Any]  # of the run that made it; empty for stored files
+    reward: Mapping[str, Any]  # its reward.json; likewise
+
+    @property
+    def blocks(self) -> list[Block]:
+        """In order."""
+        return [block for path in self.files for block in _blocks(path)]
+
+    @property
+    def fingerprint(self) -> list[list[Any]]:
+        """Changes when a file does."""
+        return [[str(path), path.stat().st_size, path.stat().st_mtime_ns] for path in self.files]
+
+
+def open_source(place: Path) -> Source:
+    """The source at this place. Raises UserError, naming what is missing."""
+    if not place.exists():
+        raise UserError(f"--rollouts {place}: no such file or folder")
+    if place.is_dir() and ((place / "rollouts").is_dir() or (place / SAMPLES).is_dir()):
+        source = _run(place)
+    elif place.is_dir() and (place / "config.yaml").exists() and not any(_data_files(place)):
+        raise UserError(f"--rollouts {place}: a run directory without rollouts: it made no step, or they were removed")
+    else:
+        files = [place] if place.is_file() else list(_data_files(place))
+        if not files or (place.is_file() and not place.name.endswith(_SUFFIXES)):
+            raise UserError(f"--rollouts {place}: no {', '.join(_SUFFIXES)} file")
+        source = Source("stored", place, tuple(files), Provenance(run=place.name), {}, {})
+    _check_first_row(source)
+    return source
+
+
+def _data_files(folder: Path) -> Iterator[Path]:
+    """A set of ours has its rows in train.*; anything else is read whole."""
+    found = sorted(path for path in folder.iterdir() if path.name.endswith(_SUFFIXES))
+    ours = [path for path in found if path.name.startswith("train.")]
+    yield from ours if (folder / "manifest.json").exists() and ours else found
+
+
+def _run(place: Path) -> Source:
+    kind = "run" if (place / "rollouts").is_dir() else "samples"
+    if kind == "run":
+        files = tuple(sorted(path for path in (place / "rollouts").iterdir() if _STEP.fullmatch(path.name)))
+    else:
+        files = tuple(sorted((place / SAMPLES).glob("part-*.jsonl")))
+    if not files:
+        raise UserError(f"--rollouts {place}: the run has no rollouts: it made no step, or they were removed")
+    config = _read(place / "config.yaml", yaml.safe_load)
+    reward = _read(place / "reward.json", json.loads)
+    if kind == "samples":
+        about = _read(place / SAMPLES / _ABOUT, json.loads)
+        return Source(kind, place, files, Provenance(**about), config, reward)
+    accuracies = [line.get("accuracy") for line in _lines(place / "metrics.jsonl")]
+    if accuracies and not any(accuracies):
+        raise UserError(
+            f"--rollouts {place}: none of the run's completions is right (metrics.jsonl: accuracy 0 in every step); "
+            "there is nothing to keep"
+        )
+    environment = read_environment(place)
+    provenance = Provenance(
+        source=config.get("source"),
+        task=config.get("task"),
+        run=place.resolve().name,
+        model=config.get("model"),
+        model_hash=model_hash(str(config["model"])) if config.get("model") else None,
+        engine=str(config.get("engine") or "transformers"),
+        engine_version=(environment.get("versions") or {}).get(str(config.get("engine") or "transformers")),
+        temperature=config.get("temperature"),
+        max_tokens=config.get("max_completion_tokens"),
+        stop_text=config.get("stop_text"),
+        template=config.get("template"),
+        seed=config.get("seed"),
+    )
+    return Source(kind, place, files, provenance, config, reward)
+
+
+def write_about(folder: Path, provenance: Provenance) -> None:
+    """Says how the samples in a folder came to be."""
+    from r1lite.files import write_json
+
+    write_json(folder / _ABOUT, dataclasses.asdict(provenance))
+
+
+def _read(path: Path, parse: Any) -> dict[str, Any]:
+    try:
+        found = parse(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        return {}
+    except (OSError, ValueError, yaml.YAMLError) as error:
+        raise UserError(f"{path}: can't be read: {error}") from error
+    return found if isinstance(found, dict) else {}
+
+
+def _lines(path: Path) -> list[dict[str, Any]]:
+    if not path.exists():
+        return []
+    return [row for _, row in rows.rows(path) if isinstance(row, dict)]
+
+
+def _blocks(path: Path) -> Iterator[Block]:
+    if path.suffix == ".jsonl":
+        size = path.stat().st_size
+        for start in range(0, size, _BLOCK_BYTES):
+            yield Block(path, start, min(start + _BLOCK_BYTES, size))
+    elif path.suffix == ".parquet":
+        import pyarrow
+        import pyarrow.parquet
+
+        try:
+            with pyarrow.parquet.ParquetFile(path) as file:
+                yield from (Block(path, group, group + 1) for group in range(file.num_row_groups))
+        except pyarrow.ArrowException as error:
+            raise UserError(f"{path}: not a Parquet file: {error}") from error
+    else:
+        yield Block(path)
+
+
+def read_block(block: Block) -> Iterator[tuple[int, Any]]:
+    """(line's byte, or row's number in its group, row) in constant memory; a row that is no JSON is a RowError."""
+    if block.end < 0:
+        yield from rows.rows(block.path)
+    elif block.path.suffix == ".parquet":
+        yield from _row_group(block)
+    else:
+        yield from _byte_range(block)
+
+
+def _byte_range(block: Block) -> Iterator[tuple[int, Any]]:
+    with block.path.open("rb") as file:
+        if block.start:
+            file.seek(block.start - 1)
+            file.readline()  # a line belongs to the block that it begins in
+        place = file.tell()
+        while place < block.end and (line := file.readline()):
+            if line.strip():
+                try:
+                    yield place, json.loads(line)
+                except (ValueError, RecursionError) as error:
+                    yield place, rows.RowError(f"not JSON: {error}")
+            place += len(line)
+
+
+def _row_group(block: Block) -> Iterator[tuple[int, Any]]:
+    import pyarrow.parquet
+
+    number = 0
+    with pyarrow.parquet.ParquetFile(block.path) as file:
+        for batch in file.iter_batches(batch_size=256, row_groups=[block.start]):
+            for row in batch.to_pylist():
+                yield number, row
+                number += 1
+
+
+def candidate(row: Any, source: Source) -> Candidate:
+    """The completion that a row holds. Raises RowError, which names what is missing."""
+    if isinstance(row, Mapping) and isinstance(row.get("tests"), str):  # as our own sets write it
+        row = {**row, "tests": json.loads(row["tests"])}
+    asked = next((name for name in _QUESTION if isinstance(row, Mapping) and row.get(name)), "")
+    problem, completion = rows.pair(row, rows.Columns(prompt=asked), default_id="")
+    meta = row.get("meta")
+    meta = json.loads(meta) if isinstance(meta, str) else meta
+    text = problem.prompt
+    problem = Problem(
+        prompt=text,
+        answer=problem.answer,
+        tests=problem.tests,
+        language=problem.language,
+        # Without a name, the same words are the same problem.
+        id=problem.id or f"q-{hashlib.blake2b(text.encode('utf-8', 'surrogatepass'), digest_size=6).hexdigest()}",
+        meta=meta if isinstance(meta, Mapping) else {},
+    )
+    given = {**(row["provenance"] if isinstance(row.get("provenance"), Mapping) else {}), **row}
+    known = {key: given[key] for key in _FIELDS if isinstance(given.get(key), str | int | float)}
+    prompt, ids, prompt_ids = row.get("prompt"), completion.token_ids, row.get("prompt_ids")
+    return Candidate(
+        problem=problem,
+        completion=Completion(
+            completion.text, ids, (), completion.finish_reason, int(known.get("policy_version") or 0)
+        ),
+        prompt=prompt if isinstance(prompt, str) else text,
+        sample=int(row.get("sample") or 0),
+        step=row.get("step"),
+        provenance=dataclasses.replace(source.provenance, **known) if known else source.provenance,
+        num_prompt_tokens=len(prompt_ids) if prompt_ids else row.get("num_prompt_tokens"),
+        num_tokens=len(ids) if ids else row.get("num_tokens"),
+    )
+
+
+def _check_first_row(source: Source) -> None:
+    """Raises UserError unless the first row has what is needed."""
+    first = next((row for block in source.blocks for _, row in read_block(block)), None)
+    if first is None:
+        raise UserError(f"--rollouts {source.place}: holds no rows")
+    try:
+        found = candidate(first, source)
+    except rows.RowError as error:
+        raise UserError(f"--rollouts {source.files[0]}: first row: {error}") from error
+    lacking = []
+    if not found.problem.prompt:
+        lacking.append(f"the question ({', '.join((*_QUESTION, 'prompt'))})")
+    if found.problem.answer is None and found.problem.tests is None:
+        lacking.append(f"the right answer ({', '.join(rows.NAMES['answer'])}; or tests)")
+    if lacking:
+        has = ", ".join(map(str, first))
+        raise UserError(f"--rollouts {source.files[0]}: no column for {' and '.join(lacking)}; the rows have {has}")
+
+
+@functools.lru_cache
+def model_hash(model: str) -> str | None:
+    """ "sha256:..." over the weight files of a folder (or of nano), "hub:COMMIT" of a cached Hub model, or None."""
+    from r1lite.nano import nano_path
+
+    folder = nano_path() if model == "nano" else Path(model).expanduser()
+    if not folder.is_dir():
+        return _hub_commit(model)
+    digest = hashlib.sha256()
+    files = sorted([*folder.glob("*.safetensors"), *folder.glob("*.bin")])
+    for path in files:
+        digest.update(path.name.encode())
+        with path.open("rb") as file:
+            while piece := file.read(1 << 20):
+                digest.update(piece)
+    return f"sha256:{digest.hexdigest()}" if files else None
+
+
+def _hub_commit(model: str) -> str | None:
+    try:
+        from huggingface_hub import try_to_load_from_cache
+
+        found = try_to_load_from_cache(model, "config.json")
+    except (ImportError, ValueError):  # not installed, or no name of a repository
+        return None
+    return f"hub:{Path(found).parent.name}" if isinstance(found, str) else None

@@ -1,0 +1,131 @@
+"""The first pass in several processes.
+
+Each worker is a fresh Python process (never a fork) that is told which block to do over a pipe, and answers with its
+number: rows travel through files only. A worker whose parent was killed reads the end of its pipe, and ends.
+"""
+
+from __future__ import annotations
+
+import os
+import pickle
+import selectors
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import IO
+
+from r1lite.curation.scan import Plan, Scanner
+from r1lite.curation.sources import Block
+from r1lite.errors import RunError
+
+_AHEAD = 2  # blocks handed out per worker, the one in work included
+
+
+def scan_all(plan: Plan, folder: Path, blocks: Sequence[tuple[int, Block]], workers: int) -> Iterator[int]:
+    """Does the blocks, and gives their numbers as they are done.
+
+    Raises: RunError if a worker dies, with what it said.
+    """
+    workers = min(workers, len(blocks))
+    if workers <= 1:
+        scanner = Scanner(plan, folder)
+        try:
+            for number, block in blocks:
+                scanner.scan(number, block)
+                yield number
+        finally:
+            scanner.close()
+        return
+    started = [_Worker(plan, folder) for _ in range(workers)]
+    try:
+        yield from _deal(started, list(blocks))
+    finally:
+        for worker in started:
+            worker.end()
+
+
+class _Worker:
+    """One process, its pipes, and how many blocks it was given."""
+
+    def __init__(self, plan: Plan, folder: Path) -> None:
+        self.said: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115  # closed in end()
+        self.process = subprocess.Popen(
+            [sys.executable, "-c", "from r1lite.curation.workers import main; main()"],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=self.said,
+            env={**os.environ, "PYTHONPATH": os.pathsep.join(path or os.getcwd() for path in sys.path)},
+            bufsize=0,
+        )
+        assert self.process.stdin is not None
+        assert self.process.stdout is not None
+        self.inbox, self.outbox, self.given = self.process.stdin, self.process.stdout, 0
+        self._send((plan, folder))
+
+    def give(self, block: tuple[int, Block]) -> None:
+        """Hands out one more block."""
+        self._send(block)
+        self.given += 1
+
+    def take(self) -> int:
+        """The number of a block that is done. Raises RunError if the process ended instead."""
+        line = self.outbox.readline()
+        if not line.endswith(b"\n"):
+            raise RunError(f"a worker process ended{self._last_words()}; what was done stands: go on with --resume")
+        self.given -= 1
+        return int(line)
+
+    def end(self) -> None:
+        """Ends the process, whatever it is doing."""
+        self.process.kill()
+        self.process.communicate()
+        self.said.close()
+
+    def _send(self, message: object) -> None:
+        data = memoryview(pickle.dumps(message))
+        try:
+            while data:
+                data = data[self.inbox.write(data) :]
+        except BrokenPipeError:
+            raise RunError(f"a worker process ended{self._last_words()}") from None
+
+    def _last_words(self) -> str:
+        code = self.process.wait()
+        self.said.seek(0)
+        lines = [line for line in self.said.read().decode("utf-8", "replace").splitlines() if line.strip()]
+        return f": {lines[-1]}" if lines else f" with exit status {code}"
+
+
+def _deal(workers: list[_Worker], blocks: Sequence[tuple[int, Block]]) -> Iterator[int]:
+    waiting = iter(blocks)
+    with selectors.DefaultSelector() as ready:
+        for worker in workers:
+            ready.register(worker.outbox, selectors.EVENT_READ, worker)
+        for worker, block in zip(workers * _AHEAD, waiting, strict=False):
+            worker.give(block)
+        while any(worker.given for worker in workers):
+            for key, _ in ready.select():
+                worker = key.data
+                yield worker.take()
+                if (block := next(waiting, None)) is not None:
+                    worker.give(block)
+
+
+def main() -> None:
+    """A worker's life: a plan, then blocks until the pipe ends."""
+    inbox, outbox = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb", buffering=0)
+    os.dup2(2, 1)  # a verifier that prints must not speak in our pipe
+    plan, folder = pickle.load(inbox)
+    scanner = Scanner(plan, folder)
+    try:
+        while True:
+            try:
+                number, block = pickle.load(inbox)
+            except EOFError:
+                return
+            scanner.scan(number, block)
+            outbox.write(b"%d\n" % number)
+    finally:
+        scanner.close()

@@ -1,0 +1,174 @@
+"""Samples completions for a set, problem by problem, and then curates them like any others.
+
+RUN/samples/part-NNNNNN.jsonl hold a row a completion, about.json how they came to be. A part is put in place whole, and
+every token depends on the seed, the problem and the sample alone: a killed run goes on at its first missing part.
+"""
+
+from __future__ import annotations
+
+import importlib.metadata
+import json
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any, TypeVar
+
+from r1lite import prompts as templates
+from r1lite.config import CurationConfig
+from r1lite.curating import done_already, finish, with_absolute_paths
+from r1lite.curation.planning import checked, evaluation_sets, make_plan, refuse_training_set
+from r1lite.curation.rows import Provenance
+from r1lite.curation.sources import SAMPLES, Source, model_hash, open_source, write_about
+from r1lite.errors import Interrupted, UserError
+from r1lite.files import replaced_file
+from r1lite.rl.sampling import completion_seed
+from r1lite.rollout import RolloutEngine, Sampling
+from r1lite.setup import Loaded, Setup, begin, settle
+from r1lite.signals import StopSignal
+from r1lite.solve import Prompt, make_prompts
+from r1lite.tasks import Problems, find
+from verifiers import Problem
+
+C = TypeVar("C", bound=CurationConfig)
+_PART = 32  # problems in a part
+_DIGITS = 6
+
+
+def run_on_samples(config: C, few_shot: str = "", stop_text: str | None = None) -> dict[str, Any]:
+    """Samples from a model, and curates. Returns: the manifest.
+
+    Args:
+        few_shot: text that stands before every prompt while it is sampled; the rows' prompts hold none of it.
+        stop_text: ends a completion, unless the configuration names another.
+
+    Raises:
+        UserError: something that was asked for can't be had.
+        RunError: nothing is left to keep.
+        Interrupted: a signal asked it to stop; --resume goes on.
+    """
+    with StopSignal() as stop, stop.interruptible():
+        task = find(config.task)
+        checked(config, task, _NOTHING, {})  # before a model is loaded
+        config, notes = settle(with_absolute_paths(config))
+        setup = begin(config, notes, _material(few_shot))
+        try:
+            if (finished := done_already(config, setup.run_dir, setup.display)) is not None:
+                return finished
+            problems, asked, rendered = setup.material
+            sample(config, setup, asked, rendered, stop_text)
+            source = open_source(setup.run_dir.path)
+            evaluation = evaluation_sets(config, task, problems.test, source)
+            return finish(config, setup.run_dir, setup.display, make_plan(config, task, source, evaluation)).manifest
+        except Interrupted:
+            setup.display.finish()
+            setup.display.say(f"stopped; continue with --resume --out {setup.run_dir.path}")
+            raise
+        finally:
+            setup.display.finish()
+            setup.engine.close()
+            setup.judge.close()
+            setup.run_dir.close()
+
+
+_NOTHING = Source("samples", Path(), (), Provenance(), {}, {})
+
+
+def _material(few_shot: str) -> Any:
+    """Loads the training problems as prompts: (problems, what is asked, the prompts without examples)."""
+
+    def load(config: CurationConfig, problems: Problems, test: Any, model: Any, tokenizer: Any) -> Loaded:
+        train = problems.train[: config.max_problems]
+        evaluation = evaluation_sets(config, find(config.task), problems.test, None)
+        refuse_training_set(evaluation, (problem.prompt for problem in train), f"--source {config.source}")
+        rendered = [templates.render(config.template, problem.prompt, tokenizer) for problem in train]
+        template = few_shot + templates.TEMPLATES.get(config.template, config.template) if few_shot else config.template
+        asked = make_prompts(train, config.model_copy(update={"template": template}), model, tokenizer)
+        return Loaded((problems, asked, rendered), "", [("sampling", f"{len(train):,} problems x {config.samples}")])
+
+    return load
+
+
+def sample(
+    config: CurationConfig, setup: Setup, asked: Sequence[Prompt], rendered: Sequence[str], stop_text: str | None
+) -> None:
+    """Writes the parts that are missing."""
+    folder = setup.run_dir.path / SAMPLES
+    folder.mkdir(exist_ok=True)
+    stop_text = stop_text if config.stop_text is None else config.stop_text
+    write_about(folder, provenance(config, setup, stop_text))
+    sampling = Sampling(config.temperature, config.max_completion_tokens, stop_text)
+    starts = range(0, len(asked), _PART)
+    setup.display.start("sampling", len(starts))
+    for number, start in enumerate(starts):
+        path = folder / f"part-{number:0{_DIGITS}d}.jsonl"
+        if not path.exists():
+            chunk = asked[start : start + _PART]
+            with replaced_file(path) as aside, open(aside, "w", encoding="utf-8", errors="backslashreplace") as file:
+                for row in rows(chunk, rendered[start : start + _PART], setup.engine, sampling, config):
+                    file.write(json.dumps(row, ensure_ascii=False, default=str) + "\n")
+        setup.display.progress(number + 1)
+    setup.display.finish()
+
+
+def rows(
+    asked: Sequence[Prompt],
+    rendered: Sequence[str],
+    engine: RolloutEngine,
+    sampling: Sampling,
+    config: CurationConfig,
+) -> Iterator[dict[str, Any]]:
+    """A row a completion."""
+    seeds = [
+        [completion_seed(config.seed, config.stage, 0, prompt.problem.id, g) for g in range(config.samples)]
+        for prompt in asked
+    ]
+    groups = engine.generate([prompt.token_ids for prompt in asked], seeds, sampling)
+    for prompt, text, group in zip(asked, rendered, groups, strict=True):
+        for g, completion in enumerate(group):
+            ended = completion.text
+            if sampling.stop_text is not None and completion.finish_reason == "stop":
+                ended = ended.removesuffix(sampling.stop_text)
+            yield {
+                **problem_columns(prompt.problem),
+                "sample": g,
+                "prompt": text,
+                "completion": ended,
+                "finish_reason": completion.finish_reason,
+                "policy_version": completion.policy_version,
+                "num_prompt_tokens": len(prompt.token_ids),
+                "num_tokens": len(completion.token_ids),
+            }
+
+
+def problem_columns(problem: Problem) -> dict[str, Any]:
+    """What must be known of a problem to verify its completions again."""
+    return {
+        "problem_id": problem.id,
+        "question": problem.prompt,
+        "gold": problem.answer,
+        "language": problem.language,
+        "tests": None if problem.tests is None else dict(problem.tests),
+        "meta": dict(problem.meta),
+    }
+
+
+def provenance(config: CurationConfig, setup: Setup, stop_text: str | None) -> Provenance:
+    """How the samples come to be."""
+    if config.model is None:
+        raise UserError("--model is needed to sample")
+    engine = str(getattr(config, "engine", "transformers")).partition("-")[0]
+    engine = {"hf": "transformers"}.get(engine, engine)
+    return Provenance(
+        source=config.source,
+        task=config.task,
+        run=setup.run_dir.path.resolve().name,
+        model=config.model,
+        model_hash=model_hash(config.model),
+        policy_version=0,
+        engine=engine,
+        engine_version=importlib.metadata.version(engine),
+        temperature=config.temperature,
+        max_tokens=config.max_completion_tokens,
+        stop_text=stop_text,
+        template=config.template,
+        seed=config.seed,
+    )

@@ -1,0 +1,18 @@
+"""`r1lite reject`: rejection sampling, out of rollouts that exist or of completions sampled for it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from r1lite.config import RejectConfig
+from r1lite.curating import resumed, run_on_rollouts
+
+
+def run(config: RejectConfig) -> dict[str, Any]:
+    """Makes the set. Returns: its manifest. See `curating.run_on_rollouts`, which loads no torch."""
+    asked = resumed(config) if config.resume else config
+    if asked.rollouts is not None:
+        return run_on_rollouts(config)
+    from r1lite.sampling import run_on_samples
+
+    return run_on_samples(config)
