@@ -28,12 +28,17 @@ def finish(config: CurationConfig, run_dir: RunDir, display: Display, plan: Plan
     display.line("filters", ", ".join(link.spec for link in plan.chain()))
     sets = [f"{name} ({len(problems):,} problems)" for name, problems in plan.evaluation.items()]
     display.line("kept from", ", ".join(sets) or "nothing: no evaluation set is named (--decontaminate)")
+
+    def start(what: str, total: int) -> None:
+        display.finish()
+        display.start(what, total)
+
     made = curate(
         plan,
         config,
         run_dir.path,
         workers=config.workers or default_workers(),
-        start=display.start,
+        start=start,
         progress=display.progress,
     )
     display.finish()
@@ -115,7 +120,9 @@ def with_absolute_paths(config: C) -> C:
         update["rollouts"] = str(Path(config.rollouts).expanduser().resolve())
     if config.decontaminate is not None:
         files = {name: Path(name).expanduser() for name in config.decontaminate if name not in ("test", "none")}
-        update["decontaminate"] = [str(files[name].resolve()) if name in files else name for name in config.decontaminate]
+        update["decontaminate"] = [
+            str(files[name].resolve()) if name in files else name for name in config.decontaminate
+        ]
     return config.model_copy(update=update)
 
 

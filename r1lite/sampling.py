@@ -93,9 +93,9 @@ def sample(
     """Writes the parts that are missing."""
     folder = setup.run_dir.path / SAMPLES
     folder.mkdir(exist_ok=True)
-    stop_text = stop_text if config.stop_text is None else config.stop_text
-    write_about(folder, provenance(config, setup, stop_text))
-    sampling = Sampling(config.temperature, config.max_completion_tokens, stop_text)
+    separator = stop_text if config.stop_text is None else None
+    sampling = Sampling(config.temperature, config.max_completion_tokens, separator or config.stop_text)
+    write_about(folder, provenance(config, setup, sampling.stop_text))
     starts = range(0, len(asked), _PART)
     setup.display.start("sampling", len(starts))
     for number, start in enumerate(starts):
@@ -103,7 +103,7 @@ def sample(
         if not path.exists():
             chunk = asked[start : start + _PART]
             with replaced_file(path) as aside, open(aside, "w", encoding="utf-8", errors="backslashreplace") as file:
-                for row in rows(chunk, rendered[start : start + _PART], setup.engine, sampling, config):
+                for row in rows(chunk, rendered[start : start + _PART], setup.engine, sampling, config, separator):
                     file.write(json.dumps(row, ensure_ascii=False, default=str) + "\n")
         setup.display.progress(number + 1)
     setup.display.finish()
@@ -115,8 +115,9 @@ def rows(
     engine: RolloutEngine,
     sampling: Sampling,
     config: CurationConfig,
+    separator: str | None,
 ) -> Iterator[dict[str, Any]]:
-    """A row a completion."""
+    """A row a completion, without the separator that ended it (a stop text of the user's is part of the text)."""
     seeds = [
         [completion_seed(config.seed, config.stage, 0, prompt.problem.id, g) for g in range(config.samples)]
         for prompt in asked
@@ -124,9 +125,7 @@ def rows(
     groups = engine.generate([prompt.token_ids for prompt in asked], seeds, sampling)
     for prompt, text, group in zip(asked, rendered, groups, strict=True):
         for g, completion in enumerate(group):
-            ended = completion.text
-            if sampling.stop_text is not None and completion.finish_reason == "stop":
-                ended = ended.removesuffix(sampling.stop_text)
+            ended = completion.text if separator is None else completion.text.partition(separator)[0]
             yield {
                 **problem_columns(prompt.problem),
                 "sample": g,

@@ -25,7 +25,15 @@ class CurationConfig(ProblemsConfig):
     """The verifier that says what is right; by default the task's."""
     verifiers: dict[str, dict[str, Any]] = Field(default_factory=dict)
     """Recipes only: options of the verifiers by name; `use` among them makes the name an alias."""
-    filters: list[str] = ["correct", "finished", "format", "language", "repetition", "paragraphs", "code_blocks"]
+    filters: list[str] = [  # noqa: RUF012  # pydantic copies it
+        "correct",
+        "finished",
+        "format",
+        "language",
+        "repetition",
+        "paragraphs",
+        "code_blocks",
+    ]
     """What a completion must pass, in this order, each with options if you like: "length:max=2000,unit=words". Any
     verifier is a filter too ("thinking:min=1"), and so is your own module:function."""
     dedup: Literal["none", "exact", "near"] = "near"

@@ -11,7 +11,7 @@ import yaml
 from r1lite.curation.emit import PAIRS, PROBLEMS, REJECTED
 
 _WHAT = {
-    "reject": "Rejection-sampled chains of thought: completions that rules verified and a chain of filters let through.",
+    "reject": "Rejection-sampled chains of thought: completions that rules verified and filters let through.",
     "cold-start": "Cold-start chains of thought: completions that are right and readable, for a first fine-tuning.",
 }
 

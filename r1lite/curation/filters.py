@@ -24,6 +24,8 @@ from verifiers.segments import thinking
 
 # Lowest score that a verifier passes with, where it is used as a filter and no `min` is given.
 _LOWEST = {"language": 0.9, "repetition": 0.5}
+# Reasons that pass whatever the score: a chain of a few words is not in another language for that.
+_PASSES = {("language", "short")}
 _SHOWN = 80
 
 
@@ -144,7 +146,11 @@ def _filter(spec: str, correct: Reward, known: Mapping[str, Mapping[str, Any]]) 
     given = {**known.get(name, {}), **options}
     reward = Reward(name, options={name: given} if given else None)
     return Filter(
-        name, {"min": lowest, **given}, functools.partial(_verified, name=name, reward=reward, lowest=lowest), reward, spec
+        name,
+        {"min": lowest, **given},
+        functools.partial(_verified, name=name, reward=reward, lowest=lowest),
+        reward,
+        spec,
     )
 
 
@@ -218,7 +224,7 @@ def _verified(candidate: Candidate, *, name: str, reward: Reward, lowest: float)
     if score.error:
         return Rejection("unscored", score.error)
     verdict = score.verdicts[name]
-    if verdict.score is None or verdict.score >= lowest:
+    if verdict.score is None or verdict.score >= lowest or (name, verdict.reason) in _PASSES:
         return None
     return Rejection(verdict.reason, verdict.detail[:_SHOWN])
 

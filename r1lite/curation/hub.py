@@ -22,7 +22,7 @@ def push(folder: Path, repository: str, api: Any = None) -> str:
     Raises: RunError if the Hub refuses or can't be reached; the set on disk is whole.
     """
     import huggingface_hub
-    from huggingface_hub.errors import HFValidationError, HfHubHTTPError
+    from huggingface_hub.errors import HfHubHTTPError, HFValidationError
 
     api = huggingface_hub.HfApi() if api is None else api
     try:

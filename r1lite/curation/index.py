@@ -217,7 +217,7 @@ class Index:
         return found
 
     def examples(self, each: int) -> Iterator[tuple[int, str, int, str, str, bool]]:
-        """(fate, reason, seq, problem, detail, whether its line was written) of the first rejected rows of every reason."""
+        """The first rejected rows of every reason: (fate, reason, seq, problem, detail, whether its line is there)."""
         yield from self.db.execute(
             "SELECT fate, reason, seq, problem_id, detail, size > 0 FROM (SELECT *, row_number() OVER "
             "(PARTITION BY fate, reason ORDER BY seq) AS place FROM rows WHERE fate > 0) "

@@ -88,7 +88,7 @@ def _problems(path: Path) -> Iterable[Problem]:
 def make_plan(
     config: CurationConfig, task: Task, source: Source, evaluation: Mapping[str, tuple[Problem, ...]]
 ) -> Plan:
-    """The plan. Raises UserError: unknown filters and verifiers, an evaluation set that is what the rows are made of."""
+    """The plan. Raises UserError for unknown filters and verifiers, and an evaluation set that holds what is curated."""
     plan = checked(config, task, source, evaluation)
     refuse_training_set(evaluation, (item.problem.prompt for item in _first(source)), str(source.place))
     for name in config.decontaminate or []:
@@ -98,9 +98,7 @@ def make_plan(
     return plan
 
 
-def checked(
-    config: CurationConfig, task: Task, source: Source, evaluation: Mapping[str, tuple[Problem, ...]]
-) -> Plan:
+def checked(config: CurationConfig, task: Task, source: Source, evaluation: Mapping[str, tuple[Problem, ...]]) -> Plan:
     """The plan, without a look at the source's rows, which need not be there yet."""
     if config.dedup == "near" and importlib.util.find_spec("rensa") is None:
         raise UserError("--dedup near needs rensa: pip install 'r1lite[curate]' (or say --dedup exact)")

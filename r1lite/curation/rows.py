@@ -126,6 +126,6 @@ def as_text(value: Any) -> str:
 
 
 def as_line(row: Mapping[str, Any]) -> str:
-    """A row of a JSONL file, without its line end. A lone surrogate becomes U+FFFD: Parquet and `datasets` take none."""
+    """A row of a JSONL file, without its line end. A lone surrogate becomes "?": Parquet and `datasets` take none."""
     line = json.dumps(row, ensure_ascii=False, allow_nan=False, default=str)
     return line.encode("utf-8", "replace").decode() if not line.isascii() else line
