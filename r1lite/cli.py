@@ -10,14 +10,13 @@ import sys
 from collections.abc import Sequence
 
 from r1lite import __version__
-from r1lite.config import ColdStartConfig, EvalConfig, GRPOConfig, RejectConfig, Section, load
+from r1lite.config import EvalConfig, GRPOConfig, RejectConfig, Section, load
 from r1lite.errors import Interrupted, RunError, UserError
 from r1lite.nano.config import PretrainConfig
 
 # sub-command -> (configuration, "module:function", one line of help)
 COMMANDS: dict[str, tuple[type[Section], str, str]] = {
     "grpo": (GRPOConfig, "r1lite.stages.grpo:run", "train a model to reason, by group relative policy optimization"),
-    "cold-start": (ColdStartConfig, "r1lite.stages.cold_start:run", "make a first data set of readable chains"),
     "reject": (RejectConfig, "r1lite.stages.reject:run", "make a data set of completions that are right"),
     "pretrain": (PretrainConfig, "r1lite.stages.pretrain:run", "make the bundled model nano, from nothing"),
     "eval": (EvalConfig, "r1lite.stages.evaluate:run", "measure a model: greedy accuracy and pass@k"),

@@ -88,7 +88,7 @@ def _problems(path: Path) -> Iterable[Problem]:
 def make_plan(
     config: CurationConfig, task: Task, source: Source, evaluation: Mapping[str, tuple[Problem, ...]]
 ) -> Plan:
-    """The plan. Raises UserError for unknown filters and verifiers, and an evaluation set that holds what is curated."""
+    """The plan. Raises UserError for unknown names, and for an evaluation set that holds what is curated."""
     plan = checked(config, task, source, evaluation)
     refuse_training_set(evaluation, (item.problem.prompt for item in _first(source)), str(source.place))
     for name in config.decontaminate or []:
