@@ -136,7 +136,7 @@ def peak_mib() -> float:
 def run_r1lite(arguments: argparse.Namespace) -> dict[str, Any]:
     from r1lite.attention import register
     from r1lite.config import GRPOConfig
-    from r1lite.learner import GRPOLearner
+    from r1lite.learner import PolicyLearner
     from r1lite.loop import Loop
     from r1lite.policy import Policy, Trainer
     from r1lite.rollout.hf import HFEngine
@@ -168,7 +168,7 @@ def run_r1lite(arguments: argparse.Namespace) -> dict[str, Any]:
         prompts=[Prompt(Problem(q, id=str(i)), q, tuple(tokenizer(q)["input_ids"])) for i, q in enumerate(questions)],
         judge=Judge(*(Reward("even", verifiers={"even": even}) for _ in range(3))),
         engine=engine,
-        learner=GRPOLearner(config, policy, trainer, reference=None),
+        learner=PolicyLearner(config, policy, trainer, reference=None),
         stop=StopSignal(),
     )
     clock = _Clock()

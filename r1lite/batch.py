@@ -16,7 +16,6 @@ class Row:
 
     prompt_ids: tuple[int, ...]
     token_ids: tuple[int, ...]
-    advantage: float
 
 
 @dataclass(slots=True)
@@ -27,7 +26,6 @@ class MicroBatch:
     prompt_of_row: Tensor  # [B] int64, index into prompts
     token_ids: Tensor  # [B, T] int64, padded on the right
     mask: Tensor  # [B, T] bool, True = completion token
-    advantages: Tensor  # [B] float32
     rows: list[int]  # [B] index of each row among those given to `micro_batches`
 
 
@@ -80,7 +78,6 @@ def _collate(rows: Sequence[Row], part: list[int], pad_id: int, device: Any) -> 
         prompt_of_row=torch.tensor([place[rows[i].prompt_ids] for i in part], device=device),
         token_ids=token_ids.to(device),
         mask=mask.to(device),
-        advantages=torch.tensor([rows[i].advantage for i in part], device=device),
         rows=part,
     )
 

@@ -1,43 +1,47 @@
-"""What a step learns from its groups: GRPO's update.
+"""What a step learns from its groups: a policy-gradient update, with a critic or without.
 
-Shapes: B rows, T completion tokens.
+Shapes: P prompts, G group, B rows, T completion tokens.
 """
 
 from __future__ import annotations
 
+import dataclasses
 import math
-import statistics
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 import torch
 from torch import Tensor
 
-from r1lite.batch import MicroBatch, Row, deal, micro_batches
-from r1lite.config import GRPOConfig
+from r1lite.batch import MicroBatch
+from r1lite.config import RLConfig
 from r1lite.errors import RunError
+from r1lite.experience import Part, Piece, gathered, make_parts, spread
+from r1lite.objective import Terms, clip_bounds, completion_advantages, correction, policy_loss, rewards_of
 from r1lite.policy import Policy, Trainer
 from r1lite.rl import losses
-from r1lite.rl.advantages import group_relative
-from r1lite.rl.importance import importance_ratio, importance_weights, mismatch
+from r1lite.rl.advantages import discounted_returns
+from r1lite.rl.aggregate import aggregate, masked_sum
+from r1lite.rl.entropy import adapted_entropy_coef, entropy_threshold, top_entropy
+from r1lite.rl.gae import adapted_kl_coef, gae, token_rewards, whiten
+from r1lite.rl.importance import mismatch
+from r1lite.rl.kl import kl_estimate
 from r1lite.rl.schedule import learning_rate
-from r1lite.trajectory import Group
+from r1lite.totals import Totals
+from r1lite.trajectory import Group, Rollout
 
 _MAX_NONFINITE = 3  # updates in a row
 _MAX_MISMATCH = 0.02  # nats, in float32, where decoding and training differ by rounding alone (1e-5 is usual)
 
 
 class Learner(Protocol):
-    """Turns rewards into advantages and advantages into new weights. Everything it must remember is in its state."""
+    """Turns scored groups into new weights. Everything it must remember is in its state."""
 
     policy: Policy
 
-    def advantages(self, rewards: Tensor) -> Tensor:
-        """[P, G] rewards (NaN = unscored) -> [P, G]: how much better each completion did; 0 = nothing to learn."""
-
-    def learn(self, groups: Sequence[Group], step: int) -> dict[str, Any]:
-        """Changes the policy. Returns the update's metrics."""
+    def learn(self, groups: Sequence[Group], step: int) -> tuple[list[Group], dict[str, Any]]:
+        """Changes the policy. Returns the groups with their advantages, and the update's metrics."""
 
     def state_dict(self) -> dict[str, Any]:
         """What a checkpoint keeps beside the policy's weights."""
@@ -46,33 +50,66 @@ class Learner(Protocol):
         """The reverse."""
 
 
-@dataclass(slots=True)
-class GRPOLearner:
-    """Group relative policy optimization (arXiv:2402.03300)."""
+class Critic(Protocol):
+    """Estimates what a completion will earn, at each of its tokens."""
 
-    config: GRPOConfig
-    policy: Policy
-    trainer: Trainer
-    reference: Policy | None  # for the KL term
-    nonfinite: int = 0  # updates without a finite gradient, in a row
+    def values(self, batch: MicroBatch) -> Tensor:
+        """[B, T], before each token is chosen."""
 
-    def advantages(self, rewards: Tensor) -> Tensor:
-        """[P, G] rewards -> [P, G] group-relative advantages."""
-        return group_relative(rewards, scale=self.config.advantage_scale)
+    def accumulate(self, piece: Piece, num_tokens: int) -> None:
+        """Adds the gradient of this micro-batch's share of the value loss: a mean over num_tokens, to its `returns`."""
+
+    def update(self, step: int) -> None:
+        """Applies the accumulated gradient."""
+
+    def metrics(self) -> dict[str, Any]:
+        """Of the updates since the last call."""
 
     def state_dict(self) -> dict[str, Any]:
-        """Optimizer moments and the count of bad updates."""
-        return {"optimizer": self.trainer.optimizer.state_dict(), "nonfinite": self.nonfinite}
+        """What a checkpoint keeps, weights included."""
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """The reverse."""
+
+
+@dataclass(slots=True)
+class PolicyLearner:
+    """Policy gradients: GRPO (arXiv:2402.03300), PPO (arXiv:1707.06347) and their relatives, as configured."""
+
+    config: RLConfig
+    policy: Policy
+    trainer: Trainer
+    reference: Policy | None  # for the KL
+    critic: Critic | None = None  # for --advantage gae
+    reward_terms: Terms = field(default_factory=dict)  # of the reward formula; for --advantage gdpo
+    nonfinite: int = 0  # updates without a finite gradient, in a row
+    kl_coef: float = -1.0  # as adapted so far
+    entropy_coef: float = -1.0
+
+    def __post_init__(self) -> None:
+        self.kl_coef, self.entropy_coef = self.config.kl_coef, self.config.entropy_coef
+
+    def state_dict(self) -> dict[str, Any]:
+        """Optimizer moments, adapted coefficients, the count of bad updates, and the critic."""
+        return {
+            "optimizer": self.trainer.optimizer.state_dict(),
+            "nonfinite": self.nonfinite,
+            "kl_coef": self.kl_coef,
+            "entropy_coef": self.entropy_coef,
+            "critic": None if self.critic is None else self.critic.state_dict(),
+        }
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """The reverse."""
         self.trainer.optimizer.load_state_dict(state["optimizer"])
-        self.nonfinite = state["nonfinite"]
+        self.nonfinite, self.kl_coef, self.entropy_coef = state["nonfinite"], state["kl_coef"], state["entropy_coef"]
+        if self.critic is not None:
+            self.critic.load_state_dict(state["critic"])
 
-    def learn(self, groups: Sequence[Group], step: int) -> dict[str, Any]:
+    def learn(self, groups: Sequence[Group], step: int) -> tuple[list[Group], dict[str, Any]]:
         """Updates the policy on the groups: `updates_per_rollout` passes over `minibatches` parts.
 
-        Returns: the update's metrics.
+        Returns: the groups with their advantages, and the update's metrics.
 
         Raises:
             RunError: no finite gradient three times in a row, or the sampler's weights aren't the trainer's.
@@ -86,31 +123,18 @@ class GRPOLearner:
             schedule=config.lr_schedule,
             min_ratio=config.min_lr_ratio,
         )
-        parts = [
-            self._part([groups[i] for i in hand]) for hand in deal(len(groups), config.minibatches, key=lambda i: i)
-        ]
-        parts = [part for part in parts if part.batches]
-        single = config.updates_per_rollout * len(parts) == 1
-        if not single:
-            for part in parts:
-                part.old_logprobs = self._frozen_logprobs(self.policy, part)
-        if self.reference is not None:
-            for part in parts:
-                part.ref_logprobs = self._frozen_logprobs(self.reference, part)
-        totals = _Totals()
+        advantages, parts = self._credit(groups)
+        entropy, bonus = self._entropy_bonus(parts)
+        totals = Totals()
         for _ in range(config.updates_per_rollout):
             for part in parts:
-                for n, batch in enumerate(part.batches):
-                    loss = self._loss(part, n, batch, totals)
+                threshold = self._entropy_threshold(part)
+                for piece in part.pieces:
+                    loss = self._loss(piece, part, threshold, bonus, totals)
                     loss.backward()  # type: ignore[no-untyped-call]
-                norm = self.trainer.step(lr)
-                self.nonfinite = 0 if norm is not None else self.nonfinite + 1
-                totals.add_update(norm)
-                if self.nonfinite >= _MAX_NONFINITE:
-                    raise RunError(
-                        f"step {step + 1}: the gradient was not finite {_MAX_NONFINITE} times in a row; "
-                        "the weights are those before it. Try a lower --lr or --dtype float32"
-                    )
+                    if self.critic is not None:
+                        self.critic.accumulate(piece, part.num_tokens)
+                self._update(step, lr, totals)
         exact = self.policy.dtype == torch.float32 and not config.biased_sampling and config.max_staleness == 0
         if exact and totals.mismatch.logprob_max > _MAX_MISMATCH:
             raise RunError(
@@ -118,143 +142,233 @@ class GRPOLearner:
                 f"{totals.mismatch.logprob_max:.3g} nats, more than {_MAX_MISMATCH}: it does not sample from the "
                 "trainer's weights"
             )
-        return {"lr": lr, **totals.metrics()}
+        metrics = {"lr": lr, **totals.metrics(), **self._adapted(totals, entropy, sum(len(g.rollouts) for g in groups))}
+        if self.critic is not None:
+            metrics |= self.critic.metrics()
+        return _with_advantages(groups, advantages), metrics
 
-    def _part(self, groups: Sequence[Group]) -> _Part:
-        """The rows of these groups that carry a gradient; all scored tokens count in the mean.
+    # --- from rewards to advantages ----------------------------------------------------------------------------------
 
-        A group whose rewards are equal has advantage 0, so without a KL term its gradient is 0 and isn't computed.
-        """
-        scored = [(group, r) for group in groups for r in group.rollouts if r.score.reward is not None]
-        taught = [
-            (group, rollout)
-            for group, rollout in scored
-            if (rollout.advantage != 0 or self.reference is not None) and rollout.completion.token_ids
-        ]
-        rows = [Row(group.prompt_ids, r.completion.token_ids, r.advantage) for group, r in taught]
-        config, model = self.config, self.policy.model
-        return _Part(
-            batches=micro_batches(rows, config.micro_batch_tokens, self.policy.pad_id, model.device),
-            engine_logprobs=[r.completion.logprobs for _, r in taught],
-            num_tokens=sum(len(r.completion.token_ids) for _, r in scored),
+    def _credit(self, groups: Sequence[Group]) -> tuple[Tensor, list[Part]]:
+        """Advantages [P, G] of the completions, and the parts to learn from, whose pieces hold them by token too."""
+        config = self.config
+        rewards = rewards_of(groups)  # [P, G]
+        by_token = config.advantage in ("reinforce_pp", "gae")
+        kl_in_reward = self.reference is not None and config.kl_in == "reward"
+        advantages = None if by_token or kl_in_reward else self._of_completions(rewards, groups)
+        parts = make_parts(
+            groups,
+            config.minibatches,
+            takes_part=self._takes_part,
+            # Every policy loss is 0, and so is its gradient, where the advantage is: unless more than it teaches.
+            teaches=lambda place: advantages is None or self._all_teach or bool(advantages[place] != 0),
+            max_tokens=config.micro_batch_tokens,
+            pad_id=self.policy.pad_id,
+            device=self.policy.model.device,
+        )
+        self._freeze(parts)
+        pieces = [piece for part in parts for piece in part.pieces]
+        costs = [self._kl_cost(piece) for piece in pieces]  # [B, T] each
+        if by_token:
+            for piece, cost in zip(pieces, costs, strict=True):
+                self._credit_tokens(piece, cost)
+        else:
+            if advantages is None:
+                totals = [torch.where(p.batch.mask, c, 0.0).sum(dim=1) for p, c in zip(pieces, costs, strict=True)]
+                rewards = rewards - gathered(totals, pieces, rewards)
+                advantages = self._of_completions(rewards, groups)
+            for piece in pieces:
+                piece.advantages = spread(advantages, piece)
+        if config.whiten_advantages or config.advantage.startswith("reinforce_pp"):
+            _whiten(pieces)
+        if config.has_token_advantages:
+            advantages = gathered([_row_means(piece) for piece in pieces], pieces, rewards)
+        return advantages, parts
+
+    def _of_completions(self, rewards: Tensor, groups: Sequence[Group]) -> Tensor:
+        try:
+            return completion_advantages(self.config, rewards, groups, self.reward_terms)
+        except ValueError as error:
+            raise RunError(f"--advantage {self.config.advantage}: {error}") from error
+
+    def _credit_tokens(self, piece: Piece, cost: Tensor) -> None:
+        config, mask = self.config, piece.batch.mask
+        rewards = token_rewards(piece.rewards, mask, cost)  # [B, T]
+        if config.advantage == "reinforce_pp":
+            piece.advantages = discounted_returns(rewards, mask, gamma=config.gamma)
+        else:
+            assert piece.old_values is not None
+            piece.advantages, piece.returns = gae(
+                rewards, piece.old_values, mask, gamma=config.gamma, gae_lambda=config.gae_lambda
+            )
+
+    def _takes_part(self, rollout: Rollout) -> bool:
+        cut = self.config.overlong_filter and rollout.completion.finish_reason == "length"
+        return rollout.score.reward is not None and not cut
+
+    @property
+    def _all_teach(self) -> bool:
+        """True if completions of advantage 0 have a gradient too, or others' advantages depend on them."""
+        config = self.config
+        return (
+            self.reference is not None
+            or config.has_token_advantages
+            or config.entropy_coef > 0
+            or config.entropy_target is not None
+            or config.top_entropy_share < 1
         )
 
     @torch.no_grad()
-    def _frozen_logprobs(self, policy: Policy, part: _Part) -> list[Tensor]:
-        return [policy.logprobs(batch) for batch in part.batches]
-
-    def _loss(self, part: _Part, n: int, batch: MicroBatch, totals: _Totals) -> Tensor:
-        """This micro-batch's share of the token-mean loss over the whole part."""
+    def _freeze(self, parts: Sequence[Part]) -> None:
+        """What has to be known of the weights before they change."""
         config = self.config
-        logprobs = self.policy.logprobs(batch)  # [B, T]
-        # With one update a rollout, the policy that sampled is the policy that learns.
-        old = part.old_logprobs[n] if part.old_logprobs else logprobs.detach()
-        ratio = losses.policy_ratio(logprobs, old)
-        per_token = losses.clipped_surrogate(
-            ratio, batch.advantages, clip_low=config.clip_low, clip_high=config.clip_high
+        needs_entropy = config.entropy_target is not None or config.top_entropy_share < 1
+        # With one update a rollout, the policy that is updated is the policy before the update.
+        needs_old = config.updates_per_rollout * len(parts) > 1 or (
+            self.reference is not None and config.kl_in == "reward"
         )
-        engine = part.engine_logprobs_of(batch)
-        if config.importance in ("token", "sequence", "geometric"):
-            raw = importance_ratio(old, engine, batch.mask, level=config.importance)
-            low, high = config.importance_low, config.importance_high
-            per_token = per_token * importance_weights(raw, mode=config.importance_mode, low=low, high=high)
-            bounded = ((raw < low) | (raw > high)) & batch.mask
-            totals.bounded += int(bounded.sum())
-        if part.ref_logprobs:
-            kl = losses.kl_k3(logprobs, part.ref_logprobs[n])
-            per_token = per_token + config.kl_coef * kl
-            totals.kl += float(losses.masked_sum(kl.detach(), batch.mask))
-        loss = losses.masked_sum(per_token, batch.mask) / part.num_tokens
-        low, high = losses.clip_rates(
-            ratio, batch.advantages, batch.mask, clip_low=config.clip_low, clip_high=config.clip_high
+        for piece in (piece for part in parts for piece in part.pieces):
+            if needs_entropy:
+                piece.old_logprobs, piece.old_entropy = self.policy.logprobs_and_entropy(piece.batch)
+            elif needs_old:
+                piece.old_logprobs = self.policy.logprobs(piece.batch)
+            if self.reference is not None:
+                piece.ref_logprobs = self.reference.logprobs(piece.batch)
+            if self.critic is not None:
+                piece.old_values = self.critic.values(piece.batch)
+
+    def _kl_cost(self, piece: Piece) -> Tensor:
+        """What straying from the reference takes off the reward, [B, T]."""
+        if piece.ref_logprobs is None or self.config.kl_in == "loss":
+            return torch.zeros_like(piece.engine_logprobs)
+        assert piece.old_logprobs is not None
+        kl = kl_estimate(piece.old_logprobs, piece.ref_logprobs, estimator=self.config.kl_estimator)
+        return self.kl_coef * kl
+
+    # --- from advantages to a gradient -------------------------------------------------------------------------------
+
+    def _loss(self, piece: Piece, part: Part, threshold: float | None, entropy_bonus: float, totals: Totals) -> Tensor:
+        """This micro-batch's share of the loss over the whole part."""
+        config, batch, advantages = self.config, piece.batch, piece.advantages
+        assert advantages is not None
+        if entropy_bonus:
+            logprobs, entropy = self.policy.logprobs_and_entropy(batch)  # [B, T]
+        else:
+            logprobs, entropy = self.policy.logprobs(batch), None
+        old = logprobs.detach() if piece.old_logprobs is None else piece.old_logprobs
+        per_token, ratio = policy_loss(config, logprobs, old, advantages, batch.mask)
+        weights, num_bounded = correction(config, logprobs.detach(), old, piece.engine_logprobs, advantages, batch.mask)
+        if weights is not None:
+            per_token = per_token * weights
+        if threshold is not None:
+            assert piece.old_entropy is not None
+            chosen = top_entropy(piece.old_entropy, batch.mask, threshold=threshold)
+            per_token = torch.where(chosen, per_token, 0.0)
+        if piece.ref_logprobs is not None:
+            at = logprobs if config.kl_in == "loss" else old
+            token_ratio = losses.policy_ratio(logprobs, old) if config.kl_estimator == "k3_corrected" else None
+            kl = kl_estimate(at, piece.ref_logprobs, estimator=config.kl_estimator, ratio=token_ratio)
+            if config.kl_in == "loss":
+                per_token = per_token + self.kl_coef * kl
+            totals.kl += float(masked_sum(kl.detach(), batch.mask))
+        loss = aggregate(
+            per_token,
+            batch.mask,
+            method=config.aggregation,
+            num_tokens=part.num_tokens,
+            num_rows=part.num_rows,
+            max_tokens=config.max_completion_tokens,
         )
-        totals.clipped_low += int(low)
-        totals.clipped_high += int(high)
-        totals.tokens += int(batch.mask.sum())
-        totals.loss += float(loss.detach())
+        if entropy is not None:
+            loss = loss - entropy_bonus * masked_sum(entropy, batch.mask) / part.num_tokens
+        totals.add(loss, ratio, advantages, batch.mask, clip_bounds(config))
+        totals.bounded += num_bounded
         if not totals.updates:  # the weights are still those that sampled
-            totals.mismatch.add(mismatch(old, engine, batch.mask))
+            totals.mismatch.add(mismatch(old, piece.engine_logprobs, batch.mask))
         return loss
 
+    def _entropy_threshold(self, part: Part) -> float | None:
+        """Below which a token isn't taught; None = all are."""
+        if self.config.top_entropy_share == 1:
+            return None
+        entropies = [p.old_entropy[p.batch.mask] for p in part.pieces if p.old_entropy is not None]
+        return entropy_threshold(torch.cat(entropies), self.config.top_entropy_share)
 
-@dataclass(slots=True)
-class _Part:
-    """What one optimizer step learns from."""
+    def _update(self, step: int, lr: float, totals: Totals) -> None:
+        norm = self.trainer.step(lr)
+        if self.critic is not None:
+            self.critic.update(step)
+        self.nonfinite = 0 if norm is not None else self.nonfinite + 1
+        totals.add_update(norm)
+        if self.nonfinite >= _MAX_NONFINITE:
+            raise RunError(
+                f"step {step + 1}: the gradient was not finite {_MAX_NONFINITE} times in a row; "
+                "the weights are those before it. Try a lower --lr or --dtype float32"
+            )
 
-    batches: list[MicroBatch]
-    engine_logprobs: list[tuple[float, ...]]  # by row
-    num_tokens: int  # all scored completion tokens: the denominator of the token mean
-    old_logprobs: list[Tensor] | None = None  # by micro-batch, [B, T]
-    ref_logprobs: list[Tensor] | None = None
+    # --- coefficients that adapt -------------------------------------------------------------------------------------
 
-    def engine_logprobs_of(self, batch: MicroBatch) -> Tensor:
-        """[B, T] log-probabilities as the engine gave them; NaN where it gave none."""
-        rows = [torch.tensor(self.engine_logprobs[i][: batch.mask.shape[1]]) for i in batch.rows]
-        padded = torch.full(batch.mask.shape, math.nan)
-        for b, row in enumerate(rows):
-            padded[b, : len(row)] = row
-        return padded.to(batch.mask.device)
+    def _entropy_bonus(self, parts: Sequence[Part]) -> tuple[float | None, float]:
+        """The policy's mean entropy where it was asked for, and the weight of the bonus in this step."""
+        known = [p.old_entropy[p.batch.mask] for part in parts for p in part.pieces if p.old_entropy is not None]
+        entropy = float(torch.cat(known).mean()) if known else None
+        target = self.config.entropy_target
+        rests = target is not None and (entropy is None or entropy > target)
+        return entropy, 0.0 if rests else self.entropy_coef
 
-
-class _Mismatch:
-    """How far the engine is from the trainer, over a step's first update."""
-
-    def __init__(self) -> None:
-        self.tokens = 0
-        self.kl = self.ratio = self.logprob_max = 0.0
-        self.ratio_min, self.ratio_max = math.inf, -math.inf
-
-    def add(self, part: dict[str, float]) -> None:
-        """Takes in `importance.mismatch` of a micro-batch."""
-        tokens = int(part["tokens"])
-        if tokens == 0:
-            return
-        self.tokens += tokens
-        self.kl += part["kl"] * tokens
-        self.ratio += part["weight_mean"] * tokens
-        self.logprob_max = max(self.logprob_max, part["logprob_max"])
-        self.ratio_min = min(self.ratio_min, part["weight_min"])
-        self.ratio_max = max(self.ratio_max, part["weight_max"])
-
-    def metrics(self) -> dict[str, Any]:
-        """The ratio is trainer/engine of a token, before any bound."""
-        known = self.tokens > 0
-        values = {
-            "mismatch_logprob_max": self.logprob_max,
-            "mismatch_kl": self.kl / max(1, self.tokens),
-            "mismatch_ratio_min": self.ratio_min,
-            "mismatch_ratio_mean": self.ratio / max(1, self.tokens),
-            "mismatch_ratio_max": self.ratio_max,
-        }
-        return {name: value if known and math.isfinite(value) else None for name, value in values.items()}
+    def _adapted(self, totals: Totals, entropy: float | None, num_samples: int) -> dict[str, Any]:
+        """Moves the coefficients for the next step. Returns those that this one used."""
+        config = self.config
+        used: dict[str, Any] = {}
+        if self.reference is not None:
+            used["kl_coef"] = self.kl_coef
+            if config.kl_target is not None and totals.tokens and math.isfinite(totals.kl):
+                kl = totals.kl / totals.tokens
+                self.kl_coef = adapted_kl_coef(
+                    self.kl_coef, kl, target=config.kl_target, num_samples=num_samples, horizon=config.kl_horizon
+                )
+        if config.entropy_coef > 0 or config.entropy_target is not None:
+            used["entropy_coef"] = self.entropy_coef
+        if config.entropy_target is not None and entropy is not None:
+            self.entropy_coef = adapted_entropy_coef(
+                self.entropy_coef, entropy, target=config.entropy_target, change=config.entropy_coef_step
+            )
+        return used
 
 
-class _Totals:
-    """Sums over a step's updates."""
+def _whiten(pieces: Sequence[Piece]) -> None:
+    """Over all tokens of the step, whichever piece they are in."""
+    if not pieces:
+        return
+    masks = [piece.batch.mask for piece in pieces]
+    values = torch.cat(
+        [losses.by_token(_known(p)).expand(m.shape)[m] for p, m in zip(pieces, masks, strict=True)]
+    )  # [N]
+    white = whiten(values, torch.ones_like(values, dtype=torch.bool))
+    for piece, mask, part in zip(pieces, masks, white.split([int(mask.sum()) for mask in masks]), strict=True):
+        piece.advantages = torch.zeros(mask.shape, device=mask.device).masked_scatter(mask, part)
 
-    def __init__(self) -> None:
-        self.loss = self.kl = 0.0
-        self.tokens = self.clipped_low = self.clipped_high = self.updates = self.skipped = self.bounded = 0
-        self.mismatch = _Mismatch()
-        self.norms: list[float] = []
 
-    def add_update(self, norm: float | None) -> None:
-        self.updates += 1
-        if norm is None:
-            self.skipped += 1
-        else:
-            self.norms.append(norm)
+def _known(piece: Piece) -> Tensor:
+    assert piece.advantages is not None
+    return piece.advantages
 
-    def metrics(self) -> dict[str, Any]:
-        tokens = max(1, self.tokens)
-        return {
-            "loss": self.loss / max(1, self.updates) if math.isfinite(self.loss) else None,
-            "grad_norm": statistics.fmean(self.norms) if self.norms else None,
-            "kl": self.kl / tokens if math.isfinite(self.kl) else None,
-            "clipped_low": self.clipped_low / tokens,
-            "clipped_high": self.clipped_high / tokens,
-            "updates": self.updates - self.skipped,
-            "skipped_updates": self.skipped,
-            "importance_bounded": self.bounded / tokens,
-            **self.mismatch.metrics(),
-        }
+
+def _row_means(piece: Piece) -> Tensor:
+    """[B]: the mean advantage of each row's tokens."""
+    mask = piece.batch.mask
+    return torch.where(mask, losses.by_token(_known(piece)), 0.0).sum(dim=1) / mask.sum(dim=1)
+
+
+def _with_advantages(groups: Sequence[Group], advantages: Tensor) -> list[Group]:
+    """The groups, each completion with its advantage ([P, G])."""
+    return [
+        dataclasses.replace(
+            group,
+            rollouts=tuple(
+                dataclasses.replace(rollout, advantage=advantage)
+                for rollout, advantage in zip(group.rollouts, row, strict=True)
+            ),
+        )
+        for group, row in zip(groups, advantages.tolist(), strict=True)
+    ]

@@ -13,8 +13,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import torch
-
 from r1lite.config import RLConfig
 from r1lite.errors import RunError
 from r1lite.learner import Learner
@@ -68,7 +66,7 @@ class Loop:
             groups = self._score(chosen, sampled)
         scored = time.perf_counter()
         with self.watchdog.during("train", work):
-            learnt = self.learner.learn(groups, step)
+            groups, learnt = self.learner.learn(groups, step)
             self.engine.load_weights(self.learner.policy.named_weights(), version=step + 1)
         ended = time.perf_counter()
         metrics = {
@@ -100,23 +98,17 @@ class Loop:
                 f"{len(unscored)} of {len(scores)} completions could not be scored, more than --max-unscored-rate "
                 f"{self.config.max_unscored_rate}; the first: {unscored[0]}"
             )
-        rewards = torch.tensor(
-            [math.nan if score.reward is None else score.reward for score in scores], dtype=torch.float32
-        ).view(len(chosen), -1)  # [P, G]
-        advantages = self.learner.advantages(rewards)  # [P, G]
         rollouts = [
             Rollout(
                 completion,
                 score,
-                advantage,
-                self.judge.is_correct(problem, completion, score),
-                self.judge.is_well_formed(problem, completion, score),
+                advantage=0.0,  # the learner's to say
+                correct=self.judge.is_correct(problem, completion, score),
+                well_formed=self.judge.is_well_formed(problem, completion, score),
             )
-            for (problem, completion), score, advantage in zip(
-                pairs, scores, advantages.flatten().tolist(), strict=True
-            )
+            for (problem, completion), score in zip(pairs, scores, strict=True)
         ]
-        size = rewards.shape[1]
+        size = self.config.group_size
         return [
             Group(prompt.problem, prompt.text, prompt.token_ids, tuple(rollouts[p * size : (p + 1) * size]))
             for p, prompt in enumerate(chosen)

@@ -13,7 +13,7 @@ class Rollout:
 
     completion: Completion
     score: Score
-    advantage: float  # 0 when unscored, or when the group has no signal
+    advantage: float  # the mean of its tokens'; 0 when unscored, and before the learner has seen it
     correct: bool | None  # the task's own verdict, whatever the reward formula says; None = unscored
     well_formed: bool | None  # likewise for the format
 
@@ -30,4 +30,5 @@ class Group:
     @property
     def has_signal(self) -> bool:
         """True if some completion is better than another: otherwise there is nothing to learn."""
-        return any(rollout.advantage != 0 for rollout in self.rollouts)
+        rewards = {rollout.score.reward for rollout in self.rollouts}
+        return len(rewards - {None}) > 1

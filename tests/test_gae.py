@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from r1lite.rl.gae import adapted_kl_coef, explained_variance, gae, token_rewards, value_loss, whiten
+from r1lite.rl.kl import kl_k1
 
 NAN = math.nan
 
@@ -93,15 +94,14 @@ def test_token_rewards_hand_numbers():
     mask = torch.tensor([[True, True, True], [True, True, False], [False, False, False]])
     old = matrix([-1.0, -1.0, -1.0], [-2.0, -1.0, NAN], [NAN] * 3)
     ref = matrix([-1.5, -1.0, -0.5], [-2.0, -3.0, NAN], [NAN] * 3)
-    found = token_rewards(matrix([0.8, 1.0, 5.0])[0], mask, old, ref, kl_coef=0.1)
+    found = token_rewards(matrix([0.8, 1.0, 5.0])[0], mask, 0.1 * kl_k1(old, ref))
     assert torch.allclose(found, matrix([-0.05, 0.0, 0.85], [0.0, 0.8, 0.0], [0.0, 0.0, 0.0]))
     # One token, reward of the model .8, KL .05, beta 6: .8 - 6 * .05 = .5
     one = torch.ones(1, 1, dtype=torch.bool)
-    assert float(token_rewards(matrix([0.8])[0], one, matrix([-1.0]), matrix([-1.05]), kl_coef=6.0)) == pytest.approx(
+    assert float(token_rewards(matrix([0.8])[0], one, 6.0 * kl_k1(matrix([-1.0]), matrix([-1.05])))) == pytest.approx(
         0.5
     )
-    unused = torch.full_like(old, NAN)
-    plain = token_rewards(matrix([0.8, 1.0, 5.0])[0], mask, unused, unused, kl_coef=0.0)
+    plain = token_rewards(matrix([0.8, 1.0, 5.0])[0], mask, torch.zeros_like(old))
     assert plain.tolist() == [[0.0, 0.0, 0.8], [0.0, 1.0, 0.0], [0.0, 0.0, 0.0]]
 
 

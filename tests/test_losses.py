@@ -7,8 +7,10 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
+from r1lite.rl.aggregate import masked_mean, masked_sum
+from r1lite.rl.kl import kl_k3
 from r1lite.rl.logprobs import token_logprobs
-from r1lite.rl.losses import clip_rates, clipped_surrogate, kl_k3, masked_mean, masked_sum, policy_ratio
+from r1lite.rl.losses import clip_rates, clipped_surrogate, policy_ratio
 from r1lite.rl.passk import pass_at_k, wilson_interval
 from r1lite.rl.schedule import learning_rate
 
@@ -68,7 +70,7 @@ def test_masked_mean_ignores_what_stands_at_padding():
 def test_clip_rates():
     ratio = torch.tensor([[0.5, 1.5, 1.0], [0.5, 1.5, 9.0]])
     mask = torch.tensor([[True, True, True], [True, True, False]])
-    low, high = clip_rates(ratio, torch.tensor([1.0, -1.0]), mask, clip_low=0.2, clip_high=0.2)
+    low, high = clip_rates(ratio, torch.tensor([1.0, -1.0]), mask, lowest=0.8, highest=1.2)
     assert (int(low), int(high)) == (1, 1)
 
 

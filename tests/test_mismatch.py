@@ -9,7 +9,7 @@ from conftest import make_tiny_model, make_tiny_tokenizer
 
 from r1lite.config import GRPOConfig, load
 from r1lite.errors import RunError, UserError
-from r1lite.learner import GRPOLearner
+from r1lite.learner import PolicyLearner
 from r1lite.policy import Policy, Trainer
 from r1lite.rollout import Sampling
 from r1lite.rollout.hf import HFEngine
@@ -39,8 +39,8 @@ def learn(shift, **settings):
         groups.append(Group(Problem(), "", tuple(prompt), rollouts))
     policy = Policy(model, pad_id=0)
     trainer = Trainer(policy, betas=(0.0, 0.0), weight_decay=0.0, max_grad_norm=1e9)
-    learner = GRPOLearner(GRPOConfig(**settings), policy, trainer, None)
-    return learner.learn(groups, 0)
+    learner = PolicyLearner(GRPOConfig(**settings), policy, trainer, None)
+    return learner.learn(groups, 0)[1]
 
 
 def test_a_perfect_match_is_weighted_1():

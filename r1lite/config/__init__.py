@@ -3,6 +3,7 @@
 from r1lite.config.base import RunConfig, Section
 from r1lite.config.engine import EngineConfig
 from r1lite.config.loading import OF_THE_COMMAND, dump, load, read_recipe, validated
+from r1lite.config.objective import ObjectiveConfig
 from r1lite.config.optimizer import OptimizerConfig
 from r1lite.config.problems import EvalConfig, ProblemsConfig
 from r1lite.config.reject import ColdStartConfig, CurationConfig, RejectConfig
@@ -18,6 +19,7 @@ __all__ = [
     "EngineConfig",
     "EvalConfig",
     "GRPOConfig",
+    "ObjectiveConfig",
     "OptimizerConfig",
     "ProblemsConfig",
     "RLConfig",

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from typing import Any, ClassVar, Literal
 
-from pydantic import Field, model_validator
+from pydantic import Field
 
+from r1lite.config.objective import ObjectiveConfig
 from r1lite.config.rollout import RolloutConfig
 from r1lite.config.train import TrainConfig
 
 
-class RLConfig(RolloutConfig, TrainConfig):
+class RLConfig(RolloutConfig, TrainConfig, ObjectiveConfig):
     """Sampling groups, scoring them, and learning from the scores."""
 
     reward: str | None = None
@@ -36,21 +37,21 @@ class RLConfig(RolloutConfig, TrainConfig):
     """Passes over each step's completions."""
     minibatches: int = Field(1, ge=1)
     """Optimizer steps a pass; whole groups are dealt out to them."""
-    clip_low: float = Field(0.2, ge=0, lt=1)
-    """The ratio new/old policy is clipped below at 1 - this."""
-    clip_high: float = Field(0.2, ge=0)
-    """The ratio new/old policy is clipped above at 1 + this."""
-    kl_coef: float = Field(0.0, ge=0)
-    """Weight of KL(policy || reference), estimator k3; 0 keeps no reference model in memory."""
 
-    @model_validator(mode="after")
-    def _minibatches_hold_groups(self) -> RLConfig:
-        if self.minibatches > self.prompts_per_step:
-            raise ValueError(
+    def _contradictions(self) -> list[tuple[bool, str]]:
+        return [
+            *super()._contradictions(),
+            (
+                self.minibatches > self.prompts_per_step,
                 f"--minibatches must be <= --prompts-per-step = {self.prompts_per_step}, got {self.minibatches}: "
-                "a group is never split"
-            )
-        return self
+                "a group is never split",
+            ),
+            (
+                self.loss == "reinforce" and self.updates_per_rollout * self.minibatches > 1,
+                f"--loss reinforce learns only from what the current policy sampled; --updates-per-rollout "
+                f"{self.updates_per_rollout} and --minibatches {self.minibatches} change it between: use --loss clip",
+            ),
+        ]
 
 
 class GRPOConfig(RLConfig):
@@ -58,5 +59,25 @@ class GRPOConfig(RLConfig):
 
     stage: ClassVar[str] = "grpo"
 
-    advantage_scale: Literal["std", "none"] = "std"
-    """Divide group-centred rewards by the group's standard deviation (GRPO), or not (Dr. GRPO)."""
+    advantage: Literal[
+        "grpo",
+        "batch_scaled",
+        "dr_grpo",
+        "rloo",
+        "reinforce",
+        "reinforce_pp",
+        "reinforce_pp_baseline",
+        "opo",
+        "maxrl",
+        "gdpo",
+    ] = "grpo"
+    """From rewards to advantages; r1lite/rl/README.md says how each does it. Critics are for r1lite ppo."""
+    advantage_ddof: Literal[0, 1] = 1
+    """Standard deviations divide by N - this (grpo, batch_scaled, gdpo)."""
+    advantage_eps: float = Field(1e-4, ge=0)
+    """Added to what rewards are divided by, in units of the reward (grpo, batch_scaled, gdpo, maxrl)."""
+
+    @property
+    def has_token_advantages(self) -> bool:
+        """True if tokens of one completion may have different advantages."""
+        return self.whiten_advantages or self.advantage.startswith("reinforce_pp")

@@ -1,7 +1,13 @@
-"""Advantages: one number per completion, spread over its tokens by the loss."""
+"""Advantages: how much better a completion did than was to be expected.
+
+Shapes: rewards [P, G], NaN = unscored: left out of every mean and std, advantage 0. Where the rewards that are compared
+are equal the advantage is exactly 0, by test and not by arithmetic: a rounding residue over a small eps is a large
+number. An infinite reward raises ValueError, which names its place.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Literal
 
 import torch
@@ -16,32 +22,147 @@ def group_relative(
         A[p, g] = (r[p, g] - mean_g r[p]) / (std_g r[p] + eps)
 
     Args:
-        rewards: [P, G], G >= 2; NaN = unscored, left out of mean and std.
+        rewards: [P, G], G >= 2.
         scale: "std" (arXiv:2402.03300 sec. 4.1.2) or "none" (Dr. GRPO, arXiv:2503.20783: r - mean).
         ddof: 1 = sample, 0 = population standard deviation.
         eps: added to the std, in reward units.
 
     Returns:
-        [P, G], zero mean per row over scored entries; unscored entries 0; a row whose scored rewards are all equal, or
-        with fewer than two of them, is exactly 0, by test and not by arithmetic (an fp32 residue over eps is a large
-        number).
+        [P, G], zero mean per row over scored entries; a row whose scored rewards are all equal, or with fewer than two
+        of them, is exactly 0.
 
     Raises:
         ValueError: G < 2 (no sibling to compare with), or an infinite reward.
     """
-    if rewards.ndim != 2 or rewards.shape[1] < 2:
-        raise ValueError(f"rewards must be [P, G] with G >= 2, got {list(rewards.shape)}: GRPO compares siblings")
-    if torch.isinf(rewards).any():
-        raise ValueError("a reward is infinite")
-    scored = ~torch.isnan(rewards)
+    scored = _scored(rewards)
     count = scored.sum(dim=1, keepdim=True)
-    values = torch.where(scored, rewards, 0.0)
-    mean = values.sum(dim=1, keepdim=True) / count.clamp(min=1)
-    centred = torch.where(scored, rewards - mean, 0.0)
+    centred = _centred(rewards, scored)
     if scale == "std":
         variance = centred.square().sum(dim=1, keepdim=True) / (count - ddof).clamp(min=1)
         centred = centred / (variance.sqrt() + eps)
-    return torch.where(has_signal(rewards)[:, None], centred, 0.0)
+    return _where_signal(rewards, centred)
+
+
+def batch_scaled(rewards: Tensor, *, ddof: int = 1, eps: float = 1e-4) -> Tensor:
+    """Lite PPO: centred by group, scaled by the batch (arXiv:2508.08221).
+
+        A[p, g] = (r[p, g] - mean_g r[p]) / (std_{all} r + eps)
+
+    The std is of all scored rewards about their own mean: a group that is nearly constant is not blown up.
+
+    Returns: [P, G]; rows without signal are exactly 0.
+    """
+    scored = _scored(rewards)
+    known = rewards[scored]
+    if known.numel() < 2:
+        return torch.zeros_like(rewards)
+    return _where_signal(rewards, _centred(rewards, scored) / (known.std(correction=ddof) + eps))
+
+
+def leave_one_out(rewards: Tensor) -> Tensor:
+    """RLOO: against the mean of the other scored siblings (arXiv:2402.14740).
+
+        A_i = r_i - sum_{j != i} r_j / (n - 1) = n / (n - 1) (r_i - mean),   n scored siblings
+
+    Returns: [P, G]; rows without signal are exactly 0.
+    """
+    scored = _scored(rewards)
+    count = scored.sum(dim=1, keepdim=True)
+    return _where_signal(rewards, _centred(rewards, scored) * count / (count - 1).clamp(min=1))
+
+
+def reinforce(rewards: Tensor) -> Tensor:
+    """REINFORCE with the batch's mean as its baseline (Williams 1992).
+
+        A_i = r_i - mean_{all} r
+
+    Siblings are not compared: any G >= 1 will do.
+
+    Returns: [P, G]; exactly 0 if all scored rewards of the batch are equal.
+    """
+    _refuse_infinite(rewards)
+    scored = ~torch.isnan(rewards)
+    known = rewards[scored]
+    if known.numel() < 2 or bool(known.max() == known.min()):
+        return torch.zeros_like(rewards)
+    return torch.where(scored, rewards - known.mean(), 0.0)
+
+
+def optimal_baseline(rewards: Tensor, lengths: Tensor) -> Tensor:
+    """OPO: the baseline of least gradient variance, under which long completions count for more (arXiv:2505.23585).
+
+        A_i = r_i - sum_j l_j r_j / sum_j l_j
+
+    Args:
+        lengths: l, [P, G], tokens of each completion.
+
+    Returns: [P, G]; rows without signal are exactly 0.
+    """
+    scored = _scored(rewards)
+    weights = torch.where(scored, lengths.to(rewards), 0.0)
+    total = weights.sum(dim=1, keepdim=True)
+    weighted = (weights * torch.where(scored, rewards, 0.0)).sum(dim=1, keepdim=True)
+    baseline = weighted / torch.where(total > 0, total, 1.0)
+    return _where_signal(rewards, torch.where(scored, rewards - baseline, 0.0))
+
+
+def maxrl(rewards: Tensor, *, eps: float = 1e-4) -> Tensor:
+    """MaxRL: relative to the mean, so that problems which are rarely solved weigh most (arXiv:2602.02710).
+
+        A_i = (r_i - mean) / (mean + eps)
+
+    Returns: [P, G]; rows without signal are exactly 0.
+
+    Raises:
+        ValueError: a negative reward: the mean of a group is taken for its rate of success.
+    """
+    scored = _scored(rewards)
+    if bool((rewards[scored] < 0).any()):
+        p, g = _first(scored & (rewards < 0))
+        raise ValueError(f"reward [{p}, {g}] is {float(rewards[p, g]):g}: maxrl needs rewards >= 0")
+    return _where_signal(rewards, _centred(rewards, scored) / (_mean(rewards, scored) + eps))
+
+
+def decoupled(parts: Tensor, weights: Sequence[float], rewards: Tensor, *, ddof: int = 1, eps: float = 1e-4) -> Tensor:
+    """GDPO: every part of the reward is normalised by itself, and the sum over the batch (arXiv:2601.05242).
+
+        z_k = (R_k - mean_g R_k) / (std_g R_k + eps);   s = sum_k w_k z_k
+        A = (s - mean_batch s) / (std_batch s + eps)
+
+    Args:
+        parts: R, [K, P, G]; NaN = this part abstained, or its completion is unscored.
+        weights: w, K of them.
+        rewards: [P, G]: NaN = unscored, whatever its parts say (a sum must not hide a check that could not be made).
+
+    Returns: [P, G]; exactly 0 everywhere if no part has a signal in any group.
+    """
+    scored = _scored(rewards)
+    total = torch.zeros_like(rewards)
+    for part, weight in zip(parts, weights, strict=True):
+        part = torch.where(scored, part, torch.nan)
+        total = total + weight * group_relative(part, ddof=ddof, eps=eps)
+    known = total[scored]
+    if known.numel() < 2 or bool(known.max() == known.min()):
+        return torch.zeros_like(rewards)
+    return torch.where(scored, (total - known.mean()) / (known.std(correction=ddof) + eps), 0.0)
+
+
+def discounted_returns(rewards: Tensor, mask: Tensor, *, gamma: float = 1.0) -> Tensor:
+    """What each token earns from itself on (REINFORCE++, arXiv:2501.03262).
+
+        R_t = sum_{k >= t} gamma^(k - t) rw_k
+
+    Args:
+        rewards: rw, [B, T], of tokens (`gae.token_rewards`); a token at mask False is skipped, and costs no discount.
+
+    Returns: [B, T], 0 at mask False.
+    """
+    returns = torch.zeros_like(rewards)
+    after = torch.zeros_like(rewards[:, 0])
+    for t in reversed(range(rewards.shape[1])):
+        after = torch.where(mask[:, t], rewards[:, t] + gamma * after, after)
+        returns[:, t] = torch.where(mask[:, t], after, 0.0)
+    return returns
 
 
 def has_signal(rewards: Tensor) -> Tensor:
@@ -50,3 +171,36 @@ def has_signal(rewards: Tensor) -> Tensor:
     highest = torch.where(scored, rewards, -torch.inf).amax(dim=1)
     lowest = torch.where(scored, rewards, torch.inf).amin(dim=1)
     return (scored.sum(dim=1) >= 2) & (highest > lowest)
+
+
+def _scored(rewards: Tensor) -> Tensor:
+    """[P, G] bool, after checking that there is something to compare."""
+    if rewards.ndim != 2 or rewards.shape[1] < 2:
+        raise ValueError(f"rewards must be [P, G] with G >= 2, got {list(rewards.shape)}: GRPO compares siblings")
+    _refuse_infinite(rewards)
+    return ~torch.isnan(rewards)
+
+
+def _refuse_infinite(rewards: Tensor) -> None:
+    if bool(torch.isinf(rewards).any()):
+        p, g = _first(torch.isinf(rewards))
+        raise ValueError(f"reward [{p}, {g}] is infinite ({float(rewards[p, g])}): its siblings' would all be lost")
+
+
+def _first(found: Tensor) -> tuple[int, int]:
+    p, g = found.nonzero()[0].tolist()
+    return p, g
+
+
+def _mean(rewards: Tensor, scored: Tensor) -> Tensor:
+    """[P, 1], over scored members; 0 where there is none."""
+    total = torch.where(scored, rewards, 0.0).sum(dim=1, keepdim=True)
+    return total / scored.sum(dim=1, keepdim=True).clamp(min=1)
+
+
+def _centred(rewards: Tensor, scored: Tensor) -> Tensor:
+    return torch.where(scored, rewards - _mean(rewards, scored), 0.0)
+
+
+def _where_signal(rewards: Tensor, advantages: Tensor) -> Tensor:
+    return torch.where(has_signal(rewards)[:, None], advantages, 0.0)

@@ -11,26 +11,21 @@ import torch
 from torch import Tensor
 
 
-def token_rewards(
-    rewards: Tensor, mask: Tensor, old_logprobs: Tensor, ref_logprobs: Tensor, *, kl_coef: float
-) -> Tensor:
+def token_rewards(rewards: Tensor, mask: Tensor, costs: Tensor) -> Tensor:
     """A completion's reward at its last token, and at every token what straying from the reference costs.
 
-        rw_t = -kl_coef (old_t - ref_t) + 1[t is the last] r        (arXiv:2203.02155 eq. 2, estimator k1)
+        rw_t = -cost_t + 1[t is the last] r        (arXiv:2203.02155 eq. 2: cost = kl_coef (old_t - ref_t), that is k1)
 
     Args:
         rewards: r, [B].
         mask: [B, T]; a row without any token gets no reward.
-        old_logprobs, ref_logprobs: [B, T], nats; not looked at when kl_coef is 0.
+        costs: [B, T], in units of the reward.
 
     Returns: [B, T], 0 at mask False.
     """
     places = torch.arange(mask.shape[1], device=mask.device)
     last = torch.where(mask, places, -1).amax(dim=1, keepdim=True)  # [B, 1]
-    at_end = torch.where(places == last, rewards[:, None], 0.0)
-    if kl_coef == 0:
-        return at_end
-    return at_end - torch.where(mask, kl_coef * (old_logprobs - ref_logprobs), 0.0)
+    return torch.where(places == last, rewards[:, None], 0.0) - torch.where(mask, costs, 0.0)
 
 
 def gae(

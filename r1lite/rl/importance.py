@@ -7,7 +7,6 @@ normaliser.
 
 from __future__ import annotations
 
-import math
 from typing import Literal
 
 import torch
@@ -75,7 +74,7 @@ def off_policy_mask(
 ) -> Tensor:
     """False where a completion that is to become less likely already is so: it has nothing more to teach.
 
-        keep = A >= 0  or  mean_t(sampled_t - lp_t) <= threshold        (DeepSeek-V3.2, arXiv:2512.02556 eq. 9)
+        keep = A >= 0  or  mean_t(sampled_t - lp_t) <= threshold        (DeepSeek-V3.2, arXiv:2512.02556)
 
     Args:
         sampled_logprobs: of the policy that sampled: the engine's, or the old ones where it gave none (NaN is taken
@@ -104,12 +103,12 @@ def mismatch(old_logprobs: Tensor, engine_logprobs: Tensor, mask: Tensor) -> dic
         d = (old_logprobs - engine_logprobs)[known]
         if d.numel() == 0:
             return {"kl": 0.0, "logprob_max": 0.0, **dict.fromkeys(_WEIGHTS, 1.0), "tokens": 0}
-        largest = float(d.abs().max())
+        largest = float(d.abs().max())  # NaN where the model's are
         d = d.clamp(-_MAX_LOG, _MAX_LOG)
         ratio = d.exp()
         return {
             "kl": float((ratio - d - 1).mean()),
-            "logprob_max": largest if math.isfinite(largest) else math.inf,
+            "logprob_max": largest,
             "weight_min": float(ratio.min()),
             "weight_mean": float(ratio.mean()),
             "weight_max": float(ratio.max()),

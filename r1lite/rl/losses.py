@@ -1,8 +1,7 @@
-"""Policy losses and KL estimates.
+"""Policy losses, per token, to be minimized.
 
-Shapes: log-probabilities and masks [B, T], advantages [B]; mask True = completion token, the end token included.
-Losses come per token; `masked_sum` and the caller's token count turn them into the token mean, so that any split into
-micro-batches gives the same gradient.
+Shapes: log-probabilities, ratios and masks [B, T]; advantages A [B], or [B, T] where each token has its own; mask True
+= completion token, the end token included. `aggregate.py` turns the values of tokens into the loss.
 """
 
 from __future__ import annotations
@@ -10,63 +9,132 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
+_MAX_LOG = 20.0  # a log-ratio beyond it is clamped: e^20 can't overflow, and every loss has long been clipped
+
+
+def by_token(advantages: Tensor) -> Tensor:
+    """[B] -> [B, 1], which every token of the row shares; [B, T] as it is."""
+    return advantages if advantages.ndim == 2 else advantages[:, None]
+
 
 def policy_ratio(logprobs: Tensor, old_logprobs: Tensor) -> Tensor:
     """pi(token) / pi_old(token), [B, T]. The log-ratio is clamped to +-20, so that it can't overflow."""
-    return (logprobs - old_logprobs).clamp(-20.0, 20.0).exp()
+    return (logprobs - old_logprobs).clamp(-_MAX_LOG, _MAX_LOG).exp()
 
 
-def clipped_surrogate(ratio: Tensor, advantages: Tensor, *, clip_low: float = 0.2, clip_high: float = 0.2) -> Tensor:
-    """PPO's clipped surrogate (arXiv:1707.06347 eq. 7), per token, to be minimized.
+def sequence_ratio(logprobs: Tensor, old_logprobs: Tensor, mask: Tensor) -> Tensor:
+    """GSPO's ratio of a completion, at each of its tokens (arXiv:2507.18071; in the token form of its sec. 4.3).
 
-        pl = -min(s A, clip(s, 1 - clip_low, 1 + clip_high) A)
+        s_i = exp(sum_t (lp - old) / L_i);   s_it = sg(s_i) exp(lp - sg(lp))
+
+    Each s_it has the value of s_i and carries the gradient of its own token: with one advantage a completion the
+    gradient of the loss is that of s_i, and tokens may have advantages of their own.
+
+    Returns: [B, T]; what stands at mask False means nothing.
+    """
+    with torch.no_grad():
+        log_ratio = torch.where(mask, logprobs - old_logprobs, 0.0).sum(dim=1, keepdim=True)
+        value = (log_ratio / mask.sum(dim=1, keepdim=True).clamp(min=1)).clamp(-_MAX_LOG, _MAX_LOG).exp()
+    return value * (logprobs - logprobs.detach()).exp()
+
+
+def clipped_surrogate(
+    ratio: Tensor,
+    advantages: Tensor,
+    *,
+    clip_low: float = 0.2,
+    clip_high: float = 0.2,
+    clip_dual: float | None = None,
+    clip_delta: float | None = None,
+) -> Tensor:
+    """PPO's clipped surrogate (arXiv:1707.06347 eq. 7) with its later bounds.
+
+        pl = -min(min(s, delta) A, clip(s, 1 - clip_low, 1 + clip_high) A);   A < 0: pl = min(pl, -c A)
 
     Args:
-        ratio: s, [B, T].
-        advantages: A, [B].
+        ratio: s, [B, T], of tokens, or of completions (GSPO).
         clip_low, clip_high: distances from 1, >= 0 (DAPO, arXiv:2503.14476, sets clip_high 0.28).
+        clip_dual: c > 1 bounds the loss of a bad token that became likelier (arXiv:1912.09729); None = no bound.
+        clip_delta: delta > 1 + clip_high bounds the unclipped ratio itself (INTELLECT-2, arXiv:2505.07291); None = no
+            bound.
 
     Returns: [B, T].
     """
-    a = advantages[:, None]
-    return -torch.minimum(ratio * a, ratio.clamp(1 - clip_low, 1 + clip_high) * a)
+    a = by_token(advantages)
+    unclipped = ratio if clip_delta is None else ratio.clamp(max=clip_delta)
+    loss = -torch.minimum(unclipped * a, ratio.clamp(1 - clip_low, 1 + clip_high) * a)
+    if clip_dual is not None:
+        loss = torch.where(a < 0, torch.minimum(loss, -clip_dual * a), loss)
+    return loss
 
 
-def kl_k3(logprobs: Tensor, ref_logprobs: Tensor) -> Tensor:
-    """Schulman's k3 estimate of KL(policy || reference), per token, >= 0 (arXiv:2402.03300 eq. 4).
+def cispo(ratio: Tensor, logprobs: Tensor, advantages: Tensor, *, cap: float = 5.0) -> Tensor:
+    """CISPO: REINFORCE with a capped importance weight, so that no token's gradient is lost (arXiv:2506.13585).
 
-        d = ref - lp;  k3 = e^d - d - 1
+        pl = -sg(min(s, cap)) A lp
 
-    d is clamped to +-20 and the result to at most 10, as in verl's `low_var_kl`: one token must not overflow a run.
+    Args:
+        cap: an absolute ratio, as TRL has it (verl and others give its distance from 1); no lower bound, as the paper.
 
     Returns: [B, T].
     """
-    d = (ref_logprobs - logprobs).clamp(-20.0, 20.0)
-    return (d.exp() - d - 1).clamp(max=10.0)
+    return -ratio.detach().clamp(max=cap) * by_token(advantages) * logprobs
 
 
-def masked_sum(values: Tensor, mask: Tensor) -> Tensor:
-    """Sum of values [B, T] where mask is True; what stands elsewhere never enters, be it NaN."""
-    return torch.where(mask, values, 0.0).sum()
+def sapo(ratio: Tensor, advantages: Tensor, *, tau_positive: float = 1.0, tau_negative: float = 1.05) -> Tensor:
+    """SAPO: a smooth gate in place of the clip (arXiv:2511.20347).
 
+        pl = -(4 / tau) sigmoid(tau (s - 1)) A;   tau = tau_positive if A > 0 else tau_negative
 
-def masked_mean(values: Tensor, mask: Tensor) -> Tensor:
-    """Mean of values [B, T] where mask is True: every token weighs the same (DAPO, arXiv:2503.14476 eq. 8).
+    At s = 1 the gradient is that of s A.
 
-    Raises:
-        ValueError: mask is False everywhere.
+    Returns: [B, T].
     """
-    count = mask.sum()
-    if count == 0:
-        raise ValueError("masked_mean: the mask is False everywhere")
-    return masked_sum(values, mask) / count
+    a = by_token(advantages)
+    tau = torch.where(a > 0, tau_positive, tau_negative).to(ratio)
+    return -4 / tau * torch.sigmoid(tau * (ratio - 1)) * a
+
+
+def gmpo(
+    logprobs: Tensor,
+    old_logprobs: Tensor,
+    advantages: Tensor,
+    mask: Tensor,
+    *,
+    clip_low: float = 0.4,
+    clip_high: float = 0.4,
+) -> Tensor:
+    """GMPO: the geometric mean of the clipped ratios of a completion (arXiv:2507.20673).
+
+        x_t = sgn(A) min(sgn(A) l_t, sgn(A) clip(l_t, -clip_low, clip_high)),  l = lp - old
+        pl_i = -A_i exp(sum_t x_t / L_i)
+
+    Args:
+        advantages: [B]; the loss has one value a completion.
+        clip_low, clip_high: bounds of the log-ratio (0.4 in the paper).
+
+    Returns: [B, T], the same at each token of a row: aggregate with "sequence_mean".
+    """
+    sign = torch.sign(advantages)[:, None]
+    log_ratio = (logprobs - old_logprobs).clamp(-_MAX_LOG, _MAX_LOG)
+    x = sign * torch.minimum(sign * log_ratio, sign * log_ratio.clamp(-clip_low, clip_high))
+    mean = torch.where(mask, x, 0.0).sum(dim=1) / mask.sum(dim=1).clamp(min=1)
+    return (-advantages * mean.exp())[:, None].expand_as(logprobs)
+
+
+def reinforce(logprobs: Tensor, advantages: Tensor) -> Tensor:
+    """The policy gradient itself (Williams 1992): right only for tokens that this very policy sampled.
+
+        pl = -A lp
+
+    Returns: [B, T].
+    """
+    return -by_token(advantages) * logprobs
 
 
 def clip_rates(
-    ratio: Tensor, advantages: Tensor, mask: Tensor, *, clip_low: float, clip_high: float
+    ratio: Tensor, advantages: Tensor, mask: Tensor, *, lowest: float, highest: float
 ) -> tuple[Tensor, Tensor]:
-    """How many tokens the clip holds back, ([], []): below with a negative, above with a positive advantage."""
-    a = advantages[:, None]
-    low = (ratio < 1 - clip_low) & (a < 0) & mask
-    high = (ratio > 1 + clip_high) & (a > 0) & mask
-    return low.sum(), high.sum()
+    """How many tokens a clip to [lowest, highest] holds back, ([], []): below with A < 0, above with A > 0."""
+    a = by_token(advantages)
+    return ((ratio < lowest) & (a < 0) & mask).sum(), ((ratio > highest) & (a > 0) & mask).sum()

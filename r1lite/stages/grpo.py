@@ -5,10 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 from r1lite.config import GRPOConfig
-from r1lite.learner import GRPOLearner
+from r1lite.learner import PolicyLearner
 from r1lite.policy import Policy, Trainer
 from r1lite.setup import Setup, forward_dtype
 from r1lite.training import train
+from verifiers.formula import Formula
 
 
 def run(config: GRPOConfig) -> dict[str, Any]:
@@ -16,7 +17,7 @@ def run(config: GRPOConfig) -> dict[str, Any]:
     return train(config, _learner)
 
 
-def _learner(config: GRPOConfig, setup: Setup) -> GRPOLearner:
+def _learner(config: GRPOConfig, setup: Setup) -> PolicyLearner:
     policy = Policy(
         setup.model,
         pad_id=setup.engine.pad_id,
@@ -30,4 +31,10 @@ def _learner(config: GRPOConfig, setup: Setup) -> GRPOLearner:
         weight_decay=config.weight_decay,
         max_grad_norm=config.max_grad_norm,
     )
-    return GRPOLearner(config, policy, trainer, policy.frozen_copy() if config.kl_coef > 0 else None)
+    return PolicyLearner(
+        config,
+        policy,
+        trainer,
+        reference=policy.frozen_copy() if config.kl_coef > 0 else None,
+        reward_terms=Formula(setup.judge.reward.formula).terms,
+    )

@@ -1,0 +1,156 @@
+"""What is maximised: advantages, policy loss, KL, entropy, corrections; and which completions take part."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import Field, model_validator
+
+from r1lite.config.base import Section
+
+_OF_ROWS = ("gmpo",)  # losses with one value a completion
+
+
+class ObjectiveConfig(Section):
+    """From rewards to a gradient. r1lite/rl/README.md has every formula with its source."""
+
+    # --- the policy loss -------------------------------------------------------------------------------------------
+    loss: Literal["clip", "cispo", "sapo", "gmpo", "reinforce"] = "clip"
+    """Policy loss: clip (PPO, GRPO, DAPO; with --ratio-level sequence: GSPO), cispo, sapo, gmpo, reinforce."""
+    ratio_level: Literal["token", "sequence"] = "token"
+    """The ratio new/old policy of each token, or one of the whole completion (GSPO: geometric mean)."""
+    clip_low: float = Field(0.2, ge=0)
+    """The ratio new/old policy is clipped below at 1 - this; for gmpo, its logarithm at -this."""
+    clip_high: float = Field(0.2, ge=0)
+    """The ratio new/old policy is clipped above at 1 + this; for gmpo, its logarithm at this."""
+    clip_dual: float | None = Field(None, gt=1)
+    """A token of negative advantage A weighs at most this * |A| (dual clip; verl uses 3)."""
+    clip_delta: float | None = Field(None, gt=1)
+    """The ratio itself is capped at this, for negative advantages too (INTELLECT-2's two-sided clip)."""
+    cispo_cap: float = Field(5.0, ge=1)
+    """cispo: highest weight of a token, an absolute ratio."""
+    sapo_tau_positive: float = Field(1.0, gt=0)
+    """sapo: temperature of the gate where the advantage is positive."""
+    sapo_tau_negative: float = Field(1.05, gt=0)
+    """sapo: temperature of the gate elsewhere."""
+    aggregation: Literal["token_mean", "sequence_mean", "sequence_sum", "constant"] = "token_mean"
+    """From tokens to the loss: mean over all tokens of the update (DAPO), mean of the completions' means (GRPO), mean
+    of their sums, or sums over --max-completion-tokens (Dr. GRPO)."""
+
+    # --- advantages ------------------------------------------------------------------------------------------------
+    gamma: float = Field(1.0, ge=0, le=1)
+    """Discount of one token, for reinforce_pp and PPO."""
+    whiten_advantages: bool = False
+    """Shift and scale the advantages of all tokens of a step to mean 0 and variance 1; reinforce_pp always does."""
+
+    # --- KL to the reference ---------------------------------------------------------------------------------------
+    kl_coef: float = Field(0.0, ge=0)
+    """Weight of KL(policy || reference); 0 keeps no reference model in memory."""
+    kl_estimator: Literal["k1", "k2", "k3", "k1+", "k3+", "k3_corrected"] = "k3"
+    """Estimate of that KL per token; `+` takes k2's gradient; k3_corrected is weighted by the ratio (DeepSeek-V3.2).
+    The gradient of k1 is 0 on average: it belongs into the reward."""
+    kl_in: Literal["loss", "reward"] = "loss"
+    """Add the KL to the loss, or take it off the reward."""
+    kl_target: float | None = Field(None, gt=0)
+    """Move --kl-coef so that the measured KL (nats a token) comes to this."""
+    kl_horizon: float = Field(10000.0, gt=0)
+    """Completions over which --kl-target may change the coefficient by 20 %."""
+    reference_refresh_steps: int = Field(0, ge=0)
+    """Every this many steps the policy becomes the reference (R1-Zero: 400); 0: never."""
+    reference_decay: float = Field(1.0, gt=0, le=1)
+    """After each step: reference = this * reference + (1 - this) * policy; 1: never."""
+
+    # --- entropy ---------------------------------------------------------------------------------------------------
+    entropy_coef: float = Field(0.0, ge=0)
+    """Weight of the entropy bonus; with --entropy-target, where it begins."""
+    entropy_target: float | None = Field(None, gt=0)
+    """Raise the entropy's weight while the entropy (nats a token) is at most this; above it the bonus rests and its
+    weight falls (Skywork-OR1)."""
+    entropy_coef_step: float = Field(0.005, gt=0)
+    """By how much --entropy-target changes the weight in a step; it stays within 0 and 1."""
+    top_entropy_share: float = Field(1.0, gt=0, le=1)
+    """Teach only this share of the tokens, those the policy was least sure of (arXiv:2506.01939: 0.2)."""
+
+    off_policy_threshold: float | None = Field(None, gt=0)
+    """Leave out completions of negative advantage that have become less likely by more than this (nats a token, on
+    average) since they were sampled (DeepSeek-V3.2)."""
+
+    # --- which completions take part ---------------------------------------------------------------------------------
+    overlong_filter: bool = False
+    """Leave out of the loss what was cut off at --max-completion-tokens (DAPO)."""
+    dynamic_sampling: bool = False
+    """Sample further problems in place of groups whose rewards are all equal (DAPO)."""
+    max_refills: int = Field(8, ge=1)
+    """How many times a step may sample further problems; then it goes on with the groups it has."""
+    curriculum: bool = False
+    """Prefer problems whose measured pass rate p is near 1/2: they are drawn in proportion to p (1 - p)."""
+
+    @property
+    def has_token_advantages(self) -> bool:
+        """True if tokens of one completion may have different advantages."""
+        return self.whiten_advantages
+
+    @model_validator(mode="after")
+    def _no_contradictions(self) -> ObjectiveConfig:
+        wrong = [message for holds, message in self._contradictions() if holds]
+        if wrong:
+            raise ValueError("\n".join(wrong))
+        return self
+
+    def _contradictions(self) -> list[tuple[bool, str]]:
+        loss = f"--loss {self.loss}"
+        return [
+            (
+                self.loss == "clip" and self.clip_low >= 1,
+                f"--clip-low must be < 1, got {self.clip_low:g}: a ratio is never negative",
+            ),
+            (
+                self.clip_dual is not None and self.loss != "clip",
+                f"--clip-dual belongs to --loss clip, not to {loss}",
+            ),
+            (
+                self.clip_delta is not None and self.loss != "clip",
+                f"--clip-delta belongs to --loss clip, not to {loss}",
+            ),
+            (
+                self.clip_delta is not None and self.clip_delta < 1 + self.clip_high,
+                f"--clip-delta {self.clip_delta} must be >= 1 + --clip-high = {1 + self.clip_high:g}: "
+                "it would cap what the clip lets through",
+            ),
+            (
+                self.ratio_level == "sequence" and self.loss != "clip",
+                f"--ratio-level sequence is for --loss clip; {loss} has its own",
+            ),
+            (
+                self.loss in _OF_ROWS and self.aggregation != "sequence_mean",
+                f"{loss} has one value a completion: it needs --aggregation sequence_mean, not {self.aggregation}",
+            ),
+            (
+                self.loss in _OF_ROWS and self.has_token_advantages,
+                f"{loss} needs one advantage a completion, not one a token",
+            ),
+            (
+                self.loss in _OF_ROWS and self.top_entropy_share < 1,
+                f"--top-entropy-share chooses tokens, but {loss} has one value a completion",
+            ),
+            (
+                self.kl_in == "reward" and self.kl_estimator not in ("k1", "k2", "k3") and self.kl_coef > 0,
+                f"--kl-estimator {self.kl_estimator} changes only the gradient, and --kl-in reward has none",
+            ),
+            (
+                self.kl_target is not None and self.kl_coef == 0,
+                "--kl-target adapts --kl-coef, which must begin above 0",
+            ),
+            (
+                self.reference_refresh_steps > 0 and self.kl_coef == 0,
+                "--reference-refresh-steps renews the reference, but with --kl-coef 0 there is none",
+            ),
+            (
+                self.reference_decay < 1 and self.kl_coef == 0,
+                "--reference-decay moves the reference, but with --kl-coef 0 there is none",
+            ),
+            (
+                self.reference_refresh_steps > 0 and self.reference_decay < 1,
+                "--reference-refresh-steps and --reference-decay are two ways to move the reference: choose one",
+            ),
+        ]

@@ -1,0 +1,109 @@
+"""What was sampled, as tensors: the parts that one optimizer step each learns from.
+
+Shapes: P prompts, G group, B rows, T completion tokens.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from r1lite.batch import MicroBatch, Row, deal, micro_batches
+from r1lite.trajectory import Group, Rollout
+
+Place = tuple[int, int]  # which prompt, which completion of it
+
+
+@dataclass(slots=True)
+class Piece:
+    """A micro-batch, and what is known of it before the first update. What stands at padding means nothing."""
+
+    batch: MicroBatch
+    places: list[Place]  # [B]
+    rewards: Tensor  # [B]
+    engine_logprobs: Tensor  # [B, T], of the engine that sampled; NaN where it gave none
+    old_logprobs: Tensor | None = None  # [B, T], of the policy before the first update; None = of the one at hand
+    ref_logprobs: Tensor | None = None  # [B, T]; None = no KL
+    old_entropy: Tensor | None = None  # [B, T]
+    old_values: Tensor | None = None  # [B, T], the critic's
+    returns: Tensor | None = None  # [B, T], what the critic is to learn
+    advantages: Tensor | None = None  # [B], or [B, T] where each token has its own
+
+
+@dataclass(slots=True)
+class Part:
+    """What one optimizer step learns from. The counts are known before its first backward pass."""
+
+    pieces: list[Piece]
+    num_tokens: int  # of all completions that take part, also of those whose gradient is 0 and isn't computed
+    num_rows: int
+
+
+def make_parts(
+    groups: Sequence[Group],
+    count: int,
+    *,
+    takes_part: Callable[[Rollout], bool],
+    teaches: Callable[[Place], bool],
+    max_tokens: int,
+    pad_id: int,
+    device: Any,
+) -> list[Part]:
+    """Deals whole groups to `count` parts; parts without any row that teaches are left out.
+
+    Args:
+        takes_part: the completion counts in the loss's mean.
+        teaches: its gradient isn't 0 for certain.
+        max_tokens: of one micro-batch.
+    """
+    parts = []
+    for hand in deal(len(groups), count, key=lambda i: i):
+        inside = [
+            (p, g)
+            for p in hand
+            for g, rollout in enumerate(groups[p].rollouts)
+            if rollout.completion.token_ids and takes_part(rollout)
+        ]
+        pieces = _pieces(groups, [place for place in inside if teaches(place)], max_tokens, pad_id, device)
+        if pieces:
+            num_tokens = sum(len(groups[p].rollouts[g].completion.token_ids) for p, g in inside)
+            parts.append(Part(pieces, num_tokens, len(inside)))
+    return parts
+
+
+def _pieces(groups: Sequence[Group], places: list[Place], max_tokens: int, pad_id: int, device: Any) -> list[Piece]:
+    rollouts = [groups[p].rollouts[g] for p, g in places]
+    rows = [
+        Row(groups[p].prompt_ids, rollout.completion.token_ids)
+        for (p, _), rollout in zip(places, rollouts, strict=True)
+    ]
+    made = []
+    for batch in micro_batches(rows, max_tokens, pad_id, device):
+        engine = torch.full(batch.mask.shape, math.nan)
+        for row, i in enumerate(batch.rows):
+            known = rollouts[i].completion.logprobs
+            engine[row, : len(known)] = torch.tensor(known)
+        rewards = torch.tensor([rollouts[i].score.reward for i in batch.rows])
+        made.append(
+            Piece(batch, [places[i] for i in batch.rows], rewards.to(batch.mask.device), engine.to(batch.mask.device))
+        )
+    return made
+
+
+def spread(values: Tensor, piece: Piece) -> Tensor:
+    """[P, G] values of completions -> [B], those of a piece's rows."""
+    return torch.stack([values[place] for place in piece.places]).to(piece.batch.mask.device)
+
+
+def gathered(values: Sequence[Tensor], pieces: Sequence[Piece], like: Tensor) -> Tensor:
+    """Values [B] of each piece in turn -> [P, G], the shape of `like`; 0 for completions in none."""
+    found = torch.zeros_like(like)
+    for piece, of_rows in zip(pieces, values, strict=True):
+        for place, value in zip(piece.places, of_rows.tolist(), strict=True):
+            found[place] = value
+    return found

@@ -1,0 +1,61 @@
+"""From values of tokens to one number.
+
+Shapes: values and mask [B, T], mask True = completion token. What stands at mask False never enters, be it NaN.
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import torch
+from torch import Tensor
+
+Aggregation = Literal["token_mean", "sequence_mean", "sequence_sum", "constant"]
+
+
+def masked_sum(values: Tensor, mask: Tensor) -> Tensor:
+    """Sum of values [B, T] where mask is True."""
+    return torch.where(mask, values, 0.0).sum()
+
+
+def masked_mean(values: Tensor, mask: Tensor) -> Tensor:
+    """Mean of values [B, T] where mask is True.
+
+    Raises:
+        ValueError: mask is False everywhere.
+    """
+    count = mask.sum()
+    if count == 0:
+        raise ValueError("masked_mean: the mask is False everywhere")
+    return masked_sum(values, mask) / count
+
+
+def aggregate(
+    values: Tensor, mask: Tensor, *, method: Aggregation, num_tokens: int, num_rows: int, max_tokens: int
+) -> Tensor:
+    """These rows' share of the loss of an update.
+
+        token_mean      sum_it v / num_tokens               every token weighs the same (DAPO, arXiv:2503.14476 eq. 8)
+        sequence_mean   sum_i (sum_t v / L_i) / num_rows    every completion does (GRPO, arXiv:2402.03300 eq. 3)
+        sequence_sum    sum_it v / num_rows                 the gradient of the expected reward itself
+        constant        sum_it v / (num_rows max_tokens)    Dr. GRPO (arXiv:2503.20783)
+
+    The counts are those of the whole update, known before its first backward pass: any split into micro-batches gives
+    the same sum of shares, and so the same gradient. Rows without a token count nowhere.
+
+    Args:
+        num_tokens, num_rows: tokens, and rows with any, over all micro-batches (and processes) of the update.
+        max_tokens: the longest completion allowed; for "constant" only.
+
+    Returns: [].
+    """
+    match method:
+        case "token_mean":
+            return masked_sum(values, mask) / num_tokens
+        case "sequence_mean":
+            lengths = mask.sum(dim=1).clamp(min=1)
+            return (torch.where(mask, values, 0.0).sum(dim=1) / lengths).sum() / num_rows
+        case "sequence_sum":
+            return masked_sum(values, mask) / num_rows
+        case "constant":
+            return masked_sum(values, mask) / (num_rows * max_tokens)

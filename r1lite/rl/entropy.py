@@ -1,0 +1,38 @@
+"""Entropy: which tokens the policy was unsure of, and how strongly it is kept so.
+
+Shapes: entropies and masks [B, T], nats; mask True = completion token.
+"""
+
+from __future__ import annotations
+
+import math
+
+from torch import Tensor
+
+
+def top_entropy(entropy: Tensor, mask: Tensor, *, threshold: float) -> Tensor:
+    """The tokens at which the policy was least sure (arXiv:2506.01939), bool [B, T].
+
+    Args:
+        threshold: nats, of `entropy_threshold`.
+    """
+    return mask & (entropy >= threshold)
+
+
+def entropy_threshold(entropies: Tensor, share: float) -> float:
+    """The least entropy among the tokens that lie at or above the (1 - share) quantile of them all, [N] -> nats.
+
+    Keeping what is >= it keeps what a linearly interpolated quantile does (TRL), for any N and without its rounding.
+    """
+    num_below = math.ceil((1 - share) * (entropies.numel() - 1) - 1e-9)
+    return float(entropies.sort().values[num_below])
+
+
+def adapted_entropy_coef(coef: float, entropy: float, *, target: float, change: float = 0.005) -> float:
+    """The entropy bonus's weight after a step (Skywork-OR1, arXiv:2505.22312).
+
+        coef + change if entropy <= target else coef - change, within [0, 1]
+
+    The bonus of a step counts only if its entropy is at most the target.
+    """
+    return min(1.0, max(0.0, coef + change if entropy <= target else coef - change))

@@ -1,0 +1,85 @@
+"""The metrics of a step's updates, gathered over its micro-batches."""
+
+from __future__ import annotations
+
+import math
+import statistics
+from typing import Any
+
+from torch import Tensor
+
+from r1lite.rl.losses import clip_rates
+
+
+class Totals:
+    """Sums over a step's updates."""
+
+    def __init__(self) -> None:
+        self.loss = self.kl = 0.0
+        self.tokens = self.clipped_low = self.clipped_high = self.updates = self.skipped = self.bounded = 0
+        self.mismatch = Mismatch()
+        self.norms: list[float] = []
+
+    def add(self, loss: Tensor, ratio: Tensor, advantages: Tensor, mask: Tensor, bounds: tuple[float, float]) -> None:
+        """Takes in a micro-batch: its share of the loss, and the ratios [B, T] that `bounds` hold back."""
+        low, high = clip_rates(ratio, advantages, mask, lowest=bounds[0], highest=bounds[1])
+        self.clipped_low += int(low)
+        self.clipped_high += int(high)
+        self.tokens += int(mask.sum())
+        self.loss += float(loss.detach())
+
+    def add_update(self, norm: float | None) -> None:
+        """Takes in an optimizer step: the gradient's norm, or None if it was skipped."""
+        self.updates += 1
+        if norm is None:
+            self.skipped += 1
+        else:
+            self.norms.append(norm)
+
+    def metrics(self) -> dict[str, Any]:
+        """By the names of metrics.jsonl."""
+        tokens = max(1, self.tokens)
+        return {
+            "loss": self.loss / max(1, self.updates) if math.isfinite(self.loss) else None,
+            "grad_norm": statistics.fmean(self.norms) if self.norms else None,
+            "kl": self.kl / tokens if math.isfinite(self.kl) else None,
+            "clipped_low": self.clipped_low / tokens,
+            "clipped_high": self.clipped_high / tokens,
+            "updates": self.updates - self.skipped,
+            "skipped_updates": self.skipped,
+            "importance_bounded": self.bounded / tokens,
+            **self.mismatch.metrics(),
+        }
+
+
+class Mismatch:
+    """How far the engine is from the trainer, over a step's first update."""
+
+    def __init__(self) -> None:
+        self.tokens = 0
+        self.kl = self.ratio = self.logprob_max = 0.0
+        self.ratio_min, self.ratio_max = math.inf, -math.inf
+
+    def add(self, part: dict[str, float]) -> None:
+        """Takes in `importance.mismatch` of a micro-batch."""
+        tokens = int(part["tokens"])
+        if tokens == 0:
+            return
+        self.tokens += tokens
+        self.kl += part["kl"] * tokens
+        self.ratio += part["weight_mean"] * tokens
+        self.logprob_max = max(self.logprob_max, part["logprob_max"])
+        self.ratio_min = min(self.ratio_min, part["weight_min"])
+        self.ratio_max = max(self.ratio_max, part["weight_max"])
+
+    def metrics(self) -> dict[str, Any]:
+        """The ratio is trainer/engine of a token, before any bound."""
+        known = self.tokens > 0
+        values = {
+            "mismatch_logprob_max": self.logprob_max,
+            "mismatch_kl": self.kl / max(1, self.tokens),
+            "mismatch_ratio_min": self.ratio_min,
+            "mismatch_ratio_mean": self.ratio / max(1, self.tokens),
+            "mismatch_ratio_max": self.ratio_max,
+        }
+        return {name: value if known and math.isfinite(value) else None for name, value in values.items()}
