@@ -32,18 +32,8 @@ class Choice:
 
 def choose(config: ProblemsConfig) -> Choice:
     """Device, model and source where the configuration leaves them open. Raises UserError."""
-    import torch
-
     values: dict[str, Any] = {}
-    notes: dict[str, str] = {}
-    cuda = torch.cuda.is_available()
-    values["device"] = ("cuda" if cuda else "cpu") if config.device == "auto" else config.device
-    if not re.fullmatch(r"cpu|cuda(:\d+)?", values["device"]):
-        raise UserError(f"--device {config.device}: unknown; auto, cpu, cuda or cuda:N")
-    if values["device"].startswith("cuda") and not cuda:
-        raise UserError(f"--device {config.device}: torch {torch.__version__} finds no CUDA device; try --device cpu")
-    if values["device"].startswith("cuda"):
-        notes["device"] = torch.cuda.get_device_name(values["device"])
+    values["device"], notes = choose_device(config.device)
     reachable: bool | None = None
     if config.model is None:
         if not values["device"].startswith("cuda"):
@@ -62,6 +52,19 @@ def choose(config: ProblemsConfig) -> Choice:
         else:
             values["source"], notes["source"] = "bundled", "the Hugging Face Hub can't be reached"
     return Choice(values, notes)
+
+
+def choose_device(asked: str) -> tuple[str, dict[str, str]]:
+    """(device, notes by field) for `--device`. Raises UserError."""
+    import torch
+
+    cuda = torch.cuda.is_available()
+    device = ("cuda" if cuda else "cpu") if asked == "auto" else asked
+    if not re.fullmatch(r"cpu|cuda(:\d+)?", device):
+        raise UserError(f"--device {asked}: unknown; auto, cpu, cuda or cuda:N")
+    if device.startswith("cuda") and not cuda:
+        raise UserError(f"--device {asked}: torch {torch.__version__} finds no CUDA device; try --device cpu")
+    return device, {"device": torch.cuda.get_device_name(device)} if device.startswith("cuda") else {}
 
 
 def recipe_for(model: str, config_class: type[ProblemsConfig]) -> tuple[str, dict[str, Any]] | None:

@@ -6,11 +6,12 @@ import contextlib
 import copy
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 import torch
 from torch import Tensor, nn
 
+from r1lite.bad_batches import nonfinite_gradients
 from r1lite.batch import MicroBatch
 from r1lite.errors import UserError
 from r1lite.head import Parts, split
@@ -172,14 +173,21 @@ def _whole(batch: MicroBatch, pad_id: int) -> dict[str, Tensor]:
     return {"input_ids": inputs, "attention_mask": mask}
 
 
+class Trainable(Protocol):
+    """What holds a model to train."""
+
+    model: Any
+
+
 class Trainer:
-    """AdamW on a policy, with a clipped gradient and a guard against non-finite ones."""
+    """AdamW on a model, with a clipped gradient and a guard against non-finite ones."""
 
     def __init__(
-        self, policy: Policy, *, betas: tuple[float, float], weight_decay: float, max_grad_norm: float
+        self, policy: Trainable, *, betas: tuple[float, float], weight_decay: float, max_grad_norm: float
     ) -> None:
         self.policy, self.max_grad_norm = policy, max_grad_norm
         self.parameters = [p for p in policy.model.parameters() if p.requires_grad]
+        self.nonfinite: list[str] = []  # parameters whose gradient was not finite at the last step
         self.optimizer = torch.optim.AdamW(self.parameters, lr=0.0, betas=betas, weight_decay=weight_decay, fused=True)
 
     def step(self, lr: float) -> float | None:
@@ -190,6 +198,7 @@ class Trainer:
         """
         norm = nn.utils.clip_grad_norm_(self.parameters, self.max_grad_norm)
         finite = bool(torch.isfinite(norm))
+        self.nonfinite = [] if finite else nonfinite_gradients(self.policy.model.named_parameters())
         if finite:
             for group in self.optimizer.param_groups:
                 group["lr"] = lr

@@ -7,7 +7,16 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
 
-from r1lite.config import OF_THE_COMMAND, ProblemsConfig, RLConfig, WatchdogConfig, dump, read_recipe, validated
+from r1lite.config import (
+    OF_THE_COMMAND,
+    ProblemsConfig,
+    RLConfig,
+    RunConfig,
+    WatchdogConfig,
+    dump,
+    read_recipe,
+    validated,
+)
 from r1lite.display import Display
 from r1lite.errors import UserError
 from r1lite.machine import NANO, choose, default_threads, load_model, recipe_for
@@ -18,6 +27,7 @@ from r1lite.tasks import Problems, Task, find
 from r1lite.watchdog import Watchdog
 
 C = TypeVar("C", bound=ProblemsConfig)
+R = TypeVar("R", bound=RunConfig)
 
 # What may differ when a run is continued: how long it goes on, and what is measured or kept on the way.
 _MAY_CHANGE = {
@@ -72,7 +82,7 @@ def settle(config: C) -> tuple[C, dict[str, str]]:
     """
     given = config.model_dump(include=set(config.model_fields_set))
     if config.resume:
-        return _resumed(config, given), {}
+        return resumed(config, given), {}
     choice = choose(config)
     values = {**given, **choice.values}
     notes = dict(choice.notes)
@@ -86,7 +96,7 @@ def settle(config: C) -> tuple[C, dict[str, str]]:
         notes["settings"] = f"{where}: " + ", ".join(f"{key} {value}" for key, value in taken.items())
         values = {**keys, **values}
     values.setdefault("threads", default_threads())
-    return validated(type(config), _with_absolute_paths(values)), notes
+    return validated(type(config), with_absolute_paths(values)), notes
 
 
 def begin(config: C, notes: dict[str, str], material: Material[C] | None = None) -> Setup:
@@ -183,18 +193,20 @@ def forward_dtype(config: ProblemsConfig) -> Any:
     return getattr(torch, config.dtype)
 
 
-def _resumed(config: C, given: dict[str, Any]) -> C:
-    path = Path(config.out).expanduser() if config.out is not None else newest_path(config.stage)
+def resumed(config: R, given: dict[str, Any]) -> R:
+    """The configuration of the run in `out`, with what may change in it changed. Raises UserError."""
+    stage: str = config.stage  # type: ignore[attr-defined]  # every stage with a run directory names itself
+    path = Path(config.out).expanduser() if config.out is not None else newest_path(stage)
     if not (path / "config.yaml").exists():
         raise UserError(f"--resume: {path} holds no run (no config.yaml)")
-    if read_environment(path)["stage"] not in (None, config.stage):
-        raise UserError(f"--resume: {path} is a run of r1lite {read_environment(path)['stage']}, not {config.stage}")
+    if read_environment(path)["stage"] not in (None, stage):
+        raise UserError(f"--resume: {path} is a run of r1lite {read_environment(path)['stage']}, not {stage}")
     saved = read_recipe(path / "config.yaml", type(config))
     if missing := {"device", "threads", "model", "source"} - {key for key, value in saved.items() if value is not None}:
         raise UserError(f"--resume: {path}/config.yaml is not as it was written: it lacks {', '.join(sorted(missing))}")
     if given.get("device") == "auto":
         del given["device"]
-    given = _with_absolute_paths(given)
+    given = with_absolute_paths(given)
     for key, value in given.items():
         if key not in OF_THE_COMMAND | _MAY_CHANGE and value != saved.get(key):
             raise UserError(
@@ -204,7 +216,7 @@ def _resumed(config: C, given: dict[str, Any]) -> C:
     return validated(type(config), {**saved, **given, "out": str(path)}, recipe=f"{path}/config.yaml")
 
 
-def _with_absolute_paths(values: dict[str, Any]) -> dict[str, Any]:
+def with_absolute_paths(values: dict[str, Any]) -> dict[str, Any]:
     """So that a run can be continued from another folder. A name of ours is not taken for a file of that name."""
     places = {key: values[key] for key in _PLACES if values.get(key) is not None}
     files = {key: place for key, place in places.items() if place not in (NANO, "hub", "bundled")}

@@ -15,6 +15,7 @@ from r1lite.voting import Same, same_by, same_text
 from verifiers import VERIFIERS, Completion, Problem, Reward, Score, VerifierError, score_many
 from verifiers.formula import Formula
 from verifiers.pool import Pool
+from verifiers.registry import LEARNED
 
 _SHOWN_BAD_ROWS = 5
 _LENGTH_LIMITED = ("overlong", "length")  # verifiers that measure by the longest completion
@@ -99,9 +100,11 @@ def make_judge(task: Task, config: ProblemsConfig) -> Judge:
         for name, target in targets.items():
             if target in _LENGTH_LIMITED:  # what is too long is what the sampler cuts off
                 options.setdefault(name, {}).setdefault("max_tokens", config.max_completion_tokens)
+            elif target.startswith(LEARNED):
+                options.setdefault(name, {}).setdefault("device", config.device)
         reward = Reward(formula, options=options)
         if isinstance(config, RLConfig):
-            yours = any(target not in VERIFIERS for target in targets.values())
+            yours = any(target not in VERIFIERS and not target.startswith(LEARNED) for target in targets.values())
             workers = int(yours) if config.score_workers is None else config.score_workers
         return Judge(
             reward,

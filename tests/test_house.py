@@ -38,6 +38,7 @@ FLOORS = [
     ("r1lite.bad_batches", 3),
     ("r1lite.pairs", 2),
     ("r1lite.reward_model", 4),
+    ("r1lite.preference_training", 5),
     ("r1lite.display", 3),
     ("r1lite.experience", 4),
     ("r1lite.objective", 4),

@@ -7,7 +7,8 @@ import itertools
 import re
 from collections.abc import Mapping, Sequence
 
-_NAME = re.compile(r"[A-Za-z_][\w.]*(?::[A-Za-z_][\w.]*)?")
+# `rm:` is followed by a path, which ends at a space or at what no path of a formula holds.
+_NAME = re.compile(r"rm:[^\s()*+]+|[A-Za-z_][\w.]*(?::[A-Za-z_][\w.]*)?")
 _MAX_CHARS = 2000  # keeps the formula within Python's own parser limits
 _MAX_TERMS = 5000
 _MAX_CORNERS = 12  # verifiers whose 2^n extreme scores are all tried

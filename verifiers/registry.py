@@ -31,6 +31,7 @@ VERIFIERS: dict[str, str] = {
     "thinking": "verifiers.length:MinThinking",
 }
 ENTRY_POINT_GROUP = "r1lite.verifiers"
+LEARNED = "rm:"  # followed by the place of a reward model, which needs r1lite's extra `train`
 REGISTERED: dict[str, str] = {}  # name -> "module:attr", by @verifier; workers of a pool are told of them
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -68,12 +69,15 @@ def resolve(spec: str, **options: Any) -> Verifier:
     """The verifier named by `spec`, set up with `options`.
 
     Args:
-        spec: a name of ours ("math"), "module:attr", or the name of an entry point of group `r1lite.verifiers`.
+        spec: a name of ours ("math"), "module:attr", "rm:PATH" (a reward model that `r1lite reward-model` made, or
+            another with one output), or the name of an entry point of group `r1lite.verifiers`.
         options: keyword arguments of the verifier's class, or keyword-only arguments of its function.
 
     Raises:
         ValueError: an unknown name or option, or a module that can't be imported; the message says what to do.
     """
+    if spec.startswith(LEARNED):
+        options = {"path": spec.removeprefix(LEARNED), **options}
     target = _load(spec)
     if not callable(target):
         raise ValueError(f"verifier '{spec}' is {type(target).__name__}, not a function or class")
@@ -107,6 +111,8 @@ def check_gold(problem: Problem, verifier: str = "math", **options: Any) -> str:
 
 
 def _load(spec: str) -> Any:
+    if spec.startswith(LEARNED):  # by name: this package knows nothing of torch
+        return _import("r1lite.reward_model:RewardModel", spec)
     found = VERIFIERS.get(spec) or REGISTERED.get(spec)
     if found is None and ":" in spec:
         found = spec

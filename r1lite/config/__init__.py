@@ -7,6 +7,7 @@ from r1lite.config.objective import ObjectiveConfig
 from r1lite.config.optimizer import OptimizerConfig
 from r1lite.config.problems import EvalConfig, ProblemsConfig
 from r1lite.config.reject import ColdStartConfig, CurationConfig, RejectConfig
+from r1lite.config.reward_model import RewardModelConfig
 from r1lite.config.rl import GRPOConfig, RLConfig
 from r1lite.config.rollout import RolloutConfig
 from r1lite.config.train import TrainConfig
@@ -24,6 +25,7 @@ __all__ = [
     "ProblemsConfig",
     "RLConfig",
     "RejectConfig",
+    "RewardModelConfig",
     "RolloutConfig",
     "RunConfig",
     "Section",

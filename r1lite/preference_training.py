@@ -1,0 +1,261 @@
+"""The steps of `r1lite reward-model`: batches of pairs, updates, measurement on held-out pairs, checkpoints.
+
+Everything a step does follows from its number, the weights and the optimizer's state: a resumed run is bit-identical.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import hashlib
+import math
+import random
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor
+from transformers.modeling_layers import GradientCheckpointingLayer
+
+from r1lite import checkpoint
+from r1lite.bad_batches import BadBatches
+from r1lite.config import RewardModelConfig
+from r1lite.errors import RunError, UserError
+from r1lite.pairs import Pair
+from r1lite.policy import Trainer
+from r1lite.reward_model import KEY, encode, load_classifier, padded
+from r1lite.rl.passk import wilson_interval
+from r1lite.rl.preference import bradley_terry, calibration
+from r1lite.rl.schedule import learning_rate
+from r1lite.run_dir import RunDir
+from r1lite.watchdog import Watchdog
+
+_MAX_CENTRED = 1000  # held-out pairs whose mean reward is kept as the centre
+
+
+@dataclass(frozen=True, slots=True)
+class Example:
+    """A pair as the model reads it."""
+
+    chosen: tuple[int, ...]
+    rejected: tuple[int, ...]
+    margin: float
+    place: str
+
+
+def examples(pairs: Sequence[Pair], template: str, tokenizer: Any) -> list[Example]:
+    """Tokenizes. Raises UserError for pairs that are the same to this tokenizer."""
+    made = []
+    for pair in pairs:
+        chosen, rejected = (encode(pair.prompt, text, template, tokenizer) for text in (pair.chosen, pair.rejected))
+        if chosen == rejected:
+            raise UserError(f"{pair.place}: a pair without a difference: both answers become the same tokens")
+        made.append(Example(chosen, rejected, pair.margin, pair.place))
+    return made
+
+
+def fingerprint(*sets: Sequence[Example]) -> str:
+    """Changes when any example does."""
+    digest = hashlib.blake2b(digest_size=16)
+    for examples in sets:
+        for example in examples:
+            digest.update(repr((example.chosen, example.rejected, example.margin)).encode())
+        digest.update(b"\x1e")
+    return digest.hexdigest()
+
+
+class PreferenceTraining:
+    """A reward model that is trained, with all that belongs to it.
+
+    Args:
+        model: a sequence-classification model of one output, on its device.
+    """
+
+    def __init__(
+        self,
+        config: RewardModelConfig,
+        run_dir: RunDir,
+        model: Any,
+        tokenizer: Any,
+        train: Sequence[Example],
+        test: Sequence[Example],
+        watchdog: Watchdog,
+    ) -> None:
+        self.config, self.run_dir, self.model, self.tokenizer = config, run_dir, model.eval(), tokenizer
+        self.train, self.test, self.watchdog = train, test, watchdog
+        self.saved: Any = None  # path of the newest checkpoint
+        self.bad = BadBatches(run_dir.bad_batches)
+        self.steps = config.epochs * math.ceil(len(train) / config.batch_pairs)
+        dtype = config.dtype
+        if dtype == "auto":
+            dtype = "bfloat16" if model.device.type == "cuda" else "float32"
+        self.dtype = getattr(torch, dtype)
+        self.pad_id = model.config.get_text_config().pad_token_id
+        if config.gradient_checkpointing:
+            if not getattr(model, "supports_gradient_checkpointing", False):
+                raise UserError(f"--gradient-checkpointing: {type(model).__name__} does not support it")
+            model.gradient_checkpointing_enable({"use_reentrant": False})
+            for module in model.modules():  # only they: the rest stays in evaluation mode, without dropout
+                if isinstance(module, GradientCheckpointingLayer):
+                    module.training = True
+        self.trainer = Trainer(
+            self,
+            betas=(config.adam_beta1, config.adam_beta2),
+            weight_decay=config.weight_decay,
+            max_grad_norm=config.max_grad_norm,
+        )
+
+    def step(self, step: int) -> dict[str, Any]:
+        """One update on `batch_pairs` pairs. Returns its metrics. Raises RunError after three bad ones in a row."""
+        started = time.perf_counter()
+        config = self.config
+        batch = [self.train[i] for i in self._order(step)]
+        lr = learning_rate(
+            step,
+            peak=config.lr,
+            total_steps=self.steps,
+            warmup_steps=config.warmup_steps,
+            schedule=config.lr_schedule,
+            min_ratio=config.min_lr_ratio,
+        )
+        losses, chosen, rejected = [], [], []
+        with self.watchdog.during("train", f"step {step + 1}"):
+            for micro in self._micro_batches(batch):
+                rewards = self.rewards([e.chosen for e in micro] + [e.rejected for e in micro])
+                better, worse = rewards.chunk(2)
+                margins = torch.tensor([e.margin + config.margin for e in micro], device=rewards.device)
+                loss = bradley_terry(better, worse, margins=margins, centre_coef=config.centre_coef).sum() / len(batch)
+                loss.backward()  # type: ignore[no-untyped-call]
+                losses.append(float(loss.detach()))
+                chosen.append(better.detach().cpu())
+                rejected.append(worse.detach().cpu())
+            norm = self.trainer.step(lr)
+        total = sum(losses)
+        if norm is None:
+            kept = [dataclasses.asdict(example) for example in batch]
+            self.bad.skipped(step + 1, kept, loss=total, parameters=self.trainer.nonfinite)
+        else:
+            self.bad.fine()
+        difference = torch.cat(chosen) - torch.cat(rejected)
+        tokens = sum(len(e.chosen) + len(e.rejected) for e in batch)
+        return {
+            "loss": total if math.isfinite(total) else None,
+            "accuracy": float((difference > 0).double().mean() + 0.5 * (difference == 0).double().mean()),
+            "margin": _finite(difference.mean()),
+            "reward_chosen": _finite(torch.cat(chosen).mean()),
+            "reward_rejected": _finite(torch.cat(rejected).mean()),
+            "grad_norm": norm,
+            "skipped_updates": int(norm is None),
+            "lr": lr,
+            "tokens": tokens,
+            "step_s": time.perf_counter() - started,
+        }
+
+    def rewards(self, rows: Sequence[tuple[int, ...]]) -> Tensor:
+        """Raw rewards, [N] float32."""
+        ids, mask = padded(rows, self.pad_id, self.model.device)
+        with self._autocast():
+            logits = self.model(input_ids=ids, attention_mask=mask, use_cache=False).logits
+        return logits[:, 0].float()  # type: ignore[no-any-return]
+
+    @torch.no_grad()
+    def measure(self) -> dict[str, Any]:
+        """Accuracy and calibration on the held-out pairs. Raises RunError if a reward is not finite."""
+        chosen, rejected = self._held_out(self.test)
+        try:
+            found = calibration(chosen, rejected)
+        except ValueError as error:
+            raise RunError(f"the held-out rewards are not finite ({error}); try a lower --lr") from error
+        shorter = torch.tensor([len(e.chosen) < len(e.rejected) for e in self.test])
+        right = chosen > rejected
+        return {
+            **dataclasses.asdict(found),
+            "accuracy_interval": wilson_interval(found.accuracy * len(self.test), len(self.test)),
+            "pairs": len(self.test),
+            # A model that only counts words is right on the others alone.
+            "accuracy_shorter_chosen": float(right[shorter].double().mean()) if bool(shorter.any()) else None,
+            "pairs_shorter_chosen": int(shorter.sum()),
+            "reward_mean": float(torch.cat([chosen, rejected]).mean()),
+            "reward_std": float(torch.cat([chosen, rejected]).std()),
+        }
+
+    def save(self, step: int) -> None:
+        """Writes a checkpoint, whose config.json says how to lay out texts and where an average answer stands."""
+        with self.watchdog.during("save", f"checkpoint of step {step}"), torch.no_grad():
+            centre = float(torch.cat(self._held_out(self.test[:_MAX_CENTRED])).mean())
+            kept = {"template": self.config.template, "centre": centre, "scale": 1.0}
+            setattr(self.model.config, KEY, kept)
+            self.saved = checkpoint.save(
+                self.run_dir.checkpoints,
+                step,
+                model=self.model,
+                tokenizer=self.tokenizer,
+                state={"optimizer": self.trainer.optimizer.state_dict(), "bad_in_a_row": self.bad.in_a_row},
+                keep=self.config.keep_checkpoints,
+            )
+
+    def restore(self, say: Callable[[str], None]) -> int:
+        """Puts the newest checkpoint's state in place. Returns the number of steps done."""
+        found, damaged = checkpoint.latest(self.run_dir.checkpoints)
+        for path in damaged:
+            say(f"{path} is damaged and passed over")
+        if found is None and damaged:
+            raise UserError(f"--resume: no checkpoint of {self.run_dir.path} is intact; nothing was changed")
+        step = 0
+        if found is None:
+            say("no checkpoint was written yet: starting again from step 0")
+        else:
+            step, self.saved = found
+            self.model.load_state_dict(load_classifier(str(self.saved))[0].state_dict())
+            state = checkpoint.load_state(self.saved)
+            self.trainer.optimizer.load_state_dict(state["optimizer"])
+            self.bad.in_a_row = state["bad_in_a_row"]
+            say(f"going on after step {step} of {self.steps}")
+        if step > self.steps:
+            raise UserError(f"--epochs {self.config.epochs}: the run has already done {step} of now {self.steps} steps")
+        self.run_dir.rewind(step)
+        return step
+
+    def _held_out(self, test: Sequence[Example]) -> tuple[Tensor, Tensor]:
+        chosen, rejected = torch.empty(len(test)), torch.empty(len(test))
+        places = {id(example): n for n, example in enumerate(test)}
+        for micro in self._micro_batches(test):
+            self.watchdog.beat()
+            found = self.rewards([e.chosen for e in micro] + [e.rejected for e in micro]).cpu()
+            where = [places[id(example)] for example in micro]
+            chosen[where], rejected[where] = found.chunk(2)
+        return chosen, rejected
+
+    def _order(self, step: int) -> list[int]:
+        """The pairs of a step: each epoch goes through all of them in an order of its own."""
+        per_epoch = math.ceil(len(self.train) / self.config.batch_pairs)
+        epoch, place = divmod(step, per_epoch)
+        order = list(range(len(self.train)))
+        random.Random(f"{self.config.seed}-{epoch}").shuffle(order)
+        return order[place * self.config.batch_pairs : (place + 1) * self.config.batch_pairs]
+
+    def _micro_batches(self, batch: Sequence[Example]) -> Iterator[list[Example]]:
+        """Pairs of similar length together, at most `micro_batch_tokens` tokens with their padding."""
+        micro: list[Example] = []
+        for example in sorted(batch, key=_length):  # stable, so equal lengths keep the batch's order
+            if micro and (len(micro) + 1) * 2 * _length(example) > self.config.micro_batch_tokens:
+                yield micro
+                micro = []
+            micro.append(example)
+        if micro:
+            yield micro
+
+    def _autocast(self) -> contextlib.AbstractContextManager[Any]:
+        if self.dtype == torch.float32:
+            return contextlib.nullcontext()
+        return torch.autocast(self.model.device.type, dtype=self.dtype)
+
+
+def _length(example: Example) -> int:
+    return max(len(example.chosen), len(example.rejected))
+
+
+def _finite(value: Tensor) -> float | None:
+    return float(value) if bool(torch.isfinite(value)) else None

@@ -1,0 +1,221 @@
+"""`r1lite reward-model`: learn from pairs which answer is preferred, and keep it as a model that scores."""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+from pathlib import Path
+from typing import Any
+
+from r1lite.config import RewardModelConfig, dump, validated
+from r1lite.display import Display
+from r1lite.errors import Interrupted, RunError, UserError
+from r1lite.machine import NANO, choose_device, default_threads
+from r1lite.nano import nano_path
+from r1lite.pairs import load_pairs
+from r1lite.preference_training import Example, PreferenceTraining, examples, fingerprint
+from r1lite.reward_model import load_classifier, text_of
+from r1lite.run_dir import RunDir, claim_path, read_environment
+from r1lite.setup import resumed, with_absolute_paths
+from r1lite.signals import StopSignal
+from r1lite.watchdog import Watchdog
+
+_NANO_LR = 5e-4  # so small a model wants a large one
+
+
+def run(config: RewardModelConfig) -> dict[str, Any]:
+    """Trains, and measures on the held-out pairs before and after; everything lies in the run directory.
+
+    Returns: the summary, as in summary.json.
+
+    Raises:
+        UserError: something that was asked for can't be had.
+        RunError: the run can't go on; its checkpoints stand.
+        Interrupted: a signal asked it to stop; a checkpoint was written.
+    """
+    with contextlib.ExitStack() as guards:
+        stop = guards.enter_context(StopSignal())
+        with stop.interruptible():
+            config, notes = _settle(config)
+            watchdog = guards.enter_context(Watchdog(config))
+            with watchdog.during("load"):
+                training, display = _begin(config, notes, watchdog)
+        run_dir = training.run_dir
+        watchdog.folder = run_dir.path
+        try:
+            return _train(training, display, stop)
+        except (Interrupted, BrokenPipeError, SystemExit):
+            display.finish()
+            print(f"stopped; continue with --resume --out {run_dir.path}", file=sys.stderr)
+            raise
+        except OSError as error:
+            raise RunError(
+                f"{error.filename or run_dir.path}: {error.strerror or error}. What was saved stands; once that is "
+                f"mended, continue with --resume --out {run_dir.path}"
+            ) from error
+        finally:
+            display.finish()
+            run_dir.close()
+
+
+def _settle(config: RewardModelConfig) -> tuple[RewardModelConfig, dict[str, str]]:
+    given = config.model_dump(include=set(config.model_fields_set))
+    if config.resume:
+        return resumed(config, given), {}
+    device, notes = choose_device(config.device)
+    values = {**given, "device": device}
+    if config.model is None:
+        values["model"], notes["model"] = NANO, "the bundled model; give yours with --model"
+    if values["model"] == NANO and "lr" not in given:
+        values["lr"], notes["settings"] = _NANO_LR, f"lr {_NANO_LR:g}, which suits nano"
+    values.setdefault("threads", default_threads())
+    return validated(type(config), with_absolute_paths(values)), notes
+
+
+def _begin(config: RewardModelConfig, notes: dict[str, str], watchdog: Watchdog) -> tuple[PreferenceTraining, Display]:
+    """Loads everything. Nothing is written until all of it could be loaded."""
+    import torch
+    import transformers
+
+    transformers.utils.logging.set_verbosity_error()
+    transformers.utils.logging.disable_progress_bar()
+    torch.set_num_threads(config.threads)
+    display = Display(loudness=config.verbose - config.quiet)
+    assert config.source is not None
+    assert config.model is not None
+    pairs = load_pairs(
+        config.source,
+        test_source=config.test_source,
+        hold_out=config.hold_out,
+        margin_column=config.margin_column,
+        splits=(config.train_split, config.test_split),
+    )
+    model, tokenizer = load_classifier(str(nano_path()) if config.model == NANO else config.model, seed=config.seed)
+    if config.template is None:
+        template = "chat" if getattr(tokenizer, "chat_template", None) else "short"
+        config = config.model_copy(update={"template": template})
+    text_of("a", "b", str(config.template), tokenizer)
+    train, test, dropped = _encoded(config, pairs.train, pairs.test, model, tokenizer)
+    try:
+        model.to(config.device)
+    except (RuntimeError, AssertionError) as error:
+        raise UserError(f"--device {config.device}: {error}") from error
+    place = Path(config.out).expanduser() if config.out else claim_path(config.stage, "pairs", config.model)
+    run_dir = RunDir(place, resume=config.resume)
+    try:
+        seen = fingerprint(train, test)
+        if config.resume and read_environment(run_dir.path)["problems"] not in (None, seen):
+            raise UserError(
+                f"--resume: the pairs of {config.source} are no longer those that {run_dir.path} began with"
+            )
+        if config.resume:
+            run_dir.rewrite_config(dump(config))
+        else:
+            run_dir.write_config(dump(config), stage=config.stage, problems=seen)
+        training = PreferenceTraining(config, run_dir, model, tokenizer, train, test, watchdog)
+    except BaseException:
+        run_dir.discard_if_empty()
+        raise
+    size = sum(p.numel() for p in model.parameters())
+    for label, text in [
+        ("device", f"{config.device}, {config.threads} threads" + _note(notes, "device")),
+        ("model", f"{config.model}, {size / 1e6:.2f} M parameters" + _note(notes, "model")),
+        ("pairs", f"{pairs.origin}: {len(train):,} to train on, {len(test):,} to measure by"),
+        *([("dropped", f"{dropped} pairs longer than --max-tokens {config.max_tokens}")] if dropped else []),
+        ("template", f"{config.template}"),
+        *([("settings", notes["settings"])] if "settings" in notes else []),
+        ("run", f"{run_dir.path}{' (resumed)' if config.resume else ''}"),
+    ]:
+        display.line(label, text)
+    return training, display
+
+
+def _encoded(
+    config: RewardModelConfig, train: Any, test: Any, model: Any, tokenizer: Any
+) -> tuple[list[Example], list[Example], int]:
+    context = getattr(model.config, "max_position_embeddings", None)
+    longest = config.max_tokens if context is None else min(config.max_tokens, context)
+    made, dropped = [], 0
+    for rows in (train, test):
+        found = examples(rows, str(config.template), tokenizer)
+        kept = [e for e in found if max(len(e.chosen), len(e.rejected)) <= longest]
+        if len(kept) < len(found) and config.overlong == "error":
+            worst = max(found, key=lambda e: max(len(e.chosen), len(e.rejected)))
+            raise UserError(
+                f"{len(found) - len(kept)} of {len(found)} pairs are longer than {longest} tokens (--max-tokens, and "
+                f"the model's context); the longest, {worst.place}, has {max(len(worst.chosen), len(worst.rejected))}. "
+                "--overlong drop leaves them out"
+            )
+        dropped += len(found) - len(kept)
+        if not kept:
+            raise UserError(f"--source {config.source}: no pair is at most {longest} tokens long")
+        made.append(kept)
+    return made[0], made[1], dropped
+
+
+def _train(training: PreferenceTraining, display: Display, stop: StopSignal) -> dict[str, Any]:
+    config, run_dir, steps = training.config, training.run_dir, training.steps
+    first = training.restore(display.say) if config.resume else 0
+    finished = run_dir.read_result("summary") if config.resume and first == steps else None
+    if finished is not None:
+        display.say("this run is finished already")
+        return finished  # type: ignore[no-any-return]
+    before = run_dir.read_result("eval_before")
+    if before is None:
+        with stop.interruptible():
+            before = training.measure()
+        run_dir.write_result("eval_before", before)
+    display.say(f"before    {_told(before)}")
+    display.start("training", steps, first)
+    evaluated = {record["step"] for record in run_dir.evaluations()}
+    done = first
+    try:
+        for step in range(first, steps):
+            if config.eval_every and step and step % config.eval_every == 0 and step not in evaluated:
+                with stop.interruptible():
+                    measured = training.measure()
+                run_dir.append_evaluation({"step": step, **measured})
+            metrics = training.step(step)
+            run_dir.append_metrics({"step": step + 1, **metrics})
+            done = step + 1
+            display.step(done, steps, metrics)
+            if done % config.save_every == 0 or done == steps:
+                training.save(done)
+            stop.check()
+    except (Interrupted, BrokenPipeError, SystemExit):
+        if done > first or training.saved is None:
+            training.save(done)
+        raise
+    display.finish()
+    with stop.interruptible():
+        after = training.measure()
+    run_dir.write_result("eval_after", after)
+    summary = {
+        "eval_before": before,
+        "eval_after": after,
+        "steps": steps,
+        "pairs": len(training.train),
+        "held_out_pairs": len(training.test),
+        "device": config.device,
+        "model": config.model,
+        "source": config.source,
+        "template": config.template,
+        "checkpoint": str(training.saved),
+    }
+    run_dir.write_result("summary", summary)
+    display.say(f"after     {_told(after)}")
+    display.line("model", f"{training.saved}")
+    display.line("use", f'--reward "rm:{run_dir.path}"')
+    return summary
+
+
+def _told(measured: dict[str, Any]) -> str:
+    low, high = measured["accuracy_interval"]
+    return (
+        f"accuracy {measured['accuracy']:.1%} ({100 * low:.1f}-{100 * high:.1f}) on {measured['pairs']} held-out "
+        f"pairs, loss {measured['loss']:.3f}, calibration error {measured['ece']:.3f}, Brier {measured['brier']:.3f}"
+    )
+
+
+def _note(notes: dict[str, str], key: str) -> str:
+    return f" ({notes[key]})" if key in notes else ""
