@@ -52,7 +52,7 @@ def rows():
         return tuple(torch.randint(2, 48, (count,), generator=generator).tolist())
 
     prompts = [ids(4), ids(7)]
-    return [Row(prompts[n % 2], ids(3 + 2 * n), 0.5 - n) for n in range(4)]
+    return [Row(prompts[n % 2], ids(3 + 2 * n)) for n in range(4)]
 
 
 def outcome(policy, batch):
