@@ -110,7 +110,7 @@ def test_other_files_and_columns(tmp_path, capsys):
         (["in.jsonl", "--reward", "mth"], "did you mean 'math'"),
         (["in.jsonl", "--reward", "math", "--options", "{"], "--options is not JSON"),
         (["in.jsonl", "--reward", "math", "--options", "[]"], "must map names"),
-        (["in.jsonl", "--reward", "math", "--options", '{"math": {"strikt": true}}'], "strikt"),
+        (["in.jsonl", "--reward", "math", "--options", '{"math": {"strikt": true}}'], "has no option 'strikt'"),
     ],
 )
 def test_mistakes_of_use(tmp_path, monkeypatch, capsys, arguments, message):

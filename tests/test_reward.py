@@ -1,6 +1,7 @@
 """Reward formulas: value, abstention, refusals."""
 
 import contextlib
+from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -88,8 +89,27 @@ def test_options_reach_the_verifier_and_unused_ones_are_refused():
     assert reward(PROBLEM, Completion("a</think><answer>4</answer>")).reward == 1.0
     with pytest.raises(ValueError, match="does not use"):
         Reward("math", options={"format": {}})
-    with pytest.raises(ValueError, match="prefiled"):
-        resolve("format", prefiled=True)
+
+
+def needy(problem, completion, *, words, least=1):
+    return float(len(completion.text.split()) >= least)
+
+
+@pytest.mark.parametrize(
+    ("name", "options", "message"),
+    [
+        ("format", {"prefilled": True}, "'format' has no option 'prefilled'; did you mean 'prefilled_think'?"),
+        ("format", {"xyz": 1}, "'format' has no option 'xyz'; it takes policy, prefilled_think, "),
+        ("test_reward:needy", {"word": []}, "'test_reward:needy' has no option 'word'; did you mean 'words'?"),
+        ("test_reward:needy", {}, "'test_reward:needy' needs the option 'words'; it takes words, least"),
+        ("knights_knaves", {"problem": 1}, "'knights_knaves' has no option 'problem'"),
+    ],
+)
+def test_mistyped_options(name, options, message, monkeypatch):
+    monkeypatch.syspath_prepend(str(Path(__file__).parent))
+    with pytest.raises(ValueError, match=r"has no option|needs the option") as caught:
+        resolve(name, **options)
+    assert message in str(caught.value)
 
 
 def test_every_part_is_kept():

@@ -36,7 +36,7 @@ def test_options_and_aliases_of_a_recipe(tmp_path):
         ({"reward": ""}, "can't read the reward formula"),
         ({"reward": "math + 0*format"}, "'format' can't change the reward"),
         ({"verifiers": {"language": {}}}, "does not use"),
-        ({"verifiers": {"format": {"strikt": True}}}, "strikt"),
+        ({"verifiers": {"format": {"strikt": True}}}, "has no option 'strikt'"),
     ],
 )
 def test_mistakes(values, message):

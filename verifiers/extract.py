@@ -226,19 +226,24 @@ def _closed(text: str, position: int, end: int) -> Span | None:
         while stop < end and (text[stop].isalnum() or text[stop] in ".,%/"):
             stop += 1
         return position, stop
-    depth, index = 0, position
-    while index < end:
-        char = text[index]
+    close = closing_brace(text, position, end)
+    return None if close is None else (position + 1, close)
+
+
+def closing_brace(text: str, position: int, end: int) -> int | None:
+    """Where the brace that opens at `position` is closed before `end`; what a backslash precedes is no brace."""
+    depth = 0
+    while position < end:
+        char = text[position]
         if char == "\\":
-            index += 2
-            continue
-        if char == "{":
+            position += 1
+        elif char == "{":
             depth += 1
         elif char == "}":
             depth -= 1
             if depth == 0:
-                return position + 1, index
-        index += 1
+                return position
+        position += 1
     return None
 
 

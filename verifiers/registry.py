@@ -6,7 +6,7 @@ import difflib
 import functools
 import importlib
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from importlib.metadata import entry_points
 from typing import Any, TypeVar, cast, overload
 
@@ -19,7 +19,7 @@ VERIFIERS: dict[str, str] = {
     "countdown": "verifiers.countdown:Countdown",
     "exact": "verifiers.match:Exact",
     "format": "verifiers.format:ThinkAnswer",
-    "json_schema": "verifiers.match:JsonSchema",
+    "json_schema": "verifiers.schema:JsonSchema",
     "knights_knaves": "verifiers.knights_knaves:KnightsKnaves",
     "language": "verifiers.language.verify:LanguageConsistency",
     "length": "verifiers.length:CosineLength",
@@ -81,19 +81,37 @@ def resolve(spec: str, **options: Any) -> Verifier:
     target = _load(spec)
     if not callable(target):
         raise ValueError(f"verifier '{spec}' is {type(target).__name__}, not a function or class")
+    _check_options(spec, target, options)
     try:
-        if inspect.isclass(target):
-            made: Any = target(**options)
-        elif options:
-            inspect.signature(target).bind(None, None, **options)
-            made = functools.partial(target, **options)
-        else:
-            made = target
-    except TypeError as error:
+        made: Any = target(**options) if inspect.isclass(target) else target
+    except TypeError as error:  # an option of the wrong type
         raise ValueError(f"verifier '{spec}': {error}") from error
+    if options and made is target:
+        made = functools.partial(target, **options)
     if not callable(made):
         raise ValueError(f"verifier '{spec}' makes {type(made).__name__}, which can't be called")
     return cast(Verifier, made)
+
+
+def _check_options(spec: str, target: Any, options: Mapping[str, Any]) -> None:
+    """Raises ValueError for options that the verifier does not take, or lacks."""
+    try:
+        parameters = list(inspect.signature(target).parameters.values())
+    except (TypeError, ValueError):  # some classes written in C tell nothing
+        return
+    if not inspect.isclass(target):
+        parameters = parameters[2:]  # after problem and completion
+    known = {p.name: p for p in parameters if p.kind in (p.KEYWORD_ONLY, p.POSITIONAL_OR_KEYWORD)}
+    takes = f"it takes {', '.join(known)}" if known else "it takes none"
+    if not any(p.kind is p.VAR_KEYWORD for p in parameters):
+        for name in options:
+            if name not in known:
+                near = difflib.get_close_matches(name, known, 1)
+                hint = f"did you mean '{near[0]}'?" if near else takes
+                raise ValueError(f"verifier '{spec}' has no option '{name}'; {hint}")
+    for name, parameter in known.items():
+        if parameter.default is parameter.empty and name not in options:
+            raise ValueError(f"verifier '{spec}' needs the option '{name}'; {takes}")
 
 
 def check_gold(problem: Problem, verifier: str = "math", **options: Any) -> str:

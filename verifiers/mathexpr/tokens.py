@@ -6,6 +6,7 @@ import re
 from fractions import Fraction
 from typing import Any, NamedTuple
 
+from verifiers.extract import closing_brace
 from verifiers.mathexpr.limits import MAX_DIGITS, MAX_TOKENS, Unreadable
 from verifiers.mathexpr.units import lookup
 
@@ -263,20 +264,10 @@ def braced(text: str, position: int) -> tuple[str, int]:
         raise Unreadable("a command without its argument")
     if text[position] != "{":
         return text[position], position + 1
-    depth, index = 0, position
-    while index < len(text):
-        char = text[index]
-        if char == "\\":
-            index += 2
-            continue
-        if char == "{":
-            depth += 1
-        elif char == "}":
-            depth -= 1
-            if depth == 0:
-                return text[position + 1 : index], index + 1
-        index += 1
-    raise Unreadable("a brace that is never closed")
+    close = closing_brace(text, position, len(text))
+    if close is None:
+        raise Unreadable("a brace that is never closed")
+    return text[position + 1 : close], close + 1
 
 
 def numeral(raw: str) -> tuple[Fraction, int | None]:

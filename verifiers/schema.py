@@ -1,0 +1,255 @@
+"""Answers that are JSON and allowed by a schema: the jsonschema library, made to end on hostile text."""
+
+from __future__ import annotations
+
+import functools
+import json
+from collections.abc import Iterator, Mapping
+from decimal import Decimal, InvalidOperation
+from typing import Any
+
+import jsonschema
+import referencing
+import referencing.exceptions
+import referencing.jsonschema
+import regex
+from jsonschema.exceptions import ValidationError
+from jsonschema.protocols import Validator
+
+from verifiers.core import Completion, GoldError, Problem, Verdict
+from verifiers.match import checked_where, name_of, offered
+
+_PATTERN_TIMEOUT_S = 0.5
+_ANNOTATIONS = {
+    "title", "description", "default", "examples", "deprecated", "readOnly", "writeOnly", "format", "contentEncoding",
+    "contentMediaType", "contentSchema", "$schema", "$id", "$comment", "$anchor", "$dynamicAnchor", "$vocabulary",
+    "$defs", "then", "else", "minContains", "maxContains",
+}  # fmt: skip
+_HOLD_A_SCHEMA = {
+    "items", "contains", "additionalProperties", "propertyNames", "unevaluatedItems", "unevaluatedProperties", "not",
+    "if", "then", "else", "contentSchema",
+}  # fmt: skip
+_HOLD_SCHEMAS = {"allOf", "anyOf", "oneOf", "prefixItems"}
+_HOLD_NAMED_SCHEMAS = {"properties", "patternProperties", "dependentSchemas", "$defs"}
+
+
+class SchemaError(ValueError):
+    """The schema itself can't be used."""
+
+
+class JsonSchema:
+    """1 if the answer is JSON that a schema allows, 0 otherwise.
+
+    A ```json fence around it is taken off. Reasons: `valid`, `invalid` (the detail names place and rule), `not_json`
+    (also repeated keys, NaN, and text around it), `no_answer`, `too_long`, `too_deep`. It never abstains.
+
+    Args:
+        schema: JSON Schema, 2020-12; None = `Problem.meta["schema"]`, or `Problem.answer` as JSON. An unknown keyword
+            is refused: it is a slip of the pen, and would allow everything.
+        equal: the value must also equal `Problem.answer`, read as JSON.
+        where: "answer", or "text" for the whole completion.
+
+    Raises (when called): GoldError if the problem's schema or answer is missing or can't be used.
+    """
+
+    version = "2"
+
+    def __init__(self, *, schema: Mapping[str, Any] | None = None, equal: bool = False, where: str = "answer") -> None:
+        self._validator = None
+        if schema is not None:
+            try:
+                self._validator = validator_of(schema)
+            except SchemaError as error:
+                raise ValueError(f"schema: {error}") from error
+        self.equal, self.where = equal, checked_where(where)
+
+    def __call__(self, problem: Problem, completion: Completion) -> Verdict:
+        validator = self._validator or self._own(problem)
+        text = offered(completion, self.where)
+        if isinstance(text, Verdict):
+            return text
+        bare = text
+        if bare.startswith("```") and bare.endswith("```") and "\n" in bare:
+            bare = bare[bare.index("\n") : -3]
+        try:
+            value = _json(bare)
+            broken = broken_rule(value, validator)
+        except RecursionError:
+            return Verdict(0.0, "too_deep", answer=text[:1000])
+        except ValueError as error:
+            return Verdict(0.0, "not_json", str(error), text[:1000])
+        if not broken and self.equal and not same_json(value, self._gold(problem)):
+            broken = "differs from the answer"
+        return Verdict(float(not broken), "invalid" if broken else "valid", broken, text[:1000])
+
+    def _own(self, problem: Problem) -> Validator:
+        schema = problem.meta.get("schema")
+        if schema is None:
+            schema = {} if self.equal else self._gold(problem)
+        try:
+            return validator_of(schema)
+        except SchemaError as error:
+            raise GoldError(f"{name_of(problem)}: its schema can't be used: {error}") from error
+
+    def _gold(self, problem: Problem) -> Any:
+        if problem.answer is None:
+            raise GoldError(f"{name_of(problem)} has neither meta['schema'] nor an answer")
+        try:
+            return _json(problem.answer)
+        except (ValueError, RecursionError) as error:
+            raise GoldError(f"{name_of(problem)}: its answer is no JSON: {error}") from error
+
+
+def _json(text: str) -> Any:
+    def pairs(items: list[tuple[str, Any]]) -> dict[str, Any]:
+        found = dict(items)
+        if len(found) != len(items):
+            raise ValueError("a key stands twice in one object")
+        return found
+
+    def constant(name: str) -> Any:
+        raise ValueError(f"{name} is not JSON")
+
+    return json.loads(text, object_pairs_hook=pairs, parse_constant=constant)
+
+
+def validator_of(schema: Any) -> Validator:
+    """What checks values against the schema. Raises SchemaError."""
+    try:
+        return _made(json.dumps(schema))
+    except (TypeError, RecursionError) as error:
+        raise SchemaError(f"no JSON: {error}") from error
+
+
+@functools.lru_cache(maxsize=256)
+def _made(text: str) -> Validator:
+    schema = json.loads(text)
+    try:
+        _Validator.check_schema(schema)
+    except jsonschema.SchemaError as error:
+        raise SchemaError(f"{error.json_path}: {error.message[:300]}") from error
+    resource = referencing.jsonschema.DRAFT202012.create_resource(schema)
+    # An empty registry: nothing is fetched, whatever a reference names.
+    registry: Any = referencing.Registry().with_resource(resource.id() or "", resource)
+    _check(schema, registry.resolver(resource.id() or ""), "$")
+    made: Validator = _Validator(schema, registry=registry)
+    return made
+
+
+def _check(schema: Any, resolver: Any, at: str) -> None:
+    """Refuses what the library lets pass: unknown keywords, references to nowhere, patterns that can't be read."""
+    if isinstance(schema, bool):
+        return
+    for key, value in schema.items():
+        place = f"{at}.{key}"
+        if key not in _Validator.VALIDATORS and key not in _ANNOTATIONS:
+            raise SchemaError(f"{place}: the keyword is unknown")
+        if key in ("$ref", "$dynamicRef"):
+            try:
+                resolver.lookup(value)
+            except referencing.exceptions.Unresolvable as error:
+                raise SchemaError(f"{place}: {value!r} is no place in the schema itself") from error
+        for pattern in [value] if key == "pattern" else value if key == "patternProperties" else ():
+            try:
+                regex.compile(pattern)
+            except regex.error as error:
+                raise SchemaError(f"{place}: pattern {pattern!r} can't be read: {error}") from error
+        inside = {"": value} if key in _HOLD_A_SCHEMA else value if key in _HOLD_NAMED_SCHEMAS else {}
+        if key in _HOLD_SCHEMAS:
+            inside = dict(enumerate(value))
+        for name, part in inside.items():
+            _check(part, resolver, f"{place}.{name}" if name != "" else place)
+
+
+def broken_rule(value: Any, validator: Validator) -> str:
+    """The first rule that the value breaks, with its place ("$.a[0]: ..."); "" if the schema allows it.
+
+    Raises: RecursionError where value or references nest too deep.
+    """
+    error = next(iter(validator.iter_errors(value)), None)
+    return "" if error is None else f"{error.json_path}: {error.message[:300]}"
+
+
+def _search(pattern: str, text: str) -> bool:
+    try:
+        return regex.search(pattern, text, timeout=_PATTERN_TIMEOUT_S) is not None
+    except TimeoutError:
+        return False
+
+
+def _pattern(validator: Any, pattern: str, value: Any, schema: Any) -> Iterator[ValidationError]:
+    if isinstance(value, str) and not _search(pattern, value):
+        yield ValidationError(f"{value[:100]!r} does not match {pattern!r}")
+
+
+def _pattern_properties(validator: Any, patterns: Any, value: Any, schema: Any) -> Iterator[ValidationError]:
+    if isinstance(value, dict):
+        for pattern, part in patterns.items():
+            for name, inside in value.items():
+                if _search(pattern, name):
+                    yield from validator.descend(inside, part, path=name, schema_path=pattern)
+
+
+def _additional_properties(validator: Any, allowed: Any, value: Any, schema: Any) -> Iterator[ValidationError]:
+    if isinstance(value, dict):
+        named, patterns = schema.get("properties", {}), schema.get("patternProperties", {})
+        for name, inside in value.items():
+            if name in named or any(_search(pattern, name) for pattern in patterns):
+                continue
+            if allowed is False:
+                yield ValidationError(f"the property {name[:100]!r} is not allowed")
+            else:
+                yield from validator.descend(inside, allowed, path=name)
+
+
+def _multiple_of(validator: Any, unit: float, value: Any, schema: Any) -> Iterator[ValidationError]:
+    """In decimals: 0.3 is a multiple of 0.1, and no number is too large."""
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        try:
+            whole = Decimal(str(value)) % Decimal(str(unit)) == 0
+        except InvalidOperation:  # more digits than decimals hold
+            whole = False
+        if not whole:
+            yield ValidationError(f"{str(value)[:100]} is no multiple of {unit}")
+
+
+def _unique_items(validator: Any, wanted: bool, value: Any, schema: Any) -> Iterator[ValidationError]:
+    """By a table: the library compares mixed items each with each."""
+    if (
+        wanted
+        and isinstance(value, list)
+        and len({json.dumps(canonical(v), sort_keys=True) for v in value}) < len(value)
+    ):
+        yield ValidationError("an item stands twice")
+
+
+def canonical(value: Any) -> Any:
+    """The same for equal JSON values only: 1.0 is 1, true is not."""
+    if isinstance(value, float) and value.is_integer():
+        return int(value)
+    if isinstance(value, dict):
+        return {key: canonical(inside) for key, inside in value.items()}
+    if isinstance(value, list):
+        return [canonical(inside) for inside in value]
+    return value
+
+
+def same_json(a: Any, b: Any) -> bool:
+    """Equality of JSON values: true is not 1, but 1 is 1.0."""
+    return _text_of(a) == _text_of(b)
+
+
+def _text_of(value: Any) -> str:
+    return json.dumps(canonical(value), sort_keys=True)
+
+
+_Validator: Any = jsonschema.validators.extend(  # type: ignore[no-untyped-call]
+    jsonschema.Draft202012Validator,
+    {
+        "pattern": _pattern,
+        "patternProperties": _pattern_properties,
+        "additionalProperties": _additional_properties,
+        "multipleOf": _multiple_of,
+        "uniqueItems": _unique_items,
+    },
+)
