@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import random
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 _LOW, _HIGH = 100, 999
@@ -82,15 +81,3 @@ def sample(split: str, rng: random.Random) -> Addition:
         found = Addition(_LOW + int(rng.random() * span), _LOW + int(rng.random() * span))
         if found.carries and found.is_test == (split == "test"):
             return found
-
-
-def additions(split: str, count: int, *, seed: int = 0) -> Iterator[Addition]:
-    """Different sums, in an order of their own; each can be made alone from its seed as long as none was met before."""
-    seen: set[Addition] = set()
-    number = 0
-    while len(seen) < count:
-        found = sample(split, random.Random(f"{seed}/{split}/{number}"))
-        number += 1
-        if found not in seen:
-            seen.add(found)
-            yield found

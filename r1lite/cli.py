@@ -23,6 +23,11 @@ COMMANDS: dict[str, tuple[type[Section], str, str]] = {
     "eval": (EvalConfig, "r1lite.stages.evaluate:run", "measure a model: greedy accuracy and pass@k"),
 }
 
+# Those without a configuration: sub-command -> ("module:function" of the arguments that returns the exit code, help)
+PLAIN: dict[str, tuple[str, str]] = {
+    "tasks": ("r1lite.tasks.command:main", "list what can be solved, and check the answers that are known"),
+}
+
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Runs a sub-command. Returns 0; 1 when the run can't go on; 2 for mistakes of use; 128 + signal when stopped."""
@@ -40,9 +45,14 @@ def main(argv: Sequence[str] | None = None) -> int:
     # Threads that wait by spinning make a step 30 times slower as soon as another program wants a core (measured).
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
     try:
+        if name in PLAIN:
+            module, _, function = PLAIN[name][0].partition(":")
+            code: int = getattr(importlib.import_module(module), function)(rest)
+            return code
         if name not in COMMANDS:
-            near = difflib.get_close_matches(name, COMMANDS, 1)
-            hint = f"did you mean '{near[0]}'?" if near else f"known: {', '.join(COMMANDS)}"
+            known = [*COMMANDS, *PLAIN]
+            near = difflib.get_close_matches(name, known, 1)
+            hint = f"did you mean '{near[0]}'?" if near else f"known: {', '.join(known)}"
             raise UserError(f"unknown command '{name}'; {hint}")
         config_class, target, _ = COMMANDS[name]
         config = load(config_class, rest, prog=f"r1lite {name}")
@@ -74,8 +84,9 @@ def _fail(message: str, code: int) -> int:
 
 
 def _help() -> str:
-    width = max(map(len, COMMANDS))
-    commands = "\n".join(f"  {name:<{width}}  {text}" for name, (_, _, text) in COMMANDS.items())
+    texts = {name: text for name, (_, _, text) in COMMANDS.items()} | {name: text for name, (_, text) in PLAIN.items()}
+    width = max(map(len, texts))
+    commands = "\n".join(f"  {name:<{width}}  {text}" for name, text in texts.items())
     return (
         "usage: r1lite COMMAND [RECIPE.yaml] [FLAGS]\n\n"
         "Train language models to reason from rewards that rules can check.\n\n"

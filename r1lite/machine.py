@@ -13,6 +13,7 @@ from r1lite.config import GRPOConfig, ProblemsConfig, read_recipe
 from r1lite.errors import UserError
 from r1lite.nano import nano_path
 from r1lite.run_dir import read_environment
+from r1lite.tasks import find
 from r1lite.tasks.rows import hub_reachable
 
 NANO, QWEN = "nano", "Qwen/Qwen2.5-0.5B"
@@ -45,7 +46,12 @@ def choose(config: ProblemsConfig) -> Choice:
     else:
         values["model"] = config.model
     if config.source is None:
-        if values["model"] == NANO:
+        has = find(config.task).sources
+        if "generated" in has:
+            values["source"] = "generated"
+        elif "bundled" not in has:
+            values["source"] = "hub"
+        elif values["model"] == NANO:
             values["source"], notes["source"] = "bundled", "what nano was made for; --source hub takes openai/gsm8k"
         elif reachable if reachable is not None else hub_reachable():
             values["source"] = "hub"

@@ -96,6 +96,8 @@ def settle(config: C) -> tuple[C, dict[str, str]]:
         notes["settings"] = f"{where}: " + ", ".join(f"{key} {value}" for key, value in taken.items())
         values = {**keys, **values}
     values.setdefault("threads", default_threads())
+    if (stop_text := find(config.task).stop_text) is not None:
+        values.setdefault("stop_text", stop_text)
     return validated(type(config), with_absolute_paths(values)), notes
 
 
@@ -219,7 +221,7 @@ def resumed(config: R, given: dict[str, Any]) -> R:
 def with_absolute_paths(values: dict[str, Any]) -> dict[str, Any]:
     """So that a run can be continued from another folder. A name of ours is not taken for a file of that name."""
     places = {key: values[key] for key in _PLACES if values.get(key) is not None}
-    files = {key: place for key, place in places.items() if place not in (NANO, "hub", "bundled")}
+    files = {key: place for key, place in places.items() if place not in (NANO, "hub", "bundled", "generated")}
     return values | {key: str(Path(place).resolve()) for key, place in files.items() if Path(place).exists()}
 
 

@@ -10,7 +10,7 @@ from typing import Any
 from r1lite import prompts as templates
 from r1lite.config import ProblemsConfig, RLConfig
 from r1lite.errors import UserError
-from r1lite.tasks import Problems, Source, Task
+from r1lite.tasks import Problems, Source, Task, find
 from r1lite.voting import Same, same_by, same_text
 from verifiers import VERIFIERS, Completion, Problem, Reward, Score, VerifierError, score_many
 from verifiers.formula import Formula
@@ -132,7 +132,9 @@ def load_problems(task: Task, config: ProblemsConfig, judge: Judge) -> Problems:
         raise
     except (OSError, ValueError) as error:
         raise UserError(f"--task {task.name}, --source {config.source}: {error}") from error
-    if not problems.train or not problems.test:
+    if isinstance(config, RLConfig) and not problems.train and problems.test:
+        raise UserError(f"--task {task.name} is for testing only: train on another, and measure with r1lite eval")
+    if not problems.test or (isinstance(config, RLConfig) and not problems.train):
         raise UserError(
             f"--source {config.source}: {len(problems.train)} problems to train on, {len(problems.test)} to test"
         )
@@ -155,7 +157,11 @@ def load_problems(task: Task, config: ProblemsConfig, judge: Judge) -> Problems:
 def make_prompts(problems: Sequence[Problem], config: ProblemsConfig, model: Any, tokenizer: Any) -> list[Prompt]:
     """Renders and tokenizes. Raises UserError for prompts that are too long."""
     templates.check(config.template)
-    texts = [templates.render(config.template, problem.prompt, tokenizer) for problem in problems]
+    around = find(config.task).template
+    texts = [
+        templates.render(config.template, around.replace("{question}", problem.prompt), tokenizer)
+        for problem in problems
+    ]
     # A chat template writes its own special tokens.
     encoded = tokenizer(texts, add_special_tokens=config.template != "chat")["input_ids"]
     made = [

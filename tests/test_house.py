@@ -112,7 +112,7 @@ def test_verifiers_load_neither_torch_nor_sympy():
     assert done.stdout == "False\n"
 
 
-@pytest.mark.parametrize("argv", [["--help"], ["grpo", "--help"], ["grpo", "--group-size", "1"], ["grp"]])
+@pytest.mark.parametrize("argv", [["--help"], ["grpo", "--help"], ["grpo", "--group-size", "1"], ["grp"], ["tasks"]])
 def test_help_and_mistakes_load_no_torch(argv):
     code = (
         "import r1lite.cli\n"

@@ -1,4 +1,4 @@
-"""Tasks by name: ours, or `module:attr`."""
+"""Tasks by name: ours, or `module:attr`. Each is one short file: a loader, a template, a reward formula; README.md."""
 
 from __future__ import annotations
 
@@ -26,9 +26,15 @@ class Problems:
 class Source:
     """Which problems are wanted."""
 
-    name: str  # "hub", "bundled", or a path
+    name: str  # "hub", "bundled", "generated", or a path
     test: str | None = None  # path of the test problems, for a path
     test_split: str = "test"  # of the bundled ones
+
+
+def tagged_gold(problem: Problem) -> str:
+    """The problem's answer (what follows its `####`, if it has one) as a completion that must be right."""
+    text = problem.answer or ""
+    return f"<think>This is the known answer.</think><answer>{text.rpartition('####')[2].strip()}</answer>"
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,10 +48,24 @@ class Task:
     well_formed: str = "format"  # the verifier of its form
     # What makes two answers one in a majority vote: the verifier's own equality, the same text, or "none": no votes.
     vote: Literal["verifier", "text", "none"] = "verifier"
+    template: str = "{question}"  # what the task says around a question, inside the model's prompt template
+    stop_text: str | None = None  # ends a completion, where the user names no other
+    gold: Callable[[Problem], str] = tagged_gold  # a completion that must be right: what `r1lite tasks check` tries
+    sources: tuple[str, ...] = ("hub", "bundled")  # which of hub, bundled and generated it has
+    example: Problem | None = None  # written for `r1lite tasks`, in the shape of the real ones
 
 
 # Import strings, so that naming the tasks loads none of them.
-TASKS = {"gsm8k": "r1lite.tasks.gsm8k:TASK"}
+TASKS = {
+    "gsm8k": "r1lite.tasks.gsm8k:TASK",
+    "math": "r1lite.tasks.competition_math:TASK",
+    "svamp": "r1lite.tasks.svamp:TASK",
+    "countdown": "r1lite.tasks.countdown:TASK",
+    "knights_knaves": "r1lite.tasks.knights_knaves:TASK",
+    "mbpp": "r1lite.tasks.mbpp:TASK",
+    "humaneval": "r1lite.tasks.humaneval:TASK",
+    "add_carry": "r1lite.tasks.add_carry:TASK",
+}
 
 
 def find(name: str) -> Task:
@@ -57,7 +77,7 @@ def find(name: str) -> Task:
     target = TASKS.get(name, name if ":" in name else None)
     if target is None:
         near = difflib.get_close_matches(name, TASKS, 1)
-        hint = f"did you mean '{near[0]}'?" if near else f"known: {', '.join(TASKS)}."
+        hint = f"did you mean '{near[0]}'?" if near else f"known: {', '.join(TASKS)}, reasoning_gym:NAME."
         raise UserError(f"unknown task '{name}'; {hint} (your own: 'module:attr')")
     module_name, _, attribute = target.partition(":")
     try:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import os
+import zlib
 from collections.abc import Sequence
 from decimal import Decimal
 from pathlib import Path
@@ -13,34 +15,53 @@ from r1lite.errors import UserError
 
 
 def read_rows(path: Path, columns: Sequence[str]) -> list[dict[str, Any]]:
-    """The rows of a JSONL, JSON (list of objects) or Parquet file; each has text or a number in every column.
+    """The rows of `located_rows`, without their places."""
+    return [row for _, row in located_rows(path, columns)]
+
+
+def located_rows(path: Path, columns: Sequence[str], lists: Sequence[str] = ()) -> list[tuple[int, dict[str, Any]]]:
+    """(line or row number, row) of a JSONL (also gzipped), JSON (list of objects) or Parquet file.
+
+    Args:
+        columns: each row has text or a number there.
+        lists: each row has a list of texts there.
 
     Raises:
         UserError: naming file and line (row, for Parquet and JSON).
     """
     try:
         rows = _parse(path)
-    except OSError as error:
-        raise UserError(f"{path}: can't be read: {error.strerror or error}") from error
+    except (OSError, EOFError, zlib.error) as error:
+        raise UserError(f"{path}: can't be read: {getattr(error, 'strerror', None) or error}") from error
     except UnicodeDecodeError as error:
         raise UserError(f"{path}: not UTF-8 text (byte {error.start})") from error
+    return checked_rows(str(path), rows, columns, lists)
+
+
+def checked_rows(
+    where: str, rows: Sequence[tuple[int, Any]], columns: Sequence[str], lists: Sequence[str] = ()
+) -> list[tuple[int, dict[str, Any]]]:
+    """The same rows, all of which have what `located_rows` promises. Raises UserError."""
     if not rows:
-        raise UserError(f"{path}: holds no problems")
+        raise UserError(f"{where}: holds no problems")
     for place, row in rows:
         if not isinstance(row, dict):
-            raise UserError(f"{path}:{place}: a row must be an object with {_listed(columns)}, not {_kind(row)}")
-        for column in columns:
+            raise UserError(f"{where}:{place}: a row must be an object with {_listed(columns)}, not {_kind(row)}")
+        for column in (*columns, *lists):
             if column not in row:
-                raise UserError(f"{path}:{place}: no column '{column}'; the row has {_listed(sorted(row))}")
+                raise UserError(f"{where}:{place}: no column '{column}'; the row has {_listed(sorted(row))}")
             value = row[column]
-            if not isinstance(value, str | int | float | Decimal) or isinstance(value, bool) or value == "":
-                raise UserError(f"{path}:{place}: '{column}' must be text or a number, got {value!r}")
+            if column in lists:
+                if not isinstance(value, list) or not value or not all(isinstance(text, str) for text in value):
+                    raise UserError(f"{where}:{place}: '{column}' must be a list of texts, got {value!r}")
+            elif not isinstance(value, str | int | float | Decimal) or isinstance(value, bool) or value == "":
+                raise UserError(f"{where}:{place}: '{column}' must be text or a number, got {value!r}")
             if not _is_text(str(value)):
-                raise UserError(f"{path}:{place}: '{column}' holds half a character (a lone surrogate): {value!r}")
-    return [row for _, row in rows]
+                raise UserError(f"{where}:{place}: '{column}' holds half a character (a lone surrogate): {value!r}")
+    return list(rows)
 
 
-def hub_rows(dataset: str, name: str, split: str) -> list[dict[str, Any]]:
+def hub_rows(dataset: str, name: str | None, split: str) -> list[dict[str, Any]]:
     """A split of a data set on the Hugging Face Hub, or in its local cache. Raises UserError."""
     from datasets import load_dataset
 
@@ -49,7 +70,7 @@ def hub_rows(dataset: str, name: str, split: str) -> list[dict[str, Any]]:
     except Exception as error:  # the library raises whatever its transport does
         raise UserError(
             f"--source hub: can't load {dataset}: {type(error).__name__}: {str(error).splitlines()[0]}\n"
-            "Without the Hub, --source bundled or a file of your own will do."
+            "Without the Hub, a file with its columns will do (--source FILE), or --source bundled where a task has it."
         ) from error
 
 
@@ -63,7 +84,8 @@ def _parse(path: Path) -> list[tuple[int, Any]]:
             return list(enumerate(pyarrow.parquet.read_table(path).to_pylist(), 1))
         except pyarrow.ArrowException as error:
             raise UserError(f"{path}: not a Parquet file: {error}") from error
-    text = path.read_text(encoding="utf-8-sig")
+    data = path.read_bytes()
+    text = (gzip.decompress(data) if path.suffix == ".gz" else data).decode("utf-8-sig")
     if path.suffix == ".json":
         try:
             found = json.loads(text)

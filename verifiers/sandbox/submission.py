@@ -8,6 +8,7 @@ import textwrap
 MAX_CHARS = 1_000_000
 _THINK_OPEN, _THINK_CLOSE = "<think>", "</think>"
 _FENCE = re.compile(r"[ \t>]*(`{3,}|~{3,})[ \t]*([^\s`]*)[^`]*")
+_ANSWER_TAGS = re.compile(r"^[ \t]*<answer>|</answer>[ \t]*$")  # beside a fence, where a newline was forgotten
 
 
 class NoSubmissionError(ValueError):
@@ -59,7 +60,7 @@ def _answer(text: str, start: int) -> tuple[int, int] | None:
 
 
 def _blocks(text: str, start: int) -> list[tuple[str, str, tuple[int, int]]]:
-    """(language tag in lower case, code, span) of every fenced block; an unclosed one goes to the end of the text."""
+    """(language tag in lower case, code, span) of every fenced block; an unclosed one ends with answer or text."""
     found = []
     fence, tag, begin = "", "", 0
     position = start
@@ -67,7 +68,8 @@ def _blocks(text: str, start: int) -> list[tuple[str, str, tuple[int, int]]]:
         end = text.find("\n", position)
         end = len(text) if end < 0 else end
         line = text[position : min(end, position + 200)]
-        match = _FENCE.fullmatch(line.rstrip()) if "```" in line or "~~~" in line else None
+        marked = "```" in line or "~~~" in line
+        match = _FENCE.fullmatch(_ANSWER_TAGS.sub("", line.rstrip())) if marked else None
         if match and not fence:
             fence, tag, begin = match[1], match[2].lower(), min(end + 1, len(text))
         elif match and fence and match[1].startswith(fence) and not match[2]:
@@ -75,5 +77,7 @@ def _blocks(text: str, start: int) -> list[tuple[str, str, tuple[int, int]]]:
             fence = ""
         position = end + 1
     if fence:
-        found.append((tag, textwrap.dedent(text[begin:]), (begin, len(text))))
+        closing = text.find("</answer>", begin)
+        end = closing if closing >= 0 else len(text)
+        found.append((tag, textwrap.dedent(text[begin:end]), (begin, end)))
     return found

@@ -1,0 +1,135 @@
+"""`r1lite tasks`: what there is to solve, with an example each; `r1lite tasks check NAME` tries the golds. No torch."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import textwrap
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from r1lite.errors import UserError
+from r1lite.tasks import TASKS, Problems, Source, Task, find
+from verifiers import Completion, Problem, Reward, VerifierError, score_many
+
+CARDS = Path(__file__).resolve().parent / "cards"
+_WIDTH = 110
+
+
+def main(argv: Sequence[str]) -> int:
+    """Returns 0; 1 when `check` found a gold that its own verifier refuses. Raises UserError."""
+    options = _arguments(argv)
+    if options.action == "check":
+        return _check(options)
+    if options.action == "card":
+        print(card(options.name), end="")
+        return 0
+    for name in TASKS:
+        print(describe(find(name)))
+    print("reasoning_gym:NAME   any task of reasoning-gym, scored by its own scorer (pip install reasoning-gym)")
+    print("module:attr          your own: see r1lite/tasks/README.md")
+    return 0
+
+
+def describe(task: Task) -> str:
+    """A task's line, and its example."""
+    lines = [f"{task.name:<16} {', '.join(task.sources)}; reward {task.reward}"]
+    if task.example is not None:
+        shown = " ".join(task.example.prompt.split())
+        gold = task.gold(task.example).partition("<answer>")[2].removesuffix("</answer>")
+        lines += textwrap.wrap(shown, _WIDTH, initial_indent="    ", subsequent_indent="    ")
+        lines.append(
+            f"    -> {' '.join(gold.split()) if task.correct != 'code' else 'a program that passes the tests'}"
+        )
+    return "\n".join(lines) + "\n"
+
+
+def card(name: str) -> str:
+    """A task's card: origin, licence, rows, splits, known bad ones. Raises UserError."""
+    path = CARDS / f"{name}.md"
+    if name not in TASKS or not path.exists():
+        raise UserError(f"there is no card for '{name}'; there are cards for {', '.join(TASKS)}")
+    return path.read_text(encoding="utf-8")
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """A gold that its own verifier does not accept."""
+
+    split: str
+    problem: Problem
+    why: str
+
+
+def failures(task: Task, problems: Problems) -> list[Failure]:
+    """The problems whose known answer does not earn full marks from the verifiers of correctness and form.
+
+    Raises:
+        UserError: the verifier can't work on this machine at all (no isolation for code).
+    """
+    found = []
+    correct, well_formed = Reward(task.correct), Reward(task.well_formed)
+    for verify in correct.verifiers.values():
+        try:
+            getattr(verify, "level", None)  # a verifier that runs programs looks for isolation here
+        except VerifierError as error:
+            raise UserError(f"--task {task.name}: {error}") from error
+    for split, part in (("train", problems.train), ("test", problems.test)):
+        pairs: list[tuple[Problem, Completion]] = []
+        for problem in part:
+            try:
+                pairs.append((problem, Completion(task.gold(problem))))
+            except (KeyError, ValueError) as error:
+                found.append(Failure(split, problem, f"no gold can be written: {type(error).__name__}: {error}"))
+        for asked in (correct, well_formed):
+            scores = score_many(asked, pairs)
+            for (problem, _), score in zip(pairs, scores, strict=True):
+                if score.reward != 1.0:
+                    verdict = next(iter(score.verdicts.values()), None)
+                    why = score.error or (f"{verdict.reason} {verdict.detail}".strip() if verdict else "no verdict")
+                    found.append(Failure(split, problem, f"{asked.formula}: {why}"))
+            pairs = [pair for pair, score in zip(pairs, scores, strict=True) if score.reward == 1.0]
+    for verify in correct.verifiers.values():
+        close = getattr(verify, "close", None)  # of those that keep processes
+        if close is not None:
+            close()
+    return found
+
+
+def _check(options: argparse.Namespace) -> int:
+    task = find(options.name)
+    default = next((source for source in ("generated", "bundled", "hub") if source in task.sources), "hub")
+    try:
+        problems = task.load(Source(options.source or default, options.test_source, options.test_split))
+    except (OSError, ValueError) as error:
+        raise error if isinstance(error, UserError) else UserError(f"--task {task.name}: {error}") from error
+    bad = failures(task, problems)
+    total = len(problems.train) + len(problems.test)
+    print(f"{problems.origin}: {len(problems.train):,} to train on, {len(problems.test):,} to test")
+    for failure in bad[: options.show]:
+        name = failure.problem.id or failure.problem.prompt[:60]
+        print(f"  {failure.split} {name}: {failure.why}")
+    if len(bad) > options.show:
+        print(f"  ... and {len(bad) - options.show} more (--show N)")
+    passed = total - len({(failure.split, failure.problem.id) for failure in bad})
+    print(f"{passed:,} of {total:,} golds pass {task.correct} and {task.well_formed}")
+    return 1 if bad else 0
+
+
+def _arguments(argv: Sequence[str]) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(
+        prog="r1lite tasks", description="Lists the tasks with an example each.", allow_abbrev=False
+    )
+    actions = parser.add_subparsers(dest="action")
+    check = actions.add_parser("check", help="try every gold of a task with the task's own verifiers")
+    check.add_argument("name", help="a task: gsm8k, ..., reasoning_gym:NAME or module:attr")
+    check.add_argument("--source", help="hub, bundled, or a file or folder with the Hub's columns")
+    check.add_argument("--test-source", help="file with the test problems")
+    check.add_argument("--test-split", default="test", help="which split of the bundled problems is the test (test)")
+    check.add_argument("--show", type=int, default=20, metavar="N", help="failures shown (20)")
+    show = actions.add_parser("card", help="a task's card: origin, licence, columns, known bad rows")
+    show.add_argument("name")
+    if "" not in sys.path:
+        sys.path.insert(0, "")  # `module:attr` may stand in the working directory
+    return parser.parse_args(list(argv))

@@ -1,0 +1,62 @@
+"""Competition mathematics: MATH (arXiv:2103.03874) to train on, MATH-500 (arXiv:2305.20050) to test on."""
+
+from __future__ import annotations
+
+from r1lite.tasks import Task
+from r1lite.tasks.sources import HubSplit, Row, Rows
+from verifiers import Problem
+
+_SUBJECTS = (
+    *("algebra", "counting_and_probability", "geometry", "intermediate_algebra"),
+    *("number_theory", "prealgebra", "precalculus"),
+)
+
+
+def problem(row: Row) -> Problem:
+    """The gold is `answer`, or else what stands in the last box of `solution`; without either, verifiers refuse it."""
+    if "answer" not in row and "solution" not in row:
+        raise ValueError(f"no column 'answer', and no 'solution' to take it from; the row has {', '.join(sorted(row))}")
+    answer = row.get("answer")
+    if answer is None:
+        answer = last_box(str(row.get("solution") or "")) or ""
+    level = str(row.get("level") or row.get("difficulty") or "").removeprefix("Level ").removesuffix(".0")
+    subject = str(row.get("subject") or row.get("type") or "")
+    meta = {key: value for key, value in (("difficulty", level), ("source", subject)) if value}
+    return Problem(str(row["problem"]), str(answer), id=str(row.get("unique_id") or ""), meta=meta)
+
+
+def last_box(text: str) -> str | None:
+    """What stands in the last `\\boxed{...}` (or `\\fbox`) whose braces are balanced; None without one."""
+    start = max(text.rfind("\\boxed"), text.rfind("\\fbox"))
+    opening = text.find("{", start) if start >= 0 else -1
+    if opening < 0:
+        return None
+    depth = 0
+    for at in range(opening, len(text)):
+        depth += (text[at] == "{") - (text[at] == "}")
+        if depth == 0:
+            return text[opening + 1 : at].strip() or None
+    return None
+
+
+TASK = Task(
+    name="math",
+    load=Rows(
+        hub={
+            "train": [HubSplit("EleutherAI/hendrycks_math", subject, "train") for subject in _SUBJECTS],
+            "test": [HubSplit("HuggingFaceH4/MATH-500", None, "test")],
+        },
+        columns=("problem",),
+        problem=problem,
+    ),
+    reward="math + 0.1*format",
+    sources=("hub",),
+    example=problem(
+        {
+            "problem": r"What is the area of a circle whose circumference is $6\pi$?",
+            "solution": r"From $2\pi r = 6\pi$ follows $r = 3$, and the area is $\boxed{9\pi}$.",
+            "level": "Level 2",
+            "type": "Geometry",
+        }
+    ),
+)

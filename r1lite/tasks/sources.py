@@ -1,0 +1,177 @@
+"""Loaders of tasks: problems out of rows (the Hub's, bundled ones, files), or made by a generator."""
+
+from __future__ import annotations
+
+import hashlib
+import random
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from r1lite.bundled import bundled
+from r1lite.errors import UserError
+from r1lite.tasks import Problems, Source
+from r1lite.tasks.rows import checked_rows, hub_rows, located_rows
+from verifiers import Problem, VerifierError
+
+_SUFFIXES = (".jsonl", ".json", ".parquet", ".jsonl.gz")
+Row = Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class HubSplit:
+    """One split of a data set on the Hugging Face Hub."""
+
+    dataset: str
+    config: str | None
+    split: str
+
+
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """Loads problems that stand in rows with the Hub's columns. Called with a Source; raises UserError.
+
+    A file of one's own is split by `split_of`, or else into train.* and test.* by name, or 10 % held out by a hash.
+    """
+
+    hub: Mapping[str, Sequence[HubSplit]]  # "train" and "test"; without "train" the task is for testing only
+    columns: Sequence[str]  # each row has text or a number there
+    problem: Callable[[Row], Problem]  # may raise ValueError or VerifierError for a row it can't use
+    lists: Sequence[str] = ()  # columns that hold a list of texts
+    bundled: str | None = None  # folder under datasets/ with train.jsonl and test*.jsonl
+    split_of: Callable[[Row], str] | None = None  # the data set's own split of one file: "train", "test" or another
+
+    def __call__(self, source: Source) -> Problems:
+        if source.test_split != "test" and source.name != "bundled":
+            raise UserError(f"--test-split {source.test_split} is for --source bundled, not {source.name}")
+        if source.test is not None and source.name in ("hub", "bundled"):
+            raise UserError(f"--test-source is for a --source of your own, not {source.name}")
+        if source.name == "hub":
+            return self._from_hub()
+        if source.name == "bundled":
+            return self._bundled(source.test_split)
+        return self._from_path(_path(source.name), _path(source.test) if source.test else None)
+
+    def _from_hub(self) -> Problems:
+        parts: dict[str, list[Problem]] = {"train": [], "test": []}
+        for name, splits in self.hub.items():
+            for place in splits:
+                where = f"{place.dataset}{f' ({place.config})' if place.config else ''}, {place.split}"
+                rows = enumerate(hub_rows(place.dataset, place.config, place.split), 1)
+                parts[name] += self._made(checked_rows(where, list(rows), self.columns, self.lists), name, where)
+        names = sorted({place.dataset for splits in self.hub.values() for place in splits})
+        return Problems(parts["train"], parts["test"], f"{' and '.join(names)} from the Hugging Face Hub")
+
+    def _bundled(self, test_split: str) -> Problems:
+        if self.bundled is None:
+            raise UserError("--source bundled: this task ships no problems; say hub, or name a file with its columns")
+        folder = bundled(f"datasets/{self.bundled}")
+        train, path = self._file(folder / "train.jsonl", "train"), folder / f"{test_split}.jsonl"
+        if not path.exists():
+            splits = sorted(file.stem for file in folder.glob("test*.jsonl"))
+            raise UserError(f"--test-split {test_split} is unknown; bundled: {', '.join(splits)}")
+        return Problems(train, self._file(path, test_split), "bundled GSM8K-style problems, written for r1lite")
+
+    def _from_path(self, path: Path, test_path: Path | None) -> Problems:
+        if not path.exists():
+            known = "hub, or bundled" if self.bundled else "hub"
+            raise UserError(f"--source {path}: no such file or folder (or say {known})")
+        if "train" not in self.hub:
+            test_path = test_path or (_split_file(path, "test") if path.is_dir() else path)
+            if test_path is None:
+                raise UserError(f"--source {path}: the folder needs test.* ({', '.join(_SUFFIXES)})")
+            return Problems([], self._file(test_path, "test"), f"{test_path}, for testing only")
+        if path.is_dir():
+            train_path, test_path = _split_file(path, "train"), test_path or _split_file(path, "test")
+            if train_path is None or test_path is None:
+                raise UserError(f"--source {path}: the folder needs train.* and test.* ({', '.join(_SUFFIXES)})")
+        else:
+            train_path = path
+            if test_path is None and path.name.partition(".")[0] == "train":
+                test_path = _split_file(path.parent, "test")
+        if test_path is not None:
+            train, test = self._file(train_path, "train"), self._file(test_path, "test")
+            return Problems(train, test, f"{train_path}, tested on {test_path}")
+        return self._split(path)
+
+    def _split(self, path: Path) -> Problems:
+        """One file for both."""
+        rows = located_rows(path, self.columns, self.lists)
+        if self.split_of is not None:
+            own = {name: [(n, row) for n, row in rows if self.split_of(row) == name] for name in ("train", "test")}
+            if own["train"] and own["test"]:
+                train, test = (self._made(part, name, str(path)) for name, part in own.items())
+                return Problems(train, test, f"{path}, split as its authors did")
+        every = self._made(rows, "train", str(path))
+        test = [problem for problem in every if held_out(problem.prompt)]
+        train = [problem for problem in every if not held_out(problem.prompt)]
+        if not test or not train:
+            raise UserError(f"--source {path}: too few problems to hold 10 % out for the test; give --test-source")
+        return Problems(train, test, f"{path}, {len(test)} of its problems held out for the test (chosen by a hash)")
+
+    def _file(self, path: Path, split: str) -> list[Problem]:
+        return self._made(located_rows(path, self.columns, self.lists), split, str(path))
+
+    def _made(self, rows: Iterable[tuple[int, Row]], split: str, where: str) -> list[Problem]:
+        made = []
+        for number, (place, row) in enumerate(rows):
+            try:
+                problem = self.problem(row)
+            except (ValueError, VerifierError) as error:
+                raise UserError(f"{where}:{place}: {error}") from error
+            name = problem.id.encode("utf-8", "backslashreplace").decode() or f"{split}-{number}"
+            made.append(Problem(problem.prompt, problem.answer, problem.tests, problem.language, name, problem.meta))
+        return made
+
+
+@dataclass(frozen=True, slots=True)
+class Generated:
+    """Makes problems anew: number n of a split is seeded by itself. Called with a Source; raises UserError.
+
+    Whatever problem occurs twice is kept once, and none of the test's is trained on, since `make` keeps them apart.
+    """
+
+    name: str
+    make: Callable[[str, random.Random], Problem]  # (split, its own random numbers)
+    sizes: Mapping[str, int] = field(default_factory=lambda: {"train": 4000, "test": 500})
+
+    def __call__(self, source: Source) -> Problems:
+        if source.name not in ("generated", "hub", "bundled") or source.test is not None:
+            raise UserError(f"--task {self.name} makes its problems itself: leave --source and --test-source away")
+        if source.test_split != "test":
+            raise UserError(
+                f"--test-split {source.test_split} is for --source bundled, not for a task of made problems"
+            )
+        parts = {split: self._different(split, size) for split, size in self.sizes.items()}
+        return Problems(parts["train"], parts["test"], f"{self.name}, made anew")
+
+    def item(self, split: str, number: int) -> Problem:
+        """Problem `number` of a split ("train" or "test"), made alone."""
+        made = self.make(split, random.Random(f"{self.name}/{split}/{number}"))
+        return Problem(made.prompt, made.answer, made.tests, made.language, f"{split}-{number}", made.meta)
+
+    def _different(self, split: str, size: int) -> list[Problem]:
+        found: dict[str, Problem] = {}
+        number = 0
+        while len(found) < size:
+            problem = self.item(split, number)
+            found.setdefault(problem.prompt, problem)
+            number += 1
+        return list(found.values())
+
+
+def held_out(text: str) -> bool:
+    """True for about a tenth of all texts, by a hash: always the same ones."""
+    return hashlib.blake2b(text.encode(), digest_size=2).digest()[0] % 10 == 0
+
+
+def _split_file(folder: Path, split: str) -> Path | None:
+    return next((path for suffix in _SUFFIXES if (path := folder / f"{split}{suffix}").exists()), None)
+
+
+def _path(text: str) -> Path:
+    try:
+        return Path(text).expanduser()
+    except RuntimeError as error:
+        raise UserError(f"--source {text}: {error}") from error
