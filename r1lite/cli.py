@@ -10,7 +10,7 @@ import sys
 from collections.abc import Sequence
 
 from r1lite import __version__
-from r1lite.config import EvalConfig, GRPOConfig, RejectConfig, RewardModelConfig, Section, load
+from r1lite.config import EvalConfig, GRPOConfig, RejectConfig, RewardModelConfig, Section, SFTConfig, load
 from r1lite.errors import Interrupted, RunError, UserError
 from r1lite.nano.config import PretrainConfig
 
@@ -18,6 +18,7 @@ from r1lite.nano.config import PretrainConfig
 COMMANDS: dict[str, tuple[type[Section], str, str]] = {
     "grpo": (GRPOConfig, "r1lite.stages.grpo:run", "train a model to reason, by group relative policy optimization"),
     "reject": (RejectConfig, "r1lite.stages.reject:run", "make a data set of completions that are right"),
+    "sft": (SFTConfig, "r1lite.stages.sft:run", "fine-tune a model on prompts with completions"),
     "pretrain": (PretrainConfig, "r1lite.stages.pretrain:run", "make the bundled model nano, from nothing"),
     "reward-model": (RewardModelConfig, "r1lite.stages.reward_model:run", "learn a reward from pairs of answers"),
     "eval": (EvalConfig, "r1lite.stages.evaluate:run", "measure a model: greedy accuracy and pass@k"),

@@ -16,6 +16,8 @@ _PLAIN_EVERY_S = 10.0  # between plain lines, unless --verbose
 _SMOOTHING = 0.8  # of the numbers on the live table
 
 _COLUMNS = [
+    ("token_loss", "loss", "{:.4f}"),
+    ("epoch", "epoch", "{:.2f}"),
     ("reward", "reward", "{:.3f}"),
     ("accuracy", "accuracy", "{:.1%}"),
     ("format_rate", "format", "{:.1%}"),
@@ -140,11 +142,12 @@ class Display:
     def _table(self, step: int) -> RenderableType:
         table = Table(box=None, pad_edge=False)
         table.add_column("step", justify="right")
-        for _, name, _ in _COLUMNS:
+        columns = [column for column in _COLUMNS if column[0] in self._smooth]
+        for _, name, _ in columns:
             table.add_column(name, justify="right")
         newest = [] if self._history and self._history[-1][0] == step else [(step, self._smooth)]
         for at, values in [*self._history, *newest]:
-            table.add_row(str(at), *(form.format(values[key]) if key in values else "" for key, _, form in _COLUMNS))
+            table.add_row(str(at), *(form.format(values[key]) if key in values else "" for key, _, form in columns))
         assert self._bar is not None
         return Group(table, Text(), self._bar)
 

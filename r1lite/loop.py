@@ -11,7 +11,7 @@ import random
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 from r1lite.config import RLConfig
 from r1lite.errors import RunError
@@ -28,6 +28,8 @@ from r1lite.watchdog import Watchdog
 @dataclass(slots=True)
 class Loop:
     """What a step needs. `step` counts from 0 and is all there is to the position in the data."""
+
+    tokens_are: ClassVar[str] = "generated"
 
     config: RLConfig
     prompts: Sequence[Prompt]

@@ -8,8 +8,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import yaml
+
 from r1lite.bundled import bundled
-from r1lite.config import GRPOConfig, ProblemsConfig, read_recipe
+from r1lite.config import GRPOConfig, ProblemsConfig, SupervisedConfig, read_recipe
 from r1lite.errors import UserError
 from r1lite.nano import nano_path
 from r1lite.run_dir import read_environment
@@ -19,6 +21,7 @@ from r1lite.tasks.rows import hub_reachable
 NANO, QWEN = "nano", "Qwen/Qwen2.5-0.5B"
 # Settings that suit a model, under the user's own, for models we have tried.
 RECIPES = {NANO: "recipes/gsm8k-nano.yaml", QWEN: "recipes/gsm8k-qwen2.5-0.5b.yaml"}
+SUPERVISED_RECIPES = {NANO: "recipes/sft-nano.yaml"}
 _MAX_THREADS = 8
 _PROMPTING = ("source", "template", "stop_text", "max_prompt_tokens", "max_completion_tokens")
 
@@ -78,13 +81,17 @@ def recipe_for(model: str, config_class: type[ProblemsConfig]) -> tuple[str, dic
 
     A checkpoint of a run was trained with its prompt and lengths, and makes no sense with others.
     """
-    if model in RECIPES:
+    if issubclass(config_class, SupervisedConfig):
+        if model in SUPERVISED_RECIPES:
+            path = SUPERVISED_RECIPES[model]
+            return f"{path}, picked for this model", read_recipe(bundled(path), config_class)
+    elif model in RECIPES:
         keys = read_recipe(bundled(RECIPES[model]), GRPOConfig)
         return f"{RECIPES[model]}, picked for this model", {k: keys[k] for k in keys if k in config_class.model_fields}
     folder = Path(model).resolve()
     run = folder.parent.parent / "config.yaml"
     if run.exists() and folder.parent.name == "checkpoints" and read_environment(run.parent)["stage"] is not None:
-        keys = read_recipe(run, GRPOConfig)
+        keys = yaml.safe_load(run.read_text(encoding="utf-8"))
         return f"as in {run}, where this model was trained", {k: keys[k] for k in _PROMPTING if k in keys}
     return None
 

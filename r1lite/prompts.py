@@ -35,17 +35,22 @@ def render(template: str, question: str, tokenizer: Any) -> str:
         UserError: an unknown template, or "chat" with a tokenizer that has none.
     """
     if template == "chat":
-        if not getattr(tokenizer, "chat_template", None):
-            raise UserError("--template chat: this model's tokenizer has no chat template; try --template r1_zero")
         messages = [{"role": "system", "content": CHAT_INSTRUCTION}, {"role": "user", "content": question}]
-        try:
-            text: str = tokenizer.apply_chat_template(messages, tokenize=False, add_generation_prompt=True)
-        except Exception as error:  # the template is a program of its own
-            raise UserError(
-                f"--template chat: this model's chat template fails: {error}; try --template r1_zero"
-            ) from error
-        return text
+        return render_messages(messages, tokenizer)
     return TEMPLATES.get(template, template).replace("{question}", question)
+
+
+def render_messages(messages: list[dict[str, str]], tokenizer: Any) -> str:
+    """The prompt of a conversation in the tokenizer's own chat template. Raises UserError if it has none, or fails."""
+    if not getattr(tokenizer, "chat_template", None):
+        raise UserError("--template chat: this model's tokenizer has no chat template; try --template r1_zero")
+    try:
+        text: str = tokenizer.apply_chat_template(messages, tokenize=False, add_generation_prompt=True)
+    except Exception as error:  # the template is a program of its own
+        raise UserError(
+            f"--template chat: this model's chat template fails: {error}; try --template r1_zero"
+        ) from error
+    return text
 
 
 def check(template: str) -> None:

@@ -38,6 +38,8 @@ class Trained(Protocol):
 class Course(Protocol):
     """The steps of a run. A step depends on its number, the weights and the learner's state alone."""
 
+    tokens_are: str  # what became of the `tokens` of a step's metrics: "generated", "trained_on"
+
     @property
     def steps(self) -> int:
         """How many there are."""
@@ -166,7 +168,7 @@ def _train(config: C, setup: Setup, stop: StopSignal, course: Course) -> dict[st
         "eval_before": before,
         "eval_after": after,
         "steps": steps,
-        "tokens_generated": progress.tokens,
+        f"tokens_{course.tokens_are}": progress.tokens,
         "train_s": progress.train_s,
         "wall_s": progress.wall_s(),
         "peak_rss_mib": _peak_rss_mib(),
@@ -178,12 +180,14 @@ def _train(config: C, setup: Setup, stop: StopSignal, course: Course) -> dict[st
         "checkpoint": str(progress.saved),
     }
     run_dir.write_result("summary", summary)
+    what = course.tokens_are.replace("_", " ")
+    kept = "rollouts/, " if run_dir.rollouts.exists() else ""
     display.summary(
         summary,
         [
-            ("trained", f"{steps} steps, {progress.tokens:,} tokens sampled, {progress.train_s:.0f} s"),
+            ("trained", f"{steps} steps, {progress.tokens:,} tokens {what}, {progress.train_s:.0f} s"),
             ("model", f"{progress.saved}"),
-            ("run", f"{run_dir.path}: summary.json, metrics.jsonl, rollouts/, config.yaml"),
+            ("run", f"{run_dir.path}: summary.json, metrics.jsonl, {kept}config.yaml"),
         ],
     )
     return summary

@@ -53,6 +53,8 @@ FLOORS = [
     ("r1lite.curation", 5),
     ("r1lite.setup", 5),
     ("r1lite.loop", 6),
+    ("r1lite.sft", 6),
+    ("r1lite.supervised", 7),
     ("r1lite.training", 7),
     ("r1lite.curating", 6),
     ("r1lite.sampling", 7),

@@ -10,6 +10,7 @@ from r1lite.config.reject import ColdStartConfig, CurationConfig, RejectConfig
 from r1lite.config.reward_model import RewardModelConfig
 from r1lite.config.rl import GRPOConfig, RLConfig
 from r1lite.config.rollout import RolloutConfig
+from r1lite.config.supervised import SFTConfig, SupervisedConfig
 from r1lite.config.train import TrainConfig
 from r1lite.config.watchdog import WatchdogConfig
 
@@ -28,7 +29,9 @@ __all__ = [
     "RewardModelConfig",
     "RolloutConfig",
     "RunConfig",
+    "SFTConfig",
     "Section",
+    "SupervisedConfig",
     "TrainConfig",
     "WatchdogConfig",
     "dump",

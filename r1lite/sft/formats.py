@@ -1,0 +1,170 @@
+"""The formats of fine-tuning sets, read as one: what stands before a completion, and the completion.
+
+messages           messages: [{role, content}, ...], the last one the assistant's (TRL, axolotl)
+ShareGPT           conversations: [{from, value}, ...], a `system` column if there is one (LLaMA-Factory, axolotl)
+Alpaca             instruction, input, output; `system` and `history` if there are such (LLaMA-Factory)
+prompt/completion  prompt, completion: text, or messages (TRL); beside a `question`, the question counts
+question/answer    question, answer: GSM8K's own files
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+_ROLES = {
+    **{"system": "system", "user": "user", "human": "user", "assistant": "assistant", "gpt": "assistant"},
+    **{"model": "assistant", "bot": "assistant", "chatgpt": "assistant", "bing": "assistant", "bard": "assistant"},
+}
+
+
+class RowError(ValueError):
+    """A row that can't be learnt from; the message says why."""
+
+
+@dataclass(frozen=True, slots=True)
+class Example:
+    """What a row teaches: after this, say that. Exactly one of question, prompt and turns is given.
+
+    Args:
+        question: to be put into the run's template, so that it is asked as the evaluation asks.
+        prompt: the text as the model sees it.
+        turns: (role, text) of a conversation that is more than one question: roles system, user, assistant.
+    """
+
+    completion: str
+    question: str | None = None
+    prompt: str | None = None
+    turns: tuple[tuple[str, str], ...] = ()
+
+    @property
+    def asked(self) -> str:
+        """The last thing that was asked, to be compared with test problems."""
+        if self.turns:
+            return self.turns[-1][1]
+        return self.question if self.question is not None else self.prompt or ""
+
+
+def format_of(row: Mapping[str, Any]) -> str | None:
+    """The format that a row's columns make, or None."""
+    return next((name for name, (columns, _) in FORMATS.items() if all(column in row for column in columns)), None)
+
+
+def example(row: Mapping[str, Any], format: str, *, verbatim: bool = False) -> Example:
+    """What a row of this format teaches.
+
+    Args:
+        verbatim: take `prompt` as it stands even where the row has a `question` too.
+
+    Raises:
+        RowError: a column is missing, empty or of the wrong kind, or the last word is not the assistant's.
+    """
+    columns, read = FORMATS[format]
+    if missing := [column for column in columns if column not in row]:
+        raise RowError(f"no column {_listed(missing)}")
+    found = read(row, verbatim)
+    if not found.completion.strip():
+        raise RowError("the completion is empty")
+    if not found.asked.strip():
+        raise RowError("the prompt is empty")
+    return found
+
+
+def _messages(row: Mapping[str, Any], verbatim: bool) -> Example:
+    return _conversation(_turns(row["messages"], "messages"))
+
+
+def _sharegpt(row: Mapping[str, Any], verbatim: bool) -> Example:
+    turns = _turns(row["conversations"], "conversations")
+    return _conversation([*_system(row), *turns])
+
+
+def _alpaca(row: Mapping[str, Any], verbatim: bool) -> Example:
+    instruction, extra = _text(row["instruction"], "instruction"), row.get("input")
+    asked = f"{instruction}\n\n{_text(extra, 'input')}" if extra else instruction
+    history: list[tuple[str, str]] = []
+    for pair in row.get("history") or []:
+        if not isinstance(pair, list | tuple) or len(pair) != 2:
+            raise RowError("'history' must hold pairs of question and answer")
+        history += [("user", _text(pair[0], "history")), ("assistant", _text(pair[1], "history"))]
+    return _conversation([*_system(row), *history, ("user", asked), ("assistant", _text(row["output"], "output"))])
+
+
+def _prompt_completion(row: Mapping[str, Any], verbatim: bool) -> Example:
+    prompt, completion = row["prompt"], row["completion"]
+    if isinstance(prompt, list) or isinstance(completion, list):
+        before = _turns(prompt, "prompt") if isinstance(prompt, list) else [("user", _text(prompt, "prompt"))]
+        if isinstance(completion, list):
+            return _conversation([*before, *_turns(completion, "completion")])
+        return _conversation([*before, ("assistant", _text(completion, "completion"))])
+    completion = _text(completion, "completion")
+    if row.get("question") and not verbatim:
+        return Example(completion, question=_text(row["question"], "question"))
+    return Example(completion, prompt=_text(prompt, "prompt"))
+
+
+def _question_answer(row: Mapping[str, Any], verbatim: bool) -> Example:
+    return Example(_text(row["answer"], "answer"), question=_text(row["question"], "question"))
+
+
+# By name: the columns that make it, and its reader; the first whose columns are all there counts.
+FORMATS: dict[str, tuple[tuple[str, ...], Callable[[Mapping[str, Any], bool], Example]]] = {
+    "messages": (("messages",), _messages),
+    "ShareGPT": (("conversations",), _sharegpt),
+    "Alpaca": (("instruction", "output"), _alpaca),
+    "prompt/completion": (("prompt", "completion"), _prompt_completion),
+    "question/answer": (("question", "answer"), _question_answer),
+}
+
+
+def _conversation(turns: list[tuple[str, str]]) -> Example:
+    """The last turn is the completion; a single question before it goes into the run's template."""
+    if len(turns) < 2 or turns[-1][0] != "assistant":
+        raise RowError("the last message must be the assistant's, with one before it")
+    *before, (_, completion) = turns
+    if before[-1][0] != "user":
+        raise RowError("the message before the completion must be the user's")
+    if len(before) == 1:
+        return Example(completion, question=before[0][1])
+    return Example(completion, turns=tuple(before))
+
+
+def _turns(value: Any, column: str) -> list[tuple[str, str]]:
+    if not isinstance(value, list) or not value:
+        raise RowError(f"'{column}' must be a list of messages, got {_shown(value)}")
+    turns = []
+    for message in value:
+        if not isinstance(message, Mapping):
+            raise RowError(f"'{column}' must hold messages, got {_shown(message)}")
+        said = message.get("role", message.get("from"))
+        role = _ROLES.get(str(said).lower())
+        if role is None:
+            raise RowError(f"'{column}': unknown role {said!r}; known: {', '.join(_ROLES)}")
+        turns.append((role, _text(message.get("content", message.get("value")), column)))
+    return turns
+
+
+def _system(row: Mapping[str, Any]) -> list[tuple[str, str]]:
+    return [("system", _text(row["system"], "system"))] if row.get("system") else []
+
+
+def _text(value: Any, column: str) -> str:
+    if isinstance(value, list) and value and all(isinstance(part, Mapping) and "text" in part for part in value):
+        value = "".join(str(part["text"]) for part in value)  # OpenAI's content parts
+    if not isinstance(value, str):
+        raise RowError(f"'{column}' must be text, got {_shown(value)}")
+    try:
+        value.encode()
+    except UnicodeEncodeError:
+        raise RowError(f"'{column}' holds half a character (a lone surrogate)") from None
+    return value
+
+
+def _shown(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) <= 60 else f"{text[:57]}..."
+
+
+def _listed(names: list[str]) -> str:
+    return ", ".join(f"'{name}'" for name in names)

@@ -1,0 +1,200 @@
+"""Steps of fine-tuning: which rows are next, and one exact token mean over all of them.
+
+A step's loss comes in pieces, one a micro-batch, each a sum over tokens; what a piece computes is up to the stage, so
+that fine-tuning and distillation share the rest.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+import random
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from r1lite.batch import Row, micro_batches
+from r1lite.config.supervised import SupervisedConfig
+from r1lite.errors import RunError, UserError
+from r1lite.policy import Policy, Trainer
+from r1lite.rl import losses
+from r1lite.rl.logprobs import token_logprobs
+from r1lite.rl.schedule import learning_rate
+from r1lite.setup import Setup, forward_dtype
+from r1lite.sft.packing import PackedBatch, keeps_rows_apart, packed_batches, packed_logits
+from r1lite.sft.tokens import TokenRows
+from r1lite.trajectory import Group
+
+_MAX_NONFINITE = 3  # updates in a row
+
+Piece = Callable[[], Tensor]  # the summed loss of some of a step's tokens
+
+
+@dataclass(slots=True)
+class SupervisedLearner:
+    """One optimizer step on the mean loss of given tokens."""
+
+    config: SupervisedConfig
+    policy: Policy
+    trainer: Trainer
+    total_steps: int
+    nonfinite: int = 0  # updates without a finite gradient, in a row
+
+    def update(self, pieces: Sequence[Piece], num_tokens: int, step: int) -> dict[str, Any]:
+        """Learns from the pieces together: their sum over `num_tokens`, however they were cut.
+
+        Raises:
+            RunError: no finite gradient three times in a row.
+        """
+        config = self.config
+        lr = learning_rate(
+            step,
+            peak=config.lr,
+            total_steps=self.total_steps,
+            warmup_steps=config.warmup_steps,
+            schedule=config.lr_schedule,
+            min_ratio=config.min_lr_ratio,
+        )
+        total = 0.0
+        for piece in pieces:
+            loss = piece() / num_tokens
+            loss.backward()  # type: ignore[no-untyped-call]
+            total += float(loss.detach())
+        norm = self.trainer.step(lr)
+        self.nonfinite = 0 if norm is not None else self.nonfinite + 1
+        if self.nonfinite >= _MAX_NONFINITE:
+            raise RunError(
+                f"step {step + 1}: the gradient was not finite {_MAX_NONFINITE} times in a row; the weights are those "
+                "before it. Try a lower --lr or --dtype float32"
+            )
+        return {
+            "lr": lr,
+            "token_loss": total if math.isfinite(total) else None,
+            "grad_norm": norm,
+            "skipped_updates": int(norm is None),
+        }
+
+    def state_dict(self) -> dict[str, Any]:
+        """Optimizer moments and the count of bad updates."""
+        return {"optimizer": self.trainer.optimizer.state_dict(), "nonfinite": self.nonfinite}
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """The reverse."""
+        self.trainer.optimizer.load_state_dict(state["optimizer"])
+        self.nonfinite = state["nonfinite"]
+
+
+@dataclass(frozen=True, slots=True)
+class RowOrder:
+    """Which rows each step takes: all of them once an epoch, in an order of the epoch's own."""
+
+    num_rows: int
+    rows_per_step: int
+    total_rows: int  # of all epochs
+    seed: int
+
+    @classmethod
+    def of(cls, config: SupervisedConfig, num_rows: int) -> RowOrder:
+        """As many rows as --epochs or --steps ask for."""
+        total = config.steps * config.rows_per_step if config.steps else max(1, round(config.epochs * num_rows))
+        return cls(num_rows, config.rows_per_step, total, config.seed)
+
+    @property
+    def steps(self) -> int:
+        """Steps; the last one may have fewer rows."""
+        return math.ceil(self.total_rows / self.rows_per_step)
+
+    def __call__(self, step: int) -> list[int]:
+        """Numbers of the rows of step `step`, from 0."""
+        start = step * self.rows_per_step
+        places = range(start, min(start + self.rows_per_step, self.total_rows))
+        return [_epoch_order(self.seed, at // self.num_rows, self.num_rows)[at % self.num_rows] for at in places]
+
+
+@functools.lru_cache(maxsize=2)
+def _epoch_order(seed: int, epoch: int, count: int) -> list[int]:
+    order = list(range(count))
+    random.Random(f"rows-{seed}-{epoch}").shuffle(order)
+    return order
+
+
+class FineTuning:
+    """The course of `r1lite sft`: cross-entropy of the completions' tokens."""
+
+    tokens_are = "trained_on"
+
+    def __init__(self, config: SupervisedConfig, rows: TokenRows, learner: SupervisedLearner, order: RowOrder) -> None:
+        self.config, self.rows, self.learner, self.order = config, rows, learner, order
+        self.steps = order.steps
+        self._packs = wants_packing(config, learner.policy.model)
+
+    def step(self, step: int) -> tuple[list[Group], dict[str, Any]]:
+        """Learns the step's rows. Samples nothing."""
+        started = time.perf_counter()
+        rows = [self.rows[number] for number in self.order(step)]
+        tokens = sum(len(row.token_ids) for row in rows)
+        metrics = self.learner.update(nll_pieces(self.config, self.learner.policy, rows, self._packs), tokens, step)
+        epoch = min(self.order.total_rows, (step + 1) * self.order.rows_per_step) / self.order.num_rows
+        return [], {
+            **metrics,
+            "epoch": round(epoch, 4),
+            "rows": len(rows),
+            "tokens": tokens,
+            "step_s": time.perf_counter() - started,
+        }
+
+
+def nll_pieces(config: SupervisedConfig, policy: Policy, rows: Sequence[Row], packs: bool) -> list[Piece]:
+    """Negative log-likelihood of the rows' completions, in micro-batches of at most --micro-batch-tokens."""
+    device = policy.model.device
+    if packs:
+        packed = packed_batches(
+            rows,
+            width=config.packed_tokens,
+            max_tokens=config.micro_batch_tokens,
+            pad_id=policy.pad_id,
+            device=device,
+        )
+        return [functools.partial(_packed_nll, policy, batch) for batch in packed]
+    return [
+        functools.partial(lambda batch: -losses.masked_sum(policy.logprobs(batch), batch.mask), batch)
+        for batch in micro_batches(rows, config.micro_batch_tokens, policy.pad_id, device)
+    ]
+
+
+def _packed_nll(policy: Policy, batch: PackedBatch) -> Tensor:
+    low = policy.dtype != torch.float32
+    with torch.autocast(policy.model.device.type, dtype=policy.dtype if low else torch.bfloat16, enabled=low):
+        logits = packed_logits(policy.model, batch)
+    return -token_logprobs(logits, batch.token_ids).sum()
+
+
+def wants_packing(config: SupervisedConfig, model: Any) -> bool:
+    """True if rows are to be packed: asked for, or of use here. Raises UserError if it is asked for in vain."""
+    if config.packing == "off" or (config.packing == "auto" and not config.device.startswith("cuda")):
+        return False
+    apart = keeps_rows_apart(model)
+    if not apart and config.packing == "on":
+        raise UserError(f"--packing on: in {type(model).__name__}, packed rows see one another; say --packing off")
+    return apart
+
+
+def make_learner(config: SupervisedConfig, setup: Setup, total_steps: int) -> SupervisedLearner:
+    """The learner on the model that was loaded."""
+    policy = Policy(
+        setup.model,
+        pad_id=setup.engine.pad_id,
+        dtype=forward_dtype(config),
+        gradient_checkpointing=config.gradient_checkpointing,
+    )
+    trainer = Trainer(
+        policy,
+        betas=(config.adam_beta1, config.adam_beta2),
+        weight_decay=config.weight_decay,
+        max_grad_norm=config.max_grad_norm,
+    )
+    return SupervisedLearner(config, policy, trainer, total_steps)
