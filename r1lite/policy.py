@@ -15,6 +15,7 @@ from r1lite.bad_batches import nonfinite_gradients
 from r1lite.batch import MicroBatch
 from r1lite.errors import UserError
 from r1lite.head import Parts, split
+from r1lite.packing import PackedBatch, packed_logits, packed_states
 from r1lite.prefix import prefill, shares_batches
 from r1lite.rl.logprobs import entropies, head_logprobs, token_logprobs
 from r1lite.rl.tiles import Head
@@ -83,7 +84,25 @@ class Policy:
         else:
             places = tokens.places
         # Autocast would round what enters the head; `index_select`, since indexing's backward is slow on CPUs.
-        return hidden.flatten(0, 1).index_select(0, places).to(self.dtype), parts.head, tokens
+        return self._for_head(hidden.flatten(0, 1).index_select(0, places)), parts.head, tokens
+
+    def packed_logprobs(self, batch: PackedBatch) -> Tensor:
+        """log pi(token) at each completion token of packed rows, [N] float32."""
+        with self._autocast():
+            if isinstance(self.parts, str):
+                logits = packed_logits(self.model, batch)
+            else:
+                hidden = packed_states(self.parts.backbone, batch)
+        if isinstance(self.parts, str):
+            return token_logprobs(logits, batch.token_ids, temperature=self.temperature)
+        head = self.parts.head
+        return head_logprobs(
+            self._for_head(hidden), head, batch.token_ids, temperature=self.temperature, into_grad=True
+        )
+
+    def _for_head(self, hidden: Tensor) -> Tensor:
+        """Under autocast, hidden states may be in float32 all the same."""
+        return hidden if self.dtype == torch.float32 else hidden.to(self.dtype)
 
     def _logits(self, batch: MicroBatch) -> Tensor:
         """[B, T, V], for models that can't be taken apart."""

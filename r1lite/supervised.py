@@ -14,18 +14,15 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import torch
 from torch import Tensor
 
 from r1lite.batch import Row, micro_batches
 from r1lite.config.supervised import SupervisedConfig
 from r1lite.errors import RunError, UserError
+from r1lite.packing import keeps_rows_apart, packed_batches
 from r1lite.policy import Policy, Trainer
-from r1lite.rl import losses
-from r1lite.rl.logprobs import token_logprobs
 from r1lite.rl.schedule import learning_rate
 from r1lite.setup import Setup, forward_dtype
-from r1lite.sft.packing import PackedBatch, keeps_rows_apart, packed_batches, packed_logits
 from r1lite.sft.tokens import TokenRows
 from r1lite.trajectory import Group
 
@@ -159,18 +156,11 @@ def nll_pieces(config: SupervisedConfig, policy: Policy, rows: Sequence[Row], pa
             pad_id=policy.pad_id,
             device=device,
         )
-        return [functools.partial(_packed_nll, policy, batch) for batch in packed]
+        return [functools.partial(lambda batch: -policy.packed_logprobs(batch).sum(), batch) for batch in packed]
     return [
-        functools.partial(lambda batch: -losses.masked_sum(policy.logprobs(batch), batch.mask), batch)
+        functools.partial(lambda batch: -policy.logprobs(batch).where(batch.mask, 0.0).sum(), batch)
         for batch in micro_batches(rows, config.micro_batch_tokens, policy.pad_id, device)
     ]
-
-
-def _packed_nll(policy: Policy, batch: PackedBatch) -> Tensor:
-    low = policy.dtype != torch.float32
-    with torch.autocast(policy.model.device.type, dtype=policy.dtype if low else torch.bfloat16, enabled=low):
-        logits = packed_logits(policy.model, batch)
-    return -token_logprobs(logits, batch.token_ids).sum()
 
 
 def wants_packing(config: SupervisedConfig, model: Any) -> bool:

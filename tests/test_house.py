@@ -32,6 +32,7 @@ FLOORS = [
     ("r1lite.head", 3),
     ("r1lite.prefix", 3),
     ("r1lite.batch", 3),
+    ("r1lite.packing", 3.5),
     ("r1lite.run_dir", 3),
     ("r1lite.checkpoint", 3),
     ("r1lite.watchdog", 3),

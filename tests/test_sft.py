@@ -15,10 +15,10 @@ from r1lite.batch import Row
 from r1lite.cli import main
 from r1lite.config import SFTConfig
 from r1lite.errors import UserError
+from r1lite.packing import fit, keeps_rows_apart, packed_batches, packed_logits
 from r1lite.policy import Policy
 from r1lite.sft.encode import template_facts
 from r1lite.sft.formats import RowError, example, format_of
-from r1lite.sft.packing import fit, keeps_rows_apart, packed_batches, packed_logits
 from r1lite.sft.reading import find_set, rows
 from r1lite.supervised import RowOrder, nll_pieces
 from r1lite.tasks import Problems
@@ -177,7 +177,7 @@ def test_every_row_is_packed_once_and_fits(sizes, width):
 def made_rows(sizes, seed):
     generator = torch.Generator().manual_seed(seed)
     ids = lambda n: tuple(torch.randint(2, 48, (n,), generator=generator).tolist())  # noqa: E731
-    return [Row(ids(prompt), ids(completion), 0.0) for prompt, completion in sizes]
+    return [Row(ids(prompt), ids(completion)) for prompt, completion in sizes]
 
 
 def loss_and_gradients(model, rows, **options):
@@ -222,7 +222,7 @@ def double_model():
 def test_a_packed_row_does_not_see_its_neighbours(double_model):
     def logits(neighbour):
         (batch,) = packed_batches(
-            [Row((5, 6, 7), neighbour, 0.0), Row((8, 9), (10,), 0.0)], width=40, max_tokens=40, pad_id=0, device="cpu"
+            [Row((5, 6, 7), neighbour), Row((8, 9), (10,))], width=40, max_tokens=40, pad_id=0, device="cpu"
         )
         assert batch.input_ids.shape[0] == 1
         return packed_logits(double_model, batch)[-1]

@@ -23,7 +23,7 @@ class TokenRows:
 
     def __getitem__(self, number: int) -> Row:
         start, middle, end = self._ends[2 * number : 2 * number + 3]
-        return Row(tuple(self._ids[start:middle]), tuple(self._ids[middle:end]), 0.0)
+        return Row(tuple(self._ids[start:middle]), tuple(self._ids[middle:end]))
 
     def add(self, prompt_ids: Sequence[int], completion_ids: Sequence[int]) -> None:
         """Appends a row."""

@@ -67,8 +67,14 @@ def fit(lengths: Sequence[int], width: int) -> list[list[int]]:
     return sequences
 
 
+def packed_states(backbone: Any, batch: PackedBatch) -> Tensor:
+    """[N, H] hidden states that the completion tokens are predicted from."""
+    hidden = backbone(input_ids=batch.input_ids, position_ids=batch.position_ids, use_cache=False).last_hidden_state
+    return hidden.flatten(0, 1).index_select(0, batch.where)  # type: ignore[no-any-return]
+
+
 def packed_logits(model: Any, batch: PackedBatch) -> Tensor:
-    """[N, V] logits that predict the completion tokens."""
+    """[N, V] logits that predict the completion tokens, for models that can't be taken apart."""
     width = batch.input_ids.shape[1]
     columns = torch.unique(batch.where % width)  # the head runs only where some row has a completion token
     logits = model(
@@ -85,7 +91,7 @@ def keeps_rows_apart(model: Any) -> bool:
     if "position_ids" not in inspect.signature(inner.forward).parameters:
         return False
     last = model.get_input_embeddings().num_embeddings - 1
-    first, second = Row((0, last // 2), (last, 0), 0.0), Row((last, 1), (last // 3, 1, 2), 0.0)
+    first, second = Row((0, last // 2), (last, 0)), Row((last, 1), (last // 3, 1, 2))
     together, alone = (
         torch.cat(
             [
