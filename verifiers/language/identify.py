@@ -170,7 +170,8 @@ def _name_east_asian(found: list[Unit], east: list[tuple[int, int, int]], text: 
     clauses: list[list[int]] = []
     end = 0
     for place, start, stop in east:
-        if not clauses or _CLAUSE.search(text, end, start):
+        # Neither language puts spaces between words: one alone is a break too.
+        if not clauses or text[end:start] == " " or _CLAUSE.search(text, end, start):
             clauses.append([])
         clauses[-1].append(place)
         end = stop

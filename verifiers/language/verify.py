@@ -42,7 +42,7 @@ class LanguageConsistency:
         min_words: with fewer words of reasoning the share is paid in part, down to nothing for a single word.
     """
 
-    version = "1"
+    version = "2"
     kind = "style"
     needs_gate = True  # by itself it pays for giving up thinking (see the README)
 
