@@ -10,13 +10,23 @@ import sys
 from collections.abc import Sequence
 
 from r1lite import __version__
-from r1lite.config import EvalConfig, GRPOConfig, RejectConfig, RewardModelConfig, Section, SFTConfig, load
+from r1lite.config import (
+    EvalConfig,
+    GRPOConfig,
+    PPOConfig,
+    RejectConfig,
+    RewardModelConfig,
+    Section,
+    SFTConfig,
+    load,
+)
 from r1lite.errors import Interrupted, RunError, UserError
 from r1lite.nano.config import PretrainConfig
 
 # sub-command -> (configuration, "module:function", one line of help)
 COMMANDS: dict[str, tuple[type[Section], str, str]] = {
     "grpo": (GRPOConfig, "r1lite.stages.grpo:run", "train a model to reason, by group relative policy optimization"),
+    "ppo": (PPOConfig, "r1lite.stages.ppo:run", "the same with a critic: proximal policy optimization"),
     "reject": (RejectConfig, "r1lite.stages.reject:run", "make a data set of completions that are right"),
     "sft": (SFTConfig, "r1lite.stages.sft:run", "fine-tune a model on prompts with completions"),
     "pretrain": (PretrainConfig, "r1lite.stages.pretrain:run", "make the bundled model nano, from nothing"),
@@ -56,6 +66,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             hint = f"did you mean '{near[0]}'?" if near else f"known: {', '.join(known)}"
             raise UserError(f"unknown command '{name}'; {hint}")
         config_class, target, _ = COMMANDS[name]
+        _refuse_flags_of_others(name, rest)
         config = load(config_class, rest, prog=f"r1lite {name}")
         module, _, function = target.partition(":")
         getattr(importlib.import_module(module), function)(config)
@@ -76,6 +87,21 @@ def main(argv: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:  # before or after the part of a run that handles it
         return 130
     return 0
+
+
+def _refuse_flags_of_others(name: str, words: Sequence[str]) -> None:
+    """A flag that another command has is told so: a critic for GRPO is a misunderstanding, not a misspelling."""
+    for word in words:
+        field = word.removeprefix("--").partition("=")[0].replace("-", "_")
+        if not word.startswith("--") or field in COMMANDS[name][0].model_fields:
+            continue
+        owners = [other for other, (config_class, _, _) in COMMANDS.items() if field in config_class.model_fields]
+        if owners:
+            why = "GRPO compares siblings instead of asking a critic; " if (name, owners) == ("grpo", ["ppo"]) else ""
+            raise UserError(
+                f"--{field.replace('_', '-')} is no option of r1lite {name}: {why}"
+                f"it belongs to r1lite {', '.join(owners)}"
+            )
 
 
 def _fail(message: str, code: int) -> int:

@@ -5,6 +5,7 @@ Shapes: P prompts, G group, B rows, T completion tokens.
 
 from __future__ import annotations
 
+import dataclasses
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -33,6 +34,13 @@ class Piece:
     old_values: Tensor | None = None  # [B, T], the critic's
     returns: Tensor | None = None  # [B, T], what the critic is to learn
     advantages: Tensor | None = None  # [B], or [B, T] where each token has its own
+
+    def as_dict(self) -> dict[str, Any]:
+        """All of it as plain values and tensors."""
+        batch = {name: getattr(self.batch, name) for name in ("prompts", "prompt_of_row", "token_ids", "mask")}
+        known = [field.name for field in dataclasses.fields(self) if field.name != "batch"]
+        values = {name: getattr(self, name) for name in known}
+        return {**batch, **{name: value for name, value in values.items() if value is not None}}
 
 
 @dataclass(slots=True)

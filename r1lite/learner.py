@@ -14,6 +14,7 @@ from typing import Any, Protocol
 import torch
 from torch import Tensor
 
+from r1lite.bad_batches import BadBatches
 from r1lite.batch import MicroBatch
 from r1lite.config import RLConfig
 from r1lite.errors import RunError
@@ -31,7 +32,6 @@ from r1lite.rl.schedule import learning_rate
 from r1lite.totals import Totals
 from r1lite.trajectory import Group, Rollout
 
-_MAX_NONFINITE = 3  # updates in a row
 _MAX_MISMATCH = 0.02  # nats, in float32, where decoding and training differ by rounding alone (1e-5 is usual)
 
 
@@ -53,6 +53,9 @@ class Learner(Protocol):
 class Critic(Protocol):
     """Estimates what a completion will earn, at each of its tokens."""
 
+    def begin(self, step: int) -> bool:
+        """Tells it the step. Returns True while it learns alone: the policy is held."""
+
     def values(self, batch: MicroBatch) -> Tensor:
         """[B, T], before each token is chosen."""
 
@@ -61,6 +64,9 @@ class Critic(Protocol):
 
     def update(self, step: int) -> None:
         """Applies the accumulated gradient."""
+
+    def discard(self) -> None:
+        """Forgets it."""
 
     def metrics(self) -> dict[str, Any]:
         """Of the updates since the last call."""
@@ -82,7 +88,7 @@ class PolicyLearner:
     reference: Policy | None  # for the KL
     critic: Critic | None = None  # for --advantage gae
     reward_terms: Terms = field(default_factory=dict)  # of the reward formula; for --advantage gdpo
-    nonfinite: int = 0  # updates without a finite gradient, in a row
+    bad: BadBatches = field(kw_only=True)  # updates without a finite gradient
     kl_coef: float = -1.0  # as adapted so far
     entropy_coef: float = -1.0
 
@@ -93,7 +99,7 @@ class PolicyLearner:
         """Optimizer moments, adapted coefficients, the count of bad updates, and the critic."""
         return {
             "optimizer": self.trainer.optimizer.state_dict(),
-            "nonfinite": self.nonfinite,
+            "bad_in_a_row": self.bad.in_a_row,
             "kl_coef": self.kl_coef,
             "entropy_coef": self.entropy_coef,
             "critic": None if self.critic is None else self.critic.state_dict(),
@@ -102,7 +108,8 @@ class PolicyLearner:
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """The reverse."""
         self.trainer.optimizer.load_state_dict(state["optimizer"])
-        self.nonfinite, self.kl_coef, self.entropy_coef = state["nonfinite"], state["kl_coef"], state["entropy_coef"]
+        self.bad.in_a_row = state["bad_in_a_row"]
+        self.kl_coef, self.entropy_coef = state["kl_coef"], state["entropy_coef"]
         if self.critic is not None:
             self.critic.load_state_dict(state["critic"])
 
@@ -126,15 +133,24 @@ class PolicyLearner:
         advantages, parts = self._credit(groups)
         entropy, bonus = self._entropy_bonus(parts)
         totals = Totals()
-        for _ in range(config.updates_per_rollout):
-            for part in parts:
-                threshold = self._entropy_threshold(part)
-                for piece in part.pieces:
+        held = self.critic is not None and self.critic.begin(step)
+        updates = parts * config.updates_per_rollout
+        for n, part in enumerate(updates):
+            threshold = self._entropy_threshold(part)
+            totals.begin_part()
+            for piece in part.pieces:
+                with torch.set_grad_enabled(not held):
                     loss = self._loss(piece, part, threshold, bonus, totals)
+                if not held:
                     loss.backward()  # type: ignore[no-untyped-call]
-                    if self.critic is not None:
-                        self.critic.accumulate(piece, part.num_tokens)
-                self._update(step, lr, totals)
+                if self.critic is not None:
+                    self.critic.accumulate(piece, part.num_tokens)
+            drift = totals.end_part()
+            if config.stop_kl is not None and drift > config.stop_kl:
+                self._discard()
+                totals.stopped = len(updates) - n
+                break
+            self._update(step, lr, part, totals, held=held)
         exact = self.policy.dtype == torch.float32 and not config.biased_sampling and config.max_staleness == 0
         if exact and totals.mismatch.logprob_max > _MAX_MISMATCH:
             raise RunError(
@@ -282,6 +298,7 @@ class PolicyLearner:
         if entropy is not None:
             loss = loss - entropy_bonus * masked_sum(entropy, batch.mask) / part.num_tokens
         totals.add(loss, ratio, advantages, batch.mask, clip_bounds(config))
+        totals.add_drift(losses.policy_ratio(logprobs.detach(), old), batch.mask)
         totals.bounded += num_bounded
         if not totals.updates:  # the weights are still those that sampled
             totals.mismatch.add(mismatch(old, piece.engine_logprobs, batch.mask))
@@ -294,17 +311,30 @@ class PolicyLearner:
         entropies = [p.old_entropy[p.batch.mask] for p in part.pieces if p.old_entropy is not None]
         return entropy_threshold(torch.cat(entropies), self.config.top_entropy_share)
 
-    def _update(self, step: int, lr: float, totals: Totals) -> None:
-        norm = self.trainer.step(lr)
+    def _update(self, step: int, lr: float, part: Part, totals: Totals, *, held: bool) -> None:
+        if held:
+            self.trainer.discard()
+        elif math.isfinite(totals.part_loss):
+            totals.add_update(norm := self.trainer.step(lr))
+            if norm is None:
+                self._keep_bad(step, part, totals)
+            else:
+                self.bad.fine()
+        else:
+            self.trainer.discard()
+            totals.add_update(None)
+            self._keep_bad(step, part, totals)
         if self.critic is not None:
             self.critic.update(step)
-        self.nonfinite = 0 if norm is not None else self.nonfinite + 1
-        totals.add_update(norm)
-        if self.nonfinite >= _MAX_NONFINITE:
-            raise RunError(
-                f"step {step + 1}: the gradient was not finite {_MAX_NONFINITE} times in a row; "
-                "the weights are those before it. Try a lower --lr or --dtype float32"
-            )
+
+    def _keep_bad(self, step: int, part: Part, totals: Totals) -> None:
+        batches = [piece.as_dict() for piece in part.pieces]
+        self.bad.skipped(step + 1, batches, loss=totals.part_loss, parameters=self.trainer.nonfinite)
+
+    def _discard(self) -> None:
+        self.trainer.discard()
+        if self.critic is not None:
+            self.critic.discard()
 
     # --- coefficients that adapt -------------------------------------------------------------------------------------
 

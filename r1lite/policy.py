@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import copy
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -72,6 +72,13 @@ class Policy:
             hidden, head, tokens.ids, temperature=self.temperature, entropy=True, into_grad=True
         )
         return tokens.unpacked(found), tokens.unpacked(spread)
+
+    def per_token(self, batch: MicroBatch, of_hidden: Callable[[Tensor], Tensor]) -> Tensor:
+        """[B, T]: `of_hidden` ([N, H] -> [N]) of the hidden states that the completion tokens are predicted from."""
+        if isinstance(self.parts, str):
+            raise ValueError(self.parts)
+        hidden, _, tokens = self._tokens(batch, self.parts)
+        return tokens.unpacked(of_hidden(hidden))
 
     def _tokens(self, batch: MicroBatch, parts: Parts) -> tuple[Tensor, Head, _Tokens]:
         """Hidden states [N, H] that the N completion tokens are predicted from, padding left out."""
@@ -215,15 +222,21 @@ class Trainer:
         Returns:
             The gradient's global norm before clipping, or None if it is not finite: then nothing was changed.
         """
-        norm = nn.utils.clip_grad_norm_(self.parameters, self.max_grad_norm)
+        # Not clip_grad_norm_: where the norm is NaN it makes every gradient NaN, and nobody could tell whose it was.
+        norm = nn.utils.get_total_norm([p.grad for p in self.parameters if p.grad is not None])
         finite = bool(torch.isfinite(norm))
         self.nonfinite = [] if finite else nonfinite_gradients(self.policy.model.named_parameters())
         if finite:
+            nn.utils.clip_grads_with_norm_(self.parameters, self.max_grad_norm, norm)
             for group in self.optimizer.param_groups:
                 group["lr"] = lr
             self.optimizer.step()
-        self.optimizer.zero_grad(set_to_none=True)
+        self.discard()
         return float(norm) if finite else None
+
+    def discard(self) -> None:
+        """Clears the accumulated gradient."""
+        self.optimizer.zero_grad(set_to_none=True)
 
 
 def _switch_off_dropout(model: Any) -> None:

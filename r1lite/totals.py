@@ -8,6 +8,7 @@ from typing import Any
 
 from torch import Tensor
 
+from r1lite.rl.aggregate import masked_sum
 from r1lite.rl.losses import clip_rates
 
 
@@ -17,6 +18,10 @@ class Totals:
     def __init__(self) -> None:
         self.loss = self.kl = 0.0
         self.tokens = self.clipped_low = self.clipped_high = self.updates = self.skipped = self.bounded = 0
+        self.drift = self.part_loss = 0.0
+        self.drift_tokens = 0
+        self.policy_kl: float | None = None
+        self.stopped = 0  # updates that --stop-kl left out
         self.mismatch = Mismatch()
         self.norms: list[float] = []
 
@@ -27,6 +32,24 @@ class Totals:
         self.clipped_high += int(high)
         self.tokens += int(mask.sum())
         self.loss += float(loss.detach())
+        self.part_loss += float(loss.detach())
+
+    def add_drift(self, ratio: Tensor, mask: Tensor) -> None:
+        """Takes in how far the policy has moved in this step, by the new/old ratio of each token.
+
+        r - 1 - log r, on the old policy's samples, estimates KL(old || new) (k3).
+        """
+        self.drift += float(masked_sum(ratio - 1 - ratio.log(), mask))
+        self.drift_tokens += int(mask.sum())
+
+    def begin_part(self) -> None:
+        """The next micro-batches are another update's."""
+        self.drift, self.drift_tokens, self.part_loss = 0.0, 0, 0.0
+
+    def end_part(self) -> float:
+        """The policy's drift (nats a token) as this update saw it."""
+        self.policy_kl = self.drift / max(1, self.drift_tokens)
+        return self.policy_kl
 
     def add_update(self, norm: float | None) -> None:
         """Takes in an optimizer step: the gradient's norm, or None if it was skipped."""
@@ -45,7 +68,9 @@ class Totals:
             "kl": self.kl / tokens if math.isfinite(self.kl) else None,
             "clipped_low": self.clipped_low / tokens,
             "clipped_high": self.clipped_high / tokens,
+            "policy_kl": self.policy_kl if self.policy_kl is not None and math.isfinite(self.policy_kl) else None,
             "updates": self.updates - self.skipped,
+            "stopped_updates": self.stopped,
             "skipped_updates": self.skipped,
             "importance_bounded": self.bounded / tokens,
             **self.mismatch.metrics(),

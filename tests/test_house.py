@@ -51,6 +51,8 @@ FLOORS = [
     ("r1lite.evaluation", 5),
     ("r1lite.metrics", 3),
     ("r1lite.learner", 5),
+    ("r1lite.critic", 5),
+    ("r1lite.assembly", 6),
     ("r1lite.curation", 5),
     ("r1lite.setup", 5),
     ("r1lite.loop", 6),

@@ -2,11 +2,13 @@
 
 import dataclasses
 import math
+from pathlib import Path
 
 import pytest
 import torch
 from conftest import make_tiny_model, make_tiny_tokenizer
 
+from r1lite.bad_batches import BadBatches
 from r1lite.config import GRPOConfig, load
 from r1lite.errors import RunError, UserError
 from r1lite.learner import PolicyLearner
@@ -39,7 +41,7 @@ def learn(shift, **settings):
         groups.append(Group(Problem(), "", tuple(prompt), rollouts))
     policy = Policy(model, pad_id=0)
     trainer = Trainer(policy, betas=(0.0, 0.0), weight_decay=0.0, max_grad_norm=1e9)
-    learner = PolicyLearner(GRPOConfig(**settings), policy, trainer, None)
+    learner = PolicyLearner(GRPOConfig(**settings), policy, trainer, None, bad=BadBatches(Path("unused")))
     return learner.learn(groups, 0)[1]
 
 

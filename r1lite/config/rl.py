@@ -37,6 +37,8 @@ class RLConfig(RolloutConfig, TrainConfig, ObjectiveConfig):
     """Passes over each step's completions."""
     minibatches: int = Field(1, ge=1)
     """Optimizer steps a pass; whole groups are dealt out to them."""
+    stop_kl: float | None = Field(None, gt=0)
+    """End a step's updates early when KL(policy before the step || policy) passes this (nats a token)."""
 
     def _contradictions(self) -> list[tuple[bool, str]]:
         return [
@@ -45,6 +47,11 @@ class RLConfig(RolloutConfig, TrainConfig, ObjectiveConfig):
                 self.minibatches > self.prompts_per_step,
                 f"--minibatches must be <= --prompts-per-step = {self.prompts_per_step}, got {self.minibatches}: "
                 "a group is never split",
+            ),
+            (
+                self.stop_kl is not None and self.updates_per_rollout * self.minibatches == 1,
+                f"--stop-kl {self.stop_kl} ends a step's updates early, but there is only one: it needs "
+                "--updates-per-rollout or --minibatches above 1",
             ),
             (
                 self.loss == "reinforce" and self.updates_per_rollout * self.minibatches > 1,

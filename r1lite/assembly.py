@@ -1,0 +1,41 @@
+"""Puts a learner together from a configuration and what was loaded: what grpo and ppo share."""
+
+from __future__ import annotations
+
+from r1lite.bad_batches import BadBatches
+from r1lite.config import PPOConfig, RLConfig
+from r1lite.critic import LearningCritic, make_value_model
+from r1lite.learner import PolicyLearner
+from r1lite.policy import Policy, Trainer
+from r1lite.setup import Setup, forward_dtype
+from verifiers.formula import Formula
+
+
+def make_learner(config: RLConfig, setup: Setup) -> PolicyLearner:
+    """The learner of a run, with a critic if its stage has one. Raises UserError."""
+    policy = Policy(
+        setup.model,
+        pad_id=setup.engine.pad_id,
+        temperature=config.temperature,
+        dtype=forward_dtype(config),
+        gradient_checkpointing=config.gradient_checkpointing,
+    )
+    trainer = Trainer(
+        policy,
+        betas=(config.adam_beta1, config.adam_beta2),
+        weight_decay=config.weight_decay,
+        max_grad_norm=config.max_grad_norm,
+    )
+    critic = None
+    if isinstance(config, PPOConfig):
+        value_model = make_value_model(config, policy, setup.tokenizer)
+        critic = LearningCritic(config, value_model, BadBatches(setup.run_dir.bad_batches))
+    return PolicyLearner(
+        config,
+        policy,
+        trainer,
+        reference=policy.frozen_copy() if config.kl_coef > 0 else None,
+        critic=critic,
+        reward_terms=Formula(setup.judge.reward.formula).terms,
+        bad=BadBatches(setup.run_dir.bad_batches),
+    )

@@ -1,0 +1,14 @@
+"""`r1lite ppo`: reinforcement learning with a critic."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from r1lite.assembly import make_learner
+from r1lite.config import PPOConfig
+from r1lite.training import train
+
+
+def run(config: PPOConfig) -> dict[str, Any]:
+    """Trains, and measures before and after; everything lies in the run directory. See `training.train`."""
+    return train(config, make_learner)
