@@ -103,6 +103,7 @@ class PolicyLearner:
             "kl_coef": self.kl_coef,
             "entropy_coef": self.entropy_coef,
             "critic": None if self.critic is None else self.critic.state_dict(),
+            "reference": self.reference.model.state_dict() if self.reference and self._reference_moves else None,
         }
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
@@ -112,6 +113,8 @@ class PolicyLearner:
         self.kl_coef, self.entropy_coef = state["kl_coef"], state["entropy_coef"]
         if self.critic is not None:
             self.critic.load_state_dict(state["critic"])
+        if self.reference is not None and state["reference"] is not None:
+            self.reference.model.load_state_dict(state["reference"])
 
     def learn(self, groups: Sequence[Group], step: int) -> tuple[list[Group], dict[str, Any]]:
         """Updates the policy on the groups: `updates_per_rollout` passes over `minibatches` parts.
@@ -161,12 +164,15 @@ class PolicyLearner:
         metrics = {"lr": lr, **totals.metrics(), **self._adapted(totals, entropy, sum(len(g.rollouts) for g in groups))}
         if self.critic is not None:
             metrics |= self.critic.metrics()
+        self._move_reference(step)
         return _with_advantages(groups, advantages), metrics
 
     # --- from rewards to advantages ----------------------------------------------------------------------------------
 
     def _credit(self, groups: Sequence[Group]) -> tuple[Tensor, list[Part]]:
         """Advantages [P, G] of the completions, and the parts to learn from, whose pieces hold them by token too."""
+        if not groups:  # dynamic sampling found none with a signal
+            return torch.zeros(0, 0), []
         config = self.config
         rewards = rewards_of(groups)  # [P, G]
         by_token = config.advantage in ("reinforce_pp", "gae")
@@ -336,7 +342,24 @@ class PolicyLearner:
         if self.critic is not None:
             self.critic.discard()
 
-    # --- coefficients that adapt -------------------------------------------------------------------------------------
+    # --- what moves between steps ------------------------------------------------------------------------------------
+
+    @property
+    def _reference_moves(self) -> bool:
+        return self.config.reference_refresh_steps > 0 or self.config.reference_decay < 1
+
+    @torch.no_grad()
+    def _move_reference(self, step: int) -> None:
+        """The policy becomes the reference every N steps (R1-Zero), or draws it after itself."""
+        every, decay = self.config.reference_refresh_steps, self.config.reference_decay
+        if self.reference is None:
+            return
+        if every and (step + 1) % every == 0:
+            self.reference.model.load_state_dict(self.policy.model.state_dict())
+        if decay < 1:
+            theirs, ours = self.reference.model.parameters(), self.policy.model.parameters()
+            for follows, leads in zip(theirs, ours, strict=True):
+                follows.lerp_(leads, 1 - decay)
 
     def _entropy_bonus(self, parts: Sequence[Part]) -> tuple[float | None, float]:
         """The policy's mean entropy where it was asked for, and the weight of the bonus in this step."""

@@ -93,6 +93,8 @@ def make_judge(task: Task, config: ProblemsConfig) -> Judge:
     options: dict[str, dict[str, Any]] = {}
     if isinstance(config, RLConfig):
         formula = task.reward if config.reward is None else config.reward
+        if config.overlong_penalty and "overlong" not in _names(formula):  # a kept formula has it already
+            formula = f"{formula} - {config.overlong_penalty:g}*overlong"
         timeout_s = config.score_timeout_s
         options = {name: dict(given) for name, given in config.verifiers.items()}
     try:
@@ -113,6 +115,13 @@ def make_judge(task: Task, config: ProblemsConfig) -> Judge:
             Pool(reward, workers=workers, timeout_s=timeout_s) if workers else None,
             task.vote,
         )
+    except ValueError as error:
+        raise UserError(f"--reward: {error}") from error
+
+
+def _names(formula: str) -> list[str]:
+    try:
+        return Formula(formula).names
     except ValueError as error:
         raise UserError(f"--reward: {error}") from error
 

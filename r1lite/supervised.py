@@ -144,6 +144,13 @@ class FineTuning:
             "step_s": time.perf_counter() - started,
         }
 
+    def state_dict(self) -> dict[str, Any]:
+        """Nothing: the rows of a step are known from its number."""
+        return {}
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """The reverse."""
+
 
 def nll_pieces(config: SupervisedConfig, policy: Policy, rows: Sequence[Row], packs: bool) -> list[Piece]:
     """Negative log-likelihood of the rows' completions, in micro-batches of at most --micro-batch-tokens."""

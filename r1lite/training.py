@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, Protocol, TypeVar
 
 from r1lite import checkpoint
+from r1lite.choice import Curriculum
 from r1lite.config import RLConfig, TrainConfig
 from r1lite.errors import Interrupted, RunError, UserError
 from r1lite.evaluation import evaluate
@@ -36,7 +37,7 @@ class Trained(Protocol):
 
 
 class Course(Protocol):
-    """The steps of a run. A step depends on its number, the weights and the learner's state alone."""
+    """The steps of a run. A step depends on its number, the weights and the states of course and learner alone."""
 
     tokens_are: str  # what became of the `tokens` of a step's metrics: "generated", "trained_on"
 
@@ -51,6 +52,12 @@ class Course(Protocol):
     def step(self, step: int) -> tuple[Sequence[Group], dict[str, Any]]:
         """Does one: the completions it sampled, if any, and its metrics; `tokens` among them."""
 
+    def state_dict(self) -> dict[str, Any]:
+        """What a checkpoint keeps beside the learner's state."""
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """The reverse."""
+
 
 def train(config: R, make_learner: Callable[[R, Setup], Learner]) -> dict[str, Any]:
     """Reinforcement learning: samples, scores and learns. See `conduct`."""
@@ -64,6 +71,7 @@ def train(config: R, make_learner: Callable[[R, Setup], Learner]) -> dict[str, A
             learner=make_learner(config, setup),
             stop=stop,
             watchdog=setup.watchdog,
+            curriculum=Curriculum() if config.curriculum else None,
         )
 
     return conduct(config, course)
@@ -223,6 +231,7 @@ class Progress:
             state = checkpoint.load_state(self.saved)
             self._load_weights(self.saved)
             self.course.learner.load_state_dict(state["learner"])
+            self.course.load_state_dict(state["course"])
             self.setup.engine.load_weights(self.course.learner.policy.named_weights(), version=step)
             self.tokens, self.train_s, self._wall_before = state["tokens"], state["train_s"], state["wall_s"]
             self.setup.display.say(f"going on after step {step} of {self.course.steps}")
@@ -258,6 +267,7 @@ class Progress:
                 tokenizer=self.setup.tokenizer,
                 state={
                     "learner": self.course.learner.state_dict(),
+                    "course": self.course.state_dict(),
                     "tokens": self.tokens,
                     "train_s": self.train_s,
                     "wall_s": self.wall_s(),

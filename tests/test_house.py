@@ -41,6 +41,7 @@ FLOORS = [
     ("r1lite.reward_model", 4),
     ("r1lite.preference_training", 5),
     ("r1lite.display", 3),
+    ("r1lite.choice", 5),
     ("r1lite.experience", 4),
     ("r1lite.objective", 4),
     ("r1lite.totals", 3),

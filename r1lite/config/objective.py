@@ -20,7 +20,7 @@ class ObjectiveConfig(Section):
     ratio_level: Literal["token", "sequence"] = "token"
     """The ratio new/old policy of each token, or one of the whole completion (GSPO: geometric mean)."""
     clip_low: float = Field(0.2, ge=0)
-    """The ratio new/old policy is clipped below at 1 - this; for gmpo, its logarithm at -this."""
+    """The ratio new/old policy is clipped below at 1 - this (1: never); for gmpo, its logarithm at -this."""
     clip_high: float = Field(0.2, ge=0)
     """The ratio new/old policy is clipped above at 1 + this; for gmpo, its logarithm at this."""
     clip_dual: float | None = Field(None, gt=1)
@@ -101,8 +101,8 @@ class ObjectiveConfig(Section):
         loss = f"--loss {self.loss}"
         return [
             (
-                self.loss == "clip" and self.clip_low >= 1,
-                f"--clip-low must be < 1, got {self.clip_low:g}: a ratio is never negative",
+                self.loss == "clip" and self.clip_low > 1,
+                f"--clip-low must be <= 1, got {self.clip_low:g}: a ratio is never below 0",
             ),
             (
                 self.clip_dual is not None and self.loss != "clip",

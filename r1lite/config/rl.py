@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import Any, ClassVar, Literal
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from r1lite.config.objective import ObjectiveConfig
+from r1lite.config.presets import preset_values
 from r1lite.config.rollout import RolloutConfig
 from r1lite.config.train import TrainConfig
 
@@ -14,8 +15,12 @@ from r1lite.config.train import TrainConfig
 class RLConfig(RolloutConfig, TrainConfig, ObjectiveConfig):
     """Sampling groups, scoring them, and learning from the scores."""
 
+    preset: str | None = None
+    """Settings of a paper, such as dapo or r1_zero, below what you give yourself; r1lite show-preset lists them."""
     reward: str | None = None
     """Formula over verifiers, such as "math + 0.1*format"; by default the task's. Your own: module:function."""
+    overlong_penalty: float = Field(0.0, ge=0)
+    """Take this times `overlong` off the reward: 0 up to 4/5 of --max-completion-tokens, then rising to 1 (DAPO)."""
     verifiers: dict[str, dict[str, Any]] = Field(default_factory=dict)
     """Recipes only: options of the reward's verifiers by name; `use` among them makes the name an alias."""
     score_workers: int | None = Field(None, ge=0)
@@ -40,9 +45,24 @@ class RLConfig(RolloutConfig, TrainConfig, ObjectiveConfig):
     stop_kl: float | None = Field(None, gt=0)
     """End a step's updates early when KL(policy before the step || policy) passes this (nats a token)."""
 
+    @model_validator(mode="wrap")
+    @classmethod
+    def _preset_underneath(cls, values: Any, handler: Any) -> Any:
+        """Presets lie above the defaults, and count as not given: what was given stays known for later layers."""
+        if not isinstance(values, dict) or values.get("preset") is None:
+            return handler(values)
+        config = handler({**preset_values(str(values["preset"]), cls.stage), **values})
+        config.__pydantic_fields_set__.intersection_update(values)
+        return config
+
     def _contradictions(self) -> list[tuple[bool, str]]:
         return [
             *super()._contradictions(),
+            (
+                self.max_staleness > 0 and (self.dynamic_sampling or self.curriculum),
+                f"--max-staleness {self.max_staleness} samples before the last step is scored, but "
+                f"{'--dynamic-sampling' if self.dynamic_sampling else '--curriculum'} chooses problems by its scores",
+            ),
             (
                 self.minibatches > self.prompts_per_step,
                 f"--minibatches must be <= --prompts-per-step = {self.prompts_per_step}, got {self.minibatches}: "
