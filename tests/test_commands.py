@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from verifiers.__main__ import main
+from verifiers.commands.results import read
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -65,6 +66,39 @@ def test_score_goes_on_where_it_was_stopped(tmp_path, capsys):
     assert "30 completions" in capsys.readouterr().out
     assert main([*command[:3], "format", *command[4:]]) == 2  # another reward
     assert "results of another reward and versions" in capsys.readouterr().err
+
+
+def test_parquet_out_is_the_same_and_goes_on_where_it_was_stopped(tmp_path, capsys):
+    rows = [*sums(2500), {"id": "bad\ud800", "answer": "", "response": "\udc00"}]
+    source = write(tmp_path / "in.jsonl", rows)
+    command = ["score", str(source), "--reward", "math + 0.1*format", "--workers", "0", "--out"]
+    lines_out, out = tmp_path / "out.jsonl", tmp_path / "out.parquet"
+    assert main([*command, str(lines_out)]) == 1  # one row can't be scored
+    table = capsys.readouterr().out
+    assert main([*command, str(out)]) == 1
+    assert capsys.readouterr().out == table
+    assert sorted(path.name for path in tmp_path.glob("out.parquet*")) == ["out.parquet", "out.parquet.about.json"]
+    assert list(read(out)) == list(read(lines_out)) == lines(lines_out)
+    whole = out.read_bytes()
+    assert main([*command, str(out)]) == 1  # finished: nothing is done again
+    assert capsys.readouterr().out == table
+    assert main(["compare", str(out), str(lines_out)]) == 0
+    out.unlink()  # ... as if killed in the middle
+    half = lines_out.read_bytes()[: lines_out.stat().st_size // 2]
+    (tmp_path / "out.parquet.partial.jsonl").write_bytes(half)
+    capsys.readouterr()
+    assert main([*command, str(out)]) == 1
+    assert capsys.readouterr().out == table
+    assert out.read_bytes() == whole
+    assert main(["score", str(source), "--reward", "math", "--workers", "0", "--out", str(out)]) == 2
+    assert "results of another reward" in capsys.readouterr().err
+
+
+def test_parquet_out_without_pyarrow_is_told_before_any_work(tmp_path, capsys, monkeypatch):
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    source = write(tmp_path / "in.jsonl", sums(3))
+    assert main(["score", str(source), "--reward", "math", "--out", str(tmp_path / "out.parquet")]) == 2
+    assert "pip install pyarrow" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

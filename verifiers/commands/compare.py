@@ -8,7 +8,7 @@ import itertools
 from pathlib import Path
 from typing import Any
 
-from verifiers import rows
+from verifiers.commands import results
 from verifiers.commands.shared import table
 
 
@@ -28,8 +28,10 @@ def run(options: argparse.Namespace) -> int:
     shown: list[str] = []
     a: Any
     b: Any
-    for (_, a), (_, b) in itertools.zip_longest(rows.rows(options.a), rows.rows(options.b), fillvalue=(0, None)):
-        a, b = _checked(options.a, a, count), _checked(options.b, b, count)
+    for a, b in itertools.zip_longest(results.read(options.a), results.read(options.b)):
+        for path, row in ((options.a, a), (options.b, b)):
+            if row is None:
+                raise ValueError(f"{path} ends after {count} rows; finish it with the same `score` command")
         if (a["row"], a["id"]) != (b["row"], b["id"]):
             raise ValueError(
                 f"row {a['row']} (id {a['id']}) of {options.a} stands beside row {b['row']} (id {b['id']})"
@@ -51,14 +53,6 @@ def run(options: argparse.Namespace) -> int:
         print("\n" + table(("verifier", "A", "B", "rows"), [(*key, f"{n:,}") for key, n in reasons.most_common(20)]))
         print("\nfor example\n" + "\n".join(shown))
     return 0 if count == same else 1
-
-
-def _checked(path: Path, row: Any, count: int) -> dict[str, Any]:
-    if row is None:
-        raise ValueError(f"{path} ends after {count} rows; finish it with the same `score` command")
-    if not isinstance(row, dict) or not {"row", "id", "reward", "verdicts"} <= row.keys():
-        raise ValueError(f"{path}: row {count + 1} is no line of results that `score --out` writes")
-    return row
 
 
 def agree(a: float | None, b: float | None, tolerance: float) -> bool:

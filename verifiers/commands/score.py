@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from verifiers import rows
+from verifiers.commands import results
 from verifiers.commands.shared import Progress, Tally, add_reward, make_reward, read_options
 from verifiers.core import Completion, Problem
 from verifiers.pool import Pool
@@ -23,7 +24,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     """The command's options."""
     parser.add_argument("file", type=Path, help="JSONL (also .gz) or Parquet, one completion a row")
     add_reward(parser)
-    parser.add_argument("--out", type=Path, help="JSONL of results, a line a row; an unfinished one is continued")
+    parser.add_argument("--out", type=Path, help="results, JSONL or .parquet; unfinished ones are continued")
     for kind in rows.NAMES:
         parser.add_argument(f"--{kind}-column", default="", help=f"default: {', '.join(rows.NAMES[kind])}")
 
@@ -33,29 +34,47 @@ def run(options: argparse.Namespace) -> int:
     reward = make_reward(options.reward, read_options(options.options))
     columns = rows.Columns(**{kind: getattr(options, f"{kind}_column") for kind in rows.NAMES})
     tally = Tally()
+    todo = (options.file, reward, columns, options.workers, options.timeout, options.memory)
     if options.out is None:
-        for row in score_file(options.file, reward, columns, 0, options.workers, options.timeout, options.memory):
+        for row in score_file(*todo):
             tally.add(row)
     else:
-        done = _resume(options.out, _fingerprint(options.file, reward, columns), tally)
-        with options.out.open("a", encoding="utf-8") as out:
-            for row in score_file(
-                options.file, reward, columns, done, options.workers, options.timeout, options.memory
-            ):
-                out.write(json.dumps(row, ensure_ascii=False) + "\n")
-                tally.add(row)
+        _write(options.out, todo, tally)
     print(tally)
     return 1 if tally.unscored else 0
+
+
+def _write(out: Path, todo: tuple[Path, Reward, rows.Columns, int | None, float, int | None], tally: Tally) -> None:
+    """Scores what is not yet in `out` and counts all that is."""
+    path, reward, columns, *_ = todo
+    is_parquet = out.suffix == results.PARQUET
+    if is_parquet:
+        results.need_pyarrow(out)
+    log = results.log_of(out)
+    finished = is_parquet and out.exists() and not log.exists()
+    begun = finished or (log.exists() and log.stat().st_size > 0)
+    _check_about(out, _fingerprint(path, reward, columns), begun)
+    if finished:
+        for row in results.read(out):
+            tally.add(row)
+        return
+    done = _resume(log, tally)
+    with log.open("a", encoding="utf-8") as file:
+        for row in score_file(*todo, skip=done):
+            file.write(json.dumps(row, ensure_ascii=False) + "\n")
+            tally.add(row)
+    if is_parquet:
+        results.make_parquet(out, list(reward.verifiers))
 
 
 def score_file(
     path: Path,
     reward: Reward,
     columns: rows.Columns,
-    skip: int,
     workers: int | None,
     timeout_s: float,
     memory_mib: int | None,
+    skip: int = 0,
 ) -> Iterator[dict[str, Any]]:
     """Results in the order of the rows, in constant memory; the first `skip` rows are left out.
 
@@ -106,15 +125,20 @@ def result(number: int, name: str, score: Score) -> dict[str, Any]:
         key: {
             "score": v.score,
             "reason": v.reason,
-            **({"detail": v.detail} if v.detail else {}),
-            **({"answer": v.answer} if v.answer is not None else {}),
+            **({"detail": _clean(v.detail)} if v.detail else {}),
+            **({"answer": _clean(v.answer)} if v.answer is not None else {}),
             **({"flags": list(v.flags)} if v.flags else {}),
             "version": score.versions.get(key, ""),
         }
         for key, v in score.verdicts.items()
     }
-    error = {"error": score.error} if score.error else {}
-    return {"row": number, "id": name, "reward": score.reward, "verdicts": verdicts, **error}
+    error = {"error": _clean(score.error)} if score.error else {}
+    return {"row": number, "id": _clean(name), "reward": score.reward, "verdicts": verdicts, **error}
+
+
+def _clean(text: str) -> str:
+    """Half a surrogate pair, which JSON can spell and files can't hold, written out."""
+    return text.encode("utf-8", "backslashreplace").decode()
 
 
 def _fingerprint(path: Path, reward: Reward, columns: rows.Columns) -> dict[str, Any]:
@@ -129,30 +153,31 @@ def _fingerprint(path: Path, reward: Reward, columns: rows.Columns) -> dict[str,
     }
 
 
-def _resume(out: Path, fingerprint: dict[str, Any], tally: Tally) -> int:
-    """Takes in the results that are there, cuts a half-written line off, and returns how many there are.
-
-    Raises: ValueError if they are of another input, reward or version.
-    """
-    about = out.with_name(out.name + ".about.json")
+def _check_about(out: Path, fingerprint: dict[str, Any], begun: bool) -> None:
+    """Notes what results are of; if there are some already, they must be of the same. Raises ValueError."""
+    about = results.about_of(out)
     fingerprint = json.loads(json.dumps(fingerprint, default=str))
-    if not out.exists() or not out.stat().st_size:
+    if not begun:
         out.parent.mkdir(parents=True, exist_ok=True)
         about.write_text(json.dumps(fingerprint, indent=2) + "\n", encoding="utf-8")
-        out.touch()
-        return 0
+        return
     before = json.loads(about.read_text(encoding="utf-8")) if about.exists() else {}
     changed = [key for key in fingerprint if before.get(key) != fingerprint[key]]
     if changed:
         raise ValueError(
             f"--out {out} holds results of another {' and '.join(changed)}; remove it, or choose another --out"
         )
+
+
+def _resume(log: Path, tally: Tally) -> int:
+    """Takes in the results that are there, cuts a half-written line off, and returns how many there are."""
     count = end = 0
-    with out.open("rb") as file:
+    log.touch()
+    with log.open("rb") as file:
         for line in file:
             if not line.endswith(b"\n"):
                 break
             tally.add(json.loads(line))
             count, end = count + 1, end + len(line)
-    os.truncate(out, end)
+    os.truncate(log, end)
     return count

@@ -1,0 +1,92 @@
+"""Files of results: JSONL, which a stopped run goes on writing, and Parquet, which is made of it at the end."""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import json
+import os
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from verifiers import rows
+
+_ROWS = 1024  # of a group in the Parquet file: what is held in memory
+PARQUET = ".parquet"
+
+
+def log_of(out: Path) -> Path:
+    """The file that is written row by row: `out` itself, or what stands beside a Parquet file until that is made."""
+    return out.with_name(out.name + ".partial.jsonl") if out.suffix == PARQUET else out
+
+
+def about_of(out: Path) -> Path:
+    """The file that tells what the results are of."""
+    return out.with_name(out.name + ".about.json")
+
+
+def read(path: Path) -> Iterator[dict[str, Any]]:
+    """The rows of results, one at a time, the same from both kinds of file. Raises ValueError."""
+    for number, row in rows.rows(path):
+        if not isinstance(row, dict) or not {"row", "id", "reward", "verdicts"} <= row.keys():
+            raise ValueError(f"{path}: row {number} is no line of results that `score --out` writes")
+        yield _without_gaps(row) if path.suffix == PARQUET else row
+
+
+def _without_gaps(row: dict[str, Any]) -> dict[str, Any]:
+    """Parquet has every column in every row; results have only what there is to say."""
+    verdicts = {
+        name: {
+            key: value for key, value in verdict.items() if value not in (None, "", []) or key in ("score", "version")
+        }
+        for name, verdict in row["verdicts"].items()
+        if verdict is not None
+    }
+    kept = {key: row[key] for key in ("row", "id", "reward")}
+    return {**kept, "verdicts": verdicts, **({"error": row["error"]} if row.get("error") else {})}
+
+
+def make_parquet(out: Path, names: Sequence[str]) -> None:
+    """Turns the finished log into the Parquet file, in constant memory.
+
+    Args:
+        names: the verifiers of the reward, in its order.
+    """
+    import pyarrow
+    import pyarrow.parquet
+
+    verdict = pyarrow.struct(
+        {
+            "score": pyarrow.float64(),
+            "reason": pyarrow.string(),
+            "detail": pyarrow.string(),
+            "answer": pyarrow.string(),
+            "flags": pyarrow.list_(pyarrow.string()),
+            "version": pyarrow.string(),
+        }
+    )
+    schema = pyarrow.schema(
+        {
+            "row": pyarrow.int64(),
+            "id": pyarrow.string(),
+            "reward": pyarrow.float64(),
+            "verdicts": pyarrow.struct({name: verdict for name in names}),
+            "error": pyarrow.string(),
+        }
+    )
+    log, whole = log_of(out), out.with_name(out.name + ".new")
+    with pyarrow.parquet.ParquetWriter(whole, schema) as writer, log.open(encoding="utf-8") as lines:
+        while group := [json.loads(line) for line in itertools.islice(lines, _ROWS)]:
+            writer.write_table(pyarrow.Table.from_pylist(group, schema))
+    os.replace(whole, out)
+    with contextlib.suppress(FileNotFoundError):
+        log.unlink()
+
+
+def need_pyarrow(out: Path) -> None:
+    """Raises ValueError, before any work is done, where a Parquet file could not be written."""
+    try:
+        import pyarrow  # noqa: F401
+    except ModuleNotFoundError as error:
+        raise ValueError(f"--out {out}: writing Parquet needs pyarrow: pip install pyarrow") from error
