@@ -124,11 +124,12 @@ class Display:
         table.add_row("tokens a completion", *(f"{e['mean_tokens']:.1f}" for e in shown))
         self.console.print(table)
         if self.loudness >= 0:
-            self._examples(before, after)
+            self.examples(before, after)
         for label, text in where:
             self.console.print(_labelled(label, text))
 
-    def _examples(self, before: dict[str, Any] | None, after: dict[str, Any]) -> None:
+    def examples(self, before: dict[str, Any] | None, after: dict[str, Any]) -> None:
+        """What the model says to the first problem."""
         self.console.print()
         self.console.print(_labelled("One problem ", " ".join(after["examples"]["question"].split())))
         for name, evaluation in (("before", before), ("after" if before else "measured", after)):

@@ -96,6 +96,17 @@ def recipe_for(model: str, config_class: type[ProblemsConfig]) -> tuple[str, dic
     return None
 
 
+def check_model(name: str) -> None:
+    """Raises UserError unless a model of this name or path can be had; nothing but its configuration is read."""
+    from transformers import AutoConfig
+
+    try:
+        AutoConfig.from_pretrained(str(nano_path()) if name == NANO else name)
+    except Exception as error:  # the library raises whatever its transport does
+        first = next((line for line in str(error).splitlines() if line.strip()), "")
+        raise UserError(f"{name}: no model can be loaded from there: {type(error).__name__}: {first}") from error
+
+
 def load_model(config: ProblemsConfig) -> tuple[Any, Any]:
     """(model, tokenizer) with float32 weights on the configured device. Raises UserError."""
     import torch

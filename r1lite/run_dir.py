@@ -75,7 +75,7 @@ class RunDir:
 
     def discard(self) -> None:
         """Removes what describes a run that will not be continued."""
-        for name in ("config.yaml", "environment.json"):
+        for name in ("config.yaml", "environment.json", "reward.json"):
             (self.path / name).unlink(missing_ok=True)
         self.discard_if_empty()
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from r1lite import prompts as templates
-from r1lite.config import ProblemsConfig, RLConfig
+from r1lite.config import EvalConfig, ProblemsConfig, RLConfig
 from r1lite.errors import UserError
 from r1lite.tasks import Problems, Source, Task, find
 from r1lite.voting import Same, same_by, same_text
@@ -55,9 +55,13 @@ class Judge:
         return score_many(self.reward, pairs) if self.pool is None else list(self.pool.map(pairs))
 
     def close(self) -> None:
-        """Ends the worker processes, if there are any."""
+        """Ends the worker processes, if there are any, the verifiers' own too."""
         if self.pool is not None:
             self.pool.close()
+        for verify in {**self.reward.verifiers, **self.correct.verifiers}.values():
+            close = getattr(verify, "close", None)
+            if close is not None:
+                close()
 
     def is_correct(self, problem: Problem, completion: Completion, score: Score) -> bool | None:
         """The task's verdict; None where it abstains or could not be reached."""
@@ -110,7 +114,7 @@ def make_judge(task: Task, config: ProblemsConfig) -> Judge:
             workers = int(yours) if config.score_workers is None else config.score_workers
         return Judge(
             reward,
-            Reward(task.correct),
+            _right(task, config),
             Reward(task.well_formed),
             Pool(reward, workers=workers, timeout_s=timeout_s) if workers else None,
             task.vote,
@@ -124,6 +128,16 @@ def _names(formula: str) -> list[str]:
         return Formula(formula).names
     except ValueError as error:
         raise UserError(f"--reward: {error}") from error
+
+
+def _right(task: Task, config: ProblemsConfig) -> Reward:
+    """The formula of correctness: the task's verifier, or what an evaluation asks for. Raises UserError."""
+    if not isinstance(config, EvalConfig) or config.verifier is None:
+        return Reward(task.correct)
+    try:
+        return Reward(config.verifier, options=config.verifiers)
+    except ValueError as error:
+        raise UserError(f"--verifier: {error}") from error
 
 
 def describe(reward: Reward) -> dict[str, Any]:
@@ -147,10 +161,15 @@ def load_problems(task: Task, config: ProblemsConfig, judge: Judge) -> Problems:
         raise UserError(
             f"--source {config.source}: {len(problems.train)} problems to train on, {len(problems.test)} to test"
         )
+    for verify in {**judge.correct.verifiers, **judge.reward.verifiers}.values():
+        try:
+            getattr(verify, "level", None)  # one that runs programs looks for isolation here
+        except VerifierError as error:
+            raise UserError(f"--task {task.name}: {error}") from error
     # Ours say of an empty completion at once whether they can use the gold; what others do with it is unknown.
     ours = {name: verify for name, verify in judge.reward.verifiers.items() if name in VERIFIERS}
     nothing, bad = Completion(""), []
-    for problem in (*problems.train, *problems.test):
+    for problem in problems.test if isinstance(config, EvalConfig) else (*problems.train, *problems.test):
         try:
             for verify in {**judge.correct.verifiers, **ours}.values():
                 verify(problem, nothing)

@@ -215,9 +215,9 @@ def test_eval_of_a_checkpoint_prompts_it_as_it_was_trained(uninterrupted, sums_p
     argv = ["eval", "--model", str(checkpoint), "--source", str(sums_path), "--out", str(tmp_path / "run")]
     assert main([*argv, "--eval-problems", "4", "--eval-sample-problems", "2", "--eval-samples", "2"]) == 0
     assert "where this model was trained: template short" in capsys.readouterr().out
-    measured = json.loads((tmp_path / "run" / "summary.json").read_text())["eval_after"]
+    measured = json.loads((tmp_path / "run" / "summary.json").read_text())["tasks"]["gsm8k"]
     trained = json.loads((out / "summary.json").read_text())["eval_after"]
-    assert measured == trained
+    assert {key: measured[key] for key in trained} == trained
 
 
 def test_a_small_set_comes_round_with_fresh_completions(tiny_path, tmp_path, monkeypatch):
@@ -323,10 +323,3 @@ def test_a_closed_pipe_leaves_a_checkpoint(tiny_path, sums_path, tmp_path):
         process.stderr.read()
     process.wait(timeout=60)
     assert list((out / "checkpoints").iterdir())
-
-
-def test_eval_command(tiny_path, sums_path, tmp_path, capsys):
-    argv = ["eval", "--model", str(tiny_path), "--source", str(sums_path), "--out", str(tmp_path / "run")]
-    assert main([*argv, "--template", "short", "--max-completion-tokens", "8", "--eval-samples", "2"]) == 0
-    assert "accuracy (greedy, 8 problems)" in capsys.readouterr().out
-    assert json.loads((tmp_path / "run" / "summary.json").read_text())["eval_after"]["problems"] == 8

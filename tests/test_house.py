@@ -50,6 +50,8 @@ FLOORS = [
     ("r1lite.machine", 4),
     ("r1lite.solve", 4),
     ("r1lite.evaluation", 5),
+    ("r1lite.comparison", 6),
+    ("r1lite.eval_tables", 3),
     ("r1lite.metrics", 3),
     ("r1lite.learner", 5),
     ("r1lite.critic", 5),

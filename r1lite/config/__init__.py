@@ -2,11 +2,12 @@
 
 from r1lite.config.base import RunConfig, Section
 from r1lite.config.engine import EngineConfig
+from r1lite.config.evaluate import EvalConfig
 from r1lite.config.loading import OF_THE_COMMAND, dump, load, read_recipe, validated
 from r1lite.config.objective import ObjectiveConfig
 from r1lite.config.optimizer import OptimizerConfig
 from r1lite.config.ppo import PPOConfig
-from r1lite.config.problems import EvalConfig, ProblemsConfig
+from r1lite.config.problems import ProblemsConfig
 from r1lite.config.reject import ColdStartConfig, CurationConfig, RejectConfig
 from r1lite.config.reward_model import RewardModelConfig
 from r1lite.config.rl import GRPOConfig, RLConfig

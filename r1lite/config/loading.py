@@ -132,7 +132,7 @@ _BOUNDS = {
     "less_than_equal": ("le", "<="),
     "less_than": ("lt", "<"),
 }
-_WHY = {"group_size": ": GRPO compares siblings"}
+_WHY = {"group_size": ": GRPO compares siblings", "maj_at": ": one vote is no vote, pass@1 says what it is worth"}
 
 
 def _explain(error: ValidationError, flags: Mapping[str, Any], recipe: str | None) -> str:

@@ -1,4 +1,4 @@
-"""What to solve, with which model; and the stage that only measures."""
+"""What to solve, with which model."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ class ProblemsConfig(EngineConfig):
     stage: ClassVar[str]
 
     task: str = "gsm8k"
-    """gsm8k, any of reasoning-gym's as reasoning_gym:NAME, or your own as module:attr."""
+    """What to solve: see r1lite tasks; any of reasoning-gym's as reasoning_gym:NAME, or your own as module:attr."""
     source: str | None = None
     """Where the problems come from: hub, bundled, or a JSONL/Parquet file or folder of your own. By default what fits
-    the model: bundled for nano, otherwise hub."""
+    the task and the model: generated where the task makes them, bundled for nano, otherwise hub."""
     test_source: str | None = None
     """File with the test problems, when --source is one file; by default its sibling test.*, or 10 % held out."""
     test_split: str = "test"
@@ -44,9 +44,3 @@ class ProblemsConfig(EngineConfig):
     """Completions a problem for pass@k (k = this), sampled at temperature 1."""
     eval_sample_problems: int = Field(200, ge=1)
     """Test problems that pass@k is measured on (the first ones of the test set)."""
-
-
-class EvalConfig(ProblemsConfig):
-    """Measure a model on a task's test problems: greedy accuracy and pass@k."""
-
-    stage: ClassVar[str] = "eval"

@@ -1,39 +1,197 @@
-"""`r1lite eval`: how good a model is at a task."""
+"""`r1lite eval`: how good a model is at a task or several, and whether it is better than another."""
 
 from __future__ import annotations
 
+import contextlib
+from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
-from r1lite.config import EvalConfig
+from r1lite import eval_tables
+from r1lite.comparison import Rows, check_same, compare, identity, is_eval_dir, read_rows, rows_of, write_rows
+from r1lite.config import EvalConfig, dump
 from r1lite.errors import Interrupted, UserError
-from r1lite.evaluation import evaluate
-from r1lite.setup import begin, settle
+from r1lite.evaluation import breakdown, measure, summarize
+from r1lite.machine import check_model
+from r1lite.setup import Setup, begin, settle
 from r1lite.signals import StopSignal
+from r1lite.solve import Judge, Prompt, load_problems, make_judge, make_prompts
+from r1lite.tasks import find
+
+INTERVALS = (
+    "95 %: Wilson's at the effective number of trials of the problems' means (rates); bootstrap over problems "
+    "(differences)"
+)
 
 
 def run(config: EvalConfig) -> dict[str, Any]:
-    """Measures greedy accuracy and pass@k, and keeps them in the run directory's summary.json.
+    """Measures, and keeps the numbers in the run directory's summary.json and every completion in problems.jsonl.
+
+    Everything is loaded and refused before anything is sampled. A model to compare with is measured in the same way,
+    into the folder `against` of the run directory.
+
+    Returns: the summary.
 
     Raises:
         UserError: something that was asked for can't be had.
+        RunError: too many completions could not be judged.
         Interrupted: a signal asked it to stop.
     """
     if config.resume:
         raise UserError("r1lite eval has nothing to resume; run it again")
-    config, notes = settle(config)
-    setup = begin(config, notes)
+    other = _other(config)
+    asked = [settle(one) for one in _each_task(config)]
+    setup = begin(*asked[0])
     try:
-        setup.display.start("measuring", 1)
+        jobs = _jobs([one for one, _ in asked], setup)
+        settled = jobs[0].config.model_copy(update={"task": ",".join(config.tasks), "source": config.source})
+        setup.run_dir.rewrite_config(dump(settled if len(jobs) > 1 else jobs[0].config))
+        if isinstance(other, dict):
+            for job in jobs:
+                check_same(job.task, [(p.problem.id, identity(p.problem)) for p in job.prompts], other, config.against)
         with StopSignal() as stop, stop.interruptible():
-            measured = evaluate(setup.engine, setup.test, setup.judge, config, setup.display.progress)
-        setup.display.finish()
-        summary = {"eval_after": measured, "model": config.model, "source": config.source, "device": config.device}
+            measured, rows = _measured(jobs, setup)
+        against = _against(config, setup, other)
+        summary = {
+            "tasks": measured,
+            "model": jobs[0].config.model,
+            "device": jobs[0].config.device,
+            "temperature": config.eval_temperature,
+            "seed": config.seed,
+            "intervals": INTERVALS,
+            "against": config.against,
+            "comparison": {task: compare(against[task], rows[task]) for task in rows} if against else None,
+        }
+        write_rows(setup.run_dir.path, rows)
         setup.run_dir.write_result("summary", summary)
-        setup.display.summary(summary, [("run", str(setup.run_dir.path))])
+        _show(summary, setup)
         return summary
     except Interrupted:
         setup.run_dir.discard()  # there is nothing to continue, so nothing may stand in the way of the next try
         raise
+    except BaseException:
+        if not (setup.run_dir.path / "summary.json").exists():
+            setup.run_dir.discard()
+        raise
     finally:
         setup.display.finish()
+        setup.engine.close()
+        setup.judge.close()
         setup.run_dir.close()
+
+
+@dataclass(frozen=True, slots=True)
+class _Job:
+    """One task, ready to be measured."""
+
+    task: str
+    config: EvalConfig
+    judge: Judge
+    prompts: list[Prompt]
+
+
+def _each_task(config: EvalConfig) -> list[EvalConfig]:
+    """A configuration for every task, with its own source. Raises UserError."""
+    names = config.tasks
+    if not names or len(set(names)) != len(names):
+        raise UserError(f"--task {config.task}: name one task or several different ones, as in gsm8k,svamp")
+    for name in names:
+        find(name)
+    if len(names) == 1:
+        return [config.model_copy(update={"task": names[0]})]
+    if config.test_source is not None or (config.source and "=" not in config.source and Path(config.source).exists()):
+        raise UserError(
+            "--source and --test-source with one file are for one task; for several say where each one's problems are: "
+            f"--source {','.join(f'{name}=PATH' for name in names)}"
+        )
+    own = dict.fromkeys(names, config.source)
+    if config.source and "=" in config.source:
+        own = dict.fromkeys(names)
+        for part in config.source.split(","):
+            name, _, place = part.partition("=")
+            if name not in own or not place:
+                raise UserError(f"--source {config.source}: '{part}' is no TASK=PLACE of {', '.join(names)}")
+            own[name] = place
+    return [
+        config.model_copy(update={"task": name, **({"source": place} if place else {"source": None})})
+        for name, place in own.items()
+    ]
+
+
+def _jobs(configs: list[EvalConfig], setup: Setup) -> list[_Job]:
+    """The first task is the setup's own; the others share its model."""
+    jobs = [_Job(configs[0].task, configs[0], setup.judge, setup.test)]
+    for config in configs[1:]:
+        judge = make_judge(find(config.task), config)
+        problems = load_problems(find(config.task), config, judge)
+        chosen = problems.test[: max(config.eval_problems, config.eval_sample_problems)]
+        jobs.append(_Job(config.task, config, judge, make_prompts(chosen, config, setup.model, setup.tokenizer)))
+        setup.display.line("problems", f"{problems.origin}: {len(problems.test):,} to test")
+    return jobs
+
+
+def _measured(jobs: list[_Job], setup: Setup) -> tuple[dict[str, Any], Rows]:
+    measured: dict[str, Any] = {}
+    rows: Rows = {}
+    for job in jobs:
+        config, judge = job.config, job.judge
+        setup.display.start(f"measuring {job.task}", 1)
+        with contextlib.closing(judge):
+            solved = measure(
+                setup.engine,
+                job.prompts,
+                judge,
+                config,
+                setup.display.progress,
+                temperature=config.eval_temperature,
+                seed=config.seed,
+            )
+            found = summarize(solved, judge, k=config.eval_samples, votes=config.maj_at)
+        setup.display.finish()
+        rows[job.task] = rows_of(job.task, solved)
+        measured[job.task] = {
+            **found,
+            "correct": judge.correct.formula,
+            "versions": dict(judge.correct.versions),
+            "source": config.source,
+            "by_difficulty": breakdown(solved, "difficulty"),
+            "by_source": breakdown(solved, "source"),
+        }
+    return measured, rows
+
+
+def _other(config: EvalConfig) -> Rows | str | None:
+    """What to compare with: the rows of an evaluation, or a model's name. Raises UserError."""
+    if config.against is None:
+        return None
+    path = Path(config.against).expanduser()
+    if is_eval_dir(path):
+        return read_rows(path)
+    if path.is_dir() and not (path / "config.json").exists():
+        raise UserError(
+            f"--against {config.against}: neither a finished r1lite eval (problems.jsonl, summary.json) nor a model "
+            "(config.json)"
+        )
+    check_model(config.against)
+    return config.against
+
+
+def _against(config: EvalConfig, setup: Setup, other: Rows | str | None) -> Rows | None:
+    if not isinstance(other, str):
+        return other
+    place = setup.run_dir.path / "against"
+    run(config.model_copy(update={"model": other, "against": None, "out": str(place)}))
+    return read_rows(place)
+
+
+def _show(summary: dict[str, Any], setup: Setup) -> None:
+    display = setup.display
+    display.console.print(eval_tables.results(summary["tasks"], summary["temperature"]))
+    if display.loudness >= 0:
+        for task, found in summary["tasks"].items():
+            for table in eval_tables.parts(task, found):
+                display.console.print(table)
+            display.examples(None, found)
+    if summary["comparison"]:
+        display.console.print(eval_tables.comparison(summary["against"], summary["comparison"]))
+    display.console.print(f"run       {setup.run_dir.path}: summary.json, problems.jsonl", markup=False)

@@ -1,0 +1,108 @@
+"""Reward formulas compared on `add_carry`, from one base model that thinks in two languages: the table of
+r1lite/tasks/README.md.
+
+    python benchmarks/add_carry.py --out runs/add_carry    makes the base (2 CPU minutes), then 4 formulas x 3 seeds
+
+About 50 CPU seconds a run. What is finished is not run again, so it can be stopped, and --only and --seeds add to it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import statistics
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT))
+
+from verifiers import Completion, Problem, resolve  # noqa: E402
+
+FORMULAS = {
+    "equal": "math + format + language",
+    "ungated": "math + 0.1*format + language",
+    "no_language": "math + 0.1*format",
+    "gated": "math * (0.5 + 0.5*language) + 0.1*format",
+}
+LAST_STEPS = 10
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--out", type=Path, default=Path("runs/add_carry"))
+    parser.add_argument("--base", type=Path, help="a base made before, by recipes/add_carry_base.yaml")
+    parser.add_argument("--only", choices=FORMULAS, nargs="*", default=list(FORMULAS))
+    parser.add_argument("--seeds", type=int, default=3)
+    options = parser.parse_args()
+    base = options.base or options.out / "base"
+    if not base.exists():
+        r1lite("pretrain", str(ROOT / "recipes/add_carry_base.yaml"), "--out", str(base))
+    for seed in range(options.seeds):
+        for name in options.only:
+            out = options.out / f"{name}-{seed}"
+            if not (out / "summary.json").exists():
+                given = ["--model", str(base), "--reward", FORMULAS[name], "--seed", str(seed)]
+                fresh = [str(ROOT / "recipes/add_carry.yaml"), *given]
+                r1lite("grpo", *(["--resume"] if (out / "config.yaml").exists() else fresh), "--out", str(out))
+            print(f"{name:<12} seed {seed}: {line(out)}", flush=True)
+    print("\n" + table(options.out, options.only, options.seeds))
+
+
+def r1lite(*arguments: str) -> None:
+    """Runs a command with one thread, quietly."""
+    quiet = ["--quiet"] if arguments[0] == "grpo" else []
+    environment = {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": str(ROOT)}
+    command = [sys.executable, "-m", "r1lite", *arguments, *quiet]
+    subprocess.run(command, check=True, env=environment, stdout=subprocess.DEVNULL)
+
+
+def measured(out: Path) -> dict[str, float]:
+    """Accuracy on the test problems; format, language and length of the last steps' rollouts."""
+    after = json.loads((out / "summary.json").read_text())["eval_after"]
+    return {
+        "accuracy": after["sampled_accuracy"],
+        "greedy": after["pass_at_1"],
+        **of_rollouts(sorted((out / "rollouts").glob("step-*.jsonl"))[-LAST_STEPS:]),
+    }
+
+
+def of_rollouts(files: list[Path]) -> dict[str, float]:
+    """Format, language and length of what was sampled in these steps."""
+    language = resolve("language")
+    rows = [json.loads(text) for file in files for text in file.read_text().splitlines()]
+    problem = Problem(language="en")
+    scores = [language(problem, Completion(row["completion"])).score for row in rows]
+    return {
+        "format": statistics.fmean(row["well_formed"] for row in rows),
+        "language": statistics.fmean(score for score in scores if score is not None),
+        "tokens": statistics.fmean(len(row["token_ids"]) for row in rows),
+    }
+
+
+def line(out: Path) -> str:
+    """A run's numbers, for who waits."""
+    return "  ".join(f"{name} {value:.3g}" for name, value in measured(out).items())
+
+
+def table(out: Path, names: list[str], seeds: int) -> str:
+    """Markdown: the base, then each formula; every seed's value where they differ."""
+    lines = ["| reward | accuracy T=1 | greedy | format | English | tokens |", "|---|---|---|---|---|---|"]
+    first = out / f"{names[0]}-0"
+    before: dict[str, Any] = json.loads((first / "summary.json").read_text())["eval_before"]
+    runs_made = [out / f"{name}-{seed}" for name in names for seed in range(seeds)]
+    start = of_rollouts([run / "rollouts" / "step-000001.jsonl" for run in runs_made])
+    rows = [("base", [{"accuracy": before["sampled_accuracy"], "greedy": before["pass_at_1"], **start}])]
+    rows += [(f"`{FORMULAS[name]}`", [measured(out / f"{name}-{seed}") for seed in range(seeds)]) for name in names]
+    for name, runs in rows:
+        cells = [", ".join(f"{run[key]:.2f}" for run in runs) for key in ("accuracy", "greedy", "format", "language")]
+        lengths = ", ".join(f"{run['tokens']:.0f}" for run in runs)
+        lines.append(f"| {name} | {' | '.join(cells)} | {lengths} |")
+    return "\n".join(lines)
+
+
+if __name__ == "__main__":
+    main()

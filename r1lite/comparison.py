@@ -1,0 +1,120 @@
+"""Two evaluations of the same problems: what `r1lite eval` keeps, reads again, and compares pair by pair."""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from r1lite.errors import UserError
+from r1lite.evaluation import Solved
+from r1lite.files import replaced_file
+from r1lite.intervals import paired
+from verifiers import Problem
+
+FILE = "problems.jsonl"  # a row a problem, with every completion and its verdict
+Rows = dict[str, list[dict[str, Any]]]  # by task
+
+
+def rows_of(task: str, solved: Sequence[Solved]) -> list[dict[str, Any]]:
+    """What is kept of a task's problems."""
+    return [
+        {
+            "task": task,
+            "problem_id": one.problem.id,
+            "problem": identity(one.problem),
+            "question": one.problem.prompt,
+            "gold": one.problem.answer,
+            "difficulty": one.problem.meta.get("difficulty"),
+            "source": one.problem.meta.get("source"),
+            "greedy": None if one.greedy is None else dataclasses.asdict(one.greedy),
+            "samples": [dataclasses.asdict(sample) for sample in one.samples],
+        }
+        for one in solved
+    ]
+
+
+def identity(problem: Problem) -> str:
+    """Changes when the question, its answer or its tests do."""
+    tests = json.dumps(problem.tests, sort_keys=True, default=str)
+    text = "\x1f".join((problem.prompt, problem.answer or "", tests))
+    return hashlib.blake2b(text.encode("utf-8", "backslashreplace"), digest_size=12).hexdigest()
+
+
+def write_rows(path: Path, rows: Rows) -> None:
+    """Writes FILE into a run directory."""
+    with replaced_file(path / FILE) as aside, open(aside, "w", encoding="utf-8", errors="backslashreplace") as file:
+        for part in rows.values():
+            for row in part:
+                file.write(json.dumps(row, ensure_ascii=False, allow_nan=False, default=str) + "\n")
+
+
+def is_eval_dir(path: Path) -> bool:
+    """True for the folder of a finished `r1lite eval`."""
+    return (path / FILE).exists() and (path / "summary.json").exists()
+
+
+def read_rows(path: Path) -> Rows:
+    """The rows of an evaluation. Raises UserError."""
+    rows: Rows = {}
+    try:
+        with open(path / FILE, encoding="utf-8") as file:
+            for line in file:
+                row = json.loads(line)
+                rows.setdefault(row["task"], []).append(row)
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise UserError(f"--against {path}: {FILE} can't be read: {type(error).__name__}: {error}") from error
+    return rows
+
+
+def check_same(task: str, asked: Sequence[tuple[str, str]], other: Rows, path: object) -> None:
+    """Raises UserError unless the other evaluation has these problems, (id, identity) in this order."""
+    if task not in other:
+        raise UserError(f"--against {path}: it has no {task}, but {', '.join(other)}; evaluate it there too")
+    found = [(row["problem_id"], row["problem"]) for row in other[task]]
+    if list(asked) == found:
+        return
+    if len(asked) != len(found):
+        raise UserError(
+            f"--against {path}: it answered {len(found)} problems of {task}, this one {len(asked)}; compare on the "
+            "same, with the same --source, --eval-problems and --eval-sample-problems"
+        )
+    name = next(mine[0] for mine, its in zip(asked, found, strict=True) if mine != its)
+    raise UserError(
+        f"--against {path}: its problems of {task} are others (the first one: '{name}'); compare on the same with the "
+        "same --source, --test-source and --test-split"
+    )
+
+
+def compare(a: Sequence[dict[str, Any]], b: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    """How much better b is than a on the same problems, greedily and by the samples' mean; see `intervals.paired`.
+
+    Problems that either could not be judged on are left out; a part that neither side has is None.
+    """
+    pairs = list(zip(a, b, strict=True))
+    greedy = [
+        (float(x["greedy"]["correct"]), float(y["greedy"]["correct"]))
+        for x, y in pairs
+        if x["greedy"] and y["greedy"] and None not in (x["greedy"]["correct"], y["greedy"]["correct"])
+    ]
+    sampled = [(x, y) for x, y in ((_mean(x), _mean(y)) for x, y in pairs) if x is not None and y is not None]
+    return {"greedy": _paired(greedy), "sampled": _paired(sampled)}
+
+
+def _paired(values: Sequence[tuple[float, float]]) -> dict[str, Any] | None:
+    if not values:
+        return None
+    before, after = [x for x, _ in values], [y for _, y in values]
+    return {
+        "against": sum(before) / len(before),
+        "this": sum(after) / len(after),
+        **dataclasses.asdict(paired(before, after)),
+    }
+
+
+def _mean(row: dict[str, Any]) -> float | None:
+    scored = [sample["correct"] for sample in row["samples"] if sample["correct"] is not None]
+    return sum(scored) / len(scored) if scored else None

@@ -1,0 +1,209 @@
+"""`r1lite eval`: the same numbers however it is run, several tasks at once, two models compared, mistakes by name."""
+
+import json
+
+import pytest
+
+from r1lite.cli import main
+from r1lite.config import EvalConfig, load
+from r1lite.errors import RunError, UserError
+from r1lite.evaluation import breakdown, measure, summarize
+from r1lite.solve import Prompt, make_judge
+from r1lite.stages.evaluate import run
+from r1lite.tasks import find
+from verifiers import Completion, Problem
+from verifiers.sandbox import probe
+
+SHORT = ["--template", "short", "--max-completion-tokens", "8", "--eval-samples", "2", "--quiet"]
+
+
+class Scripted:
+    """An engine that says what it is told: texts by prompt, the greedy one first."""
+
+    def __init__(self, texts):
+        self.texts, self.asked = texts, []
+
+    def generate(self, prompts, seeds, sampling):
+        self.asked.append((sampling.temperature, [list(group) for group in seeds]))
+        rows = [self.texts[prompt[0]] for prompt in prompts]
+        return [
+            [Completion(text, tuple(range(len(text)))) for text in (row[:1] if sampling.temperature == 0 else row[1:])]
+            for row in rows
+        ]
+
+
+def tagged(answer):
+    return f"<think>so</think><answer>{answer}</answer>"
+
+
+PROBLEMS = [
+    Problem("a", "1/2", id="a", meta={"difficulty": "1", "source": "x"}),
+    Problem("b", "3", id="b", meta={"difficulty": "10", "source": "x"}),
+    Problem("c", "4", id="c", meta={"difficulty": "2"}),
+]
+TEXTS = [
+    [tagged("0.5"), tagged("0.5"), tagged("1/2"), tagged("7"), tagged("7 ")],  # a tie: two right ways, two wrong
+    [tagged("4"), tagged("3"), tagged("4"), tagged("4"), "nothing"],
+    ["4", tagged("4"), tagged("4"), tagged("5"), tagged("6")],
+]
+
+
+def measured(**changes):
+    config = EvalConfig(**{"task": "gsm8k", "eval_samples": 4, **changes})
+    judge = make_judge(find("gsm8k"), config)
+    engine = Scripted(TEXTS)
+    prompts = [Prompt(problem, problem.prompt, (i,)) for i, problem in enumerate(PROBLEMS)]
+    solved = measure(engine, prompts, judge, config)
+    return summarize(solved, judge, k=config.eval_samples, votes=config.maj_at), solved, engine
+
+
+def test_numbers_by_hand():
+    found, solved, _ = measured()
+    assert found["pass_at_1"] == pytest.approx(2 / 3)
+    assert found["sampled_accuracy"] == pytest.approx((2 / 4 + 1 / 4 + 2 / 4) / 3)
+    assert found["pass_at_k"] == 1.0
+    # 1 - C(wrong, 2) / C(4, 2): one of six pairs is all wrong for a and c, three of six for b
+    assert found["pass_curve"] == pytest.approx({"1": 1.25 / 3, "2": (5 / 6 + 3 / 6 + 5 / 6) / 3, "4": 1.0})
+    assert found["maj_at_k"] == pytest.approx((0.5 + 0 + 1) / 3)  # 1/2 and 0.5 vote together
+    assert found["format_rate"] == pytest.approx(2 / 3)
+    assert (found["k"], found["votes"], found["problems"], found["unscored"]) == (4, 4, 3, 0)
+    assert found["pass_at_1_interval"][0] < 2 / 3 < found["pass_at_1_interval"][1]
+    assert measured(maj_at=2)[0]["maj_at_k"] == pytest.approx((1 + 0.5 + 1) / 3)
+    assert breakdown(solved, "source").keys() == {"x"}
+    parts = breakdown(solved, "difficulty")
+    assert list(parts) == ["1", "2", "10"]
+    assert (parts["2"]["pass_at_1"], parts["2"]["sampled_accuracy"]) == (1.0, 0.5)
+
+
+def test_fewer_problems_and_a_single_sample():
+    found, solved, engine = measured(eval_problems=1, eval_sample_problems=2, eval_samples=4)
+    assert (found["problems"], found["sampled_problems"], len(solved)) == (1, 2, 2)
+    assert [len(group) for group in engine.asked[1][1]] == [4, 4]
+    config = EvalConfig(eval_samples=1)
+    judge = make_judge(find("gsm8k"), config)
+    solved = measure(Scripted([row[:2] for row in TEXTS]), [Prompt(PROBLEMS[0], "a", (0,))], judge, config)
+    assert summarize(solved, judge, k=1)["maj_at_k"] is None
+
+
+def test_what_can_t_be_judged_is_no_wrong_answer():
+    config = EvalConfig(eval_samples=1)
+    judge = make_judge(find("gsm8k"), config)
+    problem = Problem("a", "", id="a")
+    with pytest.raises(RunError, match="could not be judged"):
+        measure(Scripted([["1", "1"]]), [Prompt(problem, "a", (0,))], judge, config)
+
+
+def test_a_formula_says_what_is_right():
+    found, _, _ = measured(verifier="math * format")
+    assert found["pass_at_1"] == pytest.approx(1 / 3)
+    with pytest.raises(UserError, match=r"--verifier: .*did you mean 'math'"):
+        measured(verifier="mth")
+
+
+def evaluated(*argv):
+    assert main(["eval", *argv]) == 0
+
+
+def test_the_command(tiny_path, sums_path, tmp_path, capsys):
+    out = tmp_path / "run"
+    evaluated("--model", str(tiny_path), "--source", str(sums_path), "--out", str(out), *SHORT[:-1])
+    text = capsys.readouterr().out
+    assert "greedy" in text
+    assert "maj@2" in text
+    summary = json.loads((out / "summary.json").read_text())
+    assert summary["tasks"]["gsm8k"]["problems"] == 8
+    assert summary["comparison"] is None
+    rows = [json.loads(line) for line in (out / "problems.jsonl").read_text().splitlines()]
+    assert [row["problem_id"] for row in rows] == [f"test-{i}" for i in range(8)]
+    assert all(len(row["samples"]) == 2 and row["greedy"]["correct"] in (True, False) for row in rows)
+
+
+def test_several_tasks_one_batch_size_or_another_and_a_comparison(tiny_path, sums_path, tmp_path, capsys):
+    tasks = ["--task", "gsm8k,add_carry", "--eval-problems", "6", "--eval-sample-problems", "4", *SHORT]
+    model = ["--model", str(tiny_path), "--source", f"gsm8k={sums_path}"]
+    evaluated(*model, *tasks, "--out", str(tmp_path / "a"))
+    evaluated(*model, *tasks, "--out", str(tmp_path / "b"), "--rollout-rows", "1", "--against", str(tmp_path / "a"))
+    a, b = (json.loads((tmp_path / name / "summary.json").read_text()) for name in "ab")
+    assert list(a["tasks"]) == ["gsm8k", "add_carry"]
+    assert a["tasks"] == b["tasks"]
+    assert (tmp_path / "a" / "problems.jsonl").read_bytes() == (tmp_path / "b" / "problems.jsonl").read_bytes()
+    found = b["comparison"]["add_carry"]
+    assert (found["greedy"]["difference"], found["greedy"]["p_value"], found["greedy"]["test"]) == (
+        0,
+        1,
+        "McNemar exact",
+    )
+    assert found["sampled"]["problems"] == 4
+    assert "Compared with" in capsys.readouterr().out
+    evaluated(*model, *tasks, "--out", str(tmp_path / "c"), "--seed", "1")
+    assert (tmp_path / "c" / "problems.jsonl").read_bytes() != (tmp_path / "a" / "problems.jsonl").read_bytes()
+
+
+def test_another_model_is_measured_as_well(tiny_path, sums_path, tmp_path):
+    argv = ["--model", str(tiny_path), "--source", str(sums_path), *SHORT, "--eval-problems", "4"]
+    evaluated(*argv, "--out", str(tmp_path / "run"), "--against", str(tiny_path))
+    summary = json.loads((tmp_path / "run" / "summary.json").read_text())
+    assert summary["comparison"]["gsm8k"]["greedy"]["difference"] == 0
+    assert (tmp_path / "run" / "against" / "summary.json").exists()
+
+
+@pytest.mark.parametrize(
+    ("argv", "message"),
+    [
+        (["--task", "gsm9k"], "did you mean 'gsm8k'"),
+        (["--task", "gsm8k,gsm8k"], "several different ones"),
+        (["--task", "gsm8k,svamp", "--source", "{sums}"], "--source gsm8k=PATH,svamp=PATH"),
+        (["--task", "gsm8k,svamp", "--source", "math={sums}"], "is no TASK=PLACE"),
+        (["--task", "svamp", "--source", "{sums}"], "no column 'Body'"),
+        (["--maj-at", "1"], "--maj-at must be >= 2, got 1: one vote is no vote"),
+        (["--maj-at", "9"], "--maj-at must be <= --eval-samples"),
+        (["--against", "{sums}"], "neither a finished r1lite eval"),
+        (["--against", "no/such-model"], "no model can be loaded"),
+        (["--resume"], "nothing to resume"),
+    ],
+)
+def test_mistakes(argv, message, tiny_path, sums_path, tmp_path, capsys):
+    argv = [word.replace("{sums}", str(sums_path)) for word in argv]
+    given = [] if "--source" in argv else ["--source", str(sums_path)]
+    out = tmp_path / "run"
+    assert main(["eval", *given, *argv, "--model", str(tiny_path), "--out", str(out), "--template", "short"]) == 2
+    assert message in capsys.readouterr().err
+    assert not out.exists()
+
+
+def test_comparing_other_problems_is_refused(tiny_path, sums_path, tmp_path, capsys):
+    model = ["--model", str(tiny_path), *SHORT]
+    evaluated(*model, "--source", str(sums_path), "--out", str(tmp_path / "a"))
+    other = tmp_path / "other"
+    other.mkdir()
+    for split in ("train", "test"):
+        rows = [json.loads(line) for line in (sums_path / f"{split}.jsonl").read_text().splitlines()]
+        rows[3]["answer"] = "#### 0"
+        (other / f"{split}.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    for argv, message in (
+        (["--source", str(other)], "its problems of gsm8k are others (the first one: 'test-3')"),
+        (["--source", str(sums_path), "--eval-problems", "4", "--eval-sample-problems", "4"], "it answered 8 problems"),
+        (["--task", "add_carry"], "it has no add_carry, but gsm8k"),
+    ):
+        assert main(["eval", *model, *argv, "--out", str(tmp_path / "b"), "--against", str(tmp_path / "a")]) == 2
+        assert message in capsys.readouterr().err
+        assert not (tmp_path / "b").exists()
+
+
+def test_code_without_isolation_is_refused(tiny_path, tmp_path, monkeypatch):
+    monkeypatch.setattr(probe, "_trouble", lambda level: "not on this machine")
+    path = tmp_path / "test.jsonl"
+    row = {"task_id": 11, "text": "Add one.", "code": "def f(x): return x + 1", "test_list": ["assert f(1) == 2"]}
+    path.write_text(json.dumps(row) + "\n")
+    config = load(EvalConfig, ["--task", "mbpp", "--source", str(path), "--test-source", str(path)])
+    with pytest.raises(UserError, match="--task mbpp: code can't be isolated"):
+        run(config.model_copy(update={"model": str(tiny_path), "out": str(tmp_path / "run")}))
+
+
+@pytest.mark.parametrize("name", ["gsm8k"])
+def test_public_problems_through_nano(name, shared_data, tmp_path):
+    evaluated("--model", "nano", "--source", str(shared_data / name), "--out", str(tmp_path / "run"), "--quiet",
+              "--eval-problems", "4", "--eval-sample-problems", "2", "--eval-samples", "2")  # fmt: skip
+    found = json.loads((tmp_path / "run" / "summary.json").read_text())["tasks"][name]
+    assert found["problems"] == 4
+    assert len(found["by_difficulty"]) >= 1
