@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from pydantic import Field
+from typing import Literal
+
+from pydantic import Field, model_validator
 
 from r1lite.config.base import RunConfig
 
@@ -10,5 +12,32 @@ from r1lite.config.base import RunConfig
 class EngineConfig(RunConfig):
     """The engine that samples, and how it is reached."""
 
+    engine: Literal["auto", "transformers", "vllm", "vllm-server"] = "auto"
+    """transformers samples with the trainer's own model; vllm in this process with weights of its own; vllm-server by
+    servers of `r1lite serve-engine`. auto: vllm with CUDA where it is installed and fits, else transformers."""
+    engine_url: tuple[str, ...] = ()
+    """Address of a vLLM server, such as http://127.0.0.1:8100; repeat it for several."""
+    engine_untested: bool = False
+    """Use a vLLM version that this was not tested with."""
+    engine_timeout_s: float = Field(600.0, gt=0)
+    """Seconds that a server may take for one group or one weight update, and that a run waits for a dead one."""
+    engine_weights_dir: str | None = None
+    """Folder that trainer and vLLM servers share, for weights; by default this machine's shared memory."""
+    engine_memory: float | None = Field(None, gt=0, lt=1)
+    """Share of the GPU's memory for vLLM in this process; by default from the sizes of model and completions."""
+    engine_eager: bool = False
+    """No CUDA graphs: vLLM starts a minute sooner and samples more slowly."""
+    engine_batch_invariant: bool = False
+    """On CUDA, vLLM's kernels that give the same completion whatever else is in the batch; slower."""
     rollout_rows: int = Field(128, ge=1)
-    """Completions sampled at once by the transformers engine."""
+    """Completions sampled at once by transformers, and by vLLM in this process."""
+
+    @model_validator(mode="after")
+    def _urls_are_for_servers(self) -> EngineConfig:
+        if self.engine == "vllm-server" and not self.engine_url:
+            raise ValueError(
+                "--engine vllm-server needs --engine-url, the address of a server that `r1lite serve-engine` started"
+            )
+        if self.engine_url and self.engine in ("transformers", "vllm"):
+            raise ValueError(f"--engine-url is for --engine vllm-server, not for {self.engine}")
+        return self

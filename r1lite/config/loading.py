@@ -105,6 +105,7 @@ def _read_flags(config_class: type[Section], argv: list[str], prog: str) -> dict
     annotations = {
         name: Annotated[
             _without_none(field.annotation),
+            *([tyro.conf.UseAppendAction] if typing.get_origin(field.annotation) is tuple else []),  # --flag A --flag B
             tyro.conf.arg(
                 help=" ".join((field.description or "").split()),
                 help_behavior_hint="" if field.default is None else f"(default: {field.default})",

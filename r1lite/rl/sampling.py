@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import math
 
 import torch
 from torch import Tensor
@@ -25,17 +26,20 @@ def uniform_draws(seeds: list[int], length: int) -> Tensor:
     return torch.stack(rows)
 
 
-def sample_tokens(logits: Tensor, draws: Tensor, *, temperature: float) -> tuple[Tensor, Tensor]:
+def sample_tokens(
+    logits: Tensor, draws: Tensor, *, temperature: float, top_p: float = 1.0, top_k: int = 0, min_p: float = 0.0
+) -> tuple[Tensor, Tensor]:
     """Inverse-transform sampling: the first token whose cumulative probability exceeds the draw.
 
     Args:
         logits: [B, V].
         draws: [B] in [0, 1); not used when temperature is 0.
         temperature: 0 = the most probable token (the lowest id among equals).
+        top_p, top_k, min_p: as `cut_distribution`; not used when temperature is 0.
 
     Returns:
-        token ids [B], and their log-probabilities [B] in nats, float32: of softmax(logits / temperature), or of
-        softmax(logits) for temperature 0.
+        token ids [B], and their log-probabilities [B] in nats, float32: of softmax(logits / temperature), cut
+        and renormalized where that was asked for, or of softmax(logits) for temperature 0.
     """
     logits = logits.float()
     if temperature == 0:
@@ -43,9 +47,36 @@ def sample_tokens(logits: Tensor, draws: Tensor, *, temperature: float) -> tuple
         tokens = logits.argmax(dim=-1)
     else:
         logprobs = (logits / temperature if temperature != 1.0 else logits).log_softmax(dim=-1)
+        if top_p < 1.0 or top_k or min_p:
+            logprobs = cut_distribution(logprobs, top_p=top_p, top_k=top_k, min_p=min_p)
         cumulative = logprobs.double().exp().cumsum(dim=-1)
         # Scaled by the total, which rounding leaves a little off 1, so that the last token is reached and not passed.
         threshold = draws.to(cumulative)[:, None] * cumulative[:, -1:]
         tokens = torch.searchsorted(cumulative, threshold, right=True).squeeze(-1)
         tokens = tokens.clamp(max=logits.shape[-1] - 1)
     return tokens, logprobs.gather(-1, tokens[:, None]).squeeze(-1)
+
+
+def cut_distribution(logprobs: Tensor, *, top_p: float = 1.0, top_k: int = 0, min_p: float = 0.0) -> Tensor:
+    """Leaves out improbable tokens and renormalizes: min_p first, then top_k, then top_p (vLLM's order).
+
+    Args:
+        logprobs: [B, V].
+        top_p: keeps the fewest tokens whose mass reaches this share; 1 = off.
+        top_k: keeps this many; 0 = off. Equals of the last one stay.
+        min_p: keeps tokens at least this share as probable as the most probable one; 0 = off.
+
+    Returns: [B, V], -inf for what was left out; the most probable token always stays.
+    """
+    if min_p:
+        floor = logprobs.amax(dim=-1, keepdim=True) + math.log(min_p)
+        logprobs = logprobs.masked_fill(logprobs < floor, -torch.inf).log_softmax(dim=-1)
+    if top_k and top_k < logprobs.shape[-1]:
+        least = logprobs.topk(top_k, dim=-1).values[..., -1:]
+        logprobs = logprobs.masked_fill(logprobs < least, -torch.inf).log_softmax(dim=-1)
+    if top_p < 1.0:
+        ordered, places = logprobs.sort(dim=-1, descending=True, stable=True)
+        before = ordered.exp().cumsum(dim=-1) - ordered.exp()  # mass of the more probable ones
+        ordered = ordered.masked_fill(before >= top_p, -torch.inf)
+        logprobs = torch.empty_like(logprobs).scatter_(-1, places, ordered).log_softmax(dim=-1)
+    return logprobs

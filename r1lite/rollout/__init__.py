@@ -2,26 +2,41 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
 from torch import Tensor
 
+from r1lite.errors import RunError
 from verifiers import Completion
+
+
+class EngineError(RunError):
+    """An engine that can't go on: dead, out of memory, or with other weights than the trainer's. Nothing it was
+    asked for has changed the run, so the step before stands and the run can be resumed."""
 
 
 @dataclass(frozen=True, slots=True)
 class Sampling:
-    """How tokens are chosen. No top-p or top-k: the trainer could not mirror them, and every ratio would be biased."""
+    """How tokens are chosen.
+
+    The trainer's probabilities are those of the whole distribution, so top_p, top_k and min_p bias every ratio.
+    """
 
     temperature: float  # 0 = greedy
     max_tokens: int
     stop_text: str | None = None  # a completion also ends where this text appears
+    top_p: float = 1.0  # off
+    top_k: int = 0  # off
+    min_p: float = 0.0  # off
 
 
 class RolloutEngine(Protocol):
     """Samples from the newest weights it was given, and says which those were."""
+
+    shares_weights: bool  # True: it samples with the trainer's own model, whose weights are always current
+    runs_aside: bool  # True: it runs outside this process, so sampling and training can go on at once
 
     def generate(
         self, prompts: Sequence[Sequence[int]], seeds: Sequence[Sequence[int]], sampling: Sampling
@@ -32,10 +47,45 @@ class RolloutEngine(Protocol):
 
         Raises:
             ValueError: an empty prompt, or one that leaves no room in the model's context.
+            EngineError: it can't go on.
         """
 
+    def stream(
+        self, prompts: Sequence[Sequence[int]], seeds: Sequence[Sequence[int]], sampling: Sampling
+    ) -> Iterator[tuple[int, list[Completion]]]:
+        """As generate(), but each group comes with the place of its prompt as soon as it is finished."""
+
     def load_weights(self, weights: Iterable[tuple[str, Tensor]], *, version: int) -> None:
-        """The next generate() samples from these weights and stamps `version` on its completions."""
+        """The next completions come from these weights and are stamped with `version`."""
+
+    def sleep(self) -> None:
+        """Frees what it can of the device's memory; the next load_weights() wakes it."""
 
     def close(self) -> None:
         """Frees what the engine holds; a second call does nothing."""
+
+
+def collect(count: int, groups: Iterable[tuple[int, list[Completion]]]) -> list[list[Completion]]:
+    """What a stream gives, in the order of the prompts."""
+    found: list[list[Completion]] = [[] for _ in range(count)]
+    for place, group in groups:
+        found[place] = group
+    return found
+
+
+def check_prompts(prompts: Sequence[Sequence[int]], max_tokens: int, context: int | None) -> None:
+    """Raises ValueError for an empty prompt, and for one that leaves no room in the context."""
+    for prompt in prompts:
+        if not prompt:
+            raise ValueError("an empty prompt: there is no token to start from")
+        if context is not None and len(prompt) + max_tokens > context:
+            raise ValueError(
+                f"a prompt of {len(prompt)} tokens and {max_tokens} new ones don't fit the model's context of {context}"
+            )
+
+
+def eos_ids(model_or_config: object, tokenizer: object) -> list[int]:
+    """Every id that ends a text: those of the generation config and the tokenizer's own."""
+    configured = getattr(getattr(model_or_config, "generation_config", None), "eos_token_id", None)
+    found = configured if isinstance(configured, list) else [configured]
+    return sorted({token for token in [*found, getattr(tokenizer, "eos_token_id", None)] if token is not None})

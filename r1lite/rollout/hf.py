@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -11,7 +11,7 @@ from torch import Tensor
 
 from r1lite.prefix import Prefix, prefill, shares_batches
 from r1lite.rl.sampling import sample_tokens, uniform_draws
-from r1lite.rollout import Sampling
+from r1lite.rollout import Sampling, check_prompts, collect, eos_ids
 from verifiers import Completion
 
 _COMPACT_AT = 0.8  # finished rows leave the batch once fewer than this share are still running
@@ -29,6 +29,8 @@ class HFEngine:
         dtype: of the forward pass; below float32 it runs under autocast, as the trainer's does.
     """
 
+    shares_weights, runs_aside = True, False
+
     def __init__(self, model: Any, tokenizer: Any, *, max_rows: int = 128, dtype: torch.dtype = torch.float32) -> None:
         self.model, self.tokenizer, self.max_rows, self.dtype = model, tokenizer, max_rows, dtype
         self.policy_version = 0
@@ -39,40 +41,51 @@ class HFEngine:
     def generate(
         self, prompts: Sequence[Sequence[int]], seeds: Sequence[Sequence[int]], sampling: Sampling
     ) -> list[list[Completion]]:
-        for prompt in prompts:
-            if not prompt:
-                raise ValueError("an empty prompt: there is no token to start from")
-            if self._context is not None and len(prompt) + sampling.max_tokens > self._context:
-                raise ValueError(
-                    f"a prompt of {len(prompt)} tokens and {sampling.max_tokens} new ones don't fit the model's "
-                    f"context of {self._context}"
-                )
+        return collect(len(prompts), self.stream(prompts, seeds, sampling))
+
+    def stream(
+        self, prompts: Sequence[Sequence[int]], seeds: Sequence[Sequence[int]], sampling: Sampling
+    ) -> Iterator[tuple[int, list[Completion]]]:
+        check_prompts(prompts, sampling.max_tokens, self._context)
+        groups: list[list[Completion | None]] = [[None] * len(group) for group in seeds]
         rows = [_Row(p, g, seed) for p, group in enumerate(seeds) for g, seed in enumerate(group)]
         # Prompts of similar length together: less padding. A group is never spread further than it must be.
         rows.sort(key=lambda row: (len(prompts[row.prompt]), row.prompt, row.sample))
+        for batch in self._batches(rows):
+            self._decode_apart(batch, prompts, sampling)
+            for row in batch:
+                groups[row.prompt][row.sample] = self._completion(row)
+            for place in sorted({row.prompt for row in batch}):
+                group = [completion for completion in groups[place] if completion is not None]
+                if len(group) == len(seeds[place]):
+                    yield place, group
+
+    def _decode_apart(self, batch: list[_Row], prompts: Sequence[Sequence[int]], sampling: Sampling) -> None:
+        """Decodes in the modes that this needs, and leaves the model in its own."""
         autocast = torch.autocast(self.model.device.type, dtype=self.dtype, enabled=self.dtype != torch.float32)
         training = self.model.training  # gradient checkpointing needs that mode, in which layers drop the cache
         self.model.eval()
         try:
             with torch.inference_mode(), autocast:
-                for batch in self._batches(rows):
-                    self._decode(batch, prompts, sampling)
+                self._decode(batch, prompts, sampling)
         finally:
             self.model.train(training)
-        completions: list[list[Any]] = [[None] * len(group) for group in seeds]
-        for row in rows:
-            completions[row.prompt][row.sample] = Completion(
-                text=self.tokenizer.decode(row.token_ids, skip_special_tokens=True),
-                token_ids=tuple(row.token_ids),
-                logprobs=tuple(row.logprobs),
-                finish_reason="stop" if row.stopped else "length",
-                policy_version=self.policy_version,
-            )
-        return completions
+
+    def _completion(self, row: _Row) -> Completion:
+        return Completion(
+            text=self.tokenizer.decode(row.token_ids, skip_special_tokens=True),
+            token_ids=tuple(row.token_ids),
+            logprobs=tuple(row.logprobs),
+            finish_reason="stop" if row.stopped else "length",
+            policy_version=self.policy_version,
+        )
 
     def load_weights(self, weights: Iterable[tuple[str, Tensor]], *, version: int) -> None:
         """Only takes note of the version: the model is the trainer's own."""
         self.policy_version = version
+
+    def sleep(self) -> None:
+        """Nothing to free: the model is the trainer's."""
 
     def close(self) -> None:
         """Nothing to free: the model is the trainer's."""
@@ -108,7 +121,14 @@ class HFEngine:
             stop_text = None
         for step in range(sampling.max_tokens):
             logits = self._next_logits(prefix, tokens)
-            tokens, step_logprobs = sample_tokens(logits, draws[running, step], temperature=sampling.temperature)
+            tokens, step_logprobs = sample_tokens(
+                logits,
+                draws[running, step],
+                temperature=sampling.temperature,
+                top_p=sampling.top_p,
+                top_k=sampling.top_k,
+                min_p=sampling.min_p,
+            )
             token_ids[running, step], logprobs[running, step] = tokens, step_logprobs
             ends = torch.isin(tokens, ends_at)
             if stop_text:
@@ -159,13 +179,6 @@ class _Row:
     token_ids: list[int] = field(default_factory=list)
     logprobs: list[float] = field(default_factory=list)
     stopped: bool = False
-
-
-def eos_ids(model: Any, tokenizer: Any) -> list[int]:
-    """Every id that ends a text: those of the generation config and the tokenizer's own."""
-    configured = getattr(getattr(model, "generation_config", None), "eos_token_id", None)
-    found = configured if isinstance(configured, list) else [configured]
-    return sorted({token for token in [*found, tokenizer.eos_token_id] if token is not None})
 
 
 def pad_id(tokenizer: Any) -> int:

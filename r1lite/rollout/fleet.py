@@ -1,0 +1,241 @@
+"""The vLLM engine over HTTP: one or several servers, each group to the least loaded, on to another when one dies."""
+
+from __future__ import annotations
+
+import concurrent.futures
+import contextlib
+import os
+import threading
+import time
+import uuid
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from r1lite.errors import UserError
+from r1lite.rollout import EngineError, Sampling, check_prompts, collect
+from r1lite.rollout.http import Unreachable
+from r1lite.rollout.vllm_calls import request_values, seed_runs, special_tokens
+from r1lite.rollout.vllm_server import Server
+from r1lite.rollout.weight_files import WeightFiles
+from verifiers import Completion
+
+_START_WAIT_S = 90.0  # for servers that were started a moment ago
+_LOOK_EVERY_S = 2.0  # whether a dead server has come back
+_GROUPS_A_SERVER = 64  # at once; vLLM queues what it can't take
+
+
+class ServerEngine:
+    """Group sampling by vLLM servers, which get weights as files.
+
+    Args:
+        eos: ids that end a text.
+        context: tokens of the longest prompt and completion together.
+        weights_dir: a folder that the servers see too; None = this machine's shared memory.
+        timeout_s: of one group, of one weight update, and of waiting for any server to come back.
+
+    Raises (when made): UserError for a server that can't be used.
+    """
+
+    shares_weights, runs_aside = False, True
+
+    def __init__(
+        self,
+        urls: Sequence[str],
+        tokenizer: Any,
+        eos: Sequence[int],
+        *,
+        dtype: torch.dtype,
+        context: int,
+        timeout_s: float,
+        weights_dir: str | None = None,
+        untested: bool = False,
+        start_wait_s: float = _START_WAIT_S,
+    ) -> None:
+        if len(set(urls)) != len(urls):
+            raise UserError("--engine-url: the same server twice")
+        run = f"{os.getpid()}.{uuid.uuid4().hex[:8]}"
+        self.servers = [Server(url, run=run, timeout_s=timeout_s) for url in urls]
+        self.tokenizer, self.context, self.timeout_s = tokenizer, context, timeout_s
+        self.policy_version = 0
+        self._eos, self._special = list(eos), special_tokens(tokenizer)
+        for server in self.servers:
+            if not server.wait(start_wait_s):
+                raise UserError(
+                    f"--engine-url {server.url}: no server answers there (waited {start_wait_s:g} s); start one with "
+                    "`r1lite serve-engine`"
+                )
+            server.introduce(untested=untested)
+            if 0 < server.context < context:
+                raise UserError(
+                    f"--engine-url {server.url}: it takes {server.context} tokens of prompt and completion, this run "
+                    f"needs {context}; start it with --context {context}"
+                )
+        self._files: WeightFiles | None = WeightFiles(Path(weights_dir) if weights_dir else None, dtype)
+        self._pool = concurrent.futures.ThreadPoolExecutor(
+            _GROUPS_A_SERVER * len(urls), thread_name_prefix="r1lite-rollout"
+        )
+        self._look = threading.Lock()
+        self._routing = threading.Lock()
+        self._looked = 0.0
+        self.deaths = 0  # how often a server was found dead
+
+    def generate(
+        self, prompts: Sequence[Sequence[int]], seeds: Sequence[Sequence[int]], sampling: Sampling
+    ) -> list[list[Completion]]:
+        return collect(len(prompts), self.stream(prompts, seeds, sampling))
+
+    def stream(
+        self, prompts: Sequence[Sequence[int]], seeds: Sequence[Sequence[int]], sampling: Sampling
+    ) -> Iterator[tuple[int, list[Completion]]]:
+        check_prompts(prompts, sampling.max_tokens, self.context)
+        self._opened()
+        left = threading.Event()
+        futures = {
+            self._pool.submit(self._group, prompt, group, sampling, left): place
+            for place, (prompt, group) in enumerate(zip(prompts, seeds, strict=True))
+        }
+        try:
+            for future in concurrent.futures.as_completed(futures):
+                yield futures[future], future.result()
+        finally:
+            if any(not future.done() for future in futures):  # left early: nobody wants the rest
+                left.set()
+                for future in futures:
+                    future.cancel()
+                for server in self.servers:
+                    server.client.hang_up()
+                concurrent.futures.wait(futures, timeout=self.timeout_s)
+
+    def load_weights(self, weights: Iterable[tuple[str, Tensor]], *, version: int) -> None:
+        """To every server that lives; one that comes back later gets them before it serves."""
+        files = self._opened()
+        files.write(weights, version)
+        self.policy_version = version
+        self._wait_for_any()
+        living = [server for server in self.servers if server.alive]
+        for future in [self._pool.submit(self._update, server) for server in living]:
+            future.result()
+        self._wait_for_any()
+        files.keep_only_current()
+
+    def forget(self) -> None:
+        """Empties the prefix caches."""
+        for server in self.servers:
+            if server.alive:
+                server.client.post("reset_prefix_cache", timeout_s=self.timeout_s)
+
+    def sleep(self) -> None:
+        """Nothing: the servers' devices are their own."""
+
+    def close(self) -> None:
+        if self._files is None:
+            return
+        files, self._files = self._files, None
+        for server in self.servers:
+            server.client.hang_up()
+        self._pool.shutdown(wait=True, cancel_futures=True)
+        files.close()
+
+    def _opened(self) -> WeightFiles:
+        if self._files is None:
+            raise EngineError("the engine is closed")
+        return self._files
+
+    def _group(
+        self, prompt: Sequence[int], seeds: Sequence[int], sampling: Sampling, left: threading.Event
+    ) -> list[Completion]:
+        """All completions of one prompt, from one server: they share what it computed of the prompt."""
+        values = request_values(sampling, self._eos, self._special)
+        runs = seed_runs(seeds, single=sampling.temperature == 0)
+        while not left.is_set():
+            server = self._least_loaded(len(seeds), left)
+            try:
+                if not server.is_current(self.policy_version):
+                    self._update(server)
+                    if not server.alive:
+                        continue
+                parts = [server.complete(prompt, seed, count, values) for seed, count in runs]
+                return [
+                    Completion(
+                        text=self.tokenizer.decode(ids, skip_special_tokens=True),
+                        token_ids=ids,
+                        logprobs=logprobs,
+                        finish_reason=reason,
+                        policy_version=self.policy_version,
+                    )
+                    for part in parts
+                    for ids, logprobs, reason in part
+                ]
+            except Unreachable:
+                self._bury(server)
+            finally:
+                with self._routing:
+                    server.load -= len(seeds)
+        raise EngineError("the engine was closed while it sampled")
+
+    def _least_loaded(self, count: int, left: threading.Event) -> Server:
+        """A living server, with `count` completions more on its list. Raises EngineError if none comes back."""
+        deadline = time.monotonic() + self.timeout_s
+        while True:
+            self._look_for_returned()
+            with self._routing:
+                living = [server for server in self.servers if server.alive]
+                if living:
+                    server = min(living, key=lambda server: server.load)
+                    server.load += count
+                    return server
+            if left.is_set() or self._files is None:
+                raise EngineError("the engine was closed while it sampled")
+            if time.monotonic() >= deadline:
+                raise EngineError(self._all_dead())
+            time.sleep(0.2)
+
+    def _wait_for_any(self) -> None:
+        deadline = time.monotonic() + self.timeout_s
+        while not any(server.alive for server in self.servers):
+            self._look_for_returned()
+            if time.monotonic() >= deadline:
+                raise EngineError(self._all_dead())
+            time.sleep(0.2)
+
+    def _all_dead(self) -> str:
+        urls = ", ".join(server.url for server in self.servers)
+        return (
+            f"no vLLM server has answered for {self.timeout_s:g} s ({urls}). Start one again with `r1lite "
+            "serve-engine` and continue with --resume; --engine-url may name others"
+        )
+
+    def _look_for_returned(self) -> None:
+        """Takes servers back that have come up again, with the current weights."""
+        dead = [server for server in self.servers if not server.alive]
+        if not dead or time.monotonic() - self._looked < _LOOK_EVERY_S or not self._look.acquire(blocking=False):
+            return
+        try:
+            self._looked = time.monotonic()
+            for server in dead:
+                if server.healthy():
+                    server.alive = True
+                    self._update(server)
+        finally:
+            self._look.release()
+
+    def _update(self, server: Server) -> None:
+        """Gives a server the current weights, unless it has them or is gone."""
+        files = self._opened()
+        try:
+            with server.lock:
+                if files.current is not None and not server.is_current(self.policy_version):
+                    server.give(files.current, self.policy_version)
+        except Unreachable:
+            self._bury(server)
+
+    def _bury(self, server: Server) -> None:
+        with self._routing:
+            self.deaths += server.alive
+            server.alive = False
+        with contextlib.suppress(RuntimeError):
+            server.client.hang_up()

@@ -1,0 +1,247 @@
+"""The vLLM engine in this process: its own weights on the trainer's device, its own scheduler and cache."""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import os
+import warnings
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from r1lite.errors import UserError
+from r1lite.rollout import EngineError, Sampling, check_prompts, collect
+from r1lite.rollout.vllm_calls import Calls, calls_for, request_values, seed_runs, special_tokens
+from r1lite.rollout.vllm_support import Installed, environment
+from verifiers import Completion
+
+
+@dataclass(frozen=True, slots=True)
+class Start:
+    """What an engine is started with."""
+
+    place: str  # a folder, or an id on the Hub
+    dtype: torch.dtype
+    device: str
+    context: int  # tokens of the longest prompt and completion together
+    rows: int  # completions sampled at once
+    threads: int
+    cache_gib: int
+    memory: float | None  # share of the GPU
+    sleeps: bool  # give the GPU's memory back while the trainer works
+    eager: bool
+    batch_invariant: bool
+
+
+class VLLMEngine:
+    """Group sampling by vLLM.
+
+    Args:
+        eos: ids that end a text, as `eos_ids` gives them.
+
+    Raises (when made): UserError if vLLM can't be imported or can't load the model.
+    """
+
+    shares_weights, runs_aside = False, False
+
+    def __init__(self, found: Installed, tokenizer: Any, eos: Sequence[int], start: Start) -> None:
+        self.tokenizer, self.start = tokenizer, start
+        self.policy_version = 0
+        self._eos, self._special = list(eos), special_tokens(tokenizer)
+        self._calls: Calls = calls_for(found)
+        self._asleep = False
+        self._numbers = itertools.count()
+        self._label = "default"  # vLLM's own name of the weights it began with
+        self._llm: Any = _start(start)
+
+    def generate(
+        self, prompts: Sequence[Sequence[int]], seeds: Sequence[Sequence[int]], sampling: Sampling
+    ) -> list[list[Completion]]:
+        return collect(len(prompts), self.stream(prompts, seeds, sampling))
+
+    def stream(
+        self, prompts: Sequence[Sequence[int]], seeds: Sequence[Sequence[int]], sampling: Sampling
+    ) -> Iterator[tuple[int, list[Completion]]]:
+        check_prompts(prompts, sampling.max_tokens, self.start.context)
+        llm = self._awake()
+        waiting: dict[str, tuple[int, int]] = {}  # request -> (place of the prompt, first sample)
+        groups: list[list[Completion | None]] = [[None] * len(group) for group in seeds]
+        try:
+            for place, (prompt, group) in enumerate(zip(prompts, seeds, strict=True)):
+                first = 0
+                for seed, count in seed_runs(group, single=sampling.temperature == 0):
+                    name = f"r1lite-{next(self._numbers)}"
+                    waiting[name] = (place, first)
+                    with _failures("taking a prompt in"):
+                        self._add(llm, name, prompt, seed, count, sampling)
+                    first += count
+            while waiting:
+                if self._llm is None:
+                    raise EngineError("the vLLM engine was closed while it sampled")
+                with _failures("sampling"):
+                    outputs = [output for output in llm.llm_engine.step() if output.finished]
+                for output in outputs:
+                    place, first = waiting.pop(output.request_id)
+                    self._calls.check_version(output.outputs, self._label)
+                    for part in output.outputs:
+                        groups[place][first + part.index] = self._completion(part)
+                    whole = [completion for completion in groups[place] if completion is not None]
+                    if len(whole) == len(groups[place]):
+                        yield place, whole
+        finally:
+            if waiting and self._llm is not None:  # left early: nobody wants the rest
+                with contextlib.suppress(Exception):
+                    llm.llm_engine.abort_request(list(waiting))
+
+    def load_weights(self, weights: Iterable[tuple[str, Tensor]], *, version: int) -> None:
+        """Every weight under every name it has; see `vllm_calls`."""
+        llm = self._opened()
+        with _failures("taking new weights in"):
+            if self._asleep:
+                llm.wake_up(tags=["weights"])
+            label = f"r1lite-{version}"
+            self._calls.load(llm, ((name, weight.to(self.start.dtype)) for name, weight in weights), label)
+            if self._asleep:
+                llm.wake_up(tags=["kv_cache"])
+        self._asleep, self.policy_version, self._label = False, version, label
+
+    def forget(self) -> None:
+        """Empties the prefix cache."""
+        with _failures("emptying its cache"):
+            self._calls.forget(self._opened())
+
+    def sleep(self) -> None:
+        """Gives the GPU's memory to the trainer, weights and all; load_weights() wakes it."""
+        if self.start.sleeps and not self._asleep:
+            with _failures("going to sleep"):
+                self._opened().sleep(level=2)
+            self._asleep = True
+
+    def close(self) -> None:
+        if self._llm is None:
+            return
+        llm, self._llm = self._llm, None
+        with contextlib.suppress(Exception):  # it is given up, whatever it says
+            llm.llm_engine.engine_core.shutdown()
+        del llm
+        from vllm.distributed.parallel_state import cleanup_dist_env_and_memory
+
+        with contextlib.suppress(Exception), warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            cleanup_dist_env_and_memory()
+
+    def _opened(self) -> Any:
+        if self._llm is None:
+            raise EngineError("the vLLM engine is closed")
+        return self._llm
+
+    def _awake(self) -> Any:
+        llm = self._opened()
+        if self._asleep:
+            raise EngineError("the vLLM engine is asleep and holds no weights: it must be given some first")
+        return llm
+
+    def _add(self, llm: Any, name: str, prompt: Sequence[int], seed: int, count: int, sampling: Sampling) -> None:
+        from vllm import SamplingParams
+        from vllm.sampling_params import RequestOutputKind
+
+        values = request_values(sampling, self._eos, self._special)
+        params = SamplingParams(n=count, seed=seed, output_kind=RequestOutputKind.FINAL_ONLY, **values)
+        llm.llm_engine.add_request(name, {"prompt_token_ids": list(prompt)}, params)
+
+    def _completion(self, part: Any) -> Completion:
+        ids = tuple(part.token_ids)
+        return Completion(
+            # vLLM's own text is cut within the last token where a stop text ends; the ids are what was sampled.
+            text=self.tokenizer.decode(ids, skip_special_tokens=True),
+            token_ids=ids,
+            logprobs=tuple(step[token].logprob for token, step in zip(ids, part.logprobs, strict=True)),
+            finish_reason="length" if part.finish_reason == "length" else "stop",
+            policy_version=self.policy_version,
+        )
+
+
+def _start(start: Start) -> Any:
+    """An `LLM`. What vLLM changes in this process beside its own is put back."""
+    cuda = start.device.startswith("cuda")
+    preload, set_threads = os.environ.get("LD_PRELOAD"), torch.set_num_threads
+    os.environ.update(
+        environment(
+            threads=start.threads, cache_gib=start.cache_gib, cuda=cuda, batch_invariant=start.batch_invariant
+        ),
+        VLLM_ENABLE_V1_MULTIPROCESSING="0",  # weights go over as tensors of this process
+    )
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            from vllm import LLM
+
+            settings: dict[str, Any] = {
+                "dtype": str(start.dtype).removeprefix("torch."),
+                "max_model_len": start.context,
+                "max_num_seqs": start.rows,
+                "seed": 0,
+                "logprobs_mode": "processed_logprobs",  # after temperature, as the trainer computes them
+                "enable_prefix_caching": True,
+                "generation_config": "vllm",  # no defaults of the model's
+                "disable_log_stats": True,
+                "use_tqdm_on_load": False,
+                "enforce_eager": start.eager or not cuda,
+            }
+            if cuda:
+                settings |= {"gpu_memory_utilization": start.memory, "enable_sleep_mode": start.sleeps}
+            else:
+                # vLLM's CPU runner rewinds a request's generator after part of a prompt, which CPU generators can't.
+                settings |= {
+                    "enable_chunked_prefill": False,
+                    "max_num_batched_tokens": max(start.context, 4096),
+                }
+            return LLM(start.place, **settings)
+    except ImportError as error:
+        raise UserError(
+            f"--engine vllm: vLLM can't be imported: {error}. A CUDA build of torchvision, torchaudio or torchcodec "
+            "beside a CPU torch does that: pip uninstall torchvision torchaudio torchcodec"
+        ) from error
+    except Exception as error:
+        raise UserError(_why_not(start, error)) from error
+    finally:
+        torch.set_num_threads = set_threads
+        if preload is None:  # for the processes that score; vLLM set it for workers of its own
+            os.environ.pop("LD_PRELOAD", None)
+        else:
+            os.environ["LD_PRELOAD"] = preload
+
+
+def _why_not(start: Start, error: Exception) -> str:
+    first = next((line.strip() for line in str(error).splitlines() if line.strip()), type(error).__name__)
+    place = Path(start.place).name
+    if "memory" in str(error).lower():
+        return (
+            f"--engine vllm: not enough memory for {place}: {first}. Lower --rollout-rows (now {start.rows}), "
+            f"--max-completion-tokens or --engine-memory, or use --engine transformers"
+        )
+    return f"--engine vllm: vLLM can't load {place}: {first}. Use --engine transformers for this model"
+
+
+@contextlib.contextmanager
+def _failures(doing: str) -> Iterator[None]:
+    """Whatever vLLM raises becomes an EngineError that says what to do."""
+    try:
+        yield
+    except EngineError:
+        raise
+    except torch.OutOfMemoryError as error:
+        raise EngineError(
+            f"vLLM ran out of memory while {doing}. Continue with --resume and a lower --rollout-rows or --engine-memory"
+        ) from error
+    except Exception as error:
+        first = next((line.strip() for line in str(error).splitlines() if line.strip()), "")
+        raise EngineError(
+            f"vLLM failed while {doing}: {type(error).__name__}: {first}. Continue with --resume; if it fails again, "
+            "--resume --engine transformers goes on without vLLM"
+        ) from error

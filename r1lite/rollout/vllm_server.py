@@ -1,0 +1,160 @@
+"""One vLLM server: what it says about itself, new weights, and completions."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from r1lite.errors import UserError
+from r1lite.rollout import EngineError
+from r1lite.rollout.http import Client, Refused, Unreachable
+from r1lite.rollout.vllm_support import TESTED, Installed
+
+_QUICK_S = 10.0  # for questions that need no computing
+_HELLO_S = 2.0
+
+
+class Server:
+    """A server, whether it is alive, and how much it has to do.
+
+    Args:
+        run: a name of this run, so that a server which another run took over is noticed.
+    """
+
+    def __init__(self, url: str, *, run: str, timeout_s: float) -> None:
+        try:
+            self.client = Client(url)
+        except ValueError as error:
+            raise UserError(f"--engine-url: {error}") from error
+        self.url, self.run, self.timeout_s = self.client.url, run, timeout_s
+        self.alive = True
+        self.load = 0  # completions asked for and not yet given
+        self.lock = threading.Lock()  # of weight updates
+        self.found = Installed("vllm", "")
+        self.model = ""
+        self.context = 0
+        self._label: str | None = None  # of the weights it was given last
+        self._born: float | None = None  # when its process began, where it can't name its weights
+
+    def wait(self, seconds: float) -> bool:
+        """True as soon as it is healthy."""
+        deadline = time.monotonic() + seconds
+        while True:
+            if self.healthy():
+                return True
+            if time.monotonic() >= deadline:
+                return False
+            time.sleep(0.5)
+
+    def healthy(self) -> bool:
+        """True if it answers, and its engine lives."""
+        try:
+            self.client.get("health", timeout_s=_HELLO_S)
+            return True
+        except (Unreachable, Refused):
+            return False
+
+    def introduce(self, *, untested: bool) -> None:
+        """Asks what it is. Raises UserError if this code can't work with it."""
+        try:
+            version = str(self.client.get("version", timeout_s=_QUICK_S)["version"])
+            (model, *_) = self.client.get("v1/models", timeout_s=_QUICK_S)["data"]
+        except (Unreachable, Refused, KeyError, TypeError, ValueError) as error:
+            raise UserError(f"--engine-url {self.url}: this is no vLLM server: {error}") from error
+        self.found = Installed("vllm", version)
+        self.model, self.context = str(model["id"]), int(model.get("max_model_len") or 0)
+        if not self.found.tested and not untested:
+            raise UserError(
+                f"--engine-url {self.url}: vLLM {version} is not a version this was tested with ({TESTED}), and a "
+                "wrong weight update is silent; try it with --engine-untested"
+            )
+        try:
+            self.client.get("is_paused", timeout_s=_QUICK_S)
+        except (Unreachable, Refused) as error:
+            raise UserError(
+                f"--engine-url {self.url}: this server takes no weights; start it with `r1lite serve-engine`, or with "
+                "VLLM_SERVER_DEV_MODE=1 in its environment"
+            ) from error
+
+    def give(self, folder: Path, version: int) -> None:
+        """Puts the weights in `folder` in place. Raises Unreachable; EngineError if it can't take them."""
+        label = f"r1lite-{self.run}-{version}"
+        ask = self.client.post
+        reload = {"method": "reload_weights", "kwargs": {"weights_path": str(folder)}}
+        try:
+            ask("pause?mode=abort", timeout_s=self.timeout_s)
+            ask("collective_rpc", reload, timeout_s=self.timeout_s)
+            ask("reset_prefix_cache", timeout_s=self.timeout_s)
+            if self.found.knows_weight_versions:
+                ask("update_weight_version", {"new_version": label}, timeout_s=_QUICK_S)
+            ask("resume", timeout_s=self.timeout_s)
+        except Refused as error:
+            raise EngineError(
+                f"{self.url} did not take the weights of this run's model, {error}. Is its model (served as "
+                f"{self.model}) another one, or can't it read {folder}? --engine-weights-dir names a folder that "
+                "trainer and servers share"
+            ) from error
+        self._label, self._born = label, self._process_start()
+
+    def is_current(self, version: int) -> bool:
+        """True if it holds these weights; a server that was restarted doesn't. Raises Unreachable, EngineError."""
+        if self._label != f"r1lite-{self.run}-{version}":
+            return False
+        if not self.found.knows_weight_versions:
+            return self._process_start() == self._born
+        try:
+            held = str(self.client.get("weight_info", timeout_s=_QUICK_S)["weight_version"])
+        except Refused as error:
+            raise Unreachable(str(error)) from error
+        if held.startswith("r1lite-") and not held.startswith(f"r1lite-{self.run}-"):
+            raise EngineError(f"{self.url} was given the weights of another run in the middle of this one ({held})")
+        return held == self._label
+
+    def complete(
+        self, prompt: Sequence[int], seed: int, count: int, values: dict[str, Any]
+    ) -> list[tuple[tuple[int, ...], tuple[float, ...], str]]:
+        """`count` completions as (token ids, log-probabilities, finish reason).
+
+        Raises: Unreachable if it is gone, EngineError if it says no.
+        """
+        body = {
+            "model": self.model,
+            "prompt": list(prompt),
+            "n": count,
+            "seed": seed,
+            "return_token_ids": True,
+            **values,
+        }
+        try:
+            answer = self.client.post("v1/completions", body, timeout_s=self.timeout_s)
+        except Refused as error:
+            if error.status >= 500:  # its engine died under it
+                raise Unreachable(f"{self.url}: {error}") from error
+            raise EngineError(f"{self.url} refused a prompt of {len(prompt)} tokens, {error}") from error
+        try:
+            choices = sorted(answer["choices"], key=lambda choice: int(choice["index"]))
+            found = [
+                (tuple(c["token_ids"]), tuple(c["logprobs"]["token_logprobs"]), str(c["finish_reason"]))
+                for c in choices
+            ]
+        except (KeyError, TypeError, ValueError) as error:
+            raise EngineError(f"{self.url} answered without token ids and log-probabilities: {error}") from error
+        if len(found) != count or any(len(ids) != len(logprobs) for ids, logprobs, _ in found):
+            raise EngineError(f"{self.url} answered with {len(found)} completions of {count}, or in parts")
+        if any(reason not in ("stop", "length") for *_, reason in found):  # somebody paused it
+            raise Unreachable(f"{self.url}: the request was aborted")
+        return found
+
+    def _process_start(self) -> float | None:
+        """When its process began, as its metrics say."""
+        if self.found.knows_weight_versions:
+            return None
+        try:
+            text = str(self.client.get("metrics", timeout_s=_QUICK_S))
+        except Refused as error:
+            raise Unreachable(str(error)) from error
+        line = next((line for line in text.splitlines() if line.startswith("process_start_time_seconds")), None)
+        return None if line is None else float(line.split()[-1])

@@ -1,0 +1,69 @@
+"""How much memory a vLLM engine gets: enough for its weights and for what is sampled at once, and no more."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+from r1lite.errors import UserError
+
+_GIB = 1 << 30
+_SLACK = 2 * _GIB  # activations, CUDA graphs, the runtime's own
+_TRAINER_BYTES = 16  # a parameter: float32 weight, gradient and two moments
+
+
+@dataclass(frozen=True, slots=True)
+class Need:
+    """Bytes that an engine needs."""
+
+    weights: int
+    cache: int  # keys and values of all completions that are sampled at once, at their longest
+    parameters: int
+
+    @property
+    def cache_gib(self) -> int:
+        """Whole GiB, at least 1."""
+        return max(1, math.ceil(self.cache / _GIB))
+
+
+def need(model_config: Any, parameters: int, *, bytes_per_value: int, rows: int, tokens: int) -> Need:
+    """What a model needs to sample `rows` sequences of `tokens` tokens at once."""
+    text = model_config.get_text_config() if hasattr(model_config, "get_text_config") else model_config
+    heads = getattr(text, "num_key_value_heads", None) or text.num_attention_heads
+    width = getattr(text, "head_dim", None) or text.hidden_size // text.num_attention_heads
+    per_token = 2 * text.num_hidden_layers * heads * width * bytes_per_value
+    return Need(parameters * bytes_per_value, per_token * rows * tokens, parameters)
+
+
+@dataclass(frozen=True, slots=True)
+class Share:
+    """How engine and trainer live on one GPU."""
+
+    memory: float  # the engine's share of all memory, while it is awake
+    sleeps: bool  # it gives its memory back while the trainer works
+
+
+def share(wanted: Need, total: int, *, asked: float | None) -> Share:
+    """The engine's share of a GPU that the trainer lives on too.
+
+    Both stay where they are if they fit together. Otherwise the engine sleeps while the trainer works and discards its
+    weights (level 2 of vLLM's sleep: it gets new ones before it samples again, so keeping a copy would only cost time).
+
+    Raises:
+        UserError: the weights of both don't fit at all.
+    """
+    trainer = wanted.parameters * _TRAINER_BYTES
+    engine = wanted.weights + wanted.cache + _SLACK
+    working = trainer + max(_SLACK, total // 5)  # with activations
+    sleeps = working + engine > 0.95 * total
+    free = total - (trainer if sleeps else working)
+    least = int(1.05 * wanted.weights) + _SLACK
+    if asked is None and least > 0.95 * free:
+        raise UserError(
+            f"--engine vllm: the trainer's {trainer / _GIB:.1f} GiB (weights, gradients, moments) and vLLM's "
+            f"{least / _GIB:.1f} GiB don't fit this GPU's {total / _GIB:.1f} GiB; give vLLM a GPU of its own with "
+            "r1lite serve-engine and --engine vllm-server, or take a smaller model"
+        )
+    memory = asked if asked is not None else min(engine, 0.95 * free) / total
+    return Share(round(min(0.95, memory), 3), sleeps)

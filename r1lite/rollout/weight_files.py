@@ -1,0 +1,76 @@
+"""Weights as files, for engines in other processes: in shared memory where there is any."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import tempfile
+from collections.abc import Iterable
+from pathlib import Path
+
+import torch
+from safetensors.torch import save_file
+from torch import Tensor
+
+from r1lite.rollout import EngineError
+
+_SHARED_MEMORY = Path("/dev/shm")
+_NAME = re.compile(r"r1lite-weights-(\d+)-\w+")
+
+
+class WeightFiles:
+    """A folder that holds one version of the weights at a time.
+
+    Args:
+        parent: where the servers find it too; None = shared memory, or the temporary folder where there is none.
+    """
+
+    def __init__(self, parent: Path | None, dtype: torch.dtype) -> None:
+        self.dtype = dtype
+        parent = parent or (_SHARED_MEMORY if _SHARED_MEMORY.is_dir() else Path(tempfile.gettempdir()))
+        _sweep(parent)
+        self.folder = Path(tempfile.mkdtemp(prefix=f"r1lite-weights-{os.getpid()}-", dir=parent))
+        self.folder.chmod(0o755)  # a server may run as somebody else
+        self.current: Path | None = None
+
+    def write(self, weights: Iterable[tuple[str, Tensor]], version: int) -> Path:
+        """Writes weights, tied ones under each of their names, into a folder of their own.
+
+        Raises:
+            EngineError: they can't be written.
+        """
+        place = self.folder / f"version-{version}"
+        # A copy of each: safetensors refuses tensors that share memory, which tied ones do.
+        tensors = {
+            name: weight.detach().to("cpu", self.dtype, copy=True).contiguous() for name, weight in weights
+        }
+        try:
+            place.mkdir(exist_ok=True)
+            save_file(tensors, place / "model.safetensors", metadata={"format": "pt"})
+        except OSError as error:
+            size = sum(tensor.nbytes for tensor in tensors.values()) / (1 << 20)
+            raise EngineError(
+                f"{place}: {size:.0f} MiB of weights for the servers can't be written: {error.strerror or error}. "
+                "Name another folder with --engine-weights-dir"
+            ) from error
+        self.current = place
+        return place
+
+    def keep_only_current(self) -> None:
+        """Removes the older versions: every server has the new one, or gets it before it serves again."""
+        for place in self.folder.glob("version-*"):
+            if place != self.current:
+                shutil.rmtree(place, ignore_errors=True)
+
+    def close(self) -> None:
+        """Removes everything."""
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+
+def _sweep(parent: Path) -> None:
+    """Removes what processes left that were killed: shared memory is not given back by itself."""
+    for folder in parent.glob("r1lite-weights-*"):
+        match = _NAME.fullmatch(folder.name)
+        if match and not Path(f"/proc/{match[1]}").exists() and Path("/proc/self").exists():
+            shutil.rmtree(folder, ignore_errors=True)
