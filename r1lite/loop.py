@@ -18,10 +18,11 @@ from r1lite.errors import RunError
 from r1lite.learner import Learner
 from r1lite.metrics import rollout_metrics
 from r1lite.rl.sampling import completion_seed
-from r1lite.rollout import RolloutEngine, Sampling
+from r1lite.rollout import Sampling
 from r1lite.signals import StopSignal
 from r1lite.solve import Judge, Prompt
 from r1lite.trajectory import Group, Rollout
+from r1lite.trust import TrustedEngine
 from r1lite.watchdog import Watchdog
 
 
@@ -34,7 +35,7 @@ class Loop:
     config: RLConfig
     prompts: Sequence[Prompt]
     judge: Judge
-    engine: RolloutEngine
+    engine: TrustedEngine
     learner: Learner
     stop: StopSignal
     watchdog: Watchdog
@@ -64,6 +65,7 @@ class Loop:
             groups, passed_over, refilled = self._refilled(groups, step)
         rolled_out = time.perf_counter()
         with self.watchdog.during("train", f"step {step + 1}, {len(groups)} groups"):
+            self.engine.sleep()
             groups, learnt = self.learner.learn(groups, step)
             self.engine.load_weights(self.learner.policy.named_weights(), version=step + 1)
         ended = time.perf_counter()
@@ -74,6 +76,7 @@ class Loop:
             **rollout_metrics(groups),
             **refilled,
             **learnt,
+            **self.engine.take_metrics(),
             **self._clock,
             "train_s": ended - rolled_out,
             "step_s": ended - started,
@@ -148,7 +151,14 @@ class Loop:
             ]
             for p, prompt in enumerate(chosen)
         ]
-        sampling = Sampling(config.temperature, config.max_completion_tokens, config.stop_text)
+        sampling = Sampling(
+            config.temperature,
+            config.max_completion_tokens,
+            config.stop_text,
+            top_p=config.top_p,
+            top_k=config.top_k,
+            min_p=config.min_p,
+        )
         return self.engine.generate([prompt.token_ids for prompt in chosen], seeds, sampling)  # [P][G]
 
     def _score(self, chosen: Sequence[Prompt], sampled: list[list[Any]]) -> list[Group]:

@@ -14,6 +14,7 @@ from r1lite.bundled import bundled
 from r1lite.config import GRPOConfig, ProblemsConfig, SupervisedConfig, read_recipe
 from r1lite.errors import UserError
 from r1lite.nano import nano_path
+from r1lite.rollout.vllm_support import installed
 from r1lite.run_dir import read_environment
 from r1lite.tasks import find
 from r1lite.tasks.rows import hub_reachable
@@ -48,6 +49,9 @@ def choose(config: ProblemsConfig) -> Choice:
             values["model"], notes["model"] = NANO, f"the bundled model: the Hub, where {QWEN} lies, can't be reached"
     else:
         values["model"] = config.model
+    values["engine"], why = _engine(config, values)
+    if why:
+        notes["engine"] = why
     if config.source is None:
         has = find(config.task).sources
         if "generated" in has:
@@ -74,6 +78,46 @@ def choose_device(asked: str) -> tuple[str, dict[str, str]]:
     if device.startswith("cuda") and not cuda:
         raise UserError(f"--device {asked}: torch {torch.__version__} finds no CUDA device; try --device cpu")
     return device, {"device": torch.cuda.get_device_name(device)} if device.startswith("cuda") else {}
+
+
+def _engine(config: ProblemsConfig, values: dict[str, Any]) -> tuple[str, str]:
+    """(engine, why) where the configuration leaves it open."""
+    if config.engine != "auto":
+        return config.engine, ""
+    if config.engine_url:
+        return "vllm-server", "auto: --engine-url is given"
+    if not values["device"].startswith("cuda"):
+        # nano on one core: 11 k tokens/s here, 10 k by vLLM, which takes 20 s to start and copies of the weights.
+        return "transformers", "auto: on a CPU vLLM is no quicker, and takes 20 s to start"
+    found = installed()
+    if found is None:
+        return "transformers", "auto: vLLM, several times quicker on a GPU, is not installed"
+    if not found.tested and not config.engine_untested:
+        return "transformers", f"auto: vLLM {found.version} was not tested with this; --engine vllm --engine-untested"
+    if not _fits(values["model"], values["device"]):
+        return "transformers", "auto: trainer and vLLM don't fit this GPU together; see --engine vllm-server"
+    return "vllm", "auto: it is installed, and the model fits"
+
+
+def _fits(model: str, device: str) -> bool:
+    """True if the trainer's 16 bytes a parameter leave room for vLLM's 2 and its cache; False if nobody can tell."""
+    import torch
+    from transformers import AutoConfig, AutoModelForCausalLM
+
+    place = str(nano_path()) if model == NANO else model
+    try:
+        with torch.device("meta"):
+            empty = AutoModelForCausalLM.from_config(AutoConfig.from_pretrained(place))
+    except Exception:  # loading the model says what is wrong with it
+        return False
+    size = sum(parameter.numel() for parameter in empty.parameters())
+    return 18 * size + (4 << 30) < torch.cuda.get_device_properties(device).total_memory
+
+
+def model_place(config: ProblemsConfig) -> str:
+    """Folder or Hub id of the configured model."""
+    assert config.model is not None
+    return str(nano_path()) if config.model == NANO else config.model
 
 
 def recipe_for(model: str, config_class: type[ProblemsConfig]) -> tuple[str, dict[str, Any]] | None:
@@ -114,8 +158,7 @@ def load_model(config: ProblemsConfig) -> tuple[Any, Any]:
 
     from r1lite.attention import register
 
-    assert config.model is not None
-    place = str(nano_path()) if config.model == NANO else config.model
+    place = model_place(config)
     attention = config.attn_implementation
     if attention == "auto":
         attention = register() if config.device == "cpu" else "sdpa"

@@ -7,8 +7,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
 
+from r1lite.canary import Canary
 from r1lite.config import (
     OF_THE_COMMAND,
+    EngineConfig,
     ProblemsConfig,
     RLConfig,
     RunConfig,
@@ -19,11 +21,14 @@ from r1lite.config import (
 )
 from r1lite.display import Display
 from r1lite.errors import UserError
-from r1lite.machine import NANO, choose, default_threads, load_model, recipe_for
-from r1lite.rollout.hf import HFEngine
+from r1lite.machine import NANO, choose, default_threads, load_model, model_place, recipe_for
+from r1lite.policy import Policy
+from r1lite.rollout.build import Built, build
+from r1lite.rollout.hf import pad_id
 from r1lite.run_dir import RunDir, claim_path, newest_path, read_environment
 from r1lite.solve import Judge, Prompt, describe, fingerprint, load_problems, make_judge, make_prompts
 from r1lite.tasks import Problems, Task, find
+from r1lite.trust import TrustedEngine
 from r1lite.watchdog import Watchdog
 
 C = TypeVar("C", bound=ProblemsConfig)
@@ -35,10 +40,12 @@ _MAY_CHANGE = {
     *("eval_every", "eval_problems", "eval_samples", "eval_sample_problems"),
     # To get past what stopped it; sums are then rounded in another order, and bits may differ.
     *("max_unscored_rate", "micro_batch_tokens", "rollout_rows", "gradient_checkpointing", "threads"),
+    *(name for name in EngineConfig.model_fields if name.startswith("engine")),
     *WatchdogConfig.model_fields,
     *("workers", "push_to_hub"),  # of a curated set, which stays the same
 }
-_PLACES = ("model", "source", "test_source", "data", "teacher")  # fields that may hold a path
+_CANARY_TOKENS = 16  # for stages without a setting for it
+_PLACES = ("model", "source", "test_source", "data", "teacher", "engine_weights_dir")  # fields that may hold a path
 
 
 @dataclass(slots=True)
@@ -49,7 +56,8 @@ class Setup:
     display: Display
     model: Any
     tokenizer: Any
-    engine: HFEngine
+    engine: TrustedEngine
+    built: Built  # what is known of the engine
     judge: Judge
     train: list[Prompt]
     test: list[Prompt]
@@ -98,6 +106,8 @@ def settle(config: C) -> tuple[C, dict[str, str]]:
     values.setdefault("threads", default_threads())
     if (stop_text := find(config.task).stop_text) is not None:
         values.setdefault("stop_text", stop_text)
+    if "importance" in type(config).model_fields:
+        values |= _settled_rollout(values)
     return validated(type(config), with_absolute_paths(values)), notes
 
 
@@ -137,6 +147,7 @@ def _begun(
 
     place = Path(config.out).expanduser() if config.out else claim_path(config.stage, config.task, config.model)
     run_dir = RunDir(place, resume=config.resume)
+    built: Built | None = None
     try:
         model, tokenizer = load_model(config)
         problems = load_problems(task, config, judge)
@@ -146,6 +157,7 @@ def _begun(
         train = make_prompts(problems.train, config, model, tokenizer) if isinstance(config, RLConfig) else []
         loaded = None if material is None else material(config, problems, test, model, tokenizer)
         seen = fingerprint(problems) + (f"+{loaded.fingerprint}" if loaded else "")
+        built = _build(config, model, tokenizer, display)
         if config.resume:
             if read_environment(run_dir.path)["problems"] not in (None, seen):
                 data = f" or the rows of {config.data}" if getattr(config, "data", None) else ""
@@ -162,6 +174,8 @@ def _begun(
             for name, result in (loaded.results if loaded else {}).items():
                 run_dir.write_result(name, result)
     except BaseException:
+        if built is not None:
+            built.engine.close()
         run_dir.discard_if_empty()
         raise
     precision = forward_dtype(config)
@@ -171,7 +185,7 @@ def _begun(
     )
     counts = f"{len(problems.train):,} to train on, {len(problems.test):,} to test"
     display.line("device", _noted(device, notes.get("device")))
-    display.line("engine", f"transformers {transformers.__version__}, torch {torch.__version__}")
+    display.line("engine", _noted(built.line, notes.get("engine")))
     display.line("model", _noted(f"{config.model}, {_millions(size)} parameters", notes.get("model")))
     display.line("problems", _noted(f"{problems.origin}: {counts}", notes.get("source")))
     for label, text in loaded.lines if loaded else []:
@@ -182,8 +196,56 @@ def _begun(
     if "settings" in notes:
         display.line("settings", notes["settings"])
     display.line("run", f"{run_dir.path}{' (resumed)' if config.resume else ''}")
-    engine = HFEngine(model, tokenizer, max_rows=config.rollout_rows, dtype=precision)
-    return Setup(run_dir, display, model, tokenizer, engine, judge, train, test, loaded.value if loaded else None)
+    engine = _trusted(config, built, model, tokenizer)
+    return Setup(run_dir, display, model, tokenizer, engine, built, judge, train, test, loaded.value if loaded else None)
+
+
+def _build(config: ProblemsConfig, model: Any, tokenizer: Any, display: Display) -> Built:
+    context = config.max_prompt_tokens + config.max_completion_tokens
+    longest = getattr(model.config, "max_position_embeddings", None)
+    return build(
+        config,
+        place=model_place(config),
+        model=model,
+        tokenizer=tokenizer,
+        dtype=forward_dtype(config),
+        context=context if longest is None else min(context, longest),
+        say=display.say,
+    )
+
+
+def _trusted(config: ProblemsConfig, built: Built, model: Any, tokenizer: Any) -> TrustedEngine:
+    """The engine, checked against the trainer's model whenever it gets weights."""
+    canary = None
+    tokens = min(config.max_completion_tokens, getattr(config, "canary_tokens", _CANARY_TOKENS))
+    if not built.engine.shares_weights and tokens:
+        policy = Policy(
+            model,
+            pad_id=pad_id(tokenizer),
+            temperature=getattr(config, "temperature", 1.0),
+            dtype=forward_dtype(config),
+        )
+        canary = Canary(
+            policy,
+            tokens=tokens,
+            seed=config.seed,
+            stop_text=config.stop_text,
+            tolerance=getattr(config, "canary_tolerance", None),
+        )
+    return TrustedEngine(built.engine, canary, model.state_dict().items(), pad_id=pad_id(tokenizer))
+
+
+def _settled_rollout(values: dict[str, Any]) -> dict[str, Any]:
+    """What follows from the engine. Raises UserError for what it can't do."""
+    engine = values["engine"]
+    if values.get("max_staleness") and engine != "vllm-server":
+        raise UserError(
+            f"--max-staleness 1: {engine} samples in the trainer's process, on its device, so nothing is gained by "
+            "running ahead of it; use --engine vllm-server"
+        )
+    if values.get("importance", "auto") != "auto":
+        return {}
+    return {"importance": "off" if engine == "transformers" else "token"}
 
 
 def forward_dtype(config: ProblemsConfig) -> Any:
@@ -206,8 +268,9 @@ def resumed(config: R, given: dict[str, Any]) -> R:
     saved = read_recipe(path / "config.yaml", type(config))
     if missing := {"device", "threads", "model", "source"} - {key for key, value in saved.items() if value is not None}:
         raise UserError(f"--resume: {path}/config.yaml is not as it was written: it lacks {', '.join(sorted(missing))}")
-    if given.get("device") == "auto":
-        del given["device"]
+    for name in ("device", "engine"):
+        if given.get(name) == "auto":
+            del given[name]
     given = with_absolute_paths(given)
     for key, value in given.items():
         if key not in OF_THE_COMMAND | _MAY_CHANGE and value != saved.get(key):
@@ -215,7 +278,10 @@ def resumed(config: R, given: dict[str, Any]) -> R:
                 f"--resume: --{key.replace('_', '-')} is {saved.get(key)} in {path} and can't become {value}; "
                 "leave it away, or start a new run"
             )
-    return validated(type(config), {**saved, **given, "out": str(path)}, recipe=f"{path}/config.yaml")
+    values = {**saved, **given, "out": str(path)}
+    if given.get("engine", saved.get("engine")) != saved.get("engine") and "importance" in saved:
+        values |= _settled_rollout({**values, "importance": "auto"})  # another engine, another mismatch
+    return validated(type(config), values, recipe=f"{path}/config.yaml")
 
 
 def with_absolute_paths(values: dict[str, Any]) -> dict[str, Any]:

@@ -17,6 +17,7 @@ from r1lite.evaluation import evaluate
 from r1lite.learner import Learner
 from r1lite.loop import Loop
 from r1lite.policy import Policy
+from r1lite.rollout import EngineError
 from r1lite.setup import Material, Setup, begin, settle
 from r1lite.signals import StopSignal
 from r1lite.trajectory import Group
@@ -164,7 +165,7 @@ def _train(config: C, setup: Setup, stop: StopSignal, course: Course) -> dict[st
             if (step + 1) % config.save_every == 0 or step + 1 == steps:
                 progress.save(step + 1)
             stop.check()
-    except (Interrupted, BrokenPipeError, SystemExit):  # a closed pipe comes as either of the latter
+    except (Interrupted, BrokenPipeError, SystemExit, EngineError):  # a closed pipe comes as one of the middle two
         if done > first or progress.saved is None:
             progress.save(done)
         raise
@@ -181,7 +182,10 @@ def _train(config: C, setup: Setup, stop: StopSignal, course: Course) -> dict[st
         "wall_s": progress.wall_s(),
         "peak_rss_mib": _peak_rss_mib(),
         "device": config.device,
-        "engine": "transformers",
+        "engine": setup.built.name,
+        "engine_version": setup.built.version,
+        "engine_start_s": setup.built.start_s,
+        "reproducible": setup.built.reproducible,
         "model": config.model,
         "source": config.source,
         "reward": setup.judge.reward.formula,

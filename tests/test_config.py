@@ -84,3 +84,23 @@ def test_help_is_written_for_every_field(config_class):
 def test_shipped_recipes_are_valid(name):
     GRPOConfig.model_validate(read_recipe(bundled(name), GRPOConfig))
     assert yaml.safe_load(bundled(name).read_text())
+
+
+def test_a_flag_for_several_values_is_repeated():
+    config = load(
+        GRPOConfig,
+        ["--engine-url", "http://a:1", "--steps", "3", "--engine-url=http://b:2", "--engine", "vllm-server"],
+    )
+    assert (config.engine_url, config.steps) == (("http://a:1", "http://b:2"), 3)
+
+
+@pytest.mark.parametrize(
+    ("argv", "message"),
+    [
+        (["--engine", "vllm-server"], "needs --engine-url"),
+        (["--engine", "vllm", "--engine-url", "http://a:1"], "is for --engine vllm-server"),
+    ],
+)
+def test_engines_and_addresses_belong_together(argv, message):
+    with pytest.raises(UserError, match=message):
+        load(GRPOConfig, argv)

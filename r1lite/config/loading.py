@@ -105,7 +105,6 @@ def _read_flags(config_class: type[Section], argv: list[str], prog: str) -> dict
     annotations = {
         name: Annotated[
             _without_none(field.annotation),
-            *([tyro.conf.UseAppendAction] if typing.get_origin(field.annotation) is tuple else []),  # --flag A --flag B
             tyro.conf.arg(
                 help=" ".join((field.description or "").split()),
                 help_behavior_hint="" if field.default is None else f"(default: {field.default})",
@@ -116,7 +115,23 @@ def _read_flags(config_class: type[Section], argv: list[str], prog: str) -> dict
     }
     flags = TypedDict("Flags", annotations, total=False)  # type: ignore[operator]
     description = f"{config_class.__doc__}\n\nA recipe (FILE.yaml) may come first; flags win over it."
-    return dict(tyro.cli(flags, args=argv, prog=prog or None, description=description))
+    several = [name for name, field in config_class.model_fields.items() if typing.get_origin(field.annotation) is tuple]
+    return dict(tyro.cli(flags, args=_gathered(argv, several), prog=prog or None, description=description))
+
+
+def _gathered(argv: Sequence[str], names: Sequence[str]) -> list[str]:
+    """`--flag A --flag B` as `--flag A B`, for flags that take several values: tyro would keep the last alone."""
+    flags = {f"--{name.replace('_', '-')}" for name in names} | {f"--{name}" for name in names}
+    rest: list[str] = []
+    values: dict[str, list[str]] = {}
+    words = iter(argv)
+    for word in words:
+        flag, equals, value = word.partition("=")
+        if flag not in flags:
+            rest.append(word)
+        else:
+            values.setdefault(flag, []).append(value if equals else next(words, ""))
+    return rest + [word for flag, given in values.items() for word in (flag, *given)]
 
 
 def _without_none(annotation: Any) -> Any:
