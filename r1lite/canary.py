@@ -9,7 +9,6 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import torch
 
@@ -112,11 +111,18 @@ class Canary:
         return found
 
     def _name_the_cause(
-        self, engine: RolloutEngine, prompts: list[list[int]], completions: list[Completion], reading: Reading, version: int
+        self,
+        engine: RolloutEngine,
+        prompts: list[list[int]],
+        completions: list[Completion],
+        reading: Reading,
+        version: int,
     ) -> str:
         """Names what is wrong, by mending one suspect after another. The run stops whatever is found."""
         if any_other := self._other_temperature(prompts, completions):
-            return f"the temperature: the engine's values are those of {any_other:g}, not of {self.policy.temperature:g}"
+            return (
+                f"the temperature: the engine's values are those of {any_other:g}, not of {self.policy.temperature:g}"
+            )
         forget = getattr(engine, "forget", None)
         if forget is not None:
             forget()
@@ -135,9 +141,8 @@ class Canary:
                 break
         if before <= self.tolerance:
             return f"the weights {', '.join(mended)}: with these sent again, both agree"
-        return (
-            f"all weights or the model itself: sent again one by one, {before:.3g} nats remain"
-            + (f" after {', '.join(mended)}" if mended else "")
+        return f"all weights or the model itself: sent again one by one, {before:.3g} nats remain" + (
+            f" after {', '.join(mended)}" if mended else ""
         )
 
     def _difference(self, engine: RolloutEngine, prompts: list[list[int]]) -> float:
@@ -157,7 +162,7 @@ class Canary:
 
 
 def _groups(names: Sequence[str]) -> dict[str, list[str]]:
-    """Weights by what is sent at once: a layer, or a weight that belongs to none. The head first: it is what gets lost."""
+    """Weights by what is sent at once: a layer, or a weight that has none. The head first: it is what gets lost."""
     groups: dict[str, list[str]] = {}
     for name in sorted(names, key=lambda name: "head" not in name):
         match = _LAYER.match(name)

@@ -142,8 +142,6 @@ def begin(config: C, notes: dict[str, str], material: Material[C] | None = None)
 def _begun(
     config: Any, notes: dict[str, str], display: Display, task: Task, judge: Judge, material: Material[Any] | None
 ) -> Setup:
-    import torch
-    import transformers
 
     place = Path(config.out).expanduser() if config.out else claim_path(config.stage, config.task, config.model)
     run_dir = RunDir(place, resume=config.resume)
@@ -197,7 +195,9 @@ def _begun(
         display.line("settings", notes["settings"])
     display.line("run", f"{run_dir.path}{' (resumed)' if config.resume else ''}")
     engine = _trusted(config, built, model, tokenizer)
-    return Setup(run_dir, display, model, tokenizer, engine, built, judge, train, test, loaded.value if loaded else None)
+    return Setup(
+        run_dir, display, model, tokenizer, engine, built, judge, train, test, loaded.value if loaded else None
+    )
 
 
 def _build(config: ProblemsConfig, model: Any, tokenizer: Any, display: Display) -> Built:

@@ -115,7 +115,9 @@ def _read_flags(config_class: type[Section], argv: list[str], prog: str) -> dict
     }
     flags = TypedDict("Flags", annotations, total=False)  # type: ignore[operator]
     description = f"{config_class.__doc__}\n\nA recipe (FILE.yaml) may come first; flags win over it."
-    several = [name for name, field in config_class.model_fields.items() if typing.get_origin(field.annotation) is tuple]
+    several = [
+        name for name, field in config_class.model_fields.items() if typing.get_origin(field.annotation) is tuple
+    ]
     return dict(tyro.cli(flags, args=_gathered(argv, several), prog=prog or None, description=description))
 
 

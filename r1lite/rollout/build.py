@@ -76,9 +76,7 @@ def build(
     version = importlib.metadata.version("transformers")
     engine = HFEngine(model, tokenizer, max_rows=config.rollout_rows, dtype=dtype)
     seconds = time.perf_counter() - started
-    return Built(
-        engine, f"transformers {version}, torch {torch.__version__}", "transformers", version, seconds, "yes"
-    )
+    return Built(engine, f"transformers {version}, torch {torch.__version__}", "transformers", version, seconds, "yes")
 
 
 def _in_process(

@@ -17,7 +17,7 @@ from torch import Tensor
 
 from r1lite.errors import UserError
 from r1lite.rollout import EngineError, Sampling, check_prompts, collect
-from r1lite.rollout.http import Unreachable
+from r1lite.rollout.client import Unreachable
 from r1lite.rollout.vllm_calls import request_values, seed_runs, special_tokens
 from r1lite.rollout.vllm_server import Server
 from r1lite.rollout.weight_files import WeightFiles

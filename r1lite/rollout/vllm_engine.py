@@ -171,9 +171,7 @@ def _start(start: Start) -> Any:
     cuda = start.device.startswith("cuda")
     preload, set_threads = os.environ.get("LD_PRELOAD"), torch.set_num_threads
     os.environ.update(
-        environment(
-            threads=start.threads, cache_gib=start.cache_gib, cuda=cuda, batch_invariant=start.batch_invariant
-        ),
+        environment(threads=start.threads, cache_gib=start.cache_gib, cuda=cuda, batch_invariant=start.batch_invariant),
         VLLM_ENABLE_V1_MULTIPROCESSING="0",  # weights go over as tensors of this process
     )
     try:
@@ -237,7 +235,8 @@ def _failures(doing: str) -> Iterator[None]:
         raise
     except torch.OutOfMemoryError as error:
         raise EngineError(
-            f"vLLM ran out of memory while {doing}. Continue with --resume and a lower --rollout-rows or --engine-memory"
+            f"vLLM ran out of memory while {doing}. Continue with --resume and a lower --rollout-rows or "
+            "--engine-memory"
         ) from error
     except Exception as error:
         first = next((line.strip() for line in str(error).splitlines() if line.strip()), "")

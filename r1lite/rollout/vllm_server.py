@@ -10,7 +10,7 @@ from typing import Any
 
 from r1lite.errors import UserError
 from r1lite.rollout import EngineError
-from r1lite.rollout.http import Client, Refused, Unreachable
+from r1lite.rollout.client import Client, Refused, Unreachable
 from r1lite.rollout.vllm_support import TESTED, Installed
 
 _QUICK_S = 10.0  # for questions that need no computing

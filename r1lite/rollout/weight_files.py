@@ -42,9 +42,7 @@ class WeightFiles:
         """
         place = self.folder / f"version-{version}"
         # A copy of each: safetensors refuses tensors that share memory, which tied ones do.
-        tensors = {
-            name: weight.detach().to("cpu", self.dtype, copy=True).contiguous() for name, weight in weights
-        }
+        tensors = {name: weight.detach().to("cpu", self.dtype, copy=True).contiguous() for name, weight in weights}
         try:
             place.mkdir(exist_ok=True)
             save_file(tensors, place / "model.safetensors", metadata={"format": "pt"})
