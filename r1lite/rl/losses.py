@@ -91,7 +91,7 @@ def sapo(ratio: Tensor, advantages: Tensor, *, tau_positive: float = 1.0, tau_ne
     Returns: [B, T].
     """
     a = by_token(advantages)
-    tau = torch.where(a > 0, tau_positive, tau_negative).to(ratio)
+    tau = torch.where(a > 0, ratio.new_tensor(tau_positive), ratio.new_tensor(tau_negative))
     return -4 / tau * torch.sigmoid(tau * (ratio - 1)) * a
 
 

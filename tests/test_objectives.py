@@ -1,0 +1,410 @@
+"""Every estimator, loss, KL and aggregation against plain loops of the papers' formulas, to 1e-10; invariances."""
+
+import math
+import random
+
+import papers
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from r1lite.rl import advantages, losses
+from r1lite.rl.aggregate import aggregate
+from r1lite.rl.entropy import adapted_entropy_coef, entropy_threshold, top_entropy
+from r1lite.rl.gae import token_rewards, whiten
+from r1lite.rl.kl import kl_estimate
+from r1lite.rl.logprobs import entropies
+
+NAN = math.nan
+CLOSE = {"rtol": 1e-10, "atol": 1e-10}
+KLS = ["k1", "k2", "k3", "k1+", "k3+", "k3_corrected"]
+AGGREGATIONS = ["token_mean", "sequence_mean", "sequence_sum", "constant"]
+
+
+def tensor(rows, fill=NAN):
+    """Rows of unequal length -> [B, T] float64; None -> NaN."""
+    width = max(map(len, rows))
+    return torch.tensor(
+        [[NAN if v is None else v for v in row] + [fill] * (width - len(row)) for row in rows], dtype=torch.float64
+    )
+
+
+def agree(found, rows):
+    for line, row in zip(found.tolist(), rows, strict=True):
+        assert line[: len(row)] == pytest.approx(row, rel=1e-10, abs=1e-10)
+
+
+# --- advantages ------------------------------------------------------------------------------------------------------
+
+ESTIMATORS = {
+    "grpo": (advantages.group_relative, papers.grpo),
+    "grpo, population std": (
+        lambda r: advantages.group_relative(r, ddof=0, eps=1e-6),
+        lambda g: papers.grpo(g, 0, 1e-6),
+    ),
+    "dr_grpo": (lambda r: advantages.group_relative(r, scale="none"), papers.dr_grpo),
+    "batch_scaled": (advantages.batch_scaled, papers.batch_scaled),
+    "rloo": (advantages.leave_one_out, papers.rloo),
+    "reinforce": (advantages.reinforce, papers.reinforce),
+    "maxrl": (advantages.maxrl, papers.maxrl),
+}
+rewards = st.one_of(st.none(), st.sampled_from([0.0, 0.25, 1.0]), st.integers(0, 40).map(lambda n: n / 20))
+batches = st.integers(2, 6).flatmap(
+    lambda size: st.lists(st.lists(rewards, min_size=size, max_size=size), min_size=1, max_size=5)
+)
+
+
+@pytest.mark.parametrize("name", ESTIMATORS)
+@settings(deadline=None, max_examples=40)
+@given(batches)
+def test_advantages_are_the_papers(name, groups):
+    ours, theirs = ESTIMATORS[name]
+    agree(ours(tensor(groups)), theirs(groups))
+
+
+@settings(deadline=None, max_examples=40)
+@given(batches, st.randoms(use_true_random=False))
+def test_opo_and_gdpo_are_the_papers(groups, rng):
+    lengths = [[rng.randint(1, 9) for _ in group] for group in groups]
+    agree(advantages.optimal_baseline(tensor(groups), torch.tensor(lengths)), papers.opo(groups, lengths))
+    parts = [[[rng.choice([None, 0.0, 0.5, 1.0]) for _ in group] for group in groups] for _ in range(3)]
+    weights = [1.0, 0.1, -0.5]
+    found = advantages.decoupled(torch.stack([tensor(part) for part in parts]), weights, tensor(groups))
+    agree(found, papers.gdpo(parts, weights, groups))
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("dr_grpo", [0.4, 0.2, -0.2, -0.4]),
+        ("rloo", [0.5333, 0.2667, -0.2667, -0.5333]),
+        ("grpo", [1.0951, 0.5476, -0.5476, -1.0951]),
+        ("reinforce", [0.4, 0.2, -0.2, -0.4]),
+        ("maxrl", [0.6666, 0.3333, -0.3333, -0.6666]),
+        ("batch_scaled", [1.0951, 0.5476, -0.5476, -1.0951]),
+    ],
+)
+def test_hand_numbers(name, expected):
+    assert ESTIMATORS[name][0](tensor([[1.0, 0.8, 0.4, 0.2]])).tolist()[0] == pytest.approx(expected, abs=5e-5)
+
+
+def test_hand_numbers_of_opo_and_gdpo():
+    found = advantages.optimal_baseline(tensor([[1.0, 0.0]]), torch.tensor([[1, 3]]))
+    assert found.tolist() == [[0.75, -0.25]]  # the baseline is 1/4
+    # Two parts that disagree: each is worth +-.7071 in its group, and their weighted sum is scaled over the batch.
+    parts = torch.stack([tensor([[1.0, 0.0]]), tensor([[0.0, 1.0]])])
+    assert advantages.decoupled(parts, [1.0, 0.5], tensor([[1.0, 0.5]]), eps=0.0).tolist()[0] == pytest.approx(
+        [0.7071, -0.7071], abs=1e-4
+    )
+
+
+@pytest.mark.parametrize("name", ESTIMATORS)
+@pytest.mark.parametrize("group", [[0.1, 0.1, 0.1], [NAN, NAN, NAN], [NAN, 1.0, NAN], [0.1, NAN, 0.1]])
+def test_equal_rewards_give_exactly_zero(name, group):
+    for dtype in (torch.float32, torch.float64):
+        assert ESTIMATORS[name][0](torch.tensor([group], dtype=dtype)).tolist() == [[0.0] * 3]
+
+
+def test_equal_rewards_give_exactly_zero_in_opo_and_gdpo():
+    equal = tensor([[0.1, None, 0.1]])
+    assert advantages.optimal_baseline(equal, torch.tensor([[3, 1, 7]])).tolist() == [[0.0] * 3]
+    assert advantages.decoupled(torch.stack([equal, equal]), [1.0, 0.3], equal).tolist() == [[0.0] * 3]
+
+
+@pytest.mark.parametrize("name", ESTIMATORS)
+@pytest.mark.parametrize("bad", [math.inf, -math.inf])
+def test_infinite_rewards_are_refused_by_their_place(name, bad):
+    with pytest.raises(ValueError, match=r"reward \[1, 2\] is infinite"):
+        ESTIMATORS[name][0](tensor([[0.0, 1.0, 0.0], [0.0, 1.0, bad]]))
+
+
+def test_maxrl_refuses_negative_rewards():
+    with pytest.raises(ValueError, match=r"reward \[0, 1\] is -0.5"):
+        advantages.maxrl(tensor([[1.0, -0.5]]))
+
+
+@pytest.mark.parametrize("name", ESTIMATORS)
+@settings(deadline=None, max_examples=25)
+@given(batches, st.integers(1, 8), st.randoms(use_true_random=False))
+def test_invariances_of_advantages(name, groups, quarters, rng):
+    ours = ESTIMATORS[name][0]
+    given_rewards = tensor(groups)
+    base = ours(given_rewards)
+    if name != "maxrl":  # whose scale is the mean itself
+        torch.testing.assert_close(ours(given_rewards + quarters / 4), base, rtol=1e-9, atol=1e-9)
+    rows = rng.sample(range(len(groups)), len(groups))
+    columns = rng.sample(range(len(groups[0])), len(groups[0]))
+    torch.testing.assert_close(ours(given_rewards[rows][:, columns]), base[rows][:, columns], **CLOSE)
+    unscored = torch.full((len(groups), 2), NAN, dtype=torch.float64)
+    padded = ours(torch.cat([given_rewards, unscored], dim=1))
+    torch.testing.assert_close(padded[:, :-2], base, **CLOSE)
+    assert not padded[:, -2:].any()
+
+
+def test_reinforce_pp_is_the_papers():
+    """Token rewards with KL inside, discounted returns, whitened over all tokens of the batch."""
+    rng = random.Random(0)
+    rows = [[rng.uniform(-3, 0) for _ in range(rng.randint(1, 6))] for _ in range(5)]
+    refs = [[value + rng.uniform(-1, 1) for value in row] for row in rows]
+    scores = [rng.random() for _ in rows]
+    earned = [
+        [
+            -0.1 * papers.kl("k1", lp, ref) + (score if t == len(row) - 1 else 0.0)
+            for t, (lp, ref) in enumerate(zip(row, ref_row, strict=True))
+        ]
+        for row, ref_row, score in zip(rows, refs, scores, strict=True)
+    ]
+    expected = papers.whitened([papers.returns(row, 0.9) for row in earned])
+    mask = ~tensor(rows).isnan()
+    cost = 0.1 * kl_estimate(tensor(rows), tensor(refs), estimator="k1")
+    given_rewards = token_rewards(torch.tensor(scores, dtype=torch.float64), mask, cost)
+    found = whiten(advantages.discounted_returns(given_rewards, mask, gamma=0.9), mask)
+    agree(found, expected)
+
+
+def test_observations_cost_no_discount():
+    mask = torch.tensor([[True, False, True]])
+    assert advantages.discounted_returns(tensor([[0.0, NAN, 1.0]]), mask, gamma=0.5).tolist() == [[0.5, 0.0, 1.0]]
+
+
+# --- losses ----------------------------------------------------------------------------------------------------------
+
+
+def sample(seed):
+    """Completions as (lp, old, ref, A), some far off policy."""
+    rng = random.Random(seed)
+    rows = []
+    for _ in range(rng.randint(1, 5)):
+        lp = [rng.uniform(-4, 0) for _ in range(rng.randint(1, 7))]
+        old = [value + rng.gauss(0, 0.5) for value in lp]
+        ref = [value + rng.gauss(0, 0.5) for value in lp]
+        rows.append((lp, old, ref, rng.choice([-1.5, -0.3, 0.0, 0.4, 2.0])))
+    return rows
+
+
+def columns(rows):
+    lp, old, ref = (tensor([row[n] for row in rows]) for n in range(3))
+    return lp, old, ref, torch.tensor([row[3] for row in rows], dtype=torch.float64), ~lp.isnan()
+
+
+def each_token(function):
+    return lambda lp, old, a: [function(n, o, a) for n, o in zip(lp, old, strict=True)]
+
+
+def of_ratio(function, **options):
+    return each_token(lambda n, o, a: function(math.exp(n - o), a, **options))
+
+
+LOSSES = {
+    "clip": (
+        lambda lp, old, a, m: losses.clipped_surrogate(losses.policy_ratio(lp, old), a),
+        of_ratio(papers.ppo_token),
+    ),
+    "clip-higher, dual": (
+        lambda lp, old, a, m: losses.clipped_surrogate(losses.policy_ratio(lp, old), a, clip_high=0.28, clip_dual=1.5),
+        of_ratio(papers.ppo_token, high=0.28, dual=1.5),
+    ),
+    "two-sided": (
+        lambda lp, old, a, m: losses.clipped_surrogate(losses.policy_ratio(lp, old), a, clip_delta=1.4),
+        of_ratio(papers.ppo_token, delta=1.4),
+    ),
+    "gspo": (
+        lambda lp, old, a, m: losses.clipped_surrogate(
+            losses.sequence_ratio(lp, old, m), a, clip_low=0.1, clip_high=0.15
+        ),
+        lambda lp, old, a: [papers.ppo_token(papers.gspo_ratio(lp, old), a, 0.1, 0.15)] * len(lp),
+    ),
+    "cispo": (
+        lambda lp, old, a, m: losses.cispo(losses.policy_ratio(lp, old), lp, a, cap=1.3),
+        each_token(lambda n, o, a: papers.cispo_token(n, o, a, 1.3)),
+    ),
+    "sapo": (lambda lp, old, a, m: losses.sapo(losses.policy_ratio(lp, old), a), of_ratio(papers.sapo_token)),
+    "gmpo": (
+        lambda lp, old, a, m: losses.gmpo(lp, old, a, m),
+        lambda lp, old, a: [papers.gmpo_completion(lp, old, a)] * len(lp),
+    ),
+    "reinforce": (
+        lambda lp, old, a, m: losses.reinforce(lp, a),
+        each_token(lambda n, o, a: papers.reinforce_token(n, a)),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", LOSSES)
+@pytest.mark.parametrize("method", AGGREGATIONS)
+def test_losses_and_aggregations_are_the_papers(name, method):
+    ours, theirs = LOSSES[name]
+    for seed in range(25):
+        rows = sample(seed)
+        lp, old, _, a, mask = columns(rows)
+        counts = {"num_tokens": int(mask.sum()), "num_rows": len(rows), "max_tokens": 11}
+        found = aggregate(ours(lp, old, a, mask), mask, method=method, **counts)
+        expected = papers.aggregated([theirs(lp, old, a) for lp, old, _, a in rows], method, 11)
+        assert float(found) == pytest.approx(expected, rel=1e-10, abs=1e-10)
+
+
+@pytest.mark.parametrize("name", KLS)
+def test_kl_and_its_gradient_are_the_papers(name):
+    for seed in range(25):
+        rows = sample(seed)
+        lp, old, ref, _, mask = columns(rows)
+        lp.requires_grad_()
+        ratio = losses.policy_ratio(lp, old)
+        found = kl_estimate(lp, ref, estimator=name, ratio=ratio)
+        tokens = [[(n, r, o) for n, o, r in zip(lp, old, ref, strict=True)] for lp, old, ref, _ in rows]
+        agree(found.detach(), [[papers.kl(name, *token) for token in row] for row in tokens])
+        (gradient,) = torch.autograd.grad(torch.where(mask, found, 0.0).sum(), lp)
+        agree(gradient, [[papers.kl_gradient(name, *token) for token in row] for row in tokens])
+
+
+def test_k3_corrected_needs_the_ratio():
+    with pytest.raises(ValueError, match="ratio new/old"):
+        kl_estimate(tensor([[0.0]]), tensor([[0.0]]), estimator="k3_corrected")
+
+
+def test_estimates_of_kl_are_bounded_where_they_could_overflow():
+    far = kl_estimate(tensor([[-500.0]]), tensor([[0.0]]), estimator="k3")
+    assert float(far) == 10.0
+
+
+def test_k1_has_no_gradient_on_average_and_k2s_is_that_of_the_kl():
+    """Exact expectations over a vocabulary of 5: what --kl-estimator's help says."""
+    torch.manual_seed(0)
+    logits = (0.5 * torch.randn(5, dtype=torch.float64)).requires_grad_()  # near enough for k3 not to be bounded
+    ref = (0.5 * torch.randn(5, dtype=torch.float64)).log_softmax(0)
+    lp = logits.log_softmax(0)
+    (exact,) = torch.autograd.grad((lp.exp() * (lp - ref)).sum(), logits, retain_graph=True)
+    found = {}
+    for name in KLS:
+        values = kl_estimate(lp, ref, estimator=name, ratio=(lp - lp.detach()).exp())
+        (found[name],) = torch.autograd.grad((lp.detach().exp() * values).sum(), logits, retain_graph=True)
+    assert found["k1"].abs().max() < 1e-12
+    for name in ("k2", "k1+", "k3+", "k3_corrected"):
+        torch.testing.assert_close(found[name], exact, **CLOSE)
+    assert (found["k3"] - exact).abs().max() > 0.01
+
+
+@pytest.mark.parametrize("name", [name for name in LOSSES if name not in ("cispo", "gspo")])
+def test_gradients_of_losses_match_finite_differences(name):
+    for seed in range(4):
+        lp, old, _, a, mask = columns(sample(seed))
+        lp = torch.where(mask, lp, 0.0).requires_grad_()
+        old = torch.where(mask, old, 0.0)
+        assert torch.autograd.gradcheck(
+            lambda given, old=old, a=a, mask=mask: torch.where(mask, LOSSES[name][0](given, old, a, mask), 0.0).sum(),
+            (lp,),
+        )
+
+
+def test_gradients_with_a_stopped_part():
+    """CISPO's weight carries none; GSPO's token form has that of the completion's ratio."""
+    for seed in range(25):
+        rows = sample(seed)
+        lp, old, _, a, mask = columns(rows)
+        lp.requires_grad_()
+        (gradient,) = torch.autograd.grad(torch.where(mask, LOSSES["cispo"][0](lp, old, a, mask), 0.0).sum(), lp)
+        agree(
+            gradient, [[-min(math.exp(n - o), 1.3) * a for n, o in zip(lp, old, strict=True)] for lp, old, _, a in rows]
+        )
+        (gradient,) = torch.autograd.grad(
+            (torch.where(mask, LOSSES["gspo"][0](lp, old, a, mask), 0.0).sum(dim=1) / mask.sum(dim=1)).sum(), lp
+        )
+        expected = []
+        for row_lp, row_old, _, row_a in rows:
+            s = papers.gspo_ratio(row_lp, row_old)
+            held = (row_a > 0 and s > 1.15) or (row_a < 0 and s < 0.9)
+            expected.append([0.0 if held else -row_a * s / len(row_lp)] * len(row_lp))
+        agree(gradient, expected)
+
+
+def test_at_ratio_1_every_loss_has_the_policy_gradient():
+    lp, _, _, a, mask = columns(sample(3))
+    lp = torch.where(mask, lp, -1.0).requires_grad_()
+    for name, (ours, _) in LOSSES.items():
+        values = torch.where(mask, ours(lp, lp.detach(), a, mask), 0.0)
+        per_row = values.sum(dim=1) / (mask.sum(dim=1) if name in ("gspo", "gmpo") else 1)
+        (gradient,) = torch.autograd.grad(per_row.sum(), lp)
+        scale = 1 / mask.sum(dim=1, keepdim=True).double() if name in ("gspo", "gmpo") else 1.0
+        torch.testing.assert_close(gradient, torch.where(mask, -a[:, None] * scale, 0.0), **CLOSE)
+
+
+@pytest.mark.parametrize("name", LOSSES)
+@pytest.mark.parametrize("method", AGGREGATIONS)
+@settings(deadline=None, max_examples=8)
+@given(st.integers(0, 10_000))
+def test_padding_order_and_split_change_nothing(name, method, seed):
+    rows = [*sample(seed), *sample(seed + 1)]
+    ours = LOSSES[name][0]
+    total = sum(len(row[0]) for row in rows)
+    counts = {"num_tokens": total, "num_rows": len(rows), "max_tokens": 9}
+
+    def share(part, pad=0):
+        lp, old, _, a, mask = columns(part)
+        if pad:
+            lp, old = (torch.nn.functional.pad(x, (0, pad), value=NAN) for x in (lp, old))
+            mask = torch.nn.functional.pad(mask, (0, pad), value=False)
+        return float(aggregate(ours(lp, old, a, mask), mask, method=method, **counts))
+
+    whole = share(rows)
+    assert share(rows, pad=3) == pytest.approx(whole, abs=1e-12)
+    assert share(rows[::-1]) == pytest.approx(whole, abs=1e-12)
+    cut = random.Random(seed).randint(1, len(rows) - 1)
+    assert share(rows[:cut]) + share(rows[cut:]) == pytest.approx(whole, abs=1e-12)
+
+
+def test_padding_has_no_gradient():
+    """Not even where NaN stands there."""
+    for name, (ours, _) in LOSSES.items():
+        lp, old, _, a, mask = columns(sample(1))
+        filled = torch.where(mask, lp, -1.0).requires_grad_()
+        values = ours(filled, torch.where(mask, old, -2.0), a, mask)
+        aggregate(values, mask, method="token_mean", num_tokens=5, num_rows=2, max_tokens=9).backward()
+        assert filled.grad is not None, name
+        assert not filled.grad[~mask].any(), name
+
+
+def test_token_advantages_are_taken_as_they_are():
+    lp, old, _, a, mask = columns(sample(2))
+    spread = a[:, None].expand_as(lp)
+    for name in LOSSES.keys() - {"gmpo"}:
+        torch.testing.assert_close(
+            LOSSES[name][0](lp, old, spread, mask)[mask], LOSSES[name][0](lp, old, a, mask)[mask]
+        )
+
+
+def test_clip_rates_count_what_is_held_back():
+    ratio = torch.tensor([[0.5, 1.5, 1.0], [0.5, 1.5, 9.0]])
+    mask = torch.tensor([[True, True, True], [True, True, False]])
+    low, high = losses.clip_rates(ratio, torch.tensor([1.0, -1.0]), mask, lowest=0.8, highest=1.2)
+    assert (int(low), int(high)) == (1, 1)
+
+
+# --- entropy ---------------------------------------------------------------------------------------------------------
+
+
+def test_entropy_is_the_textbooks():
+    torch.manual_seed(0)
+    logits = torch.randn(3, 6, dtype=torch.float64)
+    logits[0, 2] = -math.inf  # a token that can't come
+    expected = [papers.entropy((row / 0.7).softmax(0).tolist()) for row in logits]
+    assert entropies(logits, temperature=0.7).tolist() == pytest.approx(expected, rel=1e-10)
+
+
+@settings(deadline=None, max_examples=100)
+@given(
+    st.lists(st.integers(0, 30).map(lambda n: n / 7), min_size=1, max_size=20),
+    st.sampled_from([0.1, 0.2, 0.5, 0.8, 1.0]),
+)
+def test_the_top_tokens_are_those_above_the_quantile(values, share):
+    entropy = torch.tensor([values], dtype=torch.float64)
+    kept = top_entropy(entropy, entropy >= 0, threshold=entropy_threshold(entropy[0], share))
+    bound = papers.quantile(values, 1 - share)
+    assert kept.tolist()[0] == [value >= bound - 1e-9 for value in values]
+
+
+@pytest.mark.parametrize(
+    ("coef", "entropy", "expected"), [(0.0, 0.2, 0.005), (0.0, 0.3, 0.0), (0.01, 0.3, 0.005), (0.999, 0.1, 1.0)]
+)
+def test_the_entropy_coefficient_adapts(coef, entropy, expected):
+    assert adapted_entropy_coef(coef, entropy, target=0.2) == pytest.approx(expected)
