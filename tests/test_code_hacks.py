@@ -21,10 +21,13 @@ import pytest
 
 from verifiers import Completion, Problem, Verdict, VerifierError
 from verifiers.sandbox import REASONS, CodeVerifier, probe
+from verifiers.sandbox.judge import _ORACLE_S
+from verifiers.sandbox.pool import Run, Usage
 
 HERE = Path(__file__).parent
 CASES = [[1, 2, 3], [10, 20, 30, 40], [-7, 500, 33, 2, 2], []]
-TIME_S = 0.6
+TIME_S, WALL_S = 0.6, 1.5
+HUNG_S = 30  # of a program with all its inputs, on however busy a machine
 HEADER = re.compile(r"^#=== (\S+) \[([a-z ]+)\](?: (\w+))?$", re.MULTILINE)
 
 
@@ -134,7 +137,7 @@ def targets(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Targets]:
 def verifier() -> Iterator[CodeVerifier]:
     if not any(level in probe.report().works for level in ("full", "ns")):
         pytest.skip(f"no namespaces here: {probe.report().missing['ns']}")
-    with CodeVerifier(time_s=TIME_S, wall_s=1.5, memory_mib=256, disk_mib=32, output_mib=2) as found:
+    with CodeVerifier(time_s=TIME_S, wall_s=WALL_S, memory_mib=256, disk_mib=32, output_mib=2) as found:
         yield found
 
 
@@ -154,13 +157,27 @@ def test_corpus_is_large_enough() -> None:
     assert len({name for name, *_ in HONEST}) >= 60
 
 
-def test_hacks_do_not_pass_and_do_not_get_out(verifier: CodeVerifier, targets: Targets) -> None:
+def test_hacks_do_not_pass_and_do_not_get_out(
+    verifier: CodeVerifier, targets: Targets, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    runs: list[tuple[str, Usage]] = []  # of every process of a submission, one per input: (program, what it used)
+    program = threading.local()
+    finish = Run.finish
+
+    def noted(run: Run, patience_s: float | None = None) -> Usage:
+        usage = finish(run, patience_s)
+        if run._role == "candidate":
+            runs.append((getattr(program, "name", "an input of a program"), usage))
+        return usage
+
+    monkeypatch.setattr(Run, "finish", noted)
     before = verifier.verify_many([(Problem(tests=TESTS["function"]), Completion("def solve(xs): return 0"))] * 8)
     assert all(isinstance(verdict, Verdict) for verdict in before)
     begin, took, lock = time.monotonic(), {}, threading.Lock()
 
     def timed(item: tuple[str, str, str, str]) -> str:
         name, style, _, code = item
+        program.name = f"{name} {style}"
         started = time.monotonic()
         try:
             verdict = verifier(Problem(tests=TESTS[style]), Completion(targets.fill(code)))
@@ -180,8 +197,16 @@ def test_hacks_do_not_pass_and_do_not_get_out(verifier: CodeVerifier, targets: T
     assert targets.reached == 0, "a program reached a socket outside"
     assert targets.process.poll() is None, "a program killed a process outside"
     assert targets.own.read_text() == "untouched"
-    slow = {name: seconds for name, seconds in took.items() if seconds > 30}
-    assert slow == {}, f"after {time.monotonic() - begin:.0f} s"
+    # Each process had its limit and a second at most; what it waited for a core is the machine's doing.
+    assert len(runs) >= len(HACKS)
+    slow = [
+        f"{name}: {usage}"
+        for name, usage in runs
+        if usage.cpu_s > TIME_S + 1 or usage.wall_s - usage.waited_s > WALL_S + _ORACLE_S * name.endswith("asserts") + 1
+    ]
+    assert slow == []
+    late = {name: seconds for name, seconds in took.items() if seconds > HUNG_S}
+    assert late == {}, f"after {time.monotonic() - begin:.0f} s"
     # The servers and nothing else: every program's processes went with it.
     names = [Path(f"/proc/{pid}/cmdline").read_bytes() for pid in descendants(os.getpid()) - {targets.process.pid}]
     assert [name for name in names if b"zygote" not in name] == []

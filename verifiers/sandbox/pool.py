@@ -30,6 +30,7 @@ from verifiers.sandbox.watch import CPU, DISK, MEMORY, OVERLOAD, WALL
 
 _START_S = 60.0  # a fork-server on a busy machine
 _GRACE_S = 30.0  # beyond the longest a run may take by its own watch
+_WORTH_TELLING_S = 0.05
 _OVERHEAD_MIB = 96  # the fork-server's own share of its cgroup
 _MODULES = ("child", "heap", "linux", "locks", "rootfs", "seccomp", "watch", "wire", "zygote")
 # Our modules come compiled, by standard input: a server that compiles them itself keeps a scattered memory, and every
@@ -106,7 +107,8 @@ class Usage:
         return os.WEXITSTATUS(self.status) if os.WIFEXITED(self.status) else -1
 
     def __str__(self) -> str:
-        return f"cpu {self.cpu_s:.3f} s, wall {self.wall_s:.3f} s, peak {self.peak_bytes / MIB:.0f} MiB"
+        waited = f" ({self.waited_s:.2f} s of it without a core)" if self.waited_s > _WORTH_TELLING_S else ""
+        return f"cpu {self.cpu_s:.3f} s, wall {self.wall_s:.3f} s{waited}, peak {self.peak_bytes / MIB:.0f} MiB"
 
 
 class ServerDied(VerifierError):
