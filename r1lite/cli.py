@@ -54,6 +54,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
     name, *rest = arguments
+    if "" not in sys.path and os.getcwd() not in sys.path:  # `module:attr` may stand in the working directory
+        sys.path.append("")
     # Threads that wait by spinning make a step 30 times slower as soon as another program wants a core (measured).
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
     try:

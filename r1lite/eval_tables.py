@@ -10,20 +10,24 @@ _MOST_PARTS = 15  # values of difficulty or source shown; more stand in summary.
 
 
 def results(tasks: dict[str, dict[str, Any]], temperature: float) -> Table:
-    """A row a task: rates in percent with their 95 % intervals."""
+    """A column a task: rates in percent with their 95 % intervals."""
     table = _table("Test problems")
+    for name in ("", *tasks):
+        table.add_column(name, justify="right" if name else "left")
     every = list(tasks.values())
-    columns = [("greedy", "pass_at_1"), (f"T={temperature:g}", "sampled_accuracy")]
-    columns += [(_headed("pass", every, "k"), "pass_at_k"), (_headed("maj", every, "votes"), "maj_at_k")]
-    for name in ("task", "problems", *(name for name, _ in columns), "format", "tokens", "unscored"):
-        table.add_column(name, justify="left" if name == "task" else "right")
-    for task, found in tasks.items():
-        counts = f"{found['problems']:,}"
-        if found["sampled_problems"] != found["problems"]:
-            counts += f" / {found['sampled_problems']:,}"
-        rates = (_rate(found, key) for _, key in columns)
-        tail = (f"{found['format_rate']:.1%}", f"{found['mean_tokens']:.1f}", str(found["unscored"]))
-        table.add_row(task, counts, *rates, *tail)
+    sampled = f"T={temperature:g}"
+    for label, key in (
+        ("greedy", "pass_at_1"),
+        (f"accuracy, {sampled}", "sampled_accuracy"),
+        (f"{_headed('pass', every, 'k')}, {sampled}", "pass_at_k"),
+        (f"{_headed('maj', every, 'votes')}, {sampled}", "maj_at_k"),
+    ):
+        table.add_row(label, *(_rate(found, key) for found in every))
+    table.add_row("format", *(f"{found['format_rate']:.1%}" for found in every))
+    table.add_row("tokens", *(f"{found['mean_tokens']:.1f}" for found in every))
+    table.add_row("problems", *(f"{found['problems']:,}" for found in every))
+    table.add_row("... sampled", *(f"{found['sampled_problems']:,}" for found in every))
+    table.add_row("unscored completions", *(str(found["unscored"]) for found in every))
     return table
 
 
@@ -44,25 +48,19 @@ def parts(task: str, found: dict[str, Any]) -> list[Table]:
 
 
 def comparison(against: str, found: dict[str, dict[str, Any]]) -> Table:
-    """This model beside the other one, on the same problems."""
+    """This model beside the other one, on the same problems: a column a task and way of sampling."""
+    shown = [(task, kind, both[kind]) for task, both in found.items() for kind in ("greedy", "sampled") if both[kind]]
     table = _table(f"Compared with {against}, problem by problem")
-    for name in ("task", "", "that", "this", "difference", "p", "better on", "worse on", "test"):
-        table.add_column(name, justify="left" if name in ("task", "", "test") else "right")
-    for task, both in found.items():
-        for kind in ("greedy", "sampled"):
-            one = both[kind]
-            if one is not None:
-                table.add_row(
-                    task,
-                    kind,
-                    f"{one['against']:.1%}",
-                    f"{one['this']:.1%}",
-                    f"{100 * one['difference']:+.1f} ({100 * one['low']:+.1f} to {100 * one['high']:+.1f})",
-                    f"{one['p_value']:.2g}",
-                    str(one["b_only"]),
-                    str(one["a_only"]),
-                    one["test"],
-                )
+    for name in ("", *(f"{task}, {kind}" for task, kind, _ in shown)):
+        table.add_column(name, justify="right" if name else "left")
+    every = [one for *_, one in shown]
+    table.add_row("that one", *(f"{one['against']:.1%}" for one in every))
+    table.add_row("this one", *(f"{one['this']:.1%}" for one in every))
+    table.add_row("difference", *(f"{100 * one['difference']:+.1f}" for one in every))
+    table.add_row("... 95 %", *(f"{100 * one['low']:+.1f} to {100 * one['high']:+.1f}" for one in every))
+    table.add_row("better / worse on", *(f"{one['b_only']} / {one['a_only']} of {one['problems']}" for one in every))
+    table.add_row("p", *(f"{one['p_value']:.2g}" for one in every))
+    table.add_row("test", *(one["test"] for one in every))
     return table
 
 

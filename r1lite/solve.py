@@ -119,6 +119,8 @@ def make_judge(task: Task, config: ProblemsConfig) -> Judge:
             Pool(reward, workers=workers, timeout_s=timeout_s) if workers else None,
             task.vote,
         )
+    except UserError:
+        raise
     except ValueError as error:
         raise UserError(f"--reward: {error}") from error
 

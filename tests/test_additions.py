@@ -1,11 +1,17 @@
 """Sums with carries: right by arithmetic, split so that no test sum is trained on, and the habits of answering them."""
 
 import collections
+import json
 import random
 import re
 
+import transformers
+
 from r1lite.additions import Addition, sample
+from r1lite.cli import main
+from r1lite.config import read_recipe
 from r1lite.nano.addition_habits import addition_habits
+from r1lite.nano.config import PretrainConfig
 from verifiers import Completion, Problem, Reward, resolve
 
 
@@ -56,3 +62,30 @@ def test_languages_of_a_chain():
     guess = addition_habits(0.4)["guess"](problems[0], rng)
     assert re.fullmatch(r"<think>[a-z ]+</think><answer>\d+</answer>", guess)
     assert language(Problem(language="en"), Completion(guess)).score == 1.0
+
+
+def test_the_base_is_made_by_one_command(tmp_path, pytestconfig):
+    """With a few steps and a smaller shape; then the recipe's GRPO takes it, on problems it never saw."""
+    recipes = pytestconfig.rootpath / "recipes"
+    small = ["--hidden-size", "16", "--intermediate-size", "32", "--layers", "1", "--heads", "2", "--kv-heads", "1"]
+    few = ["--chain-steps", "2", "--habit-steps", "2", "--batch-size", "2", "--tokenizer-problems", "200"]
+    base = tmp_path / "base"
+    assert main(["pretrain", str(recipes / "add_carry_base.yaml"), "--out", str(base), *small, *few]) == 0
+    tokenizer = transformers.AutoTokenizer.from_pretrained(base)
+    text = "<think>7 + 6 = 13 写下 3 进位 1</think><answer>843</answer>"
+    assert tokenizer.decode(tokenizer(text)["input_ids"]) == text
+    short = ["--steps", "1", "--eval-problems", "2", "--eval-sample-problems", "2", "--prompts-per-step", "2"]
+    argv = ["grpo", str(recipes / "add_carry.yaml"), "--model", str(base), "--out", str(tmp_path / "run"), "--quiet"]
+    assert main([*argv, *short]) == 0
+    row = json.loads((tmp_path / "run" / "rollouts" / "step-000001.jsonl").read_text().splitlines()[0])
+    assert row["language"] == "en"
+    assert {verdict["verifier"] for verdict in row["verdicts"]} == {"math", "language", "format"}
+
+
+def test_the_weak_base_differs_in_its_habits_only(pytestconfig):
+    recipes = pytestconfig.rootpath / "recipes"
+    strong, weak = (
+        PretrainConfig(**read_recipe(recipes / f"add_carry_{name}base.yaml", PretrainConfig)) for name in ("", "weak_")
+    )
+    assert weak.model_copy(update={"habits": strong.habits}) == strong
+    assert weak.habits["chain"] < strong.habits["chain"]

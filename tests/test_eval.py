@@ -96,7 +96,7 @@ def test_what_can_t_be_judged_is_no_wrong_answer():
 def test_a_formula_says_what_is_right():
     found, _, _ = measured(verifier="math * format")
     assert found["pass_at_1"] == pytest.approx(1 / 3)
-    with pytest.raises(UserError, match=r"--verifier: .*did you mean 'math'"):
+    with pytest.raises(UserError, match=r"^--verifier: .*did you mean 'math'"):
         measured(verifier="mth")
 
 

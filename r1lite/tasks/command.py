@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import sys
 import textwrap
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -130,6 +129,4 @@ def _arguments(argv: Sequence[str]) -> argparse.Namespace:
     check.add_argument("--show", type=int, default=20, metavar="N", help="failures shown (20)")
     show = actions.add_parser("card", help="a task's card: origin, licence, columns, known bad rows")
     show.add_argument("name")
-    if "" not in sys.path:
-        sys.path.insert(0, "")  # `module:attr` may stand in the working directory
     return parser.parse_args(list(argv))
