@@ -11,6 +11,7 @@ from collections.abc import Sequence
 
 from r1lite import __version__
 from r1lite.config import (
+    DistillConfig,
     EvalConfig,
     GRPOConfig,
     PPOConfig,
@@ -29,6 +30,7 @@ COMMANDS: dict[str, tuple[type[Section], str, str]] = {
     "ppo": (PPOConfig, "r1lite.stages.ppo:run", "the same with a critic: proximal policy optimization"),
     "reject": (RejectConfig, "r1lite.stages.reject:run", "make a data set of completions that are right"),
     "sft": (SFTConfig, "r1lite.stages.sft:run", "fine-tune a model on prompts with completions"),
+    "distill": (DistillConfig, "r1lite.stages.distill:run", "teach a smaller model what a larger one knows"),
     "pretrain": (PretrainConfig, "r1lite.stages.pretrain:run", "make the bundled model nano, from nothing"),
     "reward-model": (RewardModelConfig, "r1lite.stages.reward_model:run", "learn a reward from pairs of answers"),
     "eval": (EvalConfig, "r1lite.stages.evaluate:run", "measure a model: greedy accuracy and pass@k"),

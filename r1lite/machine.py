@@ -156,12 +156,7 @@ def load_model(config: ProblemsConfig) -> tuple[Any, Any]:
     import torch
     from transformers import AutoModelForCausalLM, AutoTokenizer
 
-    from r1lite.attention import register
-
-    place = model_place(config)
-    attention = config.attn_implementation
-    if attention == "auto":
-        attention = register() if config.device == "cpu" else "sdpa"
+    place, attention = model_place(config), attention_of(config)
     try:
         tokenizer = AutoTokenizer.from_pretrained(place)
         model, loaded = AutoModelForCausalLM.from_pretrained(
@@ -186,6 +181,15 @@ def load_model(config: ProblemsConfig) -> tuple[Any, Any]:
     except (RuntimeError, AssertionError) as error:
         raise UserError(f"--device {config.device}: {error}") from error
     return model, tokenizer
+
+
+def attention_of(config: ProblemsConfig) -> str:
+    """The attention kernel, registered if it is ours."""
+    from r1lite.attention import register
+
+    if config.attn_implementation != "auto":
+        return config.attn_implementation
+    return register() if config.device == "cpu" else "sdpa"
 
 
 def _is_causal(model: Any) -> bool:

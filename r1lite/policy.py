@@ -93,6 +93,16 @@ class Policy:
         # Autocast would round what enters the head; `index_select`, since indexing's backward is slow on CPUs.
         return self._for_head(hidden.flatten(0, 1).index_select(0, places)), parts.head, tokens
 
+    def states(self, batch: MicroBatch) -> tuple[Tensor, Callable[[Tensor], Tensor]]:
+        """What the N completion tokens are predicted from, [N, ...], and a function of any n of these to logits [n, V].
+
+        So a caller that needs whole distributions can have them in pieces. Logits are not divided by the temperature.
+        """
+        if isinstance(self.parts, str):
+            return self._logits(batch)[batch.mask], lambda logits: logits
+        hidden, head, _ = self._tokens(batch, self.parts)
+        return hidden, head.logits
+
     def packed_logprobs(self, batch: PackedBatch) -> Tensor:
         """log pi(token) at each completion token of packed rows, [N] float32."""
         with self._autocast():

@@ -19,6 +19,7 @@ from r1lite.config import (
     read_recipe,
     validated,
 )
+from r1lite.config.distill import SHAPED
 from r1lite.display import Display
 from r1lite.errors import UserError
 from r1lite.machine import NANO, choose, default_threads, load_model, model_place, recipe_for
@@ -111,11 +112,17 @@ def settle(config: C) -> tuple[C, dict[str, str]]:
     return validated(type(config), with_absolute_paths(values)), notes
 
 
-def begin(config: C, notes: dict[str, str], material: Material[C] | None = None) -> Setup:
+def begin(
+    config: C,
+    notes: dict[str, str],
+    material: Material[C] | None = None,
+    load: Callable[[C], tuple[Any, Any]] = load_model,
+) -> Setup:
     """Loads everything and says what was chosen. Nothing is written until all of it could be loaded.
 
     Args:
         material: loads what the stage learns from beside its task's problems.
+        load: loads the model and its tokenizer.
 
     Raises:
         UserError: something that was asked for can't be had.
@@ -133,21 +140,27 @@ def begin(config: C, notes: dict[str, str], material: Material[C] | None = None)
     task = find(config.task)
     judge = make_judge(task, config)
     try:
-        return _begun(config, notes, display, task, judge, material)
+        return _begun(config, notes, display, task, judge, material, load)
     except BaseException:
         judge.close()
         raise
 
 
 def _begun(
-    config: Any, notes: dict[str, str], display: Display, task: Task, judge: Judge, material: Material[Any] | None
+    config: Any,
+    notes: dict[str, str],
+    display: Display,
+    task: Task,
+    judge: Judge,
+    material: Material[Any] | None,
+    load: Callable[[Any], tuple[Any, Any]],
 ) -> Setup:
 
     place = Path(config.out).expanduser() if config.out else claim_path(config.stage, config.task, config.model)
     run_dir = RunDir(place, resume=config.resume)
     built: Built | None = None
     try:
-        model, tokenizer = load_model(config)
+        model, tokenizer = load(config)
         problems = load_problems(task, config, judge)
         test = make_prompts(
             problems.test[: max(config.eval_problems, config.eval_sample_problems)], config, model, tokenizer
@@ -287,7 +300,7 @@ def resumed(config: R, given: dict[str, Any]) -> R:
 def with_absolute_paths(values: dict[str, Any]) -> dict[str, Any]:
     """So that a run can be continued from another folder. A name of ours is not taken for a file of that name."""
     places = {key: values[key] for key in _PLACES if values.get(key) is not None}
-    files = {key: place for key, place in places.items() if place not in (NANO, "hub", "bundled", "generated")}
+    files = {key: place for key, place in places.items() if place not in (NANO, SHAPED, "hub", "bundled", "generated")}
     return values | {key: str(Path(place).resolve()) for key, place in files.items() if Path(place).exists()}
 
 

@@ -16,6 +16,7 @@ from r1lite.errors import Interrupted, RunError, UserError
 from r1lite.evaluation import evaluate
 from r1lite.learner import Learner
 from r1lite.loop import Loop
+from r1lite.machine import load_model
 from r1lite.policy import Policy
 from r1lite.rollout import EngineError
 from r1lite.setup import Material, Setup, begin, settle
@@ -79,13 +80,17 @@ def train(config: R, make_learner: Callable[[R, Setup], Learner]) -> dict[str, A
 
 
 def conduct(
-    config: C, make_course: Callable[[C, Setup, StopSignal], Course], material: Material[C] | None = None
+    config: C,
+    make_course: Callable[[C, Setup, StopSignal], Course],
+    material: Material[C] | None = None,
+    load: Callable[[C], tuple[Any, Any]] = load_model,
 ) -> dict[str, Any]:
     """Trains, and measures before and after; everything lies in the run directory.
 
     Args:
         material: what the stage learns from beside its task's problems; it is loaded, and may be refused, before
             anything is written.
+        load: the model to be trained, and its tokenizer.
 
     Returns: the summary, as in summary.json.
 
@@ -100,7 +105,7 @@ def conduct(
             config, notes = settle(config)
             watchdog = guards.enter_context(Watchdog(config))
             with watchdog.during("load"):
-                setup = begin(config, notes, material)
+                setup = begin(config, notes, material, load)
         setup.watchdog, watchdog.folder = watchdog, setup.run_dir.path
         try:
             with watchdog.during("load"):

@@ -63,6 +63,7 @@ FLOORS = [
     ("r1lite.loop", 6),
     ("r1lite.sft", 6),
     ("r1lite.supervised", 7),
+    ("r1lite.distill", 7.5),
     ("r1lite.training", 7),
     ("r1lite.curating", 6),
     ("r1lite.sampling", 7),

@@ -1,6 +1,7 @@
 """One frozen configuration per stage; its field docstrings are the command line's help."""
 
 from r1lite.config.base import RunConfig, Section
+from r1lite.config.distill import DistillConfig
 from r1lite.config.engine import EngineConfig
 from r1lite.config.evaluate import EvalConfig
 from r1lite.config.loading import OF_THE_COMMAND, dump, load, read_recipe, validated
@@ -20,6 +21,7 @@ __all__ = [
     "OF_THE_COMMAND",
     "ColdStartConfig",
     "CurationConfig",
+    "DistillConfig",
     "EngineConfig",
     "EvalConfig",
     "GRPOConfig",

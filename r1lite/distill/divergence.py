@@ -1,0 +1,47 @@
+"""The divergence of two models over a micro-batch, a chunk of tokens at a time.
+
+Shapes: N completion tokens, V vocabulary.
+"""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+from torch.utils.checkpoint import checkpoint
+
+from r1lite.batch import MicroBatch
+from r1lite.policy import Policy
+from r1lite.rl.distillation import generalised_jsd
+
+
+def divergence(
+    student: Policy,
+    teacher: Policy,
+    batch: MicroBatch,
+    *,
+    vocabulary: int,
+    beta: float,
+    temperature: float,
+    chunk_tokens: int,
+) -> Tensor:
+    """Sum over the completion tokens of `generalised_jsd`, with a gradient for the student.
+
+    Logits [chunk, V] of both models exist for one chunk at a time, and are made again in the backward pass.
+
+    Args:
+        vocabulary: tokens both know; what stands behind them in a padded embedding is left out.
+    """
+    states, read = student.states(batch)
+    with torch.no_grad():
+        teacher_states, teacher_read = teacher.states(batch)
+
+    def chunk(ours: Tensor, theirs: Tensor) -> Tensor:
+        return generalised_jsd(
+            read(ours)[:, :vocabulary], teacher_read(theirs)[:, :vocabulary], beta=beta, temperature=temperature
+        ).sum()
+
+    parts = zip(states.split(chunk_tokens), teacher_states.split(chunk_tokens), strict=True)
+    total = states.new_zeros((), dtype=torch.float64 if states.dtype == torch.float64 else torch.float32)
+    for ours, theirs in parts:
+        total = total + checkpoint(chunk, ours, theirs, use_reentrant=False)
+    return total

@@ -1,0 +1,123 @@
+"""`r1lite distill`: a smaller model from a larger one."""
+
+from __future__ import annotations
+
+import dataclasses
+from dataclasses import dataclass
+from typing import Any
+
+from r1lite.config import DistillConfig
+from r1lite.config.distill import SHAPED
+from r1lite.curation.sources import model_hash
+from r1lite.distill.course import Distilling, own_rows
+from r1lite.distill.models import check_one_tokenizer, load_student, load_teacher
+from r1lite.errors import UserError
+from r1lite.policy import Policy
+from r1lite.sampling import run_on_samples
+from r1lite.setup import Loaded, Setup, forward_dtype
+from r1lite.sft.encode import load_set
+from r1lite.sft.tokens import TokenRows
+from r1lite.signals import StopSignal
+from r1lite.solve import Prompt, make_prompts
+from r1lite.supervised import FineTuning, RowOrder, make_learner
+from r1lite.tasks import Problems
+from r1lite.training import conduct
+
+_TRAJECTORIES = "trajectories"
+_TRIED = 50  # problems that both tokenizers must cut alike
+
+
+def run(config: DistillConfig) -> dict[str, Any]:
+    """Trains the student, and measures it before and after; everything lies in the run directory. See
+    `training.conduct`."""
+    if config.student_shape and config.model is None:
+        config = config.model_copy(update={"model": SHAPED})
+    return conduct(config, _course, _material, load_student)
+
+
+@dataclass(frozen=True, slots=True)
+class _Material:
+    """What there is before the run begins."""
+
+    problems: Problems
+    rows: TokenRows | None  # of --data
+    teacher: Any  # model, on-policy only
+    prompts: list[Prompt]  # that the student answers
+
+
+def _material(config: DistillConfig, problems: Problems, test: list[Prompt], model: Any, tokenizer: Any) -> Loaded:
+    """The set, if it was given, and the teacher, if its probabilities are needed. Raises UserError."""
+    found = Loaded(None, "")
+    if config.data is not None and config.needs_set:
+        found = load_set(config, problems, test, model, tokenizer)
+    elif config.data is not None:
+        raise UserError("--data is not used with --on-policy-share 1")
+    lines, results, teacher, prompts = list(found.lines), dict(found.results), None, list[Prompt]()
+    if config.method == "on-policy":
+        teacher, theirs = load_teacher(config)
+        if config.on_policy_share > 0:
+            prompts = make_prompts(problems.train, config, model, tokenizer)
+        check_one_tokenizer(config, tokenizer, theirs, [prompt.text for prompt in (prompts or test)[:_TRIED]])
+        _check_context(config, teacher)
+    if config.teacher is not None:
+        size = sum(p.numel() for p in model.parameters())
+        facts: dict[str, Any] = {"model": config.teacher, "model_hash": model_hash(config.teacher)}
+        text = config.teacher
+        if teacher is not None:
+            facts["parameters"] = sum(p.numel() for p in teacher.parameters())
+            text += f", {facts['parameters'] / size:.1f} times the student's parameters"
+        lines.append(("teacher", text))
+        results["teacher"] = facts
+    value = _Material(problems, found.value, teacher, prompts)
+    return dataclasses.replace(found, value=value, lines=lines, results=results)
+
+
+def _course(config: DistillConfig, setup: Setup, stop: StopSignal) -> FineTuning | Distilling:
+    material: _Material = setup.material
+    rows = material.rows
+    if config.needs_set and rows is None:
+        rows = _sampled_rows(config, setup, material.problems)
+    if config.method == "off-policy":
+        assert rows is not None
+        order = RowOrder.of(config, len(rows))
+        return FineTuning(config, rows, make_learner(config, setup, order.steps), order)
+    theirs = config.rows_per_step - own_rows(config)
+    order = (
+        RowOrder.of(config.model_copy(update={"rows_per_step": theirs}), len(rows))
+        if rows is not None and theirs
+        else RowOrder.of(config, len(material.prompts))
+    )
+    teacher = Policy(material.teacher, pad_id=setup.engine.pad_id, dtype=forward_dtype(config))
+    return Distilling(
+        config=config,
+        setup=setup,
+        learner=make_learner(config, setup, order.steps),
+        teacher=teacher,
+        prompts=material.prompts,
+        rows=rows if theirs else None,
+        order=order,
+        stop=stop,
+    )
+
+
+def _sampled_rows(config: DistillConfig, setup: Setup, problems: Problems) -> TokenRows:
+    """What the teacher gets right, sampled into the run directory; a resumed run goes on with it."""
+    place = setup.run_dir.path / _TRAJECTORIES
+    asked = config.reject_config(str(place))
+    run_on_samples(asked.model_copy(update={"resume": (place / "config.yaml").exists()}))
+    given = config.model_copy(update={"data": str(place), "long_rows": "drop"})
+    found = load_set(given, problems, [], setup.model, setup.tokenizer)
+    for label, text in found.lines:
+        setup.display.line(label, text)
+    setup.run_dir.write_result("set", found.results["set"])
+    rows: TokenRows = found.value
+    return rows
+
+
+def _check_context(config: DistillConfig, teacher: Any) -> None:
+    context = getattr(teacher.config, "max_position_embeddings", None)
+    if context is not None and context < config.max_completion_tokens + 1:
+        raise UserError(
+            f"--teacher {config.teacher}: its context of {context} tokens is too short for --max-completion-tokens "
+            f"{config.max_completion_tokens}"
+        )
