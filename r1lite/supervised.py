@@ -16,17 +16,16 @@ from typing import Any
 
 from torch import Tensor
 
+from r1lite.bad_batches import BadBatches
 from r1lite.batch import Row, micro_batches
 from r1lite.config.supervised import SupervisedConfig
-from r1lite.errors import RunError, UserError
+from r1lite.errors import UserError
 from r1lite.packing import keeps_rows_apart, packed_batches
 from r1lite.policy import Policy, Trainer
 from r1lite.rl.schedule import learning_rate
 from r1lite.setup import Setup, forward_dtype
 from r1lite.sft.tokens import TokenRows
 from r1lite.trajectory import Group
-
-_MAX_NONFINITE = 3  # updates in a row
 
 Piece = Callable[[], Tensor]  # the summed loss of some of a step's tokens
 
@@ -39,15 +38,15 @@ class SupervisedLearner:
     policy: Policy
     trainer: Trainer
     total_steps: int
-    nonfinite: int = 0  # updates without a finite gradient, in a row
+    bad: BadBatches
 
-    def update(self, pieces: Sequence[Piece], num_tokens: int, step: int) -> dict[str, Any]:
-        """Learns from the pieces together: their sum over `num_tokens`, however they were cut.
+    def update(self, pieces: Sequence[Piece], rows: Sequence[Row], step: int) -> dict[str, Any]:
+        """Learns from the pieces together: their sum over the rows' completion tokens, however they were cut.
 
         Raises:
             RunError: no finite gradient three times in a row.
         """
-        config = self.config
+        config, num_tokens = self.config, sum(len(row.token_ids) for row in rows)
         lr = learning_rate(
             step,
             peak=config.lr,
@@ -62,12 +61,11 @@ class SupervisedLearner:
             loss.backward()  # type: ignore[no-untyped-call]
             total += float(loss.detach())
         norm = self.trainer.step(lr)
-        self.nonfinite = 0 if norm is not None else self.nonfinite + 1
-        if self.nonfinite >= _MAX_NONFINITE:
-            raise RunError(
-                f"step {step + 1}: the gradient was not finite {_MAX_NONFINITE} times in a row; the weights are those "
-                "before it. Try a lower --lr or --dtype float32"
-            )
+        if norm is not None:
+            self.bad.fine()
+        else:
+            batches = [{"prompt_ids": list(row.prompt_ids), "token_ids": list(row.token_ids)} for row in rows]
+            self.bad.skipped(step + 1, batches, loss=total, parameters=self.trainer.nonfinite)
         return {
             "lr": lr,
             "token_loss": total if math.isfinite(total) else None,
@@ -77,12 +75,12 @@ class SupervisedLearner:
 
     def state_dict(self) -> dict[str, Any]:
         """Optimizer moments and the count of bad updates."""
-        return {"optimizer": self.trainer.optimizer.state_dict(), "nonfinite": self.nonfinite}
+        return {"optimizer": self.trainer.optimizer.state_dict(), "bad_in_a_row": self.bad.in_a_row}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """The reverse."""
         self.trainer.optimizer.load_state_dict(state["optimizer"])
-        self.nonfinite = state["nonfinite"]
+        self.bad.in_a_row = state["bad_in_a_row"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,7 +132,7 @@ class FineTuning:
         started = time.perf_counter()
         rows = [self.rows[number] for number in self.order(step)]
         tokens = sum(len(row.token_ids) for row in rows)
-        metrics = self.learner.update(nll_pieces(self.config, self.learner.policy, rows, self._packs), tokens, step)
+        metrics = self.learner.update(nll_pieces(self.config, self.learner.policy, rows, self._packs), rows, step)
         epoch = min(self.order.total_rows, (step + 1) * self.order.rows_per_step) / self.order.num_rows
         return [], {
             **metrics,
@@ -194,4 +192,4 @@ def make_learner(config: SupervisedConfig, setup: Setup, total_steps: int) -> Su
         weight_decay=config.weight_decay,
         max_grad_norm=config.max_grad_norm,
     )
-    return SupervisedLearner(config, policy, trainer, total_steps)
+    return SupervisedLearner(config, policy, trainer, total_steps, BadBatches(setup.run_dir.bad_batches))

@@ -11,9 +11,9 @@ from typing import Any, ClassVar
 import torch
 
 from r1lite.batch import Row, micro_batches
+from r1lite.choice import by_epochs
 from r1lite.config.distill import DistillConfig
 from r1lite.distill.divergence import divergence
-from r1lite.loop import choose_prompts
 from r1lite.metrics import rollout_metrics
 from r1lite.policy import Policy
 from r1lite.rl.sampling import completion_seed
@@ -71,7 +71,7 @@ class Distilling:
             )
             for batch in micro_batches(rows, config.micro_batch_tokens, policy.pad_id, policy.model.device)
         ]
-        learnt = self.learner.update(pieces, tokens, step)
+        learnt = self.learner.update(pieces, rows, step)
         self.setup.engine.load_weights(policy.named_weights(), version=step + 1)
         ended = time.perf_counter()
         return groups, {
@@ -85,10 +85,17 @@ class Distilling:
             "step_s": ended - started,
         }
 
+    def state_dict(self) -> dict[str, Any]:
+        """Nothing: all there is to a step is its number."""
+        return {}
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """The reverse."""
+
     def _sample(self, step: int, count: int) -> list[Group]:
         """The student's completions, one a problem, scored so that the run can be followed."""
         config, setup = self.config, self.setup
-        chosen = choose_prompts(self.prompts, step, count, config.seed)
+        chosen = by_epochs(self.prompts, step, count, config.seed)
         seeds = [
             [completion_seed(config.seed, f"distill-{place}", step, prompt.problem.id, 0)]
             for place, prompt in enumerate(chosen)
