@@ -190,6 +190,12 @@ def test_comparing_other_problems_is_refused(tiny_path, sums_path, tmp_path, cap
         assert not (tmp_path / "b").exists()
 
 
+def test_flags_given_twice_are_joined():
+    argv = ["--task", "gsm8k", "--source=gsm8k=a", "--seed", "1", "--task=svamp", "--source", "svamp=b", "--seed", "2"]
+    config = load(EvalConfig, argv)
+    assert (config.tasks, config.source, config.seed) == (["gsm8k", "svamp"], "gsm8k=a,svamp=b", 2)
+
+
 def test_code_without_isolation_is_refused(tiny_path, tmp_path, monkeypatch):
     monkeypatch.setattr(probe, "_trouble", lambda level: "not on this machine")
     path = tmp_path / "test.jsonl"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 
@@ -16,6 +18,9 @@ class Section(BaseModel):
         allow_inf_nan=False,
         protected_namespaces=(),
     )
+
+    repeatable: ClassVar[frozenset[str]] = frozenset()
+    """Flags that may be given several times: the values are joined by commas. Of others the last one counts."""
 
 
 class RunConfig(Section):

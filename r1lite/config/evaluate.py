@@ -13,9 +13,11 @@ class EvalConfig(ProblemsConfig):
     """Measure a model on test problems: greedy accuracy, pass@k, maj@k, each with its interval; or compare two."""
 
     stage: ClassVar[str] = "eval"
+    repeatable: ClassVar[frozenset[str]] = frozenset({"task", "source"})
 
     task: str = "gsm8k"
-    """One task or several, as gsm8k,svamp: see r1lite tasks; reasoning_gym:NAME; your own as module:attr."""
+    """One task or several, as gsm8k,svamp or --task gsm8k --task svamp: see r1lite tasks; reasoning_gym:NAME; your own
+    as module:attr."""
     source: str | None = None
     """Where the problems come from: hub, bundled, or a file or folder of your own; for several tasks
     gsm8k=PATH,svamp=PATH. By default what fits the task and the model."""

@@ -36,7 +36,7 @@ def load(config_class: type[C], argv: Sequence[str], *, prog: str = "") -> C:
     """
     argv = list(argv)
     recipe = argv.pop(0) if argv and argv[0].lower().endswith((".yaml", ".yml")) else None
-    flags = _read_flags(config_class, argv, prog)
+    flags = _read_flags(config_class, _joined(argv, config_class.repeatable), prog)
     keys = read_recipe(Path(recipe), config_class) if recipe is not None else {}
     return validated(config_class, {**keys, **flags}, flags=flags, recipe=recipe)
 
@@ -96,6 +96,26 @@ def _read_yaml(path: Path) -> dict[str, Any]:
     if not isinstance(keys, dict):
         raise UserError(f"{path}: a recipe is a map of keys to values, not a {type(keys).__name__}")
     return {str(key): value for key, value in keys.items()}
+
+
+def _joined(argv: Sequence[str], names: frozenset[str]) -> list[str]:
+    """The arguments with repeated flags of these names made one, their values joined by commas."""
+    found: list[str] = []
+    places: dict[str, int] = {}  # where the flag's value stands in `found`
+    words = iter(argv)
+    for word in words:
+        flag, equals, value = word.partition("=")
+        name = flag.removeprefix("--").replace("-", "_")
+        if not flag.startswith("--") or name not in names:
+            found.append(word)
+            continue
+        value = value if equals else next(words, "")
+        if name in places:
+            found[places[name]] += f",{value}"
+        else:
+            found += [flag, value]
+            places[name] = len(found) - 1
+    return found
 
 
 def _read_flags(config_class: type[Section], argv: list[str], prog: str) -> dict[str, Any]:
