@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -24,26 +25,30 @@ class Parts:
 def split(model: Any) -> Parts | str:
     """The model's two parts, or why it can't be taken apart.
 
-    What the configuration says of scale and softcap is tried on a few tokens: an architecture that does anything else
-    between hidden states and logits is found out.
+    What the configuration names is tried on a few tokens: an architecture that does anything else between hidden states
+    and logits is found out.
     """
     backbone, layer = getattr(model, "base_model", None), model.get_output_embeddings()
     if backbone is None or backbone is model:
         return f"{type(model).__name__} names no backbone"
     if type(layer) is not nn.Linear:
         return f"the head of {type(model).__name__} is a {type(layer).__name__}, not a plain linear layer"
-    config = model.config
-    head = Head(
-        layer.weight,
-        layer.bias,
-        # Cohere multiplies, Granite divides.
-        scale=float(getattr(config, "logit_scale", None) or 1 / (getattr(config, "logits_scaling", None) or 1)),
-        softcap=getattr(config, "final_logit_softcapping", None),
-    )
-    parts = Parts(backbone, head)
-    if not _agree(model, parts):
-        return f"{type(model).__name__} does more than a linear layer between hidden states and logits"
-    return parts
+    config = model.config.get_text_config()
+    softcap = getattr(config, "final_logit_softcapping", None)
+    for scale in _scales(config):
+        parts = Parts(backbone, Head(layer.weight, layer.bias, scale, softcap))
+        if _agree(model, parts):
+            return parts
+    return f"{type(model).__name__} does more than a linear layer between hidden states and logits"
+
+
+def _scales(config: Any) -> Iterator[float]:
+    """What the logits may be multiplied by: Cohere, Falcon-H1 and HyperCLOVA X multiply, Granite and MiniCPM divide."""
+    yield 1.0
+    for name in ("logit_scale", "lm_head_multiplier", "output_multiplier", "logits_scaling"):
+        value = getattr(config, name, None)
+        if value:
+            yield from (float(value), 1 / value)
 
 
 @torch.no_grad()

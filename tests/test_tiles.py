@@ -158,8 +158,8 @@ def test_entropy_by_hand():
 
 def test_which_way_is_taken(monkeypatch):
     monkeypatch.undo()
-    assert not is_tiled(16384, 60, 128)  # nano
-    assert not is_tiled(64, 151_936, 896)
+    assert not is_tiled(16384, 60, 128)
+    assert not is_tiled(64, 4096, 896)
     assert is_tiled(1024, 151_936, 896)
     assert is_tiled(1024, 1024, 128)
 

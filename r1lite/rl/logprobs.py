@@ -7,10 +7,11 @@ from typing import Literal, overload
 import torch
 from torch import Tensor
 
-from r1lite.rl.tiles import Head, tiled_logprobs
+from r1lite.rl.tiles import Head, prefers_onednn, tiled_logprobs
 
 # From how many logits on they come in tiles (`benchmarks/fused_logprobs.py --crossover`). A tile is computed twice,
-# which costs little where the hidden states are narrow; all logits at once are written and read from memory.
+# which costs little where products are quick or the hidden states narrow; all at once are written to and read from
+# memory several times.
 _NARROW, _TILED_FROM_NARROW, _TILED_FROM = 256, 1 << 20, 1 << 24
 
 
@@ -68,7 +69,8 @@ def head_logprobs(
 
 def is_tiled(num_tokens: int, vocabulary: int, width: int) -> bool:
     """True if so many logits, from hidden states of this width, are gone through in tiles."""
-    return num_tokens * vocabulary >= (_TILED_FROM_NARROW if width <= _NARROW else _TILED_FROM)
+    cheap = width <= _NARROW or prefers_onednn()
+    return num_tokens * vocabulary >= (_TILED_FROM_NARROW if cheap else _TILED_FROM)
 
 
 def token_logprobs(logits: Tensor, token_ids: Tensor, *, temperature: float = 1.0) -> Tensor:
