@@ -133,6 +133,7 @@ class PolicyLearner:
             schedule=config.lr_schedule,
             min_ratio=config.min_lr_ratio,
         )
+        self._refuse_unknown_sampler(groups, step)
         advantages, parts = self._credit(groups)
         entropy, bonus = self._entropy_bonus(parts)
         totals = Totals()
@@ -167,6 +168,20 @@ class PolicyLearner:
         self._move_reference(step)
         return _with_advantages(groups, advantages), metrics
 
+    def _refuse_unknown_sampler(self, groups: Sequence[Group], step: int) -> None:
+        """Raises RunError if a correction needs probabilities that the engine doesn't give."""
+        config = self.config
+        needed = f"--importance {config.importance}" if config.importance in ("token", "sequence", "geometric") else ""
+        if config.off_policy_threshold is not None:
+            needed = needed or "--off-policy-threshold"
+        if needed and any(
+            len(r.completion.logprobs) != len(r.completion.token_ids) for g in groups for r in g.rollouts
+        ):
+            raise RunError(
+                f"step {step + 1}: {needed} compares the policy with the probabilities it was sampled with, but the "
+                "engine gives none; leave it off, or use another --engine"
+            )
+
     # --- from rewards to advantages ----------------------------------------------------------------------------------
 
     def _credit(self, groups: Sequence[Group]) -> tuple[Tensor, list[Part]]:
@@ -174,7 +189,10 @@ class PolicyLearner:
         if not groups:  # dynamic sampling found none with a signal
             return torch.zeros(0, 0), []
         config = self.config
-        rewards = rewards_of(groups)  # [P, G]
+        try:
+            rewards = rewards_of(groups)  # [P, G]
+        except ValueError as error:
+            raise RunError(str(error)) from error
         by_token = config.advantage in ("reinforce_pp", "gae")
         kl_in_reward = self.reference is not None and config.kl_in == "reward"
         advantages = None if by_token or kl_in_reward else self._of_completions(rewards, groups)
@@ -399,7 +417,7 @@ def _whiten(pieces: Sequence[Piece]) -> None:
     )  # [N]
     white = whiten(values, torch.ones_like(values, dtype=torch.bool))
     for piece, mask, part in zip(pieces, masks, white.split([int(mask.sum()) for mask in masks]), strict=True):
-        piece.advantages = torch.zeros(mask.shape, device=mask.device).masked_scatter(mask, part)
+        piece.advantages = torch.zeros(mask.shape, dtype=part.dtype, device=mask.device).masked_scatter(mask, part)
 
 
 def _known(piece: Piece) -> Tensor:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, ClassVar, Literal
 
-from pydantic import Field, model_validator
+from pydantic import Field, field_validator, model_validator
 
 from r1lite.config.objective import ObjectiveConfig
 from r1lite.config.presets import preset_values
@@ -64,6 +64,10 @@ class RLConfig(RolloutConfig, TrainConfig, ObjectiveConfig):
                 f"{'--dynamic-sampling' if self.dynamic_sampling else '--curriculum'} chooses problems by its scores",
             ),
             (
+                self.dynamic_sampling and self.group_size < 2,
+                "--dynamic-sampling passes over groups whose rewards are all equal, but a single one always is",
+            ),
+            (
                 self.minibatches > self.prompts_per_step,
                 f"--minibatches must be <= --prompts-per-step = {self.prompts_per_step}, got {self.minibatches}: "
                 "a group is never split",
@@ -103,6 +107,27 @@ class GRPOConfig(RLConfig):
     """Standard deviations divide by N - this (grpo, batch_scaled, gdpo)."""
     advantage_eps: float = Field(1e-4, ge=0)
     """Added to what rewards are divided by, in units of the reward (grpo, batch_scaled, gdpo, maxrl)."""
+
+    @field_validator("advantage", mode="before")
+    @classmethod
+    def _no_critic(cls, advantage: Any) -> Any:
+        if advantage == "gae":
+            raise ValueError("--advantage gae needs a critic: r1lite ppo has one")
+        return advantage
+
+    def _contradictions(self) -> list[tuple[bool, str]]:
+        kl_in_reward = self.kl_in == "reward" and self.kl_coef > 0
+        return [
+            *super()._contradictions(),
+            (
+                self.advantage == "maxrl" and kl_in_reward,
+                "--advantage maxrl needs rewards >= 0, and --kl-in reward can make them negative; use --kl-in loss",
+            ),
+            (
+                self.advantage == "gdpo" and kl_in_reward,
+                "--advantage gdpo normalises parts of the reward formula, and the KL is none; use --kl-in loss",
+            ),
+        ]
 
     @property
     def has_token_advantages(self) -> bool:
