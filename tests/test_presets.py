@@ -88,7 +88,7 @@ def test_show_preset_loads_no_torch():
         ("--reference-decay 0.9", "with --kl-coef 0 there is none"),
         ("--kl-coef 0.1 --reference-decay 0.9 --reference-refresh-steps 4", "choose one"),
         ("--advantage maxrl --kl-coef 0.1 --kl-in reward", "maxrl needs rewards >= 0"),
-        ("--advantage gdpo --kl-coef 0.1 --kl-in reward", "gdpo normalises the parts"),
+        ("--advantage gdpo --kl-coef 0.1 --kl-in reward", "gdpo normalises parts"),
         (
             "--engine vllm-server --engine-url http://x --max-staleness 1 --dynamic-sampling",
             "before the last step is scored",
