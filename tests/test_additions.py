@@ -9,9 +9,7 @@ import transformers
 
 from r1lite.additions import Addition, sample
 from r1lite.cli import main
-from r1lite.config import read_recipe
 from r1lite.nano.addition_habits import addition_habits
-from r1lite.nano.config import PretrainConfig
 from verifiers import Completion, Problem, Reward, resolve
 
 
@@ -82,10 +80,13 @@ def test_the_base_is_made_by_one_command(tmp_path, pytestconfig):
     assert {verdict["verifier"] for verdict in row["verdicts"]} == {"math", "language", "format"}
 
 
-def test_the_weak_base_differs_in_its_habits_only(pytestconfig):
-    recipes = pytestconfig.rootpath / "recipes"
-    strong, weak = (
-        PretrainConfig(**read_recipe(recipes / f"add_carry_{name}base.yaml", PretrainConfig)) for name in ("", "weak_")
-    )
-    assert weak.model_copy(update={"habits": strong.habits}) == strong
-    assert weak.habits["chain"] < strong.habits["chain"]
+def test_the_weak_base_is_made_of_the_other(tmp_path, pytestconfig, capsys):
+    recipe = str(pytestconfig.rootpath / "recipes" / "add_carry_weak_base.yaml")
+    small = ["--hidden-size", "16", "--intermediate-size", "32", "--layers", "1", "--heads", "2", "--kv-heads", "1"]
+    few = ["--habit-steps", "1", "--batch-size", "2", "--tokenizer-problems", "200"]
+    first, second = str(tmp_path / "first"), str(tmp_path / "second")
+    assert main(["pretrain", recipe, "--out", first, *small, *few]) == 0
+    assert main(["pretrain", recipe, "--start", first, "--out", second, *few]) == 0
+    assert transformers.AutoConfig.from_pretrained(second).hidden_size == 16
+    assert main(["pretrain", recipe, "--start", str(tmp_path), "--out", str(tmp_path / "third")]) == 2
+    assert "--start" in capsys.readouterr().err

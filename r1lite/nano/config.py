@@ -13,6 +13,8 @@ class PretrainConfig(Section):
 
     out: str = "runs/nano"
     """New folder for the model, in save_pretrained's form."""
+    start: str | None = None
+    """Go on from the model and tokenizer in this folder, made by an earlier pretrain; its shape is kept."""
     seed: int = Field(0, ge=0)
     """Decides the initial weights and the text."""
     threads: int = Field(1, ge=1)

@@ -27,7 +27,7 @@ def run(config: PretrainConfig) -> Path:
     """Train a tokenizer and a model and save both to `config.out`, which must not exist or be empty.
 
     Raises:
-        UserError: the folder has something in it.
+        UserError: the folder has something in it, or there is no model in `config.start`.
         RunError: the loss is no longer finite.
     """
     out = Path(config.out)
@@ -37,8 +37,7 @@ def run(config: PretrainConfig) -> Path:
     torch.manual_seed(config.seed)
     started = time.monotonic()
 
-    tokenizer = make_tokenizer(config)
-    model = make_model(config, tokenizer)
+    tokenizer, model = _begun(config)
     count = sum(parameter.numel() for parameter in model.parameters())
     print(f"{count:,} parameters, {len(tokenizer)} tokens, {config.threads} threads", flush=True)
     optimizers = _optimizers(model, config)
@@ -89,6 +88,19 @@ def make_model(config: PretrainConfig, tokenizer: Qwen2Tokenizer) -> Qwen2ForCau
     )
     model.set_attn_implementation("sdpa_float32")
     return model.train()
+
+
+def _begun(config: PretrainConfig) -> tuple[Qwen2Tokenizer, Qwen2ForCausalLM]:
+    if config.start is None:
+        tokenizer = make_tokenizer(config)
+        return tokenizer, make_model(config, tokenizer)
+    AttentionInterface.register("sdpa_float32", _attention)
+    try:
+        tokenizer = Qwen2Tokenizer.from_pretrained(config.start)
+        model = Qwen2ForCausalLM.from_pretrained(config.start, dtype=torch.float32, attn_implementation="sdpa_float32")
+    except (OSError, ValueError) as error:
+        raise UserError(f"--start {config.start}: no model of pretrain's can be loaded from there: {error}") from error
+    return tokenizer, model.train()
 
 
 def loss_of(model: Qwen2ForCausalLM, batch: TextBatch, *, autocast: bool) -> Tensor:
