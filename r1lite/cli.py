@@ -21,6 +21,7 @@ from r1lite.config import (
     SFTConfig,
     load,
 )
+from r1lite.config.serve_engine import ServeEngineConfig
 from r1lite.errors import Interrupted, RunError, UserError
 from r1lite.nano.config import PretrainConfig
 
@@ -33,6 +34,11 @@ COMMANDS: dict[str, tuple[type[Section], str, str]] = {
     "distill": (DistillConfig, "r1lite.stages.distill:run", "teach a smaller model what a larger one knows"),
     "pretrain": (PretrainConfig, "r1lite.stages.pretrain:run", "make the bundled model nano, from nothing"),
     "reward-model": (RewardModelConfig, "r1lite.stages.reward_model:run", "learn a reward from pairs of answers"),
+    "serve-engine": (
+        ServeEngineConfig,
+        "r1lite.stages.serve_engine:run",
+        "a vLLM server for runs with --engine vllm-server",
+    ),
     "eval": (EvalConfig, "r1lite.stages.evaluate:run", "measure a model: greedy accuracy and pass@k"),
 }
 

@@ -14,14 +14,12 @@ from typing import Any, ClassVar
 from r1lite import choice
 from r1lite.choice import Curriculum
 from r1lite.config import RLConfig
-from r1lite.errors import RunError
 from r1lite.learner import Learner
 from r1lite.metrics import rollout_metrics
-from r1lite.rl.sampling import completion_seed
-from r1lite.rollout import Sampling
+from r1lite.sampler import Ahead, Sampler, pack, unpack
 from r1lite.signals import StopSignal
 from r1lite.solve import Judge, Prompt
-from r1lite.trajectory import Group, Rollout
+from r1lite.trajectory import Group
 from r1lite.trust import TrustedEngine
 from r1lite.watchdog import Watchdog
 
@@ -41,6 +39,11 @@ class Loop:
     watchdog: Watchdog
     curriculum: Curriculum | None = None
     _clock: dict[str, float] = field(default_factory=dict)
+    _ahead: dict[int, list[Group]] = field(default_factory=dict)  # by step: groups that are there already
+    sampler: Sampler = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.sampler = Sampler(self.config, self.engine, self.judge)
 
     @property
     def steps(self) -> int:
@@ -58,39 +61,58 @@ class Loop:
         """
         started = time.perf_counter()
         self._clock = {"generate_s": 0.0, "score_s": 0.0}
-        groups = self._rollout(self._first_choice(step), step, "train")
+        groups = self._ahead.get(step) or self._rollout(self._first_choice(step), step, "train")
         passed_over: list[Group] = []
         refilled: dict[str, Any] = {}
         if self.config.dynamic_sampling:
             groups, passed_over, refilled = self._refilled(groups, step)
+        ahead = self._begun_ahead(step)
         rolled_out = time.perf_counter()
         with self.watchdog.during("train", f"step {step + 1}, {len(groups)} groups"):
             self.engine.sleep()
             groups, learnt = self.learner.learn(groups, step)
-            self.engine.load_weights(self.learner.policy.named_weights(), version=step + 1)
+        trained = time.perf_counter()
+        self._ahead.pop(step, None)  # only now: a run that is stopped before can still do this step
+        if ahead is not None:
+            with self.watchdog.during("rollout", f"step {step + 2}, ahead of it"):
+                if (sampled := ahead.result()) is not None:
+                    self._ahead[step + 1] = sampled
+        self.engine.load_weights(self.learner.policy.named_weights(), version=step + 1)
         ended = time.perf_counter()
         groups += passed_over
         if self.curriculum is not None:
             self.curriculum.observe(groups)
+        if ahead is not None:
+            self._clock["ahead_wait_s"] = ended - trained
         metrics = {
             **rollout_metrics(groups),
             **refilled,
             **learnt,
             **self.engine.take_metrics(),
             **self._clock,
-            "train_s": ended - rolled_out,
+            "train_s": trained - rolled_out,
+            "staleness": _staleness(groups, step),
             "step_s": ended - started,
         }
         return groups, metrics
 
     def state_dict(self) -> dict[str, Any]:
         """What a checkpoint keeps beside the learner's state."""
-        return {} if self.curriculum is None else {"curriculum": self.curriculum.state_dict()}
+        state = {} if self.curriculum is None else {"curriculum": self.curriculum.state_dict()}
+        for step, groups in self._ahead.items():  # sampled from weights that are gone by now
+            places = {prompt.problem.id: place for place, prompt in enumerate(self.prompts)}
+            chosen = [places[group.problem.id] for group in groups]
+            state["ahead"] = {"step": step, "prompts": chosen, "completions": pack(groups)}
+        return state
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """The reverse."""
         if self.curriculum is not None:
             self.curriculum.load_state_dict(state["curriculum"])
+        if "ahead" in state:
+            ahead = state["ahead"]
+            chosen = [self.prompts[place] for place in ahead["prompts"]]
+            self._ahead = {ahead["step"]: self.sampler.score(chosen, unpack(ahead["completions"]))}
 
     def _first_choice(self, step: int) -> list[Prompt]:
         count, seed = self.config.prompts_per_step, self.config.seed
@@ -125,63 +147,22 @@ class Loop:
 
     def _rollout(self, chosen: Sequence[Prompt], step: int, purpose: str) -> list[Group]:
         """Samples and scores a group for each prompt."""
-        started = time.perf_counter()
         work = f"step {step + 1}, {len(chosen)} problems: {', '.join(prompt.problem.id for prompt in chosen)}"
         with self.stop.interruptible(), self.watchdog.during("rollout", work):
-            sampled = self._sample(chosen, step, purpose)
-        if not all(math.isfinite(logprob) for row in sampled for c in row for logprob in c.logprobs):
-            raise RunError(
-                f"step {step + 1}: the model's log-probabilities are not finite. The last checkpoint stands; "
-                "try a lower --lr"
-            )
-        generated = time.perf_counter()
-        with self.watchdog.during("score", work):
-            groups = self._score(chosen, sampled)
-        self._clock["generate_s"] += generated - started
-        self._clock["score_s"] += time.perf_counter() - generated
-        return groups
+            sampled = self.sampler.run(chosen, step, purpose, self.watchdog.beat)
+        self._clock["generate_s"] += sampled.generate_s
+        self._clock["score_s"] += sampled.score_s
+        return sampled.groups
 
-    def _sample(self, chosen: Sequence[Prompt], step: int, purpose: str = "train") -> list[list[Any]]:
-        config = self.config
-        # The place in the step tells a problem's groups apart where a small set comes round twice in one step.
-        seeds = [
-            [
-                completion_seed(config.seed, f"{purpose}-{p}", step, prompt.problem.id, g)
-                for g in range(config.group_size)
-            ]
-            for p, prompt in enumerate(chosen)
-        ]
-        sampling = Sampling(
-            config.temperature,
-            config.max_completion_tokens,
-            config.stop_text,
-            top_p=config.top_p,
-            top_k=config.top_k,
-            min_p=config.min_p,
-        )
-        return self.engine.generate([prompt.token_ids for prompt in chosen], seeds, sampling)  # [P][G]
+    def _begun_ahead(self, step: int) -> Ahead | None:
+        """The next step's sampling, from the weights that this one began with, if it may run ahead."""
+        if self.config.max_staleness == 0 or step + 1 >= self.steps:
+            return None
+        with self.stop.interruptible(), self.watchdog.during("rollout", f"the canary of step {step + 2}"):
+            return Ahead(self.sampler, self._first_choice(step + 1), step + 1, lambda: None)
 
-    def _score(self, chosen: Sequence[Prompt], sampled: list[list[Any]]) -> list[Group]:
-        pairs = [(prompt.problem, c) for prompt, row in zip(chosen, sampled, strict=True) for c in row]
-        scores = self.judge.score(pairs)
-        unscored = [score.error or "every verifier abstained" for score in scores if score.reward is None]
-        if len(unscored) > self.config.max_unscored_rate * len(scores):
-            raise RunError(
-                f"{len(unscored)} of {len(scores)} completions could not be scored, more than --max-unscored-rate "
-                f"{self.config.max_unscored_rate}; the first: {unscored[0]}"
-            )
-        rollouts = [
-            Rollout(
-                completion,
-                score,
-                advantage=0.0,  # the learner's to say
-                correct=self.judge.is_correct(problem, completion, score),
-                well_formed=self.judge.is_well_formed(problem, completion, score),
-            )
-            for (problem, completion), score in zip(pairs, scores, strict=True)
-        ]
-        size = self.config.group_size
-        return [
-            Group(prompt.problem, prompt.text, prompt.token_ids, tuple(rollouts[p * size : (p + 1) * size]))
-            for p, prompt in enumerate(chosen)
-        ]
+
+def _staleness(groups: Sequence[Group], step: int) -> float:
+    """How many steps old the weights were that sampled, on average."""
+    versions = [rollout.completion.policy_version for group in groups for rollout in group.rollouts]
+    return step - sum(versions) / max(1, len(versions))

@@ -60,6 +60,7 @@ FLOORS = [
     ("r1lite.assembly", 6),
     ("r1lite.curation", 5),
     ("r1lite.setup", 5),
+    ("r1lite.sampler", 5.5),
     ("r1lite.loop", 6),
     ("r1lite.sft", 6),
     ("r1lite.supervised", 7),

@@ -57,8 +57,10 @@ class ServerEngine:
     ) -> None:
         if len(set(urls)) != len(urls):
             raise UserError("--engine-url: the same server twice")
-        run = f"{os.getpid()}.{uuid.uuid4().hex[:8]}"
-        self.servers = [Server(url, run=run, timeout_s=timeout_s) for url in urls]
+        self._run = f"{os.getpid()}.{uuid.uuid4().hex[:8]}"
+        self._label = ""  # of the newest weights; each time they are given is told apart
+        self._given = 0
+        self.servers = [Server(url, run=self._run, timeout_s=timeout_s) for url in urls]
         self.tokenizer, self.context, self.timeout_s = tokenizer, context, timeout_s
         self.policy_version = 0
         self._eos, self._special = list(eos), special_tokens(tokenizer)
@@ -92,7 +94,8 @@ class ServerEngine:
         self, prompts: Sequence[Sequence[int]], seeds: Sequence[Sequence[int]], sampling: Sampling
     ) -> Iterator[tuple[int, list[Completion]]]:
         check_prompts(prompts, sampling.max_tokens, self.context)
-        self._opened()
+        if self._opened().current is None:
+            raise EngineError("the engine was given no weights yet")
         left = threading.Event()
         futures = {
             self._pool.submit(self._group, prompt, group, sampling, left): place
@@ -113,8 +116,9 @@ class ServerEngine:
     def load_weights(self, weights: Iterable[tuple[str, Tensor]], *, version: int) -> None:
         """To every server that lives; one that comes back later gets them before it serves."""
         files = self._opened()
-        files.write(weights, version)
-        self.policy_version = version
+        self._given += 1
+        files.write(weights, f"{self._given}-version-{version}")
+        self.policy_version, self._label = version, f"r1lite-{self._run}-{self._given}-version-{version}"
         self._wait_for_any()
         living = [server for server in self.servers if server.alive]
         for future in [self._pool.submit(self._update, server) for server in living]:
@@ -154,7 +158,7 @@ class ServerEngine:
         while not left.is_set():
             server = self._least_loaded(len(seeds), left)
             try:
-                if not server.is_current(self.policy_version):
+                if not server.is_current(self._label):
                     self._update(server)
                     if not server.alive:
                         continue
@@ -228,8 +232,8 @@ class ServerEngine:
         files = self._opened()
         try:
             with server.lock:
-                if files.current is not None and not server.is_current(self.policy_version):
-                    server.give(files.current, self.policy_version)
+                if files.current is not None and not server.is_current(self._label):
+                    server.give(files.current, self._label)
         except Unreachable:
             self._bury(server)
 

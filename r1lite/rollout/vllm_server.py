@@ -79,9 +79,8 @@ class Server:
                 "VLLM_SERVER_DEV_MODE=1 in its environment"
             ) from error
 
-    def give(self, folder: Path, version: int) -> None:
+    def give(self, folder: Path, label: str) -> None:
         """Puts the weights in `folder` in place. Raises Unreachable; EngineError if it can't take them."""
-        label = f"r1lite-{self.run}-{version}"
         ask = self.client.post
         reload = {"method": "reload_weights", "kwargs": {"weights_path": str(folder)}}
         try:
@@ -99,9 +98,9 @@ class Server:
             ) from error
         self._label, self._born = label, self._process_start()
 
-    def is_current(self, version: int) -> bool:
+    def is_current(self, label: str) -> bool:
         """True if it holds these weights; a server that was restarted doesn't. Raises Unreachable, EngineError."""
-        if self._label != f"r1lite-{self.run}-{version}":
+        if self._label != label:
             return False
         if not self.found.knows_weight_versions:
             return self._process_start() == self._born

@@ -34,13 +34,13 @@ class WeightFiles:
         self.folder.chmod(0o755)  # a server may run as somebody else
         self.current: Path | None = None
 
-    def write(self, weights: Iterable[tuple[str, Tensor]], version: int) -> Path:
-        """Writes weights, tied ones under each of their names, into a folder of their own.
+    def write(self, weights: Iterable[tuple[str, Tensor]], name: str) -> Path:
+        """Writes weights, tied ones under each of their names, into a folder of that name.
 
         Raises:
             EngineError: they can't be written.
         """
-        place = self.folder / f"version-{version}"
+        place = self.folder / name
         # A copy of each: safetensors refuses tensors that share memory, which tied ones do.
         tensors = {name: weight.detach().to("cpu", self.dtype, copy=True).contiguous() for name, weight in weights}
         try:
@@ -57,7 +57,7 @@ class WeightFiles:
 
     def keep_only_current(self) -> None:
         """Removes the older versions: every server has the new one, or gets it before it serves again."""
-        for place in self.folder.glob("version-*"):
+        for place in self.folder.iterdir():
             if place != self.current:
                 shutil.rmtree(place, ignore_errors=True)
 

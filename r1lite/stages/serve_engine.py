@@ -1,0 +1,86 @@
+"""`r1lite serve-engine`: a vLLM server with all that a run needs of it."""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import Any
+
+from r1lite.config.serve_engine import ServeEngineConfig
+from r1lite.errors import UserError
+from r1lite.machine import NANO, default_threads
+from r1lite.nano import nano_path
+from r1lite.rollout.vllm_sizes import need
+from r1lite.rollout.vllm_support import environment, required
+
+_CONTEXT = 2048
+
+
+def run(config: ServeEngineConfig) -> None:
+    """Becomes the server; does not return.
+
+    Raises:
+        UserError: there is no vLLM that can be used, or no such model or device.
+    """
+    arguments, variables = command(config)
+    shown = f"http://{config.host}:{config.port}"
+    print(f"serving {config.model} at {shown}; train with: --engine vllm-server --engine-url {shown}", flush=True)
+    os.execve(sys.executable, [sys.executable, *arguments], {**os.environ, **variables})
+
+
+def command(config: ServeEngineConfig) -> tuple[list[str], dict[str, str]]:
+    """(arguments of python, environment variables) that start the server."""
+    import torch
+    from transformers import AutoConfig, AutoModelForCausalLM
+
+    required("r1lite serve-engine", untested=config.untested)
+    cuda = torch.cuda.is_available() if config.device == "auto" else config.device.startswith("cuda")
+    if cuda and not torch.cuda.is_available():
+        raise UserError(f"--device {config.device}: torch {torch.__version__} finds no CUDA device; try --device cpu")
+    place = str(nano_path()) if config.model == NANO else config.model
+    try:
+        known: Any = AutoConfig.from_pretrained(place)
+        with torch.device("meta"):
+            parameters = sum(p.numel() for p in AutoModelForCausalLM.from_config(known).parameters())
+    except Exception as error:  # the library raises whatever its transport and its models do
+        first = next((line for line in str(error).splitlines() if line.strip()), type(error).__name__)
+        raise UserError(f"--model {config.model}: can't be read: {first}") from error
+    longest = getattr(known, "max_position_embeddings", None) or _CONTEXT
+    context = config.context or min(_CONTEXT, longest)
+    if context > longest:
+        raise UserError(f"--context {context}: the model's is {longest}")
+    dtype = config.dtype if config.dtype != "auto" else ("bfloat16" if cuda else "float32")
+    size = need(
+        known,
+        parameters,
+        bytes_per_value=getattr(torch, dtype).itemsize,
+        rows=config.rows,
+        tokens=context,
+    )
+    variables = environment(
+        threads=config.threads or default_threads(),
+        cache_gib=size.cache_gib,
+        cuda=cuda,
+        batch_invariant=config.batch_invariant,
+    )
+    variables["VLLM_SERVER_DEV_MODE"] = "1"  # the calls that take weights
+    arguments = [
+        *("-m", "vllm.entrypoints.openai.api_server"),  # `vllm serve` does not start with the CPU distribution
+        *("--model", place, "--served-model-name", "policy", "--host", config.host, "--port", str(config.port)),
+        *("--dtype", dtype, "--max-model-len", str(context), "--max-num-seqs", str(config.rows), "--seed", "0"),
+        *("--logprobs-mode", "processed_logprobs", "--generation-config", "vllm", "--enable-prefix-caching"),
+        *("--disable-log-stats", "--api-server-count", "1"),
+    ]
+    if config.eager or not cuda:
+        arguments.append("--enforce-eager")
+    if cuda:
+        if config.device.startswith("cuda:"):
+            variables["CUDA_VISIBLE_DEVICES"] = config.device.removeprefix("cuda:")
+        arguments += [
+            *("--gpu-memory-utilization", str(config.memory)),
+            *("--tensor-parallel-size", str(config.tensor_parallel)),
+        ]
+    else:
+        # vLLM's CPU runner rewinds a request's generator after part of a prompt, which CPU generators can't.
+        arguments += ["--no-enable-chunked-prefill", "--max-num-batched-tokens", str(max(context, 4096))]
+    return arguments, variables

@@ -1,0 +1,234 @@
+"""vLLM servers, for real: the contract, a server that dies and one that comes back, a wrong one, a run over HTTP.
+
+Two servers for the whole file: each takes half a minute to start.
+"""
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+import pytest
+import torch
+from engine_contract import CONTRACT, Case, closing_ends_a_stream_under_way, load_nano
+
+from r1lite.cli import main
+from r1lite.errors import UserError
+from r1lite.policy import Policy
+from r1lite.rollout import EngineError, Sampling, eos_ids
+from r1lite.rollout.fleet import ServerEngine
+from r1lite.rollout.vllm_support import installed
+from r1lite.trust import TrustedEngine
+
+pytestmark = [
+    pytest.mark.skipif(installed() is None, reason="vLLM is not installed"),
+    pytest.mark.filterwarnings("default"),  # vLLM's own
+]
+ROOT = Path(__file__).resolve().parent.parent
+
+
+def free_port():
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+class Running:
+    """A server process."""
+
+    def __init__(self, folder, port):
+        self.port, self.url = port, f"http://127.0.0.1:{port}"
+        self.log = open(folder / f"server-{port}-{time.time():.0f}.log", "w")  # noqa: SIM115
+        self.process = subprocess.Popen(
+            [sys.executable, "-m", "r1lite", "serve-engine", "--port", str(port), "--threads", "1", "--rows", "16"],
+            env={**os.environ, "PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"},
+            stdout=self.log,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+        )
+
+    def kill(self):
+        if self.process.poll() is None:
+            os.killpg(self.process.pid, signal.SIGKILL)
+        self.process.wait()
+        self.log.close()
+
+
+@pytest.fixture(scope="module")
+def servers(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("servers")
+    running = [Running(folder, free_port()) for _ in range(2)]
+    yield running
+    for server in running:
+        server.kill()
+
+
+@pytest.fixture(scope="module")
+def model_and_tokenizer():
+    return load_nano()
+
+
+def engine_for(urls, model_and_tokenizer, **settings):
+    model, tokenizer = model_and_tokenizer
+    settings = {"dtype": torch.float32, "context": 1024, "timeout_s": 120.0, **settings}
+    return ServerEngine(urls, tokenizer, eos_ids(model, tokenizer), **settings)
+
+
+@pytest.fixture(scope="module")
+def case(servers, model_and_tokenizer):
+    case = Case(engine_for([server.url for server in servers], model_and_tokenizer), *model_and_tokenizer)
+    with pytest.raises(EngineError, match="given no weights yet"):
+        case.generate(Sampling(1.0, 4))
+    case.push()
+    yield case
+    case.engine.close()
+
+
+@pytest.mark.parametrize(
+    "check", [c for c in CONTRACT if c is not closing_ends_a_stream_under_way], ids=lambda check: check.__name__
+)
+def test_contract(check, case):
+    check(case)
+
+
+def test_both_servers_work_and_each_has_the_weights(case):
+    case.push()
+    seen = []
+    for server in case.engine.servers:
+        complete = server.complete
+        server.complete = lambda *a, server=server, complete=complete: seen.append(server.url) or complete(*a)
+    case.generate(Sampling(1.0, 20), case.prompts() * 3)
+    assert set(seen) == {server.url for server in case.engine.servers}
+    assert all(server.is_current(case.engine._label) for server in case.engine.servers)
+
+
+def test_a_lost_head_stops_the_run_and_is_named(case):
+    from r1lite.canary import Canary
+
+    canary = Canary(Policy(case.model, pad_id=0), tokens=12, seed=0, stop_text=None, tolerance=None)
+    engine = TrustedEngine(case.engine, canary, case.model.state_dict().items(), pad_id=0)
+    prompts = case.prompts()[:2]
+    engine.generate(prompts, [[1], [2]], Sampling(1.0, 4))
+    with torch.no_grad():
+        case.model.lm_head.weight.add_(0.05 * torch.randn(case.model.lm_head.weight.shape))
+    weights = [(name, weight) for name, weight in case.model.state_dict().items() if "lm_head" not in name]
+    engine.load_weights(weights, version=1)
+    with pytest.raises(EngineError, match=r"What differs: the weights lm_head\.weight"):
+        engine.generate(prompts, [[1], [2]], Sampling(1.0, 4))
+    case.push()
+
+
+def test_another_runs_weights_are_noticed(case, servers, model_and_tokenizer):
+    other = engine_for([servers[0].url], model_and_tokenizer)
+    other.load_weights(case.model.state_dict().items(), version=1)
+    other.close()
+    if installed().knows_weight_versions:
+        with pytest.raises(EngineError, match="weights of another run"):
+            case.generate(Sampling(1.0, 4), case.prompts() * 2)
+    case.engine.servers[0]._label = None
+    case.push()
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [({"context": 4096}, "start it with --context 4096")],
+)
+def test_servers_that_do_not_fit_are_refused(settings, message, servers, model_and_tokenizer):
+    with pytest.raises(UserError, match=message):
+        engine_for([servers[0].url], model_and_tokenizer, **settings)
+
+
+FLAGS = [
+    *("grpo", "--engine", "vllm-server", "--model", "nano", "--threads", "1", "--quiet", "--prompts-per-step", "4"),
+    *("--group-size", "4", "--eval-problems", "4", "--eval-sample-problems", "2", "--eval-samples", "2"),
+]
+
+
+def records(out):
+    return [json.loads(line) for line in (out / "metrics.jsonl").read_text().splitlines()]
+
+
+@pytest.mark.parametrize("staleness", [0, 1])
+def test_a_run_over_http_and_its_resumption(servers, tmp_path, staleness):
+    urls = [word for server in servers for word in ("--engine-url", server.url)]
+    flags = [*FLAGS, *urls, "--max-staleness", str(staleness)]
+    out, whole = tmp_path / "run", tmp_path / "whole"
+    assert main([*flags, "--steps", "4", "--save-every", "2", "--out", str(whole)]) == 0
+    for record in records(whole):
+        assert record["canary_logprob_max"] < 1e-4
+        assert record["mismatch_kl"] < (1e-6 if staleness == 0 else 1.0)
+    rows = [json.loads(line) for line in (whole / "rollouts" / "step-000003.jsonl").read_text().splitlines()]
+    assert {row["policy_version"] for row in rows} == {2 - staleness}
+    assert main([*flags, "--steps", "4", "--save-every", "2", "--out", str(out)]) == 0
+    (checkpoint,) = (out / "checkpoints").glob("step-000004")
+    import shutil
+
+    shutil.rmtree(checkpoint)
+    assert main(["grpo", "--resume", "--out", str(out), "--quiet"]) == 0
+    for name in ("step-000003.jsonl", "step-000004.jsonl"):
+        assert token_ids(out / "rollouts" / name) == token_ids(whole / "rollouts" / name)
+
+
+def token_ids(path):
+    return [json.loads(line)["token_ids"] for line in path.read_text().splitlines()]
+
+
+def test_a_server_dies_and_another_takes_over_and_it_comes_back_with_the_weights(case, servers, tmp_path):
+    sampling = Sampling(1.0, 300)
+    prompts = case.prompts() * 6
+    seeds = [[7 * p + g for g in range(2)] for p in range(len(prompts))]
+    expected = case.engine.generate(prompts, seeds, sampling)
+    killer = threading.Timer(0.4, servers[0].kill)
+    killer.start()
+    found = case.engine.generate(prompts, seeds, sampling)
+    killer.join()
+    found_again = case.engine.generate(prompts, seeds, sampling)
+    for groups in (found, found_again):
+        assert [[c.token_ids for c in group] for group in groups] == [[c.token_ids for c in g] for g in expected]
+    assert [server.alive for server in case.engine.servers] == [False, True]
+    assert case.engine.deaths == 1
+    case.push()  # to the living one
+
+    servers[0] = Running(tmp_path, servers[0].port)
+    first = case.engine.servers[0]
+    deadline = time.monotonic() + 120
+    while not first.alive and time.monotonic() < deadline:
+        case.generate(Sampling(1.0, 4))
+        time.sleep(1.0)
+    assert first.is_current(case.engine._label)
+    assert {c.policy_version for group in case.generate(Sampling(1.0, 4)) for c in group} == {case.version}
+
+
+def test_when_all_are_dead_the_run_stops_and_can_be_resumed(servers, tmp_path, capsys):
+    out = tmp_path / "run"
+    flags = [*FLAGS, "--engine-url", servers[0].url, "--engine-timeout-s", "4", "--steps", "100000"]
+    killer = threading.Thread(target=kill_after, args=(servers[0], out / "rollouts" / "step-000002.jsonl"))
+    killer.start()
+    assert main([*flags, "--save-every", "1000", "--out", str(out)]) == 1
+    killer.join()
+    shown = capsys.readouterr().err
+    assert "no vLLM server has answered for 4 s" in shown
+    assert "Traceback" not in shown
+    done = len(records(out))
+    assert [path.name for path in (out / "checkpoints").iterdir()] == [f"step-{done:06d}"]
+    again = ["grpo", "--resume", "--out", str(out), "--engine-url", servers[1].url, "--steps", str(done + 1), "--quiet"]
+    assert main(again) == 0
+    assert len(records(out)) == done + 1
+
+
+def kill_after(server, path):
+    deadline = time.monotonic() + 120
+    while not path.exists() and time.monotonic() < deadline:
+        time.sleep(0.01)
+    server.kill()
+
+
+def test_closing(case):
+    case.engine.servers = case.engine.servers[1:]
+    closing_ends_a_stream_under_way(case)
+    assert not list(Path("/dev/shm").glob(f"r1lite-weights-{os.getpid()}-*"))
