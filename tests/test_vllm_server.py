@@ -75,7 +75,7 @@ def model_and_tokenizer():
 
 def engine_for(urls, model_and_tokenizer, **settings):
     model, tokenizer = model_and_tokenizer
-    settings = {"dtype": torch.float32, "context": 1024, "timeout_s": 120.0, **settings}
+    settings = {"dtype": torch.float32, "context": 1024, "timeout_s": 240.0, "start_wait_s": 500.0, **settings}
     return ServerEngine(urls, tokenizer, eos_ids(model, tokenizer), **settings)
 
 
@@ -196,7 +196,7 @@ def test_a_server_dies_and_another_takes_over_and_it_comes_back_with_the_weights
 
     servers[0] = Running(tmp_path, servers[0].port)
     first = case.engine.servers[0]
-    deadline = time.monotonic() + 120
+    deadline = time.monotonic() + 400
     while not first.alive and time.monotonic() < deadline:
         case.generate(Sampling(1.0, 4))
         time.sleep(1.0)
@@ -222,7 +222,7 @@ def test_when_all_are_dead_the_run_stops_and_can_be_resumed(servers, tmp_path, c
 
 
 def kill_after(server, path):
-    deadline = time.monotonic() + 120
+    deadline = time.monotonic() + 400
     while not path.exists() and time.monotonic() < deadline:
         time.sleep(0.01)
     server.kill()

@@ -23,7 +23,7 @@ from r1lite.rollout.vllm_server import Server
 from r1lite.rollout.weight_files import WeightFiles
 from verifiers import Completion
 
-_START_WAIT_S = 90.0  # for servers that were started a moment ago
+_START_WAIT_S = 180.0  # for servers that were started a moment ago
 _LOOK_EVERY_S = 2.0  # whether a dead server has come back
 _GROUPS_A_SERVER = 64  # at once; vLLM queues what it can't take
 

@@ -1,0 +1,180 @@
+"""vLLM in this process: tokens a second against plain vLLM, seconds to sync, asleep and awake, share of the step.
+
+Models have random weights and the shapes of Qwen2.5: what is measured doesn't depend on what they say. Plain vLLM is
+the same engine asked directly, with the same requests, in turns with ours.
+
+    python benchmarks/rollout.py                         # with CUDA: 0.5B, 1.5B and 7B
+    python benchmarks/rollout.py --shapes tiny           # anywhere: does the script run?
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import platform
+import statistics
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+import torch
+from transformers import AutoTokenizer, Qwen2Config, Qwen2ForCausalLM
+
+from r1lite.batch import Row, micro_batches
+from r1lite.canary import Canary
+from r1lite.config import GRPOConfig
+from r1lite.nano import nano_path
+from r1lite.policy import Policy, Trainer
+from r1lite.rollout import Sampling
+from r1lite.rollout.build import build
+from r1lite.rollout.vllm_calls import request_values, seed_runs
+from r1lite.trust import TrustedEngine
+
+# width, feed-forward width, layers, heads, heads of keys, tied, vocabulary
+SHAPES = {
+    "tiny": (128, 512, 4, 4, 2, True, 1024),
+    "0.5B": (896, 4864, 24, 14, 2, True, 151936),
+    "1.5B": (1536, 8960, 28, 12, 2, True, 151936),
+    "7B": (3584, 18944, 28, 28, 4, False, 152064),
+}
+
+
+def model_of(shape: str, context: int) -> Any:
+    """A Qwen2 of random weights."""
+    width, inner, layers, heads, key_heads, tied, vocabulary = SHAPES[shape]
+    torch.manual_seed(0)
+    return Qwen2ForCausalLM(
+        Qwen2Config(
+            hidden_size=width,
+            intermediate_size=inner,
+            num_hidden_layers=layers,
+            num_attention_heads=heads,
+            num_key_value_heads=key_heads,
+            tie_word_embeddings=tied,
+            vocab_size=vocabulary,
+            max_position_embeddings=context,
+        )
+    ).eval()
+
+
+def timed(work: Any) -> tuple[float, Any]:
+    """(seconds, result), with the device's queue empty before and after."""
+    if torch.cuda.is_available():
+        torch.cuda.synchronize()
+    started = time.perf_counter()
+    result = work()
+    if torch.cuda.is_available():
+        torch.cuda.synchronize()
+    return time.perf_counter() - started, result
+
+
+def plain(llm: Any, engine: Any, prompts: list[list[int]], seeds: list[list[int]], sampling: Sampling) -> int:
+    """The same requests by vLLM's own `generate`. Returns tokens."""
+    from vllm import SamplingParams
+
+    values = request_values(sampling, engine._eos, engine._special)
+    inputs, params = [], []
+    for prompt, row in zip(prompts, seeds, strict=True):
+        for seed, count in seed_runs(row):
+            inputs.append({"prompt_token_ids": prompt})
+            params.append(SamplingParams(n=count, seed=seed, **values))
+    outputs = llm.generate(inputs, params, use_tqdm=False)
+    return sum(len(part.token_ids) for output in outputs for part in output.outputs)
+
+
+def measure(shape: str, options: argparse.Namespace) -> dict[str, Any]:
+    """One line of the table."""
+    device = "cuda" if torch.cuda.is_available() else "cpu"
+    dtype = torch.bfloat16 if device == "cuda" else torch.float32
+    context = options.prompt + options.completion
+    model = model_of(shape, context)
+    tokenizer = AutoTokenizer.from_pretrained(nano_path())
+    config = GRPOConfig(engine="vllm", device=device, threads=torch.get_num_threads(), rollout_rows=options.rows)
+    with tempfile.TemporaryDirectory() as folder:
+        model.to(dtype).save_pretrained(folder)
+        tokenizer.save_pretrained(folder)
+        model = model.float().to(device)
+        built = build(config, place=folder, model=model, tokenizer=tokenizer, dtype=dtype, context=context)
+    engine: Any = built.engine
+    policy = Policy(model, pad_id=0, dtype=dtype)
+    trusted = TrustedEngine(
+        engine,
+        Canary(policy, tokens=16, seed=0, stop_text=None, tolerance=1e9),  # random weights are nearly uniform
+        policy.named_weights(),
+        pad_id=0,
+    )
+    generator = torch.Generator().manual_seed(0)
+    prompts = torch.randint(2, 1000, (options.prompts, options.prompt), generator=generator).tolist()
+    seeds = [[1000 * p + g for g in range(options.group)] for p in range(options.prompts)]
+    sampling = Sampling(1.0, options.completion)
+
+    ours, theirs, syncs, canaries = [], [], [], []
+    groups: Any = None
+    trusted.generate(prompts, seeds, sampling)  # kernels are built at the first use
+    for turn in range(options.repeats):
+        trusted.load_weights(policy.named_weights(), version=turn + 1)
+        trusted.sync(prompts)
+        metrics = trusted.take_metrics()
+        syncs.append(metrics["sync_s"])
+        canaries.append(metrics["canary_s"])
+        engine.forget()
+        seconds, groups = timed(lambda: trusted.generate(prompts, seeds, sampling))
+        ours.append(sum(len(c.token_ids) for group in groups for c in group) / seconds)
+        engine.forget()
+        seconds, tokens = timed(lambda: plain(engine._llm, engine, prompts, seeds, sampling))
+        theirs.append(tokens / seconds)
+
+    rows = [Row(tuple(p), c.token_ids) for p, group in zip(prompts, groups, strict=True) for c in group]
+    asleep, _ = timed(engine.sleep)
+    trainer = Trainer(policy, betas=(0.9, 0.999), weight_decay=0.0, max_grad_norm=1.0)
+
+    def train() -> None:
+        for batch in micro_batches(rows, config.micro_batch_tokens, 0, device):
+            (-policy.logprobs(batch)[batch.mask].mean()).backward()
+        trainer.step(1e-9)
+
+    training, _ = timed(train)
+    awake, _ = timed(lambda: engine.load_weights(policy.named_weights(), version=99))
+    engine.close()
+    generating = statistics.median(len(rows) * options.completion / speed for speed in ours)
+    sync = statistics.median(syncs)
+    return {
+        "shape": shape,
+        "start_s": round(built.start_s, 1),
+        "tokens_per_s": round(statistics.median(ours)),
+        "plain_vllm_tokens_per_s": round(statistics.median(theirs)),
+        "ratio": round(statistics.median(a / b for a, b in zip(ours, theirs, strict=True)), 3),
+        "sync_s": round(sync, 3),
+        "canary_s": round(statistics.median(canaries), 3),
+        "sleep_s": round(asleep, 3),
+        "wake_and_sync_s": round(awake, 3),
+        "train_s": round(training, 2),
+        "generate_share_of_step": round(generating / (generating + sync + training), 3),
+    }
+
+
+def main() -> None:
+    """Prints one line a shape."""
+    cuda = torch.cuda.is_available()
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--shapes", default="0.5B,1.5B,7B" if cuda else "tiny")
+    parser.add_argument("--prompts", type=int, default=64 if cuda else 16)
+    parser.add_argument("--group", type=int, default=8)
+    parser.add_argument("--prompt", type=int, default=256 if cuda else 160, help="tokens")
+    parser.add_argument("--completion", type=int, default=512 if cuda else 64, help="tokens at most")
+    parser.add_argument("--rows", type=int, default=512 if cuda else 128)
+    parser.add_argument("--repeats", type=int, default=5)
+    parser.add_argument("--out", type=Path, help="JSON Lines")
+    options = parser.parse_args()
+    print(torch.cuda.get_device_name() if cuda else platform.processor() or platform.machine(), torch.__version__)
+    for shape in options.shapes.split(","):
+        line = measure(shape, options)
+        print(json.dumps(line))
+        if options.out:
+            with options.out.open("a") as file:
+                file.write(json.dumps(line) + "\n")
+
+
+if __name__ == "__main__":
+    main()
