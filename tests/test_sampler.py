@@ -1,0 +1,156 @@
+"""The loop with an engine that has weights of its own: scoring on the side, sampling ahead, stopping and going on."""
+
+import copy
+import threading
+from pathlib import Path
+
+import pytest
+import torch
+from conftest import make_tiny_model, make_tiny_tokenizer
+
+from r1lite.bad_batches import BadBatches
+from r1lite.canary import Canary
+from r1lite.config import GRPOConfig, WatchdogConfig
+from r1lite.errors import RunError
+from r1lite.learner import PolicyLearner
+from r1lite.loop import Loop
+from r1lite.policy import Policy, Trainer
+from r1lite.rollout import EngineError
+from r1lite.rollout.hf import HFEngine
+from r1lite.signals import StopSignal
+from r1lite.solve import Judge, Prompt
+from r1lite.trust import TrustedEngine
+from r1lite.watchdog import Watchdog
+from verifiers import Problem, Reward, Verdict
+
+STEPS = 6
+
+
+class CopyEngine(HFEngine):
+    """Transformers with weights of its own, as a server has them."""
+
+    shares_weights, runs_aside = False, True
+    lost = ""  # weights that never arrive
+    dead = False
+
+    def load_weights(self, weights, *, version):
+        kept = {name: weight for name, weight in weights if not self.lost or self.lost not in name}
+        self.model.load_state_dict(kept, strict=False)
+        self.policy_version = version
+
+    def stream(self, prompts, seeds, sampling):
+        if self.dead:
+            raise EngineError("no server answers")
+        yield from super().stream(prompts, seeds, sampling)
+
+
+def digits(problem, completion):
+    return Verdict(sum(c.isdigit() for c in completion.text) / max(1, len(completion.text)), "share")
+
+
+def loop_of(staleness, verify=digits, **settings):
+    config = GRPOConfig(
+        steps=STEPS,
+        prompts_per_step=3,
+        group_size=4,
+        max_completion_tokens=8,
+        lr=1e-2,
+        max_staleness=staleness,
+        importance="token",
+        **settings,
+    )
+    model, tokenizer = make_tiny_model(), make_tiny_tokenizer()
+    policy = Policy(model, pad_id=0)
+    trainer = Trainer(policy, betas=(0.9, 0.999), weight_decay=0.0, max_grad_norm=1.0)
+    canary = Canary(Policy(model, pad_id=0), tokens=6, seed=0, stop_text=None, tolerance=None)
+    engine = TrustedEngine(CopyEngine(copy.deepcopy(model), tokenizer), canary, model.state_dict().items(), pad_id=0)
+    reward = Reward("digits", verifiers={"digits": verify})
+    return Loop(
+        config=config,
+        prompts=[Prompt(Problem(id=f"p{i}"), "", (3 + i, 4, 5)) for i in range(7)],
+        judge=Judge(reward, reward, reward),
+        engine=engine,
+        learner=PolicyLearner(config, policy, trainer, None, bad=BadBatches(Path("unused"))),
+        stop=StopSignal(),
+        watchdog=Watchdog(WatchdogConfig()),
+    )
+
+
+def sampled(groups):
+    return [[(r.completion.token_ids, r.completion.policy_version) for r in group.rollouts] for group in groups]
+
+
+@pytest.mark.parametrize("staleness", [0, 1])
+def test_versions_and_exact_resumption(staleness):
+    whole = loop_of(staleness)
+    seen, kept = [], None
+    for step in range(STEPS):
+        groups, metrics = whole.step(step)
+        seen.append(sampled(groups))
+        expected = max(0, step - staleness)
+        assert {version for group in seen[-1] for _, version in group} == {expected}
+        assert metrics["staleness"] == step - expected
+        assert (metrics["mismatch_logprob_max"] < 1e-3) == (step == expected)
+        if step == 2:
+            kept = copy.deepcopy(
+                (whole.state_dict(), whole.learner.state_dict(), whole.learner.policy.model.state_dict())
+            )
+    resumed = loop_of(staleness)
+    state, learner, weights = kept
+    resumed.learner.policy.model.load_state_dict(weights)
+    resumed.learner.load_state_dict(learner)
+    resumed.load_state_dict(state)
+    resumed.engine.load_weights(resumed.learner.policy.named_weights(), version=3)
+    for step in range(3, STEPS):
+        assert sampled(resumed.step(step)[0]) == seen[step]
+    final = zip(whole.learner.policy.model.parameters(), resumed.learner.policy.model.parameters(), strict=True)
+    assert all(torch.equal(a, b) for a, b in final)
+
+
+def test_the_canary_speaks_before_anything_is_sampled_for_use():
+    loop = loop_of(0)
+    loop.step(0)
+    loop.engine.engine.lost = "layers.1"
+    with pytest.raises(EngineError, match="does not sample from the trainer's weights of version 1"):
+        loop.step(1)
+
+
+def test_a_step_is_done_before_a_dead_engine_is_noticed():
+    loop = loop_of(1)
+    loop.step(0)
+    loop.engine.engine.dead = True
+    with pytest.raises(EngineError):
+        loop.step(1)  # it has its completions; the canary of the next step's sampling finds out
+    loop.engine.engine.dead = False
+    groups, _ = loop.step(1)  # nothing was changed
+    assert {version for group in sampled(groups) for _, version in group} == {0}
+
+
+def test_groups_are_scored_while_others_are_sampled():
+    scored = threading.Event()
+
+    def verify(problem, completion):
+        scored.set()
+        return Verdict(0.5, "seen")
+
+    loop = loop_of(0, verify, rollout_rows=4)
+    loop.engine.engine.max_rows = 4  # a group at a time
+    decode, decoded = loop.engine.engine._decode_apart, []
+
+    def slow(*arguments):
+        decode(*arguments)
+        if len(decoded) == 1 + 1 + 1:  # the canary's, the first group's, the second's
+            assert scored.wait(30)
+        decoded.append(None)
+
+    loop.engine.engine._decode_apart = slow
+    loop.step(0)
+    assert scored.is_set()
+
+
+def test_what_goes_wrong_in_scoring_stops_the_step():
+    def broken(problem, completion):
+        raise KeyError("oops")
+
+    with pytest.raises(RunError, match="could not be scored"):
+        loop_of(0, broken).step(0)
