@@ -136,21 +136,10 @@ def parquet_schema() -> Any:
 
 
 def write_pairs(index: Index, folder: Path, each: int) -> int:
-    """Writes pairs.jsonl: the i-th kept row of a problem and its i-th wrong one, in a seeded order.
-
-    Wrong ones with the same text count once. Returns: the number of pairs.
-    """
-    found = index.db.execute(
-        "WITH chosen AS (SELECT seq, key, row_number() OVER (PARTITION BY key ORDER BY tie, seq) AS place "
-        "FROM rows WHERE fate = 0), "
-        "wrong AS (SELECT seq, key, row_number() OVER (PARTITION BY key ORDER BY tie, seq) AS place FROM "
-        "(SELECT min(seq) AS seq, key, tie FROM rows WHERE correct = 0 AND size > 0 GROUP BY exact)) "
-        "SELECT chosen.seq, wrong.seq FROM chosen JOIN wrong USING (key, place) WHERE place <= ? ORDER BY chosen.seq",
-        (each,),
-    )
+    """Writes pairs.jsonl. Returns: the number of pairs."""
     count = 0
     with replaced_file(folder / PAIRS) as aside, open(aside, "w", encoding="utf-8", newline="\n") as file:
-        for kept, other in found:
+        for kept, other in index.pairs(each):
             chosen, rejected = index.line(kept), index.line(other)
             verdict = next(v for v in rejected["verdicts"] if v["score"] != 1)
             row = {

@@ -104,28 +104,25 @@ class Index:
         A row goes when its question and its completion each have a Jaccard index of at least `threshold` with those
         of a row that stays.
         """
-        lags = " UNION ".join(
-            f"SELECT seq, lag(seq, {back}) OVER (PARTITION BY band ORDER BY seq) AS earlier FROM alive"
-            for back in range(1, _LOOK_BACK + 1)
-        )
-        pairs = self.db.execute(
-            "WITH alive AS (SELECT band, seq FROM bands JOIN rows USING (seq) WHERE fate = 0) "
-            f"SELECT seq, earlier FROM ({lags}) WHERE earlier IS NOT NULL ORDER BY seq, earlier"
+        lags = ", ".join(f"lag(seq, {back}) OVER same" for back in range(1, _LOOK_BACK + 1))
+        found = self.db.execute(
+            f"SELECT seq, {lags} FROM bands JOIN rows USING (seq) WHERE fate = 0 "
+            "WINDOW same AS (PARTITION BY band ORDER BY seq) ORDER BY seq"
         )
         writer = self.db.cursor()
-        self.db.execute("CREATE TEMP TABLE stays (seq INTEGER PRIMARY KEY, instead INTEGER)")
-        for seq, group in itertools.groupby(pairs, key=lambda pair: pair[0]):
+        self.db.execute("CREATE TEMP TABLE gone (seq INTEGER PRIMARY KEY, kept INTEGER)")
+        for seq, group in itertools.groupby(found, key=lambda row: row[0]):
             tried = set()
-            for _, earlier in group:
-                found = writer.execute("SELECT instead FROM stays WHERE seq = ?", (earlier,)).fetchone()
-                kept = found[0] if found else earlier
+            for earlier in sorted({other for row in group for other in row[1:] if other is not None}):
+                instead = writer.execute("SELECT kept FROM gone WHERE seq = ?", (earlier,)).fetchone()
+                kept = instead[0] if instead else earlier
                 if kept in tried:
                     continue
                 tried.add(kept)
                 mine, other = self._shingles(seq), self._shingles(kept)
                 share = min(jaccard(mine[0], other[0]), jaccard(mine[1], other[1]))
                 if share >= threshold:
-                    writer.execute("INSERT INTO stays VALUES (?, ?)", (seq, kept))
+                    writer.execute("INSERT INTO gone VALUES (?, ?)", (seq, kept))
                     writer.execute(
                         "UPDATE rows SET fate = ?, reason = 'near_duplicate', detail = ? WHERE seq = ?",
                         (self.fate(NEAR), f"{share:.0%} like row {kept}", seq),
@@ -189,6 +186,28 @@ class Index:
             "WHERE rows.seq = d.seq AND d.place > ?",
             (self.fate(MAX_ROWS), most),
         )
+
+    def pairs(self, each: int) -> Iterator[tuple[int, int]]:
+        """(a row that stays, a wrong one of the same problem), at most so many per problem, both in a seeded order.
+
+        Wrong rows with the same text count once. They come in the order of the source.
+        """
+        self.db.execute("CREATE TEMP TABLE pairs (kept INTEGER PRIMARY KEY, wrong INTEGER)")
+        found = self.db.execute(
+            "SELECT key, fate, seq, exact FROM rows WHERE fate = 0 OR (correct = 0 AND size > 0) ORDER BY key, tie, seq"
+        )
+        writer = self.db.cursor()
+        for _, group in itertools.groupby(found, key=lambda row: row[0]):
+            kept: list[int] = []
+            wrong: dict[int, int] = {}
+            for _, fate, seq, exact in group:
+                if fate == 0:
+                    kept.append(seq)
+                else:
+                    wrong.setdefault(exact, seq)
+            chosen = list(zip(kept[:each], wrong.values(), strict=False))
+            writer.executemany("INSERT INTO pairs VALUES (?, ?)", chosen)
+        yield from self.db.execute("SELECT kept, wrong FROM pairs ORDER BY kept")
 
     def line(self, seq: int) -> dict[str, Any]:
         """A row as the first pass wrote it."""

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import json
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import Any
 
 from verifiers import Completion, Problem, Score
 
+# Made once: json.dumps with options of its own makes an encoder every time.
+_LINE = json.JSONEncoder(ensure_ascii=False, allow_nan=False, default=str)
+_TEXT = json.JSONEncoder(ensure_ascii=False, sort_keys=True, default=str)
 FORMATS = ("prompt_completion", "messages", "sharegpt", "alpaca")
 
 
@@ -65,11 +69,11 @@ def problem_key(problem: Problem) -> str:
     return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).hexdigest()
 
 
-def as_row(candidate: Candidate, options: Mapping[str, Mapping[str, Any]], format: str) -> dict[str, Any]:
+def as_row(candidate: Candidate, options: Mapping[str, str], format: str) -> dict[str, Any]:
     """The row, in the order of its columns. Free-form parts are JSON text, so that every row has the same types.
 
     Args:
-        options: of the verifiers, by name.
+        options: of the verifiers, by name, as JSON text.
         format: one of FORMATS.
     """
     problem, completion = candidate.problem, candidate.completion
@@ -93,7 +97,7 @@ def as_row(candidate: Candidate, options: Mapping[str, Mapping[str, Any]], forma
             {
                 "verifier": name,
                 "version": score.versions.get(name, ""),
-                "options": as_text(options.get(name, {})),
+                "options": options.get(name, "{}"),
                 "score": verdict.score,
                 "reason": verdict.reason,
                 "detail": verdict.detail,
@@ -102,8 +106,14 @@ def as_row(candidate: Candidate, options: Mapping[str, Mapping[str, Any]], forma
             for score in candidate.scores.values()
             for name, verdict in score.verdicts.items()
         ],
-        "provenance": asdict(candidate.provenance),
+        "provenance": _as_dict(candidate.provenance),
     }
+
+
+@functools.lru_cache(maxsize=64)
+def _as_dict(provenance: Provenance) -> dict[str, Any]:
+    """Shared by many rows: for reading only."""
+    return {field.name: getattr(provenance, field.name) for field in fields(provenance)}
 
 
 def columns(format: str, question: str, completion: str) -> dict[str, Any]:
@@ -122,10 +132,10 @@ def columns(format: str, question: str, completion: str) -> dict[str, Any]:
 
 def as_text(value: Any) -> str:
     """JSON on one line, the same for the same value."""
-    return json.dumps(value, ensure_ascii=False, sort_keys=True, default=str)
+    return _TEXT.encode(value)
 
 
 def as_line(row: Mapping[str, Any]) -> str:
     """A row of a JSONL file, without its line end. A lone surrogate becomes "?": Parquet and `datasets` take none."""
-    line = json.dumps(row, ensure_ascii=False, allow_nan=False, default=str)
+    line = _LINE.encode(row)
     return line.encode("utf-8", "replace").decode() if not line.isascii() else line

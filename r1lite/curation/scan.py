@@ -17,7 +17,7 @@ from typing import IO, Any, NamedTuple
 
 from r1lite.curation.contamination import EvaluationSets, Found
 from r1lite.curation.filters import Filter, chain
-from r1lite.curation.rows import Candidate, as_line, as_row
+from r1lite.curation.rows import Candidate, as_line, as_row, as_text
 from r1lite.curation.similar import bands, shingles
 from r1lite.curation.sources import Block, Source, candidate, read_block
 from r1lite.files import replaced_file
@@ -91,12 +91,12 @@ class Scanner:
     pool: Pool | None = field(init=False)
     _find: Any = field(init=False)
     _best: float = field(init=False)
-    _options: Mapping[str, Mapping[str, Any]] = field(init=False)
+    _options: Mapping[str, str] = field(init=False)
 
     def __post_init__(self) -> None:
         plan = self.plan
         self.filters = plan.chain()
-        self._options = verifier_options(self.filters)
+        self._options = {name: as_text(given) for name, given in verifier_options(self.filters).items()}
         self.sets = EvaluationSets(plan.ngram, plan.share)
         for name, problems in plan.evaluation.items():
             self.sets.add(name, problems)
@@ -120,7 +120,7 @@ class Scanner:
             place = 0
             for batch in _batches(read_block(block)):
                 records = []
-                for record, line in self._decide(batch, block):
+                for record, line in self._decide(batch):
                     if line is not None:
                         rows.write(line)
                         record = record._replace(offset=place, size=len(line))
@@ -128,13 +128,13 @@ class Scanner:
                     records.append(record)
                 pickle.dump([tuple(record) for record in records], index, protocol=5)
 
-    def _decide(self, batch: list[tuple[int, Any]], block: Block) -> Iterator[tuple[Record, bytes | None]]:
+    def _decide(self, batch: list[tuple[str, Any]]) -> Iterator[tuple[Record, bytes | None]]:
         found: list[Candidate | Record] = []
         for place, row in batch:
             try:
                 found.append(candidate(row, self.plan.source))
             except (RowError, ValueError, TypeError) as error:
-                found.append(_unreadable(f"{block.path.name}:{place}: {error}"))
+                found.append(_unreadable(f"{place}: {error}"))
         if self.pool is not None:
             readable = [item for item in found if isinstance(item, Candidate)]
             scores = self.pool.map((item.problem, item.completion) for item in readable)
@@ -224,7 +224,7 @@ def _unreadable(why: str) -> Record:
     return Record(-1, 0, 0, "", None, 1, "unreadable", why[:200], 0, 0, 0, (), False)
 
 
-def _batches(found: Iterator[tuple[int, Any]]) -> Iterator[list[tuple[int, Any]]]:
+def _batches(found: Iterator[tuple[str, Any]]) -> Iterator[list[tuple[str, Any]]]:
     batch = []
     for item in found:
         batch.append(item)

@@ -33,12 +33,15 @@ _FIELDS = {field.name for field in dataclasses.fields(Provenance)}
 
 
 @dataclass(frozen=True, slots=True)
-class Block:
-    """A piece of a file: the lines that begin in [start, end), or the row groups of Parquet; end -1: all of it."""
+class Piece:
+    """Part of a file: the lines that begin in [start, end), or a row group of Parquet; end -1: all of it."""
 
     path: Path
     start: int = 0
     end: int = -1
+
+
+Block = tuple[Piece, ...]  # small files come together in one
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +58,17 @@ class Source:
     @property
     def blocks(self) -> list[Block]:
         """In order."""
-        return [block for path in self.files for block in _blocks(path)]
+        made: list[Block] = []
+        room = 0  # bytes that the last block may still take
+        for path in self.files:
+            size = path.stat().st_size
+            if size <= room:
+                made[-1] = (*made[-1], *_pieces(path))
+                room -= size
+            else:
+                made += [(piece,) for piece in _pieces(path)]
+                room = _BLOCK_BYTES - size
+        return made
 
     @property
     def fingerprint(self) -> list[list[Any]]:
@@ -147,41 +160,44 @@ def _lines(path: Path) -> list[dict[str, Any]]:
     return [row for _, row in rows.rows(path) if isinstance(row, dict)]
 
 
-def _blocks(path: Path) -> Iterator[Block]:
+def _pieces(path: Path) -> Iterator[Piece]:
     if path.suffix == ".jsonl":
         size = path.stat().st_size
         for start in range(0, size, _BLOCK_BYTES):
-            yield Block(path, start, min(start + _BLOCK_BYTES, size))
+            yield Piece(path, start, min(start + _BLOCK_BYTES, size))
     elif path.suffix == ".parquet":
         import pyarrow
         import pyarrow.parquet
 
         try:
             with pyarrow.parquet.ParquetFile(path) as file:
-                yield from (Block(path, group, group + 1) for group in range(file.num_row_groups))
+                yield from (Piece(path, group, group + 1) for group in range(file.num_row_groups))
         except pyarrow.ArrowException as error:
             raise UserError(f"{path}: not a Parquet file: {error}") from error
     else:
-        yield Block(path)
+        yield Piece(path)
 
 
-def read_block(block: Block) -> Iterator[tuple[int, Any]]:
-    """(line's byte, or row's number in its group, row) in constant memory; a row that is no JSON is a RowError."""
-    if block.end < 0:
-        yield from rows.rows(block.path)
-    elif block.path.suffix == ".parquet":
-        yield from _row_group(block)
-    else:
-        yield from _byte_range(block)
+def read_block(block: Block) -> Iterator[tuple[str, Any]]:
+    """("FILE:LINE'S BYTE", or row in its group, and the row) in constant memory; what is no JSON is a RowError."""
+    for piece in block:
+        if piece.end < 0:
+            found: Iterator[tuple[int, Any]] = rows.rows(piece.path)
+        elif piece.path.suffix == ".parquet":
+            found = _row_group(piece)
+        else:
+            found = _byte_range(piece)
+        for place, row in found:
+            yield f"{piece.path.name}:{place}", row
 
 
-def _byte_range(block: Block) -> Iterator[tuple[int, Any]]:
-    with block.path.open("rb") as file:
-        if block.start:
-            file.seek(block.start - 1)
-            file.readline()  # a line belongs to the block that it begins in
+def _byte_range(piece: Piece) -> Iterator[tuple[int, Any]]:
+    with piece.path.open("rb") as file:
+        if piece.start:
+            file.seek(piece.start - 1)
+            file.readline()  # a line belongs to the piece that it begins in
         place = file.tell()
-        while place < block.end and (line := file.readline()):
+        while place < piece.end and (line := file.readline()):
             if line.strip():
                 try:
                     yield place, json.loads(line)
@@ -190,12 +206,12 @@ def _byte_range(block: Block) -> Iterator[tuple[int, Any]]:
             place += len(line)
 
 
-def _row_group(block: Block) -> Iterator[tuple[int, Any]]:
+def _row_group(piece: Piece) -> Iterator[tuple[int, Any]]:
     import pyarrow.parquet
 
     number = 0
-    with pyarrow.parquet.ParquetFile(block.path) as file:
-        for batch in file.iter_batches(batch_size=256, row_groups=[block.start]):
+    with pyarrow.parquet.ParquetFile(piece.path) as file:
+        for batch in file.iter_batches(batch_size=256, row_groups=[piece.start]):
             for row in batch.to_pylist():
                 yield number, row
                 number += 1
@@ -203,6 +219,8 @@ def _row_group(block: Block) -> Iterator[tuple[int, Any]]:
 
 def candidate(row: Any, source: Source) -> Candidate:
     """The completion that a row holds. Raises RowError, which names what is missing."""
+    if source.kind != "stored" and isinstance(row, Mapping):
+        return _own(row, source)
     if isinstance(row, Mapping) and isinstance(row.get("tests"), str):  # as our own sets write it
         row = {**row, "tests": json.loads(row["tests"])}
     asked = next((name for name in _QUESTION if isinstance(row, Mapping) and row.get(name)), "")
@@ -234,6 +252,34 @@ def candidate(row: Any, source: Source) -> Candidate:
         num_prompt_tokens=len(prompt_ids) if prompt_ids else row.get("num_prompt_tokens"),
         num_tokens=len(ids) if ids else row.get("num_tokens"),
     )
+
+
+def _own(row: Mapping[str, Any], source: Source) -> Candidate:
+    """The same of a row of ours, which needs no looking for its columns."""
+    try:
+        provenance, version = source.provenance, row["policy_version"]
+        if version != provenance.policy_version:
+            provenance = _of_version(provenance, version)
+        ids, prompt_ids = row.get("token_ids"), row.get("prompt_ids")
+        return Candidate(
+            problem=Problem(
+                row["question"], row["gold"], row["tests"], row["language"], row["problem_id"], row.get("meta") or {}
+            ),
+            completion=Completion(row["completion"], tuple(ids or ()), (), row["finish_reason"], version),
+            prompt=row["prompt"],
+            sample=row["sample"],
+            step=row.get("step"),
+            provenance=provenance,
+            num_prompt_tokens=len(prompt_ids) if prompt_ids else row.get("num_prompt_tokens"),
+            num_tokens=len(ids) if ids else row.get("num_tokens"),
+        )
+    except KeyError as error:
+        raise rows.RowError(f"no rollout of r1lite's: it lacks {error}") from error
+
+
+@functools.lru_cache(maxsize=64)
+def _of_version(provenance: Provenance, version: int) -> Provenance:
+    return dataclasses.replace(provenance, policy_version=version)
 
 
 def _check_first_row(source: Source) -> None:
