@@ -11,6 +11,7 @@ from collections.abc import Sequence
 
 from r1lite import __version__
 from r1lite.config import (
+    ColdStartConfig,
     DistillConfig,
     EvalConfig,
     GRPOConfig,
@@ -29,6 +30,7 @@ from r1lite.nano.config import PretrainConfig
 COMMANDS: dict[str, tuple[type[Section], str, str]] = {
     "grpo": (GRPOConfig, "r1lite.stages.grpo:run", "train a model to reason, by group relative policy optimization"),
     "ppo": (PPOConfig, "r1lite.stages.ppo:run", "the same with a critic: proximal policy optimization"),
+    "cold-start": (ColdStartConfig, "r1lite.stages.cold_start:run", "make a first data set of readable chains"),
     "reject": (RejectConfig, "r1lite.stages.reject:run", "make a data set of completions that are right"),
     "sft": (SFTConfig, "r1lite.stages.sft:run", "fine-tune a model on prompts with completions"),
     "distill": (DistillConfig, "r1lite.stages.distill:run", "teach a smaller model what a larger one knows"),

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import dataclasses
 import sys
+from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -10,6 +13,8 @@ from r1lite.config import OF_THE_COMMAND, CurationConfig, dump, read_recipe, val
 from r1lite.curation.curate import CARD, MANIFEST, Curated, curate
 from r1lite.curation.hub import push
 from r1lite.curation.planning import default_workers, evaluation_sets, make_plan, task_of, version_warnings
+from r1lite.curation.rewrite import FOLDER as REWRITTEN
+from r1lite.curation.rewrite import Rewrite, rewrite_all
 from r1lite.curation.scan import Plan
 from r1lite.curation.sources import open_source
 from r1lite.display import Display
@@ -18,10 +23,22 @@ from r1lite.run_dir import RunDir, claim_path, newest_path, read_environment
 from r1lite.signals import StopSignal
 
 C = TypeVar("C", bound=CurationConfig)
+
+
+@dataclass(frozen=True, slots=True)
+class Rewriting:
+    """What brings right completions into another form before they are curated."""
+
+    name: str  # for their provenance
+    make: Callable[[], Rewrite]  # may load a model, so it is only called where something is left to do
+
+
 _MAY_CHANGE = {"workers", "push_to_hub", "threads", "rollout_rows"}
 
 
-def finish(config: CurationConfig, run_dir: RunDir, display: Display, plan: Plan) -> Curated:
+def finish(
+    config: CurationConfig, run_dir: RunDir, display: Display, plan: Plan, rewriting: Rewriting | None
+) -> Curated:
     """Carries out a plan in the run directory, uploads the set if that was asked for, and says what came out."""
     for warning in version_warnings(plan):
         display.line("warning", warning)
@@ -33,6 +50,10 @@ def finish(config: CurationConfig, run_dir: RunDir, display: Display, plan: Plan
         display.finish()
         display.start(what, total)
 
+    if rewriting is not None:
+        start(f"rewriting by {rewriting.name}", len(plan.source.blocks))
+        source = rewrite_all(plan, run_dir.path / REWRITTEN, rewriting.name, rewriting.make, display.progress)
+        plan = dataclasses.replace(plan, source=source)
     made = curate(
         plan,
         config,
@@ -66,7 +87,7 @@ def report(config: CurationConfig, made: Curated, display: Display) -> None:
         display.line("uploaded", push(made.folder, config.push_to_hub))
 
 
-def run_on_rollouts(config: C) -> dict[str, Any]:
+def run_on_rollouts(config: C, rewriting: Rewriting | None = None) -> dict[str, Any]:
     """Curates completions that exist already. Returns: the manifest.
 
     Raises:
@@ -94,7 +115,7 @@ def run_on_rollouts(config: C) -> dict[str, Any]:
                 run_dir.write_config(dump(config), stage=config.stage, problems="")
             display.line("source", f"{source.place}: {len(source.files):,} file{'s' * (len(source.files) > 1)}")
             display.line("run", f"{run_dir.path}{' (resumed)' if config.resume else ''}")
-            return finish(config, run_dir, display, plan).manifest
+            return finish(config, run_dir, display, plan, rewriting).manifest
     except Interrupted:
         display.finish()
         print(f"stopped; continue with --resume --out {run_dir.path}", file=sys.stderr)

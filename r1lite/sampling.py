@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import importlib.metadata
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
 from r1lite import prompts as templates
 from r1lite.config import CurationConfig
-from r1lite.curating import done_already, finish, with_absolute_paths
+from r1lite.curating import Rewriting, done_already, finish, with_absolute_paths
 from r1lite.curation.planning import checked, evaluation_sets, make_plan, refuse_training_set
 from r1lite.curation.rows import Provenance
 from r1lite.curation.sources import SAMPLES, Source, model_hash, open_source, write_about
@@ -33,12 +33,16 @@ _PART = 32  # problems in a part
 _DIGITS = 6
 
 
-def run_on_samples(config: C, few_shot: str = "", stop_text: str | None = None) -> dict[str, Any]:
+def run_on_samples(
+    config: C,
+    rewriting: Rewriting | None = None,
+    few_shot: Callable[[C], tuple[str, str | None]] = lambda config: ("", None),
+) -> dict[str, Any]:
     """Samples from a model, and curates. Returns: the manifest.
 
     Args:
-        few_shot: text that stands before every prompt while it is sampled; the rows' prompts hold none of it.
-        stop_text: ends a completion, unless the configuration names another.
+        few_shot: of the settled configuration: the text that stands before every prompt while it is sampled (the rows'
+            prompts hold none of it), and the text that ends a completion, unless the configuration names another.
 
     Raises:
         UserError: something that was asked for can't be had.
@@ -49,15 +53,17 @@ def run_on_samples(config: C, few_shot: str = "", stop_text: str | None = None) 
         task = find(config.task)
         checked(config, task, _NOTHING, {})  # before a model is loaded
         config, notes = settle(with_absolute_paths(config))
-        setup = begin(config, notes, _material(few_shot))
+        before, separator = few_shot(config)
+        setup = begin(config, notes, _material(before))
         try:
             if (finished := done_already(config, setup.run_dir, setup.display)) is not None:
                 return finished
             problems, asked, rendered = setup.material
-            sample(config, setup, asked, rendered, stop_text)
+            sample(config, setup, asked, rendered, separator)
             source = open_source(setup.run_dir.path)
             evaluation = evaluation_sets(config, task, problems.test, source)
-            return finish(config, setup.run_dir, setup.display, make_plan(config, task, source, evaluation)).manifest
+            plan = make_plan(config, task, source, evaluation)
+            return finish(config, setup.run_dir, setup.display, plan, rewriting).manifest
         except Interrupted:
             setup.display.finish()
             setup.display.say(f"stopped; continue with --resume --out {setup.run_dir.path}")
@@ -88,12 +94,12 @@ def _material(few_shot: str) -> Any:
 
 
 def sample(
-    config: CurationConfig, setup: Setup, asked: Sequence[Prompt], rendered: Sequence[str], stop_text: str | None
+    config: CurationConfig, setup: Setup, asked: Sequence[Prompt], rendered: Sequence[str], separator: str | None
 ) -> None:
     """Writes the parts that are missing."""
     folder = setup.run_dir.path / SAMPLES
     folder.mkdir(exist_ok=True)
-    separator = stop_text if config.stop_text is None else None
+    separator = separator if config.stop_text is None else None
     sampling = Sampling(config.temperature, config.max_completion_tokens, separator or config.stop_text)
     write_about(folder, provenance(config, setup, sampling.stop_text))
     starts = range(0, len(asked), _PART)

@@ -51,3 +51,19 @@ def write(path, rows):
 
 def lines(path):
     return [json.loads(line) for line in Path(path).read_text(encoding="utf-8").splitlines()]
+
+
+def no_hedging(item, *, word="maybe"):
+    """A filter of one's own."""
+    from r1lite.curation.filters import Rejection
+
+    return Rejection("hedge", word) if word in item.completion.text else None
+
+
+def slow(problem, completion):
+    """A verifier of one's own that hangs on some texts."""
+    import time
+
+    while "hang" in completion.text:
+        time.sleep(0.1)
+    return 1.0

@@ -93,7 +93,7 @@ COMMANDS: dict[str, Command] = {
     "compare": _from("compare", "show where two files of results disagree"),
     "doctor": Command("what this machine offers for running code in isolation", _no_arguments, _doctor),
     "math": Command("compare one answer with its gold", _math_arguments, _math),
-    "replay": _from("replay", "score a training run's rollouts again and prove the same rewards"),
+    "replay": _from("replay", "score a run's rollouts, or a curated set, again and prove the same verdicts"),
     "score": _from("score", "score a file of completions"),
     "serve": _from("serve", "give rewards over HTTP"),
 }

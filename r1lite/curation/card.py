@@ -20,8 +20,9 @@ def card(manifest: Mapping[str, Any], folder: Path) -> str:
     """The text, out of the manifest and nothing else, so that the same set has the same card."""
     data = manifest["data"]
     configs = [{"config_name": "default", "data_files": [{"split": "train", "path": data["file"]}]}]
-    for name in (REJECTED, PAIRS, PROBLEMS):
-        if (folder / name).exists() and (folder / name).stat().st_size:
+    for name in (REJECTED, PAIRS, PROBLEMS):  # `datasets` reads files of one kind only out of a folder
+        written = (folder / name).exists() and (folder / name).stat().st_size
+        if written and Path(name).suffix == Path(data["file"]).suffix:
             configs.append(
                 {"config_name": Path(name).stem, "data_files": [{"split": "train", "path": name}]},
             )

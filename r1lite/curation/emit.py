@@ -126,7 +126,7 @@ def parquet_schema() -> Any:
         **dict.fromkeys(("sample", "step"), number),
         **dict.fromkeys(("question", "gold", "language", "tests", "meta"), text),
         **dict.fromkeys(("num_prompt_tokens", "num_tokens"), number),
-        **dict.fromkeys(("finish_reason", "prompt_hash"), text),
+        **dict.fromkeys(("finish_reason", "prompt_hash", "original"), text),
         "verdicts": pa.list_(pa.struct(list(verdict.items()))),
         "provenance": pa.struct(list(provenance.items())),
         **dict.fromkeys(("num_samples", "num_correct"), number),

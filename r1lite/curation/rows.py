@@ -49,6 +49,7 @@ class Candidate:
     provenance: Provenance
     num_prompt_tokens: int | None = None
     num_tokens: int | None = None  # of the completion, the end of text included
+    original: str | None = None  # the text before it was rewritten
     # What verifiers said, by the name of the filter that asked them.
     scores: dict[str, Score] = field(default_factory=dict)
 
@@ -93,6 +94,7 @@ def as_row(candidate: Candidate, options: Mapping[str, str], format: str) -> dic
         "num_tokens": candidate.num_tokens,
         "finish_reason": completion.finish_reason,
         "prompt_hash": f"sha256:{hashlib.sha256(candidate.prompt.encode('utf-8', 'surrogatepass')).hexdigest()}",
+        "original": candidate.original,
         "verdicts": [
             {
                 "verifier": name,

@@ -156,7 +156,9 @@ class Scanner:
                 fate, reason = len(self.filters) + 2, repeated.rule
                 detail = f"{repeated.where}, {repeated.share:.0%} of its n-grams"
         question, text = item.problem.prompt, item.completion.text
-        correct = self._correct(item)
+        # A pass rate is of what was sampled, not of what became of it.
+        correct = row["original_correct"] if "original_correct" in row else self._correct(item)
+        correct = None if correct is None else int(correct)
         stored = row.get("correct")
         line = None
         if not fate or self.plan.keep_rejects:

@@ -62,7 +62,7 @@ class Source:
         room = 0  # bytes that the last block may still take
         for path in self.files:
             size = path.stat().st_size
-            if size <= room:
+            if made and size <= room:
                 made[-1] = (*made[-1], *_pieces(path))
                 room -= size
             else:
@@ -256,9 +256,13 @@ def candidate(row: Any, source: Source) -> Candidate:
 
 def _own(row: Mapping[str, Any], source: Source) -> Candidate:
     """The same of a row of ours, which needs no looking for its columns."""
+    if "unreadable" in row:
+        raise rows.RowError(row["unreadable"])
     try:
         provenance, version = source.provenance, row["policy_version"]
-        if version != provenance.policy_version:
+        if row.get("provenance"):
+            provenance = Provenance(**row["provenance"])
+        elif version != provenance.policy_version:
             provenance = _of_version(provenance, version)
         ids, prompt_ids = row.get("token_ids"), row.get("prompt_ids")
         return Candidate(
@@ -272,6 +276,7 @@ def _own(row: Mapping[str, Any], source: Source) -> Candidate:
             provenance=provenance,
             num_prompt_tokens=len(prompt_ids) if prompt_ids else row.get("num_prompt_tokens"),
             num_tokens=len(ids) if ids else row.get("num_tokens"),
+            original=row.get("original"),
         )
     except KeyError as error:
         raise rows.RowError(f"no rollout of r1lite's: it lacks {error}") from error

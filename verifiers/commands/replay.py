@@ -1,4 +1,5 @@
-"""`python -m verifiers replay RUN_DIR`: scores a training run's rollouts again and proves the same rewards."""
+"""`python -m verifiers replay DIR`: scores a training run's rollouts again and proves the same rewards, or verifies
+the rows of a curated set again and proves the same verdicts."""
 
 from __future__ import annotations
 
@@ -11,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from verifiers import rows
+from verifiers.commands import curated
 from verifiers.commands.compare import agree
 from verifiers.commands.score import scores
 from verifiers.commands.shared import Progress, Tally, add_options, make_reward, read_options, table
@@ -21,14 +23,18 @@ _STEP = re.compile(r"step-\d+\.jsonl")
 
 def arguments(parser: argparse.ArgumentParser) -> None:
     """The command's options."""
-    parser.add_argument("run_dir", type=Path, metavar="RUN_DIR", help="of `r1lite grpo`: reward.json and rollouts/")
+    parser.add_argument(
+        "run_dir", type=Path, metavar="DIR", help="of a run: reward.json and rollouts/; or a curated set"
+    )
     parser.add_argument("--reward", help="another formula than the run's: shows what would have been paid")
     add_options(parser)
     parser.add_argument("--show", type=int, default=10, metavar="N", help="differences shown (10)")
 
 
 def run(options: argparse.Namespace) -> int:
-    """Exit code 0: every reward is the same, bit by bit; 1: some differ."""
+    """Exit code 0: every reward (of a set: every verdict) is the same, bit by bit; 1: some differ."""
+    if (options.run_dir / "manifest.json").exists():
+        return curated.replay(options)
     folder = options.run_dir / "rollouts"
     files = sorted(path for path in folder.glob("step-*.jsonl") if _STEP.fullmatch(path.name))
     about_path = options.run_dir / "reward.json"

@@ -1,0 +1,141 @@
+"""Right completions brought into the house format before they are curated: <think>...</think> <answer>...</answer>.
+
+It is a pass of its own: RUN/rewritten/part-NNNNNN.jsonl, each put in place whole, hold every row of the source. What
+is wrong stays as it is, and counts in the pass rates; what is right comes with the text it had before.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+import json
+import re
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from r1lite.curation.rows import Candidate
+from r1lite.curation.scan import Plan
+from r1lite.curation.sources import Block, Source, candidate, read_block
+from r1lite.files import replaced_file
+from verifiers import Reward, Score
+from verifiers.reward import score_one
+from verifiers.rows import RowError
+from verifiers.segments import answering, thinking
+
+# Right completions with their scores -> their new texts, None where one can't be rewritten (it then stays as it is).
+Rewrite = Callable[[Sequence[tuple[Candidate, Score]]], Sequence[str | None]]
+FOLDER = "rewritten"
+RULES = "rules 1"  # with their version
+_BATCH = 64
+_DIGITS = 6
+_CALCULATOR = re.compile(r"<<[^<>\n]*>>")  # GSM8K's marks for its calculator
+_BOLD = re.compile(r"(\*\*|__)(?=\S)(.+?)(?<=\S)\1")
+_HEADING = re.compile(r"^[ \t]*#{1,6}[ \t]+(?=\S)", re.MULTILINE)
+_FINAL = re.compile(r"^[ \t]*####.*$", re.MULTILINE)  # GSM8K's last line
+_BLANKS = re.compile(r"[ \t]+(?=\n|\Z)")
+_GAPS = re.compile(r"\n{3,}")
+
+
+def by_rules(found: Sequence[tuple[Candidate, Score]]) -> list[str | None]:
+    """`house_form` of each, with the answer that the verifier read."""
+    return [
+        house_form(
+            item.completion.text,
+            next((verdict.answer for verdict in score.verdicts.values() if verdict.answer is not None), None),
+        )
+        for item, score in found
+    ]
+
+
+def house_form(text: str, answer: str | None) -> str | None:
+    """The same reasoning and answer in the house format, without markdown, calculator marks and gaps.
+
+    Args:
+        answer: as a verifier read it; None: what stands where the answer is expected.
+
+    Returns: None if there is no reasoning, or no answer.
+    """
+    reasoning = _FINAL.sub("", thinking(text))
+    for pattern, by in ((_CALCULATOR, ""), (_BOLD, r"\2"), (_HEADING, ""), (_BLANKS, ""), (_GAPS, "\n\n")):
+        reasoning = pattern.sub(by, reasoning)
+    said = (answering(text) or "") if answer is None else answer
+    reasoning, said = reasoning.strip(), said.strip()
+    return f"<think>{reasoning}</think> <answer>{said}</answer>" if reasoning and said else None
+
+
+def rewrite_all(
+    plan: Plan,
+    folder: Path,
+    name: str,
+    make: Callable[[], Rewrite],
+    progress: Callable[[float], None] = lambda done: None,
+) -> Source:
+    """Writes the parts that are missing. Returns: the source that they are.
+
+    Args:
+        folder: for the parts.
+        name: of what rewrites, for the rows' provenance.
+        make: makes what rewrites; called only if a part is missing.
+        progress: told how many blocks are done.
+    """
+    folder.mkdir(exist_ok=True)
+    paths, rewrite = [], None
+    for number, block in enumerate(plan.source.blocks):
+        path = folder / f"part-{number:0{_DIGITS}d}.jsonl"
+        paths.append(path)
+        if not path.exists():
+            rewrite = make() if rewrite is None else rewrite
+            with replaced_file(path) as aside, open(aside, "w", encoding="utf-8", errors="replace") as file:
+                for row in _rewritten(plan, block, name, rewrite):
+                    file.write(json.dumps(row, ensure_ascii=False, default=str) + "\n")
+        progress(number + 1)
+    provenance = dataclasses.replace(plan.source.provenance, rewritten=name)
+    return dataclasses.replace(plan.source, kind="samples", place=folder, files=tuple(paths), provenance=provenance)
+
+
+def _rewritten(plan: Plan, block: Block, name: str, rewrite: Rewrite) -> Iterator[dict[str, Any]]:
+    reward = plan.reward()
+    best = reward.range[1] - 1e-9
+    rows = read_block(block)
+    while batch := list(itertools.islice(rows, _BATCH)):
+        found = [_judged(row, place, plan.source, reward) for place, row in batch]
+        right = [item for item in found if not isinstance(item, str) and (item[1].reward or 0) >= best]
+        texts = iter(rewrite(right))
+        for item in found:
+            if isinstance(item, str):
+                yield {"unreadable": item}
+                continue
+            text = next(texts) if (item[1].reward or 0) >= best else None
+            yield _row(item[0], item[1], text, name, best)
+
+
+def _judged(row: Any, place: str, source: Source, reward: Reward) -> tuple[Candidate, Score] | str:
+    try:
+        item = candidate(row, source)
+    except (RowError, ValueError, TypeError) as error:
+        return f"{place}: {error}"
+    return item, score_one(reward, item.problem, item.completion)
+
+
+def _row(item: Candidate, score: Score, text: str | None, name: str, best: float) -> dict[str, Any]:
+    problem, provenance = item.problem, item.provenance
+    return {
+        "problem_id": problem.id,
+        "question": problem.prompt,
+        "gold": problem.answer,
+        "language": problem.language,
+        "tests": None if problem.tests is None else dict(problem.tests),
+        "meta": dict(problem.meta),
+        "sample": item.sample,
+        "step": item.step,
+        "prompt": item.prompt,
+        "completion": item.completion.text if text is None else text,
+        "original": None if text is None else item.completion.text,
+        "original_correct": None if score.reward is None else score.reward >= best,
+        "finish_reason": item.completion.finish_reason,
+        "policy_version": item.completion.policy_version,
+        "num_prompt_tokens": item.num_prompt_tokens,
+        "num_tokens": item.num_tokens if text is None else None,  # those of the text it no longer is
+        "provenance": dataclasses.asdict(dataclasses.replace(provenance, rewritten=None if text is None else name)),
+    }

@@ -1,0 +1,79 @@
+"""`r1lite cold-start`: readable, right chains of thought to begin with."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from r1lite.config import ColdStartConfig
+from r1lite.curating import Rewriting, resumed, run_on_rollouts
+from r1lite.curation.rewrite import RULES, Rewrite, by_rules
+from r1lite.curation.rows import Candidate
+from r1lite.prompts import TEMPLATES
+from verifiers import Score
+
+
+def run(config: ColdStartConfig) -> dict[str, Any]:
+    """Makes the set. Returns: its manifest. With --rollouts, and without a rewriting model, no torch is loaded.
+
+    Raises:
+        UserError: something that was asked for can't be had.
+        RunError: nothing is left to keep.
+        Interrupted: a signal asked it to stop; --resume goes on.
+    """
+    asked = resumed(config) if config.resume else config
+    rewriting = None
+    if asked.rewrite == "rules":
+        rewriting = Rewriting(RULES, lambda: by_rules)
+    elif asked.rewrite == "model":
+        rewriting = Rewriting(f"model {asked.rewrite_model or asked.model or 'nano'}", lambda: _by_model(asked))
+    if asked.rollouts is not None:
+        return run_on_rollouts(config, rewriting)
+    from r1lite.sampling import run_on_samples
+
+    return run_on_samples(config, rewriting, few_shot)
+
+
+def few_shot(config: ColdStartConfig) -> tuple[str, str | None]:
+    """(text before every sampled prompt, text that ends a completion) out of the examples."""
+    template = TEMPLATES.get(config.template, config.template)
+    shown = [
+        template.replace("{question}", example["question"]) + example["completion"] + config.example_separator
+        for example in config.examples
+    ]
+    return "".join(shown), config.example_separator if shown else None
+
+
+def _by_model(config: ColdStartConfig) -> Rewrite:
+    """A rewriter that asks a model, greedily."""
+    from r1lite.rl.sampling import completion_seed
+    from r1lite.rollout import Sampling
+    from r1lite.rollout.hf import HFEngine
+    from r1lite.setup import forward_dtype, load_model, settle
+
+    wanted = {"model": config.rewrite_model or config.model, "rollouts": None, "resume": False}
+    config, _ = settle(type(config).model_validate({**config.model_dump(exclude_unset=True), **wanted}))
+    model, tokenizer = load_model(config)
+    engine = HFEngine(model, tokenizer, max_rows=config.rollout_rows, dtype=forward_dtype(config))
+    room = getattr(model.config, "max_position_embeddings", None) or 1 << 30
+    sampling = Sampling(0.0, config.max_completion_tokens, config.stop_text)
+
+    def ask(item: Candidate) -> list[int]:
+        text = config.rewrite_prompt.replace("{question}", item.problem.prompt)
+        text = text.replace("{completion}", item.completion.text)
+        if config.template == "chat":
+            messages = [{"role": "user", "content": text}]
+            text = tokenizer.apply_chat_template(messages, tokenize=False, add_generation_prompt=True)
+        ids: list[int] = tokenizer(text, add_special_tokens=config.template != "chat")["input_ids"]
+        return ids
+
+    def rewrite(found: Sequence[tuple[Candidate, Score]]) -> list[str | None]:
+        asked = [ask(item) for item, _ in found]
+        fits = [n for n, ids in enumerate(asked) if ids and len(ids) + sampling.max_tokens <= room]
+        seeds = [[completion_seed(config.seed, "rewrite", 0, found[n][0].problem.id, 0)] for n in fits]
+        texts: list[str | None] = [None] * len(found)
+        for n, (completion,) in zip(fits, engine.generate([asked[n] for n in fits], seeds, sampling), strict=True):
+            texts[n] = completion.text.strip() if completion.finish_reason == "stop" else None
+        return texts
+
+    return rewrite

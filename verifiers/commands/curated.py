@@ -1,0 +1,90 @@
+"""`replay` of a curated set: every verdict that its rows carry is reached again, or shown where it is not."""
+
+from __future__ import annotations
+
+import argparse
+import collections
+import json
+import sys
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from verifiers import rows
+from verifiers.commands.score import scores
+from verifiers.commands.shared import Progress, read_options, table
+from verifiers.core import Completion, Problem
+from verifiers.reward import Reward, Score
+
+_REPEATED = 1e-9  # scores this close are the same
+
+
+def replay(options: argparse.Namespace) -> int:
+    """Exit code 0: all verdicts are the same (verifier, score, reason and answer); 1: some differ."""
+    manifest = json.loads((options.run_dir / "manifest.json").read_text(encoding="utf-8"))
+    used = manifest.get("verifiers")
+    path = options.run_dir / manifest.get("data", {}).get("file", "")
+    if not isinstance(used, dict) or not used or not path.is_file():
+        raise ValueError(
+            f"{options.run_dir} is no curated set: its manifest.json names no verifiers or no file of rows"
+        )
+    if "" not in sys.path:
+        sys.path.insert(0, "")  # `module:attr` may stand in the working directory
+    if options.reward:
+        raise ValueError("--reward is for runs; a set is verified by what it was made with")
+    given = {name: about["options"] for name, about in used.items() if about["options"]}
+    # A sum, so that every verifier is asked; its value means nothing.
+    reward = Reward(" + ".join(used), options=read_options(options.options) or given)
+    for name, about in used.items():
+        if reward.versions[name] != about["version"]:
+            print(
+                f"note: the set was made with version {about['version']} of '{name}', this is {reward.versions[name]}"
+            )
+    before: collections.deque[dict[str, Any]] = collections.deque()
+    moved: collections.Counter[tuple[str, str, str]] = collections.Counter()
+    shown: list[str] = []
+    count = verdicts = differ = 0
+    progress = Progress("rows")
+    for score in scores(reward, _pairs(path, before), options.workers, options.timeout, options.memory):
+        row = before.popleft()
+        count += 1
+        verdicts += len(row["verdicts"])
+        progress.add()
+        found = list(_differing(row["verdicts"], score))
+        differ += bool(found)
+        moved.update(found)
+        if found and len(shown) < options.show:
+            shown.append(f"  problem {row['problem_id']}, sample {row['sample']}: {found[0]}  {score.error}")
+    progress.finish()
+    print(f"{count:,} rows, {verdicts:,} verdicts: {count - differ:,} rows are judged the same, {differ:,} otherwise")
+    if moved:
+        print(table(("verifier", "then", "now", "rows"), [(*key, f"{n:,}") for key, n in moved.most_common(10)]))
+        print("\n".join(shown))
+    return 1 if differ else 0
+
+
+def _pairs(path: Path, before: collections.deque[dict[str, Any]]) -> Iterator[tuple[Problem, Completion]]:
+    for number, row in rows.rows(path):
+        try:
+            tests, meta = (row[name] if row[name] is None else json.loads(row[name]) for name in ("tests", "meta"))
+            problem = Problem(row["question"], row["gold"], tests, row["language"], row["problem_id"], meta or {})
+            # The ids are not kept, but how many there were: for verifiers of length.
+            ids = (0,) * (row["num_tokens"] or 0)
+            completion = Completion(row["completion"], ids, (), row["finish_reason"])
+            before.append({name: row[name] for name in ("problem_id", "sample", "verdicts")})
+        except (TypeError, KeyError, ValueError) as error:
+            raise ValueError(f"{path}:{number}: no row of a curated set: {error}") from error
+        yield problem, completion
+
+
+def _differing(verdicts: list[Mapping[str, Any]], score: Score) -> Iterator[tuple[str, str, str]]:
+    """(verifier, then, now) of each verdict that is not the same."""
+    for then in verdicts:
+        now = score.verdicts.get(then["verifier"])
+        if now is None:
+            yield then["verifier"], f"{then['score']} {then['reason']}", "unscored"
+            continue
+        a, b = then["score"], now.score
+        same = a is b or (a is not None and b is not None and abs(a - b) <= _REPEATED)
+        if not same or (then["reason"], then["answer"]) != (now.reason, now.answer):
+            yield then["verifier"], f"{a} {then['reason']}", f"{b} {now.reason}"
