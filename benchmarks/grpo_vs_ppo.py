@@ -23,6 +23,7 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT))  # the checkout's own r1lite, installed or not
 LEARNING = {
     "GRPO": ("grpo", []),
     "PPO, critic of its own": ("ppo", []),

@@ -1,0 +1,42 @@
+"""`r1lite doctor [RUN_DIR]`: what is wrong with a run, or, without one, with this machine."""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+import json
+from collections.abc import Sequence
+from pathlib import Path
+
+from r1lite.doctor import diagnose, read
+from r1lite.doctor.machine import examine
+
+
+def main(argv: Sequence[str]) -> int:
+    """Returns 0 if nothing is wrong, 1 otherwise. Raises UserError if RUN_DIR holds no run."""
+    parser = argparse.ArgumentParser(
+        prog="r1lite doctor",
+        description="Why is my loss 0, my reward flat, my run unstable? With a run directory: findings with their "
+        "evidence and what to change. Without: what this machine and this environment offer. Exit code 1 if "
+        "something is wrong.",
+    )
+    parser.add_argument("run_dir", nargs="?", type=Path, help="a run's directory, finished or not")
+    parser.add_argument("--json", action="store_true", help="print findings as JSON, one a line")
+    options = parser.parse_args(argv)
+    if options.run_dir is None:
+        lines = examine(Path("runs"))
+        for line in lines:
+            shown = (
+                json.dumps(dataclasses.asdict(line)) if options.json else f"{line.state:<5}{line.label:<13}{line.text}"
+            )
+            print(shown)
+        return int(any(line.state == "bad" for line in lines))
+    record = read(options.run_dir)
+    findings = diagnose(record)
+    for finding in findings:
+        print(json.dumps(dataclasses.asdict(finding)) if options.json else f"{finding}\n")
+    if not findings and not options.json:
+        accuracy = record.last.mean("accuracy") if record.metrics else None
+        so_far = f", accuracy {accuracy:.1%} in {record.last.steps}" if accuracy is not None else ""
+        print(f"nothing found wrong in {len(record.metrics)} steps{so_far}")
+    return int(bool(findings))

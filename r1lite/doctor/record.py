@@ -1,0 +1,106 @@
+"""A run as its directory tells it: metrics by step, smoothed over windows, with the uncertainty of rates."""
+
+from __future__ import annotations
+
+import math
+import statistics
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from r1lite.errors import UserError
+from r1lite.run_dir import read_records
+
+_WINDOW = 10  # steps, at most; a quarter of a short run
+
+
+@dataclass(frozen=True, slots=True)
+class Window:
+    """Some steps in a row."""
+
+    lines: Sequence[dict[str, Any]]
+
+    def mean(self, key: str) -> float | None:
+        """Mean of a metric over the steps that have it; "parts.math" looks into a map."""
+        values = [value for line in self.lines if (value := _at(line, key)) is not None]
+        return statistics.fmean(values) if values else None
+
+    def highest(self, key: str) -> float | None:
+        """Likewise the highest."""
+        return max((value for line in self.lines if (value := _at(line, key)) is not None), default=None)
+
+    @property
+    def steps(self) -> str:
+        """Which, for the reader."""
+        first, last = self.lines[0]["step"], self.lines[-1]["step"]
+        return f"step {first}" if first == last else f"steps {first}-{last}"
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """What is known of a run."""
+
+    path: Path
+    config: dict[str, Any]
+    metrics: list[dict[str, Any]]
+    evaluations: list[dict[str, Any]] = field(default_factory=list)
+
+    @property
+    def width(self) -> int:
+        """Steps of a window."""
+        return max(1, min(_WINDOW, len(self.metrics) // 4))
+
+    @property
+    def first(self) -> Window:
+        """The first steps."""
+        return Window(self.metrics[: self.width])
+
+    @property
+    def last(self) -> Window:
+        """The last steps."""
+        return Window(self.metrics[-self.width :])
+
+    @property
+    def whole(self) -> Window:
+        """All steps."""
+        return Window(self.metrics)
+
+    def windows(self) -> list[Window]:
+        """The run in windows, the last one being `last`."""
+        width = self.width
+        starts = range(len(self.metrics) % width, len(self.metrics), width)
+        return [Window(self.metrics[start : start + width]) for start in starts]
+
+    def error_of_rate(self, rate: float) -> float:
+        """Standard error of a rate over one window: problems are the clusters, so a group counts as one."""
+        problems = int(self.config.get("prompts_per_step") or 16) * self.width
+        return math.sqrt(max(rate * (1 - rate), 0.01) / problems)
+
+    def changed(self, key: str) -> tuple[float, float] | None:
+        """A metric's means over the first and the last window, if the run is long enough to tell them apart."""
+        if len(self.metrics) < 8:
+            return None
+        before, after = self.first.mean(key), self.last.mean(key)
+        return None if before is None or after is None else (before, after)
+
+
+def read(path: Path) -> Record:
+    """The record of a run directory. Raises UserError if it holds no run."""
+    if not (path / "config.yaml").exists():
+        raise UserError(f"{path} holds no run (no config.yaml)")
+    try:
+        config = yaml.safe_load((path / "config.yaml").read_text(encoding="utf-8"))
+    except (OSError, ValueError, yaml.YAMLError) as error:
+        raise UserError(f"{path}/config.yaml can't be read: {error}") from error
+    metrics = [line for line in read_records(path / "metrics.jsonl") if isinstance(line.get("step"), int)]
+    return Record(path, config if isinstance(config, dict) else {}, metrics, read_records(path / "evaluations.jsonl"))
+
+
+def _at(line: dict[str, Any], key: str) -> float | None:
+    value: Any = line
+    for part in key.split(".", 1):
+        value = value.get(part) if isinstance(value, dict) else None
+    return value if isinstance(value, int | float) and math.isfinite(value) else None

@@ -1,0 +1,357 @@
+"""Why is my loss 0, my reward flat, my run unstable? Each check reads the record and finds one kind of trouble.
+
+Thresholds are set so that a run which learns gives none: rates are compared over windows of up to ten steps, and a
+change counts only beyond three standard errors.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from pathlib import Path
+
+from r1lite.doctor.findings import Finding
+from r1lite.doctor.record import Record, read
+
+__all__ = ["Record", "diagnose", "read"]
+
+_SURE = 3.0  # standard errors
+_FLAT_STEPS = 40  # a shorter run may just not have got anywhere yet
+
+
+def diagnose(run: Record | Path) -> list[Finding]:
+    """Everything that is wrong with a run, the causes before their consequences. Raises UserError if there is none."""
+    record = read(run) if isinstance(run, Path) else run
+    found = [finding for check in CHECKS for finding in check(record)]
+    hidden = {other for finding in found for other in _EXPLAINS.get(finding.name, ())}
+    return [finding for finding in found if finding.name not in hidden]
+
+
+def _files(run: Record) -> Iterable[Finding]:
+    if (run.path / "stacks.txt").exists():
+        with open(run.path / "stacks.txt", encoding="utf-8", errors="replace") as file:
+            said = file.readline().strip().removeprefix("error: ")
+        yield Finding(
+            "hung",
+            "The run was ended because it made no progress.",
+            f"stacks.txt: {said}",
+            "Look in stacks.txt at what the threads were waiting for: a file system, a server, a verifier of yours. "
+            "Then --resume; if the work is only slow, raise the --stall-..-s limit that is named there.",
+        )
+    kept = sorted((run.path / "bad_batches").glob("step-*.pt"))
+    skipped = sum(line.get("skipped_updates") or 0 for line in run.metrics)
+    skipped += sum(line.get("critic_skipped_updates") or 0 for line in run.metrics)
+    if kept or skipped:
+        steps = [line["step"] for line in run.metrics if line.get("skipped_updates")]
+        where = f" in steps {', '.join(map(str, steps[:6]))}" if steps else ""
+        yield Finding(
+            "nonfinite",
+            "Gradients were not finite, and their updates were skipped.",
+            f"{skipped} updates skipped{where}; {len(kept)} batches kept in {run.path / 'bad_batches'}",
+            "Open a batch (torch.load(path, weights_only=True)): `parameters` names whose gradient broke, `batches` "
+            "holds what was learnt from. Lower --lr, or --dtype float32; look for log-probabilities near -inf.",
+        )
+    if not run.metrics and not kept:
+        yield Finding(
+            "no_steps",
+            "No step was finished.",
+            f"{run.path / 'metrics.jsonl'} has no line",
+            "The message the run ended with says why; r1lite doctor without a directory looks at the machine.",
+        )
+
+
+def _unscored(run: Record) -> Iterable[Finding]:
+    mean, highest = run.whole.mean("unscored"), run.whole.highest("unscored")
+    if mean is not None and highest is not None and (mean > 0.01 or highest > 0.05):
+        worst = max(run.metrics, key=lambda line: line.get("unscored") or 0)
+        yield Finding(
+            "verifier_errors",
+            "Checks could not be made, so completions were left out.",
+            f"{mean:.1%} of all completions unscored, {highest:.0%} in step {worst['step']}; rollouts/step-"
+            f"{worst['step']:06d}.jsonl has the error of each",
+            "Mend the verifier or its sandbox (python -m verifiers doctor; python -m verifiers audit NAME): unscored "
+            "completions teach nothing, and if the hard ones break it, the run learns a biased task.",
+        )
+    counts: dict[str, list[int]] = {}
+    for line in run.last.lines if run.metrics else ():
+        for name, reasons in (line.get("reasons") or {}).items():
+            slow, total = counts.setdefault(name, [0, 0])
+            late = sum(count for reason, count in reasons.items() if "timeout" in reason or reason == "too_slow")
+            counts[name] = [slow + late, total + sum(reasons.values())]
+    for name, (slow, total) in counts.items():
+        if total and slow > 0.2 * total:
+            yield Finding(
+                "verifier_timeouts",
+                f"'{name}' runs out of time on many completions, which then count as wrong.",
+                f"{slow} of {total} verdicts in {run.last.steps}",
+                "Either completions are made to be slow, or the machine is: raise the verifier's time limit and see "
+                "whether verdicts change (python -m verifiers replay RUN).",
+            )
+
+
+def _truncated(run: Record) -> Iterable[Finding]:
+    share = run.last.mean("truncated") if run.metrics else None
+    if share is None or share < 0.5:
+        return
+    limit, before = run.config.get("max_completion_tokens"), run.first.mean("truncated")
+    never = share > 0.95 and (before or 0) > 0.95 and not run.config.get("stop_text")
+    yield Finding(
+        "truncated",
+        "Most completions are cut off before they end" + (", from the start: nothing ends them." if never else "."),
+        f"{share:.0%} truncated at {limit} tokens in {run.last.steps}"
+        + (f", {before:.0%} in {run.first.steps}" if before is not None else ""),
+        ("A base model needs --stop-text (such as </answer>), or a template that it ends by itself. " if never else "")
+        + "Raise --max-completion-tokens, or pay for brevity: --overlong-filter leaves cut completions out, "
+        '"- 0.5*overlong" in the formula makes long ones cost.',
+    )
+
+
+def _no_signal(run: Record) -> Iterable[Finding]:
+    if not run.metrics or run.config.get("stage") == "reward-model":
+        return
+    share, accuracy = run.last.mean("groups_without_signal"), run.last.mean("accuracy")
+    at_first, accuracy_first = run.first.mean("groups_without_signal"), run.first.mean("accuracy")
+    if share is None or share < 0.9:
+        return
+    evidence = f"{share:.0%} of groups have equal rewards in {run.last.steps}"
+    evidence += f"; accuracy {accuracy:.1%}" if accuracy is not None else ""
+    evidence += f", loss {run.last.mean('loss') or 0:.3g}"
+    if accuracy is not None and accuracy > 0.9:
+        # What was learnt leaves no signal either; only a task that was too easy from the start is a mistake.
+        if at_first is not None and at_first >= 0.9 and (accuracy_first or 0) > 0.9:
+            yield Finding(
+                "too_easy",
+                "Almost every completion is right from the start, so there is nothing to learn.",
+                evidence,
+                "Take harder problems, or --dynamic-sampling to look for those with a signal.",
+            )
+        return
+    if accuracy is not None and accuracy >= 0.1:
+        yield Finding(
+            "no_signal",
+            "The completions of a group all earn the same, though some problems are solved and some are not.",
+            evidence + f"; entropy {run.last.mean('entropy') or 0:.3g} nats a token",
+            "The samples of a problem are alike: raise --temperature towards 1, --group-size, or the entropy "
+            "(--entropy-target); check that the reward formula tells answers apart.",
+        )
+        return
+    yield Finding(
+        "no_signal",
+        "Loss and gradient are 0: the completions of a group all earn the same, and hardly any is right.",
+        evidence,
+        "The task is too hard for this model, or the reward never pays. Read a few rows of rollouts/: is the answer "
+        "there but not found (template, format, verifier)? Else begin with easier problems, a cold start "
+        "(r1lite sft), a larger --group-size, or --dynamic-sampling.",
+    )
+
+
+def _hacked(run: Record) -> Iterable[Finding]:
+    accuracy = run.changed("accuracy")
+    if accuracy is None or accuracy[0] - accuracy[1] < max(0.05, _SURE * run.error_of_rate(accuracy[0])):
+        return
+    rising = []
+    shape, reward = run.changed("format_rate"), run.changed("reward")
+    if shape is not None and shape[1] - shape[0] > 0.1:
+        rising.append(("format", *shape))
+    if reward is not None and reward[1] - reward[0] > 0.1 * max(abs(reward[0]), 0.1):
+        rising.append(("reward", *reward))
+    if rising:
+        moves = ", ".join(f"{name} {before:.2f} -> {after:.2f}" for name, before, after in rising)
+        yield Finding(
+            "hacked",
+            f"The {' and the '.join(name for name, *_ in rising)} rise while the accuracy falls.",
+            f"{moves}, accuracy {accuracy[0]:.1%} -> {accuracy[1]:.1%} ({run.first.steps} against {run.last.steps})",
+            "The policy is paid for something other than right answers. Let a right answer gate the rest: "
+            '--reward "math * (0.5 + 0.5*format)". With a reward model: stop earlier, or a larger --kl-coef.',
+        )
+
+
+def _mismatch(run: Record) -> Iterable[Finding]:
+    if not run.metrics:
+        return
+    exact = run.config.get("dtype") == "float32" or str(run.config.get("device")).startswith("cpu")
+    kl, largest = run.last.mean("mismatch_kl"), run.whole.highest("mismatch_logprob_max")
+    limit = 0.01 if exact else 3.0
+    if (kl is not None and abs(kl) > 0.01) or (largest is not None and largest > limit):
+        ratio = run.last.mean("mismatch_ratio_max")
+        yield Finding(
+            "engine_mismatch",
+            "The engine samples from another distribution than the trainer learns with.",
+            f"KL {kl or 0:.3g} nats a token in {run.last.steps}; largest difference of a token's log-probability "
+            f"{largest or 0:.3g}" + (f", trainer/engine ratio up to {ratio:.3g}" if ratio is not None else ""),
+            "Temperature, top-p or weights differ between the two, or low precision does: --temperature 1, no top-p, "
+            "--dtype float32 to compare; --importance token bounds what is left of it.",
+        )
+
+
+def _clipped(run: Record) -> Iterable[Finding]:
+    low, high = (run.last.mean(key) if run.metrics else None for key in ("clipped_low", "clipped_high"))
+    if low is not None and high is not None and low + high > 0.3:
+        yield Finding(
+            "clipped",
+            "Much of each update is clipped away: the policy moves too far within a step.",
+            f"{low + high:.0%} of tokens clipped in {run.last.steps} ({low:.0%} below, {high:.0%} above)",
+            "Lower --lr, fewer --updates-per-rollout or --minibatches, or --stop-kl.",
+        )
+
+
+def _learning_rate(run: Record) -> Iterable[Finding]:
+    rewards = [(window.mean("reward"), window) for window in run.windows()] if len(run.metrics) >= 8 else []
+    known = [(value, window) for value, window in rewards if value is not None]
+    if not known:
+        return
+    best, when = max(known, key=lambda item: item[0])
+    last = known[-1][0]
+    lr = run.whole.highest("lr") or 0.0
+    span = best - min(value for value, _ in known)
+    if best - last > max(0.3 * abs(best), _SURE * run.error_of_rate(min(max(best, 0.0), 1.0))) and span > 0.05:
+        norms = run.whole.highest("grad_norm")
+        yield Finding(
+            "collapsed",
+            "The reward rose, or was higher, and broke down.",
+            f"{best:.3f} in {when.steps}, {last:.3f} in {run.last.steps}; lr up to {lr:.3g}"
+            + (f", gradient norm up to {norms:.3g}" if norms is not None else ""),
+            f"The learning rate is too high for this model: try --lr {lr / 5:.1g}, a --warmup-steps of 5-10, or "
+            f"--kl-coef 0.001. The checkpoint before {when.steps} may still be good.",
+        )
+        return
+    reward, signal = run.changed("reward"), run.whole.mean("groups_without_signal")
+    accuracy = run.last.mean("accuracy")
+    flat = reward is not None and abs(reward[1] - reward[0]) < run.error_of_rate(min(max(reward[0], 0.0), 1.0))
+    moved = max((window.mean("reward") or 0.0 for _, window in known), default=0.0) - known[0][0]
+    if len(run.metrics) < _FLAT_STEPS or not flat or signal is None or signal > 0.7 or (accuracy or 0) > 0.9:
+        return
+    if moved < 2 * run.error_of_rate(min(max(known[0][0], 0.0), 1.0)):
+        assert reward is not None
+        yield Finding(
+            "flat",
+            "Groups have a signal, but the reward does not move: the learning rate is too low.",
+            f"reward {reward[0]:.3f} in {run.first.steps}, {reward[1]:.3f} in {run.last.steps}; "
+            f"{1 - signal:.0%} of groups have a signal; lr {lr:.3g}",
+            f"Try --lr {10 * lr:.1g}. (If entropy and length don't move either, nothing is learnt at all.)",
+        )
+
+
+def _entropy(run: Record) -> Iterable[Finding]:
+    entropy, accuracy = run.changed("entropy"), run.changed("accuracy")
+    if entropy is None or accuracy is None:
+        return
+    middle = run.windows()[len(run.windows()) // 2].mean("accuracy")
+    still = middle is not None and accuracy[1] - middle < max(0.02, 2 * run.error_of_rate(accuracy[1]))
+    if entropy[1] < 0.2 * entropy[0] and entropy[1] < 0.1 and accuracy[1] < 0.7 and still and len(run.metrics) >= 20:
+        yield Finding(
+            "entropy_collapse",
+            "The policy has become sure of itself before it became right: it tries nothing new.",
+            f"entropy {entropy[0]:.3g} -> {entropy[1]:.3g} nats a token, accuracy {accuracy[0]:.1%} -> "
+            f"{accuracy[1]:.1%}, and still since the middle of the run",
+            "--clip-high 0.28, an --entropy-target, a lower --lr, more varied problems; look whether one cheap answer "
+            "is paid for.",
+        )
+    if entropy[1] > 2 * entropy[0] and entropy[1] > 1.0 and accuracy[1] < accuracy[0]:
+        yield Finding(
+            "entropy_blowup",
+            "The policy drifts into noise.",
+            f"entropy {entropy[0]:.3g} -> {entropy[1]:.3g} nats a token, accuracy {accuracy[0]:.1%} -> "
+            f"{accuracy[1]:.1%}",
+            "Lower --lr or --entropy-coef; a --kl-coef of 0.001 holds it near the model it came from.",
+        )
+
+
+def _kl(run: Record) -> Iterable[Finding]:
+    if not run.metrics:
+        return
+    kl, moved = run.last.mean("kl"), run.whole.highest("policy_kl")
+    if run.config.get("kl_coef") and kl is not None and kl > 0.5:
+        target = run.config.get("kl_target")
+        yield Finding(
+            "kl_blowup",
+            "The policy has left its reference far behind.",
+            f"KL {kl:.3g} nats a token in {run.last.steps}, {run.first.mean('kl') or 0:.3g} in {run.first.steps}; "
+            f"coefficient {run.last.mean('kl_coef') or run.config['kl_coef']:.3g}",
+            "A larger --kl-coef" + ("" if target else ", or --kl-target to have it adapted") + "; a lower --lr.",
+        )
+    elif moved is not None and moved > 0.5:
+        worst = max(run.metrics, key=lambda line: line.get("policy_kl") or 0)
+        yield Finding(
+            "kl_blowup",
+            "One step moves the policy far from the one that sampled.",
+            f"KL(before || after) {moved:.3g} nats a token in step {worst['step']}",
+            "--stop-kl 0.05, a lower --lr, or fewer --updates-per-rollout.",
+        )
+
+
+def _length(run: Record) -> Iterable[Finding]:
+    tokens, accuracy = run.changed("completion_tokens"), run.changed("accuracy")
+    if tokens is not None and accuracy is not None and tokens[1] < 0.4 * tokens[0]:
+        error = _SURE * run.error_of_rate(accuracy[0])
+        if accuracy[1] < accuracy[0] + error:
+            yield Finding(
+                "length_collapse",
+                "Completions shrink, and are no better for it: thinking is given up.",
+                f"{tokens[0]:.0f} -> {tokens[1]:.0f} tokens, accuracy {accuracy[0]:.1%} -> {accuracy[1]:.1%} "
+                f"({run.first.steps} against {run.last.steps})",
+                "Something pays for short guesses: a format or length part that a wrong answer earns too. Gate it by "
+                'correctness, or add "thinking"; --aggregation token_mean doesn\'t favour short right answers.',
+            )
+
+
+def _language(run: Record) -> Iterable[Finding]:
+    language = run.changed("parts.language")
+    if language is not None and language[0] - language[1] > 0.2:
+        yield Finding(
+            "language_collapse",
+            "The thinking leaves the language of the prompt.",
+            f"share of the wanted language {language[0]:.0%} -> {language[1]:.0%} ({run.first.steps} against "
+            f"{run.last.steps})",
+            'Weigh it more, gated by correctness: "math * (0.5 + 0.5*language)".',
+        )
+
+
+def _critic(run: Record) -> Iterable[Finding]:
+    explained = run.last.mean("explained_variance") if len(run.metrics) >= 20 else None
+    if explained is not None and explained < -0.5:
+        yield Finding(
+            "bad_critic",
+            "The critic is worse than saying the mean: its advantages are mostly noise.",
+            f"explained variance {explained:.2f} in {run.last.steps}, value loss "
+            f"{run.last.mean('value_loss') or 0:.3g}",
+            "--critic-warmup-steps 10, another --critic-lr, --value-clip larger than rewards change in a step, or "
+            "r1lite grpo, which needs no critic.",
+        )
+
+
+def _overfit(run: Record) -> Iterable[Finding]:
+    rates = [(line["step"], line["pass_at_1"]) for line in run.evaluations if line.get("pass_at_1") is not None]
+    accuracy = run.changed("accuracy")
+    if len(rates) < 3 or accuracy is None:
+        return
+    best_step, best = max(rates, key=lambda item: item[1])
+    problems = max(1, int(run.evaluations[0].get("problems") or run.config.get("eval_problems") or 100))
+    error = (max(best * (1 - best), 0.01) / problems) ** 0.5
+    if best - rates[-1][1] > max(0.05, _SURE * error) and accuracy[1] > accuracy[0]:
+        yield Finding(
+            "overfit",
+            "The training problems go on getting better, the held-out ones get worse.",
+            f"held out {best:.1%} at step {best_step}, {rates[-1][1]:.1%} at step {rates[-1][0]}; in training "
+            f"{accuracy[0]:.1%} -> {accuracy[1]:.1%}",
+            f"Take the checkpoint of step {best_step}, more problems, or a --kl-coef.",
+        )
+
+
+CHECKS: tuple[Callable[[Record], Iterable[Finding]], ...] = (
+    _files,
+    _unscored,
+    _truncated,
+    _mismatch,
+    _no_signal,
+    _hacked,
+    _learning_rate,
+    _entropy,
+    _kl,
+    _clipped,
+    _length,
+    _language,
+    _critic,
+    _overfit,
+)
+# A cause that explains another finding: telling both would send the reader to two places.
+_EXPLAINS = {"collapsed": ("overfit",), "hacked": ("flat",), "entropy_blowup": ("entropy_collapse",)}
