@@ -10,6 +10,7 @@ rollouts/            one JSONL file a step, a row a completion
 checkpoints/         step-NNNNNN/, as `from_pretrained` opens them, with the trainer's state beside
 eval_before.json     the evaluation before the first step, eval_after.json that after the last
 summary.json         the outcome
+findings.json        what `r1lite doctor` said at its end
 """
 
 from __future__ import annotations

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import resource
 import sys
 import time
@@ -12,6 +13,7 @@ from typing import Any, Protocol, TypeVar
 from r1lite import checkpoint
 from r1lite.choice import Curriculum
 from r1lite.config import RLConfig, TrainConfig
+from r1lite.doctor import Finding, diagnose
 from r1lite.errors import Interrupted, RunError, UserError
 from r1lite.evaluation import evaluate
 from r1lite.learner import Learner
@@ -115,6 +117,10 @@ def conduct(
             setup.display.finish()
             print(f"stopped; continue with --resume --out {setup.run_dir.path}", file=sys.stderr)
             raise
+        except RunError:
+            setup.display.finish()
+            _diagnose(setup, set(), sys.stderr.write)
+            raise
         except OSError as error:
             where = error.filename or setup.run_dir.path
             raise RunError(
@@ -151,6 +157,7 @@ def _train(config: C, setup: Setup, stop: StopSignal, course: Course) -> dict[st
     display.start("training", steps, first)
     evaluated = {record["step"] for record in run_dir.evaluations()}
     done = first
+    told: set[str] = set()
     try:
         for step in range(first, steps):
             if config.eval_every and step and step % config.eval_every == 0 and step not in evaluated:
@@ -169,6 +176,8 @@ def _train(config: C, setup: Setup, stop: StopSignal, course: Course) -> dict[st
             display.step(step + 1, steps, metrics)
             if (step + 1) % config.save_every == 0 or step + 1 == steps:
                 progress.save(step + 1)
+                if step + 1 < steps:  # at the end all of it is said once more
+                    _diagnose(setup, told, display.say)
             stop.check()
     except (Interrupted, BrokenPipeError, SystemExit, EngineError):  # a closed pipe comes as one of the middle two
         if done > first or progress.saved is None:
@@ -207,7 +216,19 @@ def _train(config: C, setup: Setup, stop: StopSignal, course: Course) -> dict[st
             ("run", f"{run_dir.path}: summary.json, metrics.jsonl, {kept}config.yaml"),
         ],
     )
+    findings = _diagnose(setup, set(), display.say)
+    run_dir.write_result("findings", [dataclasses.asdict(finding) for finding in findings])
     return summary
+
+
+def _diagnose(setup: Setup, told: set[str], say: Callable[[str], object]) -> list[Finding]:
+    """Says what is wrong with the run so far, as `r1lite doctor` would; what was told before is not said again."""
+    findings = diagnose(setup.run_dir.path)
+    for finding in findings:
+        if finding.name not in told:
+            say(f"\ndoctor    {finding}\n")
+    told.update(finding.name for finding in findings)
+    return findings
 
 
 class Progress:

@@ -36,6 +36,7 @@ FLOORS = [
     ("r1lite.run_dir", 3),
     ("r1lite.checkpoint", 3),
     ("r1lite.watchdog", 3),
+    ("r1lite.doctor", 4),
     ("r1lite.bad_batches", 3),
     ("r1lite.pairs", 2),
     ("r1lite.reward_model", 4),

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from r1lite.doctor.findings import Finding
-from r1lite.doctor.record import Record, read
+from r1lite.doctor.record import Record, Window, read
 
 __all__ = ["Record", "diagnose", "read"]
 
@@ -106,7 +106,7 @@ def _truncated(run: Record) -> Iterable[Finding]:
 
 
 def _no_signal(run: Record) -> Iterable[Finding]:
-    if not run.metrics or run.config.get("stage") == "reward-model":
+    if not run.metrics:
         return
     share, accuracy = run.last.mean("groups_without_signal"), run.last.mean("accuracy")
     at_first, accuracy_first = run.first.mean("groups_without_signal"), run.first.mean("accuracy")
@@ -195,15 +195,17 @@ def _clipped(run: Record) -> Iterable[Finding]:
 
 
 def _learning_rate(run: Record) -> Iterable[Finding]:
-    rewards = [(window.mean("reward"), window) for window in run.windows()] if len(run.metrics) >= 8 else []
-    known = [(value, window) for value, window in rewards if value is not None]
+    if len(run.metrics) < 8:
+        return
+    # The first step by itself, too: what breaks in the first update has no good window.
+    windows = [Window(run.metrics[:1]), *run.windows()]
+    known = [(value, window) for window in windows if (value := window.mean("reward")) is not None]
     if not known:
         return
     best, when = max(known, key=lambda item: item[0])
     last = known[-1][0]
     lr = run.whole.highest("lr") or 0.0
-    span = best - min(value for value, _ in known)
-    if best - last > max(0.3 * abs(best), _SURE * run.error_of_rate(min(max(best, 0.0), 1.0))) and span > 0.05:
+    if best - last > max(0.3 * abs(best), 0.05, _SURE * run.error_of_rate(best, len(when.lines))):
         norms = run.whole.highest("grad_norm")
         yield Finding(
             "collapsed",
@@ -211,16 +213,16 @@ def _learning_rate(run: Record) -> Iterable[Finding]:
             f"{best:.3f} in {when.steps}, {last:.3f} in {run.last.steps}; lr up to {lr:.3g}"
             + (f", gradient norm up to {norms:.3g}" if norms is not None else ""),
             f"The learning rate is too high for this model: try --lr {lr / 5:.1g}, a --warmup-steps of 5-10, or "
-            f"--kl-coef 0.001. The checkpoint before {when.steps} may still be good.",
+            f"--kl-coef 0.001. A checkpoint of {when.steps} may still be good.",
         )
         return
     reward, signal = run.changed("reward"), run.whole.mean("groups_without_signal")
     accuracy = run.last.mean("accuracy")
-    flat = reward is not None and abs(reward[1] - reward[0]) < run.error_of_rate(min(max(reward[0], 0.0), 1.0))
-    moved = max((window.mean("reward") or 0.0 for _, window in known), default=0.0) - known[0][0]
+    flat = reward is not None and abs(reward[1] - reward[0]) < run.error_of_rate(reward[0])
+    moved = max(value for value, _ in known[1:]) - known[1][0]
     if len(run.metrics) < _FLAT_STEPS or not flat or signal is None or signal > 0.7 or (accuracy or 0) > 0.9:
         return
-    if moved < 2 * run.error_of_rate(min(max(known[0][0], 0.0), 1.0)):
+    if moved < 2 * run.error_of_rate(known[1][0]):
         assert reward is not None
         yield Finding(
             "flat",
@@ -237,7 +239,7 @@ def _entropy(run: Record) -> Iterable[Finding]:
         return
     middle = run.windows()[len(run.windows()) // 2].mean("accuracy")
     still = middle is not None and accuracy[1] - middle < max(0.02, 2 * run.error_of_rate(accuracy[1]))
-    if entropy[1] < 0.2 * entropy[0] and entropy[1] < 0.1 and accuracy[1] < 0.7 and still and len(run.metrics) >= 20:
+    if entropy[1] < 0.1 * entropy[0] and accuracy[1] < 0.7 and still and len(run.metrics) >= 20:
         yield Finding(
             "entropy_collapse",
             "The policy has become sure of itself before it became right: it tries nothing new.",
@@ -354,4 +356,4 @@ CHECKS: tuple[Callable[[Record], Iterable[Finding]], ...] = (
     _overfit,
 )
 # A cause that explains another finding: telling both would send the reader to two places.
-_EXPLAINS = {"collapsed": ("overfit",), "hacked": ("flat",), "entropy_blowup": ("entropy_collapse",)}
+_EXPLAINS = {"collapsed": ("overfit", "no_signal"), "hacked": ("flat",), "entropy_blowup": ("entropy_collapse",)}
