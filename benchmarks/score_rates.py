@@ -1,6 +1,6 @@
 """What scoring costs: every verifier on a short completion and on 2,000 and 1,000,000 characters, and the pool's share.
 
-    python benchmarks/score_rates.py [--workers 2] [--items 30000]
+    python benchmarks/score_rates.py [--workers 2] [--items 80000] [--rounds 3]
 
 CPU seconds of this process, and for the pool of its workers too: wall time on a shared machine says little.
 """
@@ -9,8 +9,13 @@ from __future__ import annotations
 
 import argparse
 import resource
+import statistics
+import sys
 import time
 from collections.abc import Callable
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from verifiers import Completion, Problem, Reward, resolve, score_many
 from verifiers.pool import Pool
@@ -35,7 +40,8 @@ def cpu_ms(call: Callable[[], object], repeats: int) -> float:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--workers", type=int, default=2)
-    parser.add_argument("--items", type=int, default=30_000)
+    parser.add_argument("--items", type=int, default=80_000)
+    parser.add_argument("--rounds", type=int, default=3)
     options = parser.parse_args()
     problem = Problem(prompt="How many sweets are left in the end?", answer="4", language="en")
     print(f"{'verifier':<12} {'short':>10} {'2,000 chars':>12} {'1,000,000':>12}   CPU ms")
@@ -56,23 +62,35 @@ def main() -> None:
     ]
     reward = Reward("math + 0.1*format")
     score_many(reward, pairs[:1000])
-    for _ in range(3):
+    few = pairs[: len(pairs) // 4]
+    shares = []
+    for _ in range(options.rounds):
         began = time.process_time()
         score_many(reward, pairs)
         single = (time.process_time() - began) / len(pairs)
-        before = resource.getrusage(resource.RUSAGE_CHILDREN)
-        began, wall = time.process_time(), time.perf_counter()
-        with Pool(reward, workers=options.workers) as pool:
-            for _ in pool.map(pairs):
-                pass
-        wall = time.perf_counter() - wall
-        parent = (time.process_time() - began) / len(pairs)
-        after = resource.getrusage(resource.RUSAGE_CHILDREN)
-        child = (after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime) / len(pairs)
+        caller, workers, wall = pooled(reward, pairs, options.workers)
+        caller_start, workers_start, wall_start = pooled(reward, few, options.workers)
+        more = len(pairs) - len(few)  # the difference is free of what starting costs
+        caller, workers, wall = (caller - caller_start) / more, (workers - workers_start) / more, wall - wall_start
+        shares.append(single / (caller + workers))
         print(
-            f"one process {single * 1e6:.1f} us of CPU an item; pool of {options.workers}: caller {parent * 1e6:.1f}, "
-            f"workers {child * 1e6:.1f} (start included), {len(pairs) / wall:,.0f} items per s of wall time"
+            f"one process {single * 1e6:.1f} us of CPU an item; pool of {options.workers}: caller {caller * 1e6:.1f}, "
+            f"workers {workers * 1e6:.1f}; {shares[-1]:.2f} x cores x one process's rate by CPU time; "
+            f"{more / wall:,.0f} items per s of wall time"
         )
+    print(f"median {statistics.median(shares):.2f}")
+
+
+def pooled(reward: Reward, pairs: list[tuple[Problem, Completion]], workers: int) -> tuple[float, float, float]:
+    """CPU seconds of the caller and of the workers, and wall seconds."""
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    began, wall = time.process_time(), time.perf_counter()
+    with Pool(reward, workers=workers) as pool:
+        for _ in pool.map(pairs):
+            pass
+    caller, wall = time.process_time() - began, time.perf_counter() - wall
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return caller, after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime, wall
 
 
 if __name__ == "__main__":

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from verifiers import Completion, Problem, Reward, VerifierError, score_many
+from verifiers import Completion, Problem, Reward, Verdict, VerifierError, score_many
 from verifiers.pool import Pool
 
 TESTS = Path(__file__).resolve().parent
@@ -33,6 +33,15 @@ def test_the_same_scores_as_in_one_process_in_order():
     seen = []
     assert score_many(reward, given, workers=2, progress=seen.append) == score_many(reward, given)
     assert seen == list(range(1, 701))
+
+
+def test_types_of_a_user_s_own_come_back_plain():
+    plain = Verdict(0.5, "fine", "some", flags=("a",))
+    good, odd, last = score_many(Reward("pool_trouble_for_tests:own_types"), pairs(["x", "odd", "y"]), workers=1)
+    for score in (good, last):
+        (verdict,) = score.verdicts.values()
+        assert (score.reward, verdict, type(verdict.score), type(verdict.reason)) == (0.5, plain, float, str)
+    assert (odd.reward, odd.error) == (None, "RuntimeError: no text of it")
 
 
 TROUBLE = {

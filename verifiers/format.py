@@ -28,6 +28,7 @@ _UNSEEN = (
 )
 _BLANK, _SEEN = re.compile(f"[{_UNSEEN}]*"), re.compile(f"[^{_UNSEEN}]*")
 _POLICIES = ("strict", "lenient")
+_FEW = 64  # angle brackets
 _TWICE = 2  # more of one tag make no difference
 _RULES = 6  # of partial credit: each block once (2), their order, content in each (2), nothing outside
 
@@ -81,6 +82,7 @@ class ThinkAnswer:
         self.policy, self.prefilled_think, self.partial = policy, prefilled_think, partial
         self.min_think_chars = min_think_chars
         self.think, self.answer = think, answer
+        self._tag = re.compile(f"</?(?:{think}|{answer})>")
         self._layout = [f"<{think}>", f"</{think}>", f"<{answer}>", f"</{answer}>"]
 
     def __call__(self, problem: Problem, completion: Completion) -> Verdict:
@@ -93,8 +95,10 @@ class ThinkAnswer:
         return Verdict(score, broken[0], ", ".join(broken))
 
     def _tags(self, text: str) -> list[_Tag]:
-        """The text's tags in order; of each the first two."""
-        found = []
+        """The text's tags in order; of each the first two at least."""
+        if text.count("<") <= _FEW:
+            return [_Tag(match.start(), match.end(), match[0]) for match in self._tag.finditer(text)]
+        found = []  # the pattern is quicker, but would begin to match at every bracket of a text made of them
         for tag in self._layout:
             end = 0
             for _ in range(_TWICE):
@@ -111,13 +115,14 @@ class ThinkAnswer:
             return ["no_tags"]
         found = [tag.text for tag in tags]
         broken = []
-        blocks = self._layout[:2], self._layout[2:]
-        for block in blocks:
-            counts = [found.count(tag) for tag in block]
-            if counts != [1, 1]:
-                broken.append("repeated_tag" if max(counts) > 1 else "missing_tag")
-        if not broken and found != self._layout:
-            return ["wrong_order", "text_outside"]
+        if found != self._layout:
+            blocks = self._layout[:2], self._layout[2:]
+            for block in blocks:
+                counts = [found.count(tag) for tag in block]
+                if counts != [1, 1]:
+                    broken.append("repeated_tag" if max(counts) > 1 else "missing_tag")
+            if not broken:
+                return ["wrong_order", "text_outside"]
         if broken:
             # What the blocks hold, and what is outside them, can't be told without the layout: only a block that is
             # whole counts, which is the part that a beginner gets right first.
@@ -144,8 +149,12 @@ def _whole(text: str, own: list[_Tag], block: list[str]) -> bool:
 def _visible(text: str, start: int, end: int, enough: int) -> int:
     """How many characters of text[start:end] can be seen; stops at `enough`."""
     count = 0
-    while start < end and count < enough:
+    while count < enough:
         first = _BLANK.match(text, start, end).end()  # type: ignore[union-attr]  # matches nothing at least
+        if first >= end:
+            break
+        if enough - count == 1:
+            return enough
         start = _SEEN.match(text, first, min(end, first + enough - count)).end()  # type: ignore[union-attr]
         count += start - first
     return count

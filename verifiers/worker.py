@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import contextlib
+import gc
 import marshal
 import mmap
+import operator
 import os
 import pickle
 import struct
@@ -19,6 +21,7 @@ from verifiers.reward import Reward, score_one
 
 _HEADER = struct.Struct("<Q")
 _PR_SET_PDEATHSIG = 1
+_FIELDS = operator.attrgetter("score", "reason", "detail", "answer", "span", "gold_type", "rung", "flags")
 
 
 def main(page_fd: int, die_with_parent: bool) -> None:
@@ -42,6 +45,7 @@ def main(page_fd: int, die_with_parent: bool) -> None:
     except Exception as error:  # importing a user's verifier may fail in any way
         _write(outbox, f"{type(error).__name__}: {error}")
         return
+    gc.freeze()  # what is loaded stays: it need not be looked through again and again
     _write(outbox, "ready")
     while (body := _read(inbox)) is not None:
         results = []
@@ -50,29 +54,43 @@ def main(page_fd: int, die_with_parent: bool) -> None:
             PROGRESS.pack_into(page, 0, place, time.monotonic())
             results.append(_scored(reward, Problem(*row[:6]), Completion(*row[6:])))
         page[:] = PROGRESS.pack(-1, 0.0)
-        _write(outbox, results)
+        try:
+            _write(outbox, results)
+        except ValueError:  # types of a user's own in a verdict, numpy's numbers for one
+            _write(outbox, [_in_plain_types(result) for result in results])
 
 
-def _scored(reward: Reward, problem: Problem, completion: Completion) -> tuple[Any, ...]:
-    """The score in plain types only, whatever a user's verifier put in its verdict."""
+Result = tuple[float | None, list[tuple[Any, ...]], str]  # reward, the fields of its verdicts, error
+
+
+def _scored(reward: Reward, problem: Problem, completion: Completion) -> Result:
     try:
         score = score_one(reward, problem, completion)
-        verdicts = [
-            (
-                None if v.score is None else float(v.score),
-                str(v.reason),
-                str(v.detail),
-                None if v.answer is None else str(v.answer),
-                None if v.span is None else (int(v.span[0]), int(v.span[1])),
-                str(v.gold_type),
-                str(v.rung),
-                tuple(map(str, v.flags)),
-            )
-            for v in score.verdicts.values()
-        ]
-        return (score.reward, verdicts, score.error)
+        return score.reward, [_FIELDS(verdict) for verdict in score.verdicts.values()], score.error
     except BaseException as error:  # SystemExit, KeyboardInterrupt and the like out of a verifier
-        return (None, [], f"{type(error).__name__}: {error}")
+        return None, [], f"{type(error).__name__}: {error}"
+
+
+def _in_plain_types(result: Result) -> Result:
+    """The same, whatever a user's verifier put in its verdict."""
+    reward, verdicts, error = result
+    try:
+        plain = [
+            (
+                None if score is None else float(score),
+                str(reason),
+                str(detail),
+                None if answer is None else str(answer),
+                None if span is None else (int(span[0]), int(span[1])),
+                str(gold_type),
+                str(rung),
+                tuple(map(str, flags)),
+            )
+            for score, reason, detail, answer, span, gold_type, rung, flags in verdicts
+        ]
+        return None if reward is None else float(reward), plain, str(error)
+    except BaseException as trouble:  # whatever its own types raise
+        return None, [], f"{type(trouble).__name__}: {trouble}"
 
 
 def _read(pipe: int) -> bytes | None:
