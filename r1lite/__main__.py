@@ -4,4 +4,5 @@ import sys
 
 from r1lite.cli import main
 
-sys.exit(main())
+if __name__ == "__main__":  # a pipeline's processes import it under another name
+    sys.exit(main())

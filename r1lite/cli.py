@@ -22,6 +22,7 @@ from r1lite.config import (
     SFTConfig,
     load,
 )
+from r1lite.config.pipeline import PipelineConfig
 from r1lite.config.serve_engine import ServeEngineConfig
 from r1lite.errors import Interrupted, RunError, UserError
 from r1lite.nano.config import PretrainConfig
@@ -41,6 +42,7 @@ COMMANDS: dict[str, tuple[type[Section], str, str]] = {
         "r1lite.stages.serve_engine:run",
         "a vLLM server for runs with --engine vllm-server",
     ),
+    "r1": (PipelineConfig, "r1lite.pipeline.run:run", "run a recipe of stages, and compare the models they make"),
     "eval": (EvalConfig, "r1lite.stages.evaluate:run", "measure a model: greedy accuracy and pass@k"),
 }
 

@@ -1,0 +1,235 @@
+"""The stages of a recipe, checked as a whole before any of them runs."""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from r1lite.config import (
+    ColdStartConfig,
+    DistillConfig,
+    EvalConfig,
+    GRPOConfig,
+    PPOConfig,
+    RejectConfig,
+    Section,
+    SFTConfig,
+    validated,
+)
+from r1lite.config.pipeline import PipelineConfig
+from r1lite.errors import UserError
+from r1lite.nano.config import PretrainConfig
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """A sub-command that can be a step of a pipeline."""
+
+    config_class: type[Section]
+    makes: tuple[str, ...]  # of "model", "data", "rollouts"
+    resumes: bool = True  # what was begun can be continued; otherwise it is begun anew
+
+
+KINDS = {
+    "cold-start": Kind(ColdStartConfig, ("data",)),
+    "distill": Kind(DistillConfig, ("model",)),
+    "eval": Kind(EvalConfig, (), resumes=False),
+    "grpo": Kind(GRPOConfig, ("model", "rollouts")),
+    "ppo": Kind(PPOConfig, ("model", "rollouts")),
+    "pretrain": Kind(PretrainConfig, ("model",), resumes=False),
+    "reject": Kind(RejectConfig, ("data",)),
+    "sft": Kind(SFTConfig, ("model",)),
+}
+# Field of a stage's configuration -> what it takes.
+INPUTS = {"model": "model", "teacher": "model", "data": "data", "rollouts": "rollouts"}
+MEASURES = ("accuracy", "greedy", "format", "language")
+WANTED = ("higher", "lower", "kept")
+_OURS = ("out", "resume", "quiet", "verbose")
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*")
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One stage of the recipe."""
+
+    name: str
+    kind: str
+    inputs: dict[str, str] = field(default_factory=dict)  # field -> name of a stage or a model
+    settings: dict[str, Any] = field(default_factory=dict)  # those in common included
+
+    @property
+    def needs(self) -> set[str]:
+        """Names it takes something from."""
+        return set(self.inputs.values())
+
+
+@dataclass(frozen=True, slots=True)
+class Graph:
+    """Steps in the recipe's order, evaluations of the table's rows last."""
+
+    steps: dict[str, Step]
+    models: dict[str, str]
+    rows: dict[str, str]  # row of the final table -> its evaluation step
+
+    def ancestors(self, name: str) -> list[str]:
+        """Names of all steps that a step builds on, itself included, in order."""
+        found, waiting = set[str](), [name]
+        while waiting:
+            at = waiting.pop()
+            if at in self.steps and at not in found:
+                found.add(at)
+                waiting += self.steps[at].needs
+        return [step for step in self.steps if step in found]
+
+
+def build(config: PipelineConfig) -> Graph:
+    """The graph of a recipe. Raises UserError with all that is wrong with it."""
+    wrong: list[str] = []
+    steps: dict[str, Step] = {}
+    if not config.stages:
+        wrong.append("stages: the recipe has none")
+    _check_common(config, wrong)
+    for name, given in config.stages.items():
+        step = _step(name, given, config, steps, wrong)
+        if step is not None:
+            steps[name] = step
+    rows: dict[str, str] = {}
+    for label, target in config.compare.items():
+        made = _row(label, target, config, steps, wrong)
+        if made is not None:
+            rows[label] = made.name
+            steps[made.name] = made
+    _check_observations(config, rows, wrong)
+    if wrong:
+        raise UserError("\n".join(dict.fromkeys(wrong)))
+    return Graph(steps, dict(config.models), rows)
+
+
+def _step(
+    name: str, given: Mapping[str, Any], config: PipelineConfig, earlier: Mapping[str, Step], wrong: list[str]
+) -> Step | None:
+    where = f"stage '{name}'"
+    if not _NAME.fullmatch(name) or name in config.models:
+        wrong.append(f"{where}: a name is letters, digits, _ . and -, and not that of a model")
+    if unknown := set(given) - {"stage", "inputs", "settings", "about"}:
+        wrong.append(f"{where}: unknown key {_listed(unknown)}; known: about, inputs, settings, stage")
+        return None
+    kind = given.get("stage")
+    if kind not in KINDS or kind == "eval":
+        near = difflib.get_close_matches(str(kind), KINDS, 1)
+        hint = f"did you mean '{near[0]}'?" if near else f"known: {', '.join(k for k in KINDS if k != 'eval')}"
+        wrong.append(f"{where}: unknown stage {kind!r}; {hint}")
+        return None
+    inputs, settings = given.get("inputs") or {}, given.get("settings") or {}
+    if not isinstance(inputs, dict) or not isinstance(settings, dict):
+        wrong.append(f"{where}: inputs and settings are maps")
+        return None
+    step = Step(name, kind, {k: str(v) for k, v in inputs.items()}, {**_common(kind, config), **settings})
+    _check_step(step, config, earlier, where, wrong)
+    return step
+
+
+def _row(
+    label: str, target: str | Mapping[str, Any], config: PipelineConfig, steps: Mapping[str, Step], wrong: list[str]
+) -> Step | None:
+    given = {"model": target} if isinstance(target, str) else dict(target)
+    where = f"compare '{label}'"
+    if unknown := set(given) - {"model", "settings"}:
+        wrong.append(f"{where}: unknown key {_listed(unknown)}; known: model, settings")
+        return None
+    if "model" not in given:
+        wrong.append(f"{where}: which model?")
+        return None
+    model = str(given["model"])
+    settings = {**_common("eval", config), **config.evaluate, **(given.get("settings") or {})}
+    step = Step(f"eval-{re.sub('[^A-Za-z0-9_.-]+', '-', label)}", "eval", {"model": model}, settings)
+    if step.name in steps:
+        wrong.append(f"{where}: another row or stage has nearly the same name")
+        return None
+    _check_step(step, config, steps, where, wrong)
+    return step
+
+
+def _check_step(step: Step, config: PipelineConfig, earlier: Mapping[str, Step], where: str, wrong: list[str]) -> None:
+    """Its inputs are made before it, and its configuration is valid."""
+    fields = KINDS[step.kind].config_class.model_fields
+    for name, source in step.inputs.items():
+        if name not in INPUTS or name not in fields:
+            takes = [key for key in INPUTS if key in fields]
+            wrong.append(f"{where}: {step.kind} takes no input '{name}'; it takes {', '.join(takes) or 'none'}")
+            continue
+        what = INPUTS[name]
+        if source in config.models and what == "model":
+            continue
+        if source not in earlier:
+            later = " (it comes later)" if source in config.stages else ""
+            known = [key for key, other in earlier.items() if what in KINDS[other.kind].makes]
+            known += list(config.models) if what == "model" else []
+            wrong.append(
+                f"{where}: its {name} is to come from '{source}', which no earlier stage makes{later}; there is "
+                f"{', '.join(known) or 'nothing of the kind'}"
+            )
+        elif what not in KINDS[earlier[source].kind].makes:
+            made = " and ".join(KINDS[earlier[source].kind].makes) or "nothing"
+            wrong.append(
+                f"{where}: its {name} is to come from '{source}', a {earlier[source].kind}, which makes {made}"
+            )
+    if taken := set(step.settings) & {*_OURS, *step.inputs}:
+        wrong.append(f"{where}: {_listed(taken)} can't be set: the pipeline decides")
+        return
+    for key in sorted(set(step.settings) - set(fields)):
+        near = difflib.get_close_matches(key, fields, 1)
+        wrong.append(f"{where}: {step.kind} has no setting '{key}'" + (f"; did you mean '{near[0]}'?" if near else ""))
+    if set(step.settings) <= set(fields):
+        _check_values(step, where, wrong)
+
+
+def _check_values(step: Step, where: str, wrong: list[str]) -> None:
+    places = {name: "made-by-an-earlier-stage" for name in step.inputs if name in INPUTS}
+    needed = {"sft": "data"}.get(step.kind)
+    if needed and needed not in step.inputs and step.settings.get(needed) is None:
+        wrong.append(f"{where}: {step.kind} needs {needed}, as an input or among its settings")
+    if "model" not in step.inputs and step.kind in ("grpo", "ppo", "sft") and step.settings.get("model") is None:
+        wrong.append(f"{where}: {step.kind} needs a model, as an input or among its settings")
+    try:
+        validated(KINDS[step.kind].config_class, {**step.settings, **places})
+    except UserError as error:
+        wrong += [f"{where}: {line.removeprefix('--')}" for line in str(error).splitlines()]
+
+
+def _check_common(config: PipelineConfig, wrong: list[str]) -> None:
+    kinds = {str(given.get("stage")) for given in config.stages.values()} & set(KINDS) | {"eval"}
+    known = {key for kind in kinds for key in KINDS[kind].config_class.model_fields}
+    for key in sorted(set(config.common) - known):
+        near = difflib.get_close_matches(key, known, 1)
+        wrong.append(f"common: no stage has a setting '{key}'" + (f"; did you mean '{near[0]}'?" if near else ""))
+    for key in sorted(set(config.common) & {*_OURS, *INPUTS}):
+        wrong.append(f"common: '{key}' can't be the same for every stage")
+
+
+def _check_observations(config: PipelineConfig, rows: Mapping[str, str], wrong: list[str]) -> None:
+    for label, given in config.observations.items():
+        where = f"observation '{label}'"
+        if set(given) != {"row", "than", "measure", "wanted"}:
+            wrong.append(f"{where}: needs row, than, measure and wanted")
+            continue
+        for key in ("row", "than"):
+            if given[key] not in rows:
+                wrong.append(f"{where}: no row of compare is called '{given[key]}'")
+        for key, known in (("measure", MEASURES), ("wanted", WANTED)):
+            if given[key] not in known:
+                wrong.append(f"{where}: {key} is one of {', '.join(known)}, not '{given[key]}'")
+
+
+def _common(kind: str, config: PipelineConfig) -> dict[str, Any]:
+    fields = KINDS[kind].config_class.model_fields
+    # A new model shares nothing with the others but the machine.
+    keys = ("threads",) if kind == "pretrain" else fields
+    return {key: value for key, value in config.common.items() if key in keys}
+
+
+def _listed(names: Iterable[str]) -> str:
+    return ", ".join(f"'{name}'" for name in sorted(names))

@@ -1,0 +1,163 @@
+"""`r1lite r1`: runs the graph of a recipe to its end, and once more to the same end if it was stopped."""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import multiprocessing.connection
+import shutil
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+
+from r1lite.config.pipeline import PipelineConfig
+from r1lite.errors import Interrupted, RunError, UserError
+from r1lite.files import write_json, write_text
+from r1lite.pipeline import table
+from r1lite.pipeline.children import start
+from r1lite.pipeline.graph import KINDS, Graph, build
+from r1lite.pipeline.steps import Place, finish, prepare, values_of
+from r1lite.run_dir import claim_path
+from r1lite.signals import StopSignal
+
+_GRACE_S = 120.0  # for a stage to write its checkpoint
+_SHOWN_LINES = 5  # of a failed stage's log
+
+
+def run(config: PipelineConfig) -> dict[str, Any]:
+    """Runs what is not finished yet, then compares.
+
+    Returns: the comparison, as in OUT/comparison.json.
+
+    Raises:
+        UserError: a recipe that can't be carried out, or another one than OUT was begun with.
+        RunError: a stage failed; what is finished stands.
+        Interrupted: a signal asked it to stop; the same command goes on.
+    """
+    graph = build(config)
+    console = Console(highlight=False, soft_wrap=True, emoji=False, quiet=config.quiet)
+    if config.check:
+        console.print(_status(graph, None))
+        return {}
+    out = Path(config.out).expanduser().resolve() if config.out else claim_path("r1", "pipeline", "recipe").resolve()
+    folder = out / "stages"
+    folder.mkdir(parents=True, exist_ok=True)
+    with open(out / ".lock", "a") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            raise UserError(f"{out} is in use by another r1lite r1") from None
+        _check_finished(graph, folder)
+        console.print(f"pipeline  {out}", markup=False)
+        with StopSignal() as stop:
+            _Runner(graph, folder, console, config.jobs, stop).run()
+        found = table.compare(config, graph, folder)
+        write_json(out / "comparison.json", found)
+        write_text(out / "comparison.md", table.markdown(found))
+    console.print(_status(graph, folder))
+    Console(highlight=False, soft_wrap=True, emoji=False).print(table.markdown(found), markup=False)
+    console.print(f"comparison  {out}/comparison.md, comparison.json", markup=False)
+    return found
+
+
+@dataclass(slots=True)
+class _Runner:
+    """Starts steps as soon as all they take from is finished."""
+
+    graph: Graph
+    folder: Path
+    console: Console
+    jobs: int
+    stop: StopSignal
+    running: dict[str, Any] = field(default_factory=dict)  # name -> process
+
+    def run(self) -> None:
+        """Returns when every step is finished."""
+        waiting = [name for name in self.graph.steps if Place(self.folder, name).record() is None]
+        try:
+            while waiting or self.running:
+                ready = [name for name in waiting if self._is_ready(name)]
+                for name in ready[: self.jobs - len(self.running)]:
+                    waiting.remove(name)
+                    self._start(name)
+                with self.stop.interruptible():
+                    multiprocessing.connection.wait([process.sentinel for process in self.running.values()])
+                for name in [name for name, process in self.running.items() if process.exitcode is not None]:
+                    self._end(name, self.running.pop(name))
+        except BaseException as error:
+            self._end_all(by_request=isinstance(error, Interrupted))
+            raise
+
+    def _is_ready(self, name: str) -> bool:
+        needs = self.graph.steps[name].needs & set(self.graph.steps)
+        return all(Place(self.folder, other).record() is not None for other in needs)
+
+    def _start(self, name: str) -> None:
+        step, place = self.graph.steps[name], Place(self.folder, name)
+        prepare(step, values_of(step, self.graph, self.folder), place)
+        begun = (place.run / "config.yaml").exists()
+        if begun and KINDS[step.kind].resumes:
+            argv = [step.kind, "--resume", "--out", str(place.run)]
+        else:
+            shutil.rmtree(place.run, ignore_errors=True)  # what a kill left before there was anything to go on with
+            argv = [step.kind, str(place.file("yaml")), "--out", str(place.run)]
+        self.console.print(f"{'go on' if begun else 'begin':<9} {name}: r1lite {step.kind}", markup=False)
+        self.running[name] = start(argv, place.file("log"), place.file("usage"))
+
+    def _end(self, name: str, process: Any) -> None:
+        step, place = self.graph.steps[name], Place(self.folder, name)
+        if process.exitcode != 0:
+            log = place.file("log")
+            lines = log.read_text(encoding="utf-8", errors="replace").splitlines() if log.exists() else []
+            told = [line for line in lines if line.startswith("error: ")] or lines
+            shown = "\n".join(f"  {line}" for line in told[-_SHOWN_LINES:])
+            raise RunError(
+                f"stage '{name}' failed (exit {process.exitcode}); what is finished stands. {log} ends:\n{shown}\n"
+                "mend the cause, then run the same command again"
+            )
+        used = json.loads(place.file("usage").read_text(encoding="utf-8"))
+        record = finish(step, place, cpu_s=used["cpu_s"], wall_s=used["wall_s"])
+        self.console.print(
+            f"{'done':<9} {name}: {record['outcome']}, {record['cpu_s']:.0f} CPU s, {record['wall_s']:.0f} s",
+            markup=False,
+        )
+
+    def _end_all(self, *, by_request: bool) -> None:
+        for process in self.running.values():
+            process.terminate()
+        for name, process in self.running.items():
+            process.join(_GRACE_S)
+            if process.exitcode is None:
+                process.kill()
+                process.join()
+            self.console.print(f"stopped   {name}", markup=False)
+        if by_request:
+            self.console.print("run the same command again to go on")
+
+
+def _check_finished(graph: Graph, folder: Path) -> None:
+    """Raises UserError if a finished step was made with other settings than the recipe's."""
+    for name, step in graph.steps.items():
+        place = Place(folder, name)
+        if place.record() is not None:
+            prepare(step, values_of(step, graph, folder), place)
+
+
+def _status(graph: Graph, folder: Path | None) -> Table:
+    shown = Table(title="Stages", title_justify="left", title_style="bold")
+    for heading in ("name", "stage", "from", "outcome", "CPU s", "s"):
+        shown.add_column(heading, justify="right" if heading in ("CPU s", "s") else "left")
+    for name, step in graph.steps.items():
+        record = Place(folder, name).record() if folder is not None else None
+        shown.add_row(
+            name,
+            step.kind,
+            ", ".join(f"{key} {source}" for key, source in step.inputs.items()),
+            record["outcome"] if record else "",
+            f"{record['cpu_s']:.0f}" if record else "",
+            f"{record['wall_s']:.0f}" if record else "",
+        )
+    return shown

@@ -1,0 +1,122 @@
+"""One step of a pipeline on disk: where it lies, whether it is finished, and what it made.
+
+OUT/stages/NAME/        its run directory
+OUT/stages/NAME.yaml    its configuration: `r1lite STAGE NAME.yaml --out DIR` runs it alone
+OUT/stages/NAME.log     what it printed
+OUT/stages/NAME.json    written when it is finished: what it made, and what it cost
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from r1lite.errors import RunError, UserError
+from r1lite.files import write_json, write_text
+from r1lite.pipeline.graph import KINDS, Graph, Step
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a step's files are."""
+
+    folder: Path  # OUT/stages
+    name: str
+
+    @property
+    def run(self) -> Path:
+        """The run directory."""
+        return self.folder / self.name
+
+    def file(self, suffix: str) -> Path:
+        """A file beside the run directory."""
+        return self.folder / f"{self.name}.{suffix}"
+
+    def record(self) -> dict[str, Any] | None:
+        """What was recorded when it finished, or None."""
+        path = self.file("json")
+        return json.loads(path.read_text(encoding="utf-8")) if path.exists() else None
+
+
+def values_of(step: Step, graph: Graph, folder: Path) -> dict[str, Any]:
+    """The step's configuration, its inputs as paths. All stages it takes from must be finished."""
+    inputs = {name: _made(graph, folder, source, name) for name, source in step.inputs.items()}
+    return {**step.settings, **inputs}
+
+
+def prepare(step: Step, values: Mapping[str, Any], place: Place) -> None:
+    """Writes the step's recipe. Raises UserError if the step was begun with another one."""
+    text = yaml.safe_dump(dict(values), sort_keys=True, allow_unicode=True)
+    path = place.file("yaml")
+    if path.exists() and path.read_text(encoding="utf-8") != text:
+        before = yaml.safe_load(path.read_text(encoding="utf-8")) or {}
+        keys = sorted(key for key in {*before, *values} if before.get(key) != values.get(key))
+        shown = "; ".join(f"{key}: {before.get(key)} became {values.get(key)}" for key in keys)
+        raise UserError(
+            f"stage '{step.name}' was begun with other settings ({shown}). Name a new --out, or remove "
+            f"{place.folder}/{step.name}* and what was made from it"
+        )
+    write_text(path, text)
+
+
+def finish(step: Step, place: Place, *, cpu_s: float, wall_s: float) -> dict[str, Any]:
+    """Records that the step is finished, and what came out. Raises RunError if it isn't there."""
+    made: dict[str, str] = {}
+    summary = _summary(step, place.run)
+    for what in KINDS[step.kind].makes:
+        if what == "model":
+            made[what] = str(place.run if step.kind == "pretrain" else summary["checkpoint"])
+        else:
+            made[what] = str(place.run)
+    missing = [path for path in made.values() if not Path(path).exists()]
+    if missing:
+        raise RunError(f"stage '{step.name}' ended well but left no {missing[0]}")
+    record = {
+        "stage": step.kind,
+        "made": made,
+        "outcome": _outcome(step, summary),
+        "cpu_s": round(cpu_s, 1),
+        "wall_s": round(wall_s, 1),
+    }
+    write_json(place.file("json"), record)
+    return record
+
+
+def _made(graph: Graph, folder: Path, source: str, name: str) -> str:
+    if source in graph.models:
+        model = graph.models[source]
+        return str(Path(model).resolve()) if model != "nano" and Path(model).exists() else model
+    record = Place(folder, source).record()
+    assert record is not None, f"{source} is not finished"
+    what = {"teacher": "model"}.get(name, name)
+    path: str = record["made"][what]
+    return path
+
+
+def _summary(step: Step, run: Path) -> dict[str, Any]:
+    name = {"reject": "manifest", "cold-start": "manifest", "pretrain": None}.get(step.kind, "summary")
+    if name is None:
+        return {}
+    path = run / f"{name}.json"
+    if not path.exists():
+        raise RunError(f"stage '{step.name}' ended well but left no {path}")
+    found: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+    return found
+
+
+def _outcome(step: Step, summary: Mapping[str, Any]) -> str:
+    """One line for the status table."""
+    if "eval_after" in summary:
+        after, before = summary["eval_after"], summary.get("eval_before")
+        start = f"{before['pass_at_1']:.1%} -> " if before else ""
+        return f"greedy {start}{after['pass_at_1']:.1%}, {summary['steps']} steps"
+    if "data" in summary:
+        return f"{summary['data']['rows']:,} rows of {summary['data']['problems']:,} problems"
+    if "tasks" in summary:
+        return ", ".join(f"{task} {found['pass_at_1']:.1%}" for task, found in summary["tasks"].items())
+    return "a new model"

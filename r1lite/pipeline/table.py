@@ -1,0 +1,161 @@
+"""The final comparison: one row a model, and whether what was expected is seen in it."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import math
+import struct
+from collections.abc import Mapping
+from pathlib import Path
+from statistics import fmean
+from typing import Any
+
+from r1lite.comparison import read_rows
+from r1lite.config.pipeline import PipelineConfig
+from r1lite.intervals import mean_rate, paired
+from r1lite.nano import nano_path
+from r1lite.pipeline.graph import Graph
+from r1lite.pipeline.steps import Place
+from verifiers import Completion, Problem, resolve
+
+# A measure is kept where its interval does not go further down than this.
+KEPT_WITHIN = 0.03
+_HEADINGS = {
+    "accuracy": "accuracy (T=1)",
+    "greedy": "greedy",
+    "pass_at_k": "pass@k",
+    "format": "format (T=1)",
+    "language": "language (T=1)",
+    "tokens": "tokens",
+    "parameters": "parameters",
+    "cpu_s": "CPU s",
+    "cpu_s_in_all": "CPU s in all",
+}
+
+Values = dict[str, dict[str, float]]  # measure -> problem -> value in [0, 1]
+
+
+def compare(config: PipelineConfig, graph: Graph, folder: Path) -> dict[str, Any]:
+    """What every row's evaluation says, what each cost to make, and the observations."""
+    values = {label: _values(Place(folder, step).run) for label, step in graph.rows.items()}
+    rows = {label: _row(graph, folder, label, values[label]) for label in graph.rows}
+    observations = {label: _observe(given, values) for label, given in config.observations.items()}
+    return {"rows": rows, "observations": observations, "intervals": "95 %, over problems"}
+
+
+def markdown(found: Mapping[str, Any]) -> str:
+    """The comparison as a page."""
+    rows = found["rows"]
+    columns = [key for key in _HEADINGS if any(row.get(key) is not None for row in rows.values())]
+    lines = [
+        "# Comparison",
+        "",
+        "| | " + " | ".join(_HEADINGS[key] for key in columns) + " |",
+        "|---|" + "---|" * len(columns),
+        *(
+            f"| {label} | " + " | ".join(_cell(key, row.get(key)) for key in columns) + " |"
+            for label, row in rows.items()
+        ),
+        "",
+        "Rates in % with their 95 % intervals over problems; format and language are those of the sampled completions "
+        "(language: where the form lets the thinking be found). CPU s: the row's own stage, and all it builds on.",
+    ]
+    if found["observations"]:
+        lines += ["", "## Observations", ""]
+        lines += [f"- **{label}**: {observed['text']}" for label, observed in found["observations"].items()]
+    return "\n".join(lines) + "\n"
+
+
+def _values(run: Path) -> Values:
+    """One value a problem of each measure."""
+    language = resolve("language")
+    values: Values = {"accuracy": {}, "greedy": {}, "format": {}, "language": {}}
+    for rows in read_rows(run).values():
+        for row in rows:
+            at = row["problem"]
+            problem = Problem(prompt=row["question"], answer=row["gold"], language="en", id=row["problem_id"])
+            if row["greedy"] is not None and row["greedy"]["correct"] is not None:
+                values["greedy"][at] = float(row["greedy"]["correct"])
+            samples = [sample for sample in row["samples"] if sample["correct"] is not None]
+            if samples:
+                values["accuracy"][at] = fmean(float(sample["correct"]) for sample in samples)
+                values["format"][at] = fmean(float(sample["well_formed"] is True) for sample in samples)
+                spoken = [language(problem, Completion(sample["text"])).score for sample in samples]
+                if judged := [score for score in spoken if score is not None]:
+                    values["language"][at] = fmean(judged)
+    return values
+
+
+def _row(graph: Graph, folder: Path, label: str, values: Values) -> dict[str, Any]:
+    step = graph.steps[graph.rows[label]]
+    run = Place(folder, step.name).run
+    summary = json.loads((run / "summary.json").read_text(encoding="utf-8"))
+    (measured,) = summary["tasks"].values()
+    source = step.inputs["model"]
+    made = [name for name in graph.ancestors(source) if name in graph.steps]
+    costs = {name: (Place(folder, name).record() or {}).get("cpu_s", 0.0) for name in made}
+    return {
+        **{name: _rate(values[name]) for name in ("accuracy", "greedy", "format", "language")},
+        "pass_at_k": [measured["pass_at_k"], *(measured["pass_at_k_interval"] or (None, None))],
+        "k": measured["k"],
+        "tokens": measured["mean_tokens"],
+        "parameters": parameters(summary["model"]),
+        "cpu_s": costs.get(source),
+        "cpu_s_in_all": round(sum(costs.values()), 1) if costs else None,
+        "model": source,
+        "problems": measured["problems"],
+        "sampled_problems": measured["sampled_problems"],
+    }
+
+
+def _observe(given: Mapping[str, str], values: Mapping[str, Values]) -> dict[str, Any]:
+    """The paired difference row - than of a measure, and whether it is what was wanted."""
+    measure, wanted = given["measure"], given["wanted"]
+    base, other = values[given["than"]][measure], values[given["row"]][measure]
+    both = [problem for problem in base if problem in other]
+    if not both:
+        return {**given, "seen": None, "text": f"can't be said: {measure} was not measured on the same problems"}
+    before, after = [base[problem] for problem in both], [other[problem] for problem in both]
+    found = paired(before, after)
+    seen = {
+        "higher": found.low > 0,
+        "lower": found.high < 0,
+        "kept": found.low >= -KEPT_WITHIN,
+    }[wanted]
+    text = (
+        f"{'seen' if seen else '**not seen**'}: {measure} of {given['row']} {fmean(after):.1%}, of {given['than']} "
+        f"{fmean(before):.1%}, difference {100 * found.difference:+.1f} points "
+        f"({100 * found.low:+.1f} to {100 * found.high:+.1f}); wanted: {wanted}"
+        + (f" within {KEPT_WITHIN:.0%}" if wanted == "kept" else "")
+    )
+    return {**given, "seen": seen, **dataclasses.asdict(found), "text": text}
+
+
+def parameters(model: str) -> int | None:
+    """Parameters in a folder's safetensors files, tied ones once; None where there are none to read."""
+    folder = nano_path() if model == "nano" else Path(model)
+    total = 0
+    for path in folder.glob("*.safetensors"):
+        with open(path, "rb") as file:
+            header = json.loads(file.read(struct.unpack("<Q", file.read(8))[0]))
+        total += sum(math.prod(entry["shape"]) for name, entry in header.items() if name != "__metadata__")
+    return total or None
+
+
+def _rate(values: dict[str, float]) -> list[float] | None:
+    if not values:
+        return None
+    rate = mean_rate(list(values.values()))
+    return [rate.mean, rate.low, rate.high]
+
+
+def _cell(key: str, value: Any) -> str:
+    if value is None or value == [None, None, None]:
+        return "-"
+    if isinstance(value, list):
+        mean, low, high = value
+        return f"{100 * mean:.1f} ({100 * low:.1f}-{100 * high:.1f})"
+    if key == "parameters":
+        return f"{value:,}"
+    return f"{value:,.1f}" if key == "tokens" else f"{value:,.0f}"
