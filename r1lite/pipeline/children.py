@@ -6,6 +6,7 @@ stage begins at once (an import costs seconds of a CPU). A stage whose pipeline 
 
 from __future__ import annotations
 
+import importlib
 import json
 import multiprocessing
 import multiprocessing.connection
@@ -19,6 +20,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+_COMMAND_LINE = "r1lite.cli"  # by name: it stands above the pipeline, which it runs
 _PRELOADED = ["torch", "transformers", "r1lite.training", "r1lite.sampling"]
 
 
@@ -46,10 +48,8 @@ def _run(argv: list[str], log: str, usage: str) -> None:
     os.dup2(handle, 2)
     sys.stdout = os.fdopen(1, "w", buffering=1, encoding="utf-8", closefd=False)
     sys.stderr = os.fdopen(2, "w", buffering=1, encoding="utf-8", closefd=False)
-    from r1lite.cli import main
-
     began = time.monotonic()
-    code = main(argv)
+    code = importlib.import_module(_COMMAND_LINE).main(argv)
     spent = sum(
         used.ru_utime + used.ru_stime
         for used in (resource.getrusage(resource.RUSAGE_SELF), resource.getrusage(resource.RUSAGE_CHILDREN))
