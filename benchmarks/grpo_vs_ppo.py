@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import hashlib
 import json
 import os
 import resource
@@ -85,7 +86,7 @@ def _memory(out: Path) -> None:
     _make_models(policy, reward)
     flags = ["--model", str(policy), "--prompts-per-step", "2", "--group-size", "4", "--steps", "3", "--quiet"]
     flags += ["--source", "bundled", "--template", "short", "--max-completion-tokens", "24", "--eval-problems", "2"]
-    flags += ["--eval-sample-problems", "1", "--eval-samples", "1", "--threads", "1"]
+    flags += ["--eval-sample-problems", "1", "--eval-samples", "1", "--threads", "1", "--score-workers", "0"]
     parts = ("policy", "reference", "critic", "reward model")
     print(
         "\n| MB: weights + gradient + moments | models |", *(f"{part} |" for part in parts), "sum | peak over first |"
@@ -95,13 +96,19 @@ def _memory(out: Path) -> None:
     for name, (stage, more) in MEMORY.items():
         run = out / f"memory-{name.replace(' ', '-').replace(',', '')}"
         flag = [f"rm:{reward}" if word == "RM" else word for word in more]
-        found = _in_a_process(stage, [*flags, *flag, "--out", str(run)])
+        rules = [] if "RM" in more else ["--reward", "grpo_vs_ppo:varied"]
+        found = _in_a_process(stage, [*flags, *flag, *rules, "--out", str(run)])
         first = first if first is not None else found["peak_rss_mb"]
         held = found["held"]
         cells = [_cell(held[part]) if part in held else "- |" for part in parts]
         total = sum(sum(sizes) for sizes in held.values())
         models = sum(sizes[0] > 1 for sizes in held.values())  # a shared critic is a head of some kB
         print(f"| {name} | {models} |", *cells, f"{total:.0f} | {found['peak_rss_mb'] - first:+.0f} |", flush=True)
+
+
+def varied(problem: Any, completion: Any) -> float:
+    """A rule that random completions differ by, so that there is something to learn and moments to keep."""
+    return hashlib.sha256(completion.text.encode()).digest()[0] / 255
 
 
 def _cell(sizes: list[float]) -> str:

@@ -40,7 +40,10 @@ def save(folder: Path, step: int, *, model: Any, tokenizer: Any, state: dict[str
                 file.chmod((aside / "config.json").stat().st_mode)
             write_json(aside / _MANIFEST, {"step": step, "files": _hashes(aside)})
     except (OSError, RuntimeError, SafetensorError) as error:  # each library has its own word for a full disk
-        raise RunError(f"the checkpoint of step {step} can't be written to {path}: {error}") from error
+        free = shutil.disk_usage(folder).free / 1e6
+        raise RunError(
+            f"the checkpoint of step {step} can't be written to {path}: {error} ({free:,.1f} MB are free there)"
+        ) from error
     others = [(number, other) for number, other in _numbered(folder) if number != step]
     later = [other for number, other in others if number > step]  # of a course of the run that was left
     earlier = [other for number, other in others if number < step]
