@@ -182,6 +182,7 @@ def test_a_server_dies_and_another_takes_over_and_it_comes_back_with_the_weights
     sampling = Sampling(1.0, 300)
     prompts = case.prompts() * 6
     seeds = [[7 * p + g for g in range(2)] for p in range(len(prompts))]
+    case.push()  # the runs before had the servers for themselves
     expected = case.engine.generate(prompts, seeds, sampling)
     killer = threading.Timer(0.4, servers[0].kill)
     killer.start()
@@ -230,5 +231,6 @@ def kill_after(server, path):
 
 def test_closing(case):
     case.engine.servers = case.engine.servers[1:]
+    case.push()
     closing_ends_a_stream_under_way(case)
     assert not list(Path("/dev/shm").glob(f"r1lite-weights-{os.getpid()}-*"))
