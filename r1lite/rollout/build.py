@@ -57,7 +57,7 @@ def build(
     if config.engine == "vllm-server":
         from r1lite.rollout.fleet import ServerEngine
 
-        say(f"waiting for {', '.join(config.engine_url)} ...")
+        say(f"waiting up to {config.engine_timeout_s:g} s for {', '.join(config.engine_url)} ...")
         fleet = ServerEngine(
             config.engine_url,
             tokenizer,
@@ -67,6 +67,7 @@ def build(
             timeout_s=config.engine_timeout_s,
             weights_dir=config.engine_weights_dir,
             untested=config.engine_untested,
+            start_wait_s=config.engine_timeout_s,  # servers that were started a moment ago still load
         )
         version = ", ".join(sorted({server.found.version for server in fleet.servers}))
         seconds = time.perf_counter() - started

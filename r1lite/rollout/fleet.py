@@ -23,7 +23,6 @@ from r1lite.rollout.vllm_server import Server
 from r1lite.rollout.weight_files import WeightFiles
 from verifiers import Completion
 
-_START_WAIT_S = 180.0  # for servers that were started a moment ago
 _LOOK_EVERY_S = 2.0  # whether a dead server has come back
 _GROUPS_A_SERVER = 64  # at once; vLLM queues what it can't take
 
@@ -35,6 +34,7 @@ class ServerEngine:
         eos: ids that end a text.
         context: tokens of the longest prompt and completion together.
         weights_dir: a folder that the servers see too; None = this machine's shared memory.
+        start_wait_s: how long servers may take to come up.
         timeout_s: of one group, of one weight update, and of waiting for any server to come back.
 
     Raises (when made): UserError for a server that can't be used.
@@ -53,7 +53,7 @@ class ServerEngine:
         timeout_s: float,
         weights_dir: str | None = None,
         untested: bool = False,
-        start_wait_s: float = _START_WAIT_S,
+        start_wait_s: float,
     ) -> None:
         if len(set(urls)) != len(urls):
             raise UserError("--engine-url: the same server twice")
