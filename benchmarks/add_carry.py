@@ -60,7 +60,7 @@ def main() -> None:
                 fresh = [str(ROOT / "recipes/add_carry.yaml"), *given]
                 r1lite("grpo", *(["--resume"] if (out / "config.yaml").exists() else fresh), "--out", str(out))
             print(f"{name:<12} seed {seed}: {line(out)}", flush=True)
-    print("\n" + table(runs, options.only, options.seeds))
+    print(f"\n{table(runs)}\n\n{course(runs)}")
 
 
 def made_base(out: Path, *, weak: bool) -> Path:
@@ -110,19 +110,39 @@ def line(out: Path) -> str:
     return "  ".join(f"{name} {value:.3g}" for name, value in measured(out).items())
 
 
-def table(out: Path, names: list[str], seeds: int) -> str:
-    """Markdown: the base, then each formula; every seed's value where they differ."""
+def finished(runs: Path) -> dict[str, list[Path]]:
+    """By formula, the runs that are done."""
+    found = {name: sorted(path.parent for path in runs.glob(f"{name}-*/summary.json")) for name in FORMULAS}
+    return {name: paths for name, paths in found.items() if paths}
+
+
+def table(runs: Path) -> str:
+    """Markdown: the base, then each formula with a number a seed."""
     lines = ["| reward | accuracy T=1 | greedy | format | English | tokens |", "|---|---|---|---|---|---|"]
-    first = out / f"{names[0]}-0"
-    before: dict[str, Any] = json.loads((first / "summary.json").read_text())["eval_before"]
-    runs_made = [out / f"{name}-{seed}" for name in names for seed in range(seeds)]
-    start = of_rollouts([run / "rollouts" / "step-000001.jsonl" for run in runs_made])
-    rows = [("base", [{"accuracy": before["sampled_accuracy"], "greedy": before["pass_at_1"], **start}])]
-    rows += [(f"`{FORMULAS[name]}`", [measured(out / f"{name}-{seed}") for seed in range(seeds)]) for name in names]
-    for name, runs in rows:
-        cells = [", ".join(f"{run[key]:.2f}" for run in runs) for key in ("accuracy", "greedy", "format", "language")]
-        lengths = ", ".join(f"{run['tokens']:.0f}" for run in runs)
+    done = finished(runs)
+    every = [path for paths in done.values() for path in paths]
+    before: dict[str, Any] = json.loads((every[0] / "eval_before.json").read_text())
+    start = of_rollouts([path / "rollouts" / "step-000001.jsonl" for path in every])
+    rows = [("the base", [{"accuracy": before["sampled_accuracy"], "greedy": before["pass_at_1"], **start}])]
+    rows += [(f"`{FORMULAS[name]}`", [measured(path) for path in paths]) for name, paths in done.items()]
+    for name, values in rows:
+        lengths = ", ".join(f"{run['tokens']:.0f}" for run in values)
+        cells = [", ".join(f"{run[key]:.2f}" for run in values) for key in ("accuracy", "greedy", "format", "language")]
         lines.append(f"| {name} | {' | '.join(cells)} | {lengths} |")
+    return "\n".join(lines)
+
+
+def course(runs: Path) -> str:
+    """Markdown: accuracy of the samples trained on, the mean of each ten steps up to 60, a number a seed."""
+    starts = range(1, 61, 10)
+    lines = [f"| reward | {' | '.join(f'{n}-{n + 9}' for n in starts)} |", f"|---|{'---|' * len(starts)}"]
+    for name, paths in finished(runs).items():
+        seeds = [[json.loads(text) for text in (path / "metrics.jsonl").read_text().splitlines()] for path in paths]
+        cells = [
+            ", ".join(f"{statistics.fmean(step['accuracy'] for step in seed[n - 1 : n + 9]):.2f}" for seed in seeds)
+            for n in starts
+        ]
+        lines.append(f"| `{FORMULAS[name]}` | {' | '.join(cells)} |")
     return "\n".join(lines)
 
 

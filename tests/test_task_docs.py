@@ -29,3 +29,10 @@ def test_a_task_of_your_own(tmp_path, monkeypatch, capsys):
 
 def test_every_task_is_in_the_table():
     assert set(re.findall(r"^\| `(\w+)` ", TEXT, re.MULTILINE)) == set(TASKS)
+
+
+def test_every_formula_of_the_comparison_is_in_the_table():
+    script = (ROOT / "benchmarks" / "add_carry.py").read_text(encoding="utf-8")
+    formulas = re.findall(r'^    "\w+": "(.+)",$', script, re.MULTILINE)
+    assert len(formulas) == 4
+    assert all(f"| `{formula}` |" in TEXT for formula in formulas)
