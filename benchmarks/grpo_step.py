@@ -135,6 +135,7 @@ def peak_mib() -> float:
 
 def run_r1lite(arguments: argparse.Namespace) -> dict[str, Any]:
     from r1lite.attention import register
+    from r1lite.bad_batches import BadBatches
     from r1lite.config import GRPOConfig
     from r1lite.learner import PolicyLearner
     from r1lite.loop import Loop
@@ -142,6 +143,8 @@ def run_r1lite(arguments: argparse.Namespace) -> dict[str, Any]:
     from r1lite.rollout.hf import HFEngine
     from r1lite.signals import StopSignal
     from r1lite.solve import Judge, Prompt
+    from r1lite.trust import TrustedEngine
+    from r1lite.watchdog import Watchdog
     from verifiers import Completion, Problem, Reward, Verdict
 
     def even(problem: Problem, completion: Completion) -> Verdict:
@@ -167,23 +170,26 @@ def run_r1lite(arguments: argparse.Namespace) -> dict[str, Any]:
         config=config,
         prompts=[Prompt(Problem(q, id=str(i)), q, tuple(tokenizer(q)["input_ids"])) for i, q in enumerate(questions)],
         judge=Judge(*(Reward("even", verifiers={"even": even}) for _ in range(3))),
-        engine=engine,
-        learner=PolicyLearner(config, policy, trainer, reference=None),
+        engine=TrustedEngine(engine, None, policy.named_weights(), pad_id=0),
+        learner=PolicyLearner(config, policy, trainer, reference=None, bad=BadBatches(Path("unused"))),
         stop=StopSignal(),
+        watchdog=Watchdog(config),
     )
     clock = _Clock()
-    sample, score = loop._sample, loop._score
-    loop_sample = clock.timed("generate", sample)
-    loop_score = clock.timed("score", score)
-    Loop._sample = lambda self, *given: loop_sample(*given)  # type: ignore[method-assign]
-    Loop._score = lambda self, *given: loop_score(*given)  # type: ignore[method-assign]
+    # Scoring runs in a thread beside sampling: what is neither scored nor learnt is taken for sampling.
+    score, learn = clock.timed("score", Judge.score), clock.timed("learn", PolicyLearner.learn)
+    Judge.score = lambda self, *given: score(self, *given)  # type: ignore[method-assign]
+    PolicyLearner.learn = lambda self, *given: learn(self, *given)  # type: ignore[method-assign]
     start = peak_mib()
     assert sum(p.numel() for p in model.parameters()) > 3e6
     for step in range(config.steps):
         groups, _ = loop.step(step)
         assert all(len(r.completion.token_ids) == NEW_TOKENS for group in groups for r in group.rollouts)
         clock.end_step()
-    return {"steps": clock.steps[1:], "peak_mib": peak_mib(), "start_mib": start}
+    steps = clock.steps[1:]
+    for step in steps:
+        step["generate"], step["train"] = step["train"], step.pop("learn")
+    return {"steps": steps, "peak_mib": peak_mib(), "start_mib": start}
 
 
 def run_trl(arguments: argparse.Namespace) -> dict[str, Any]:
