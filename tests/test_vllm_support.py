@@ -346,6 +346,18 @@ def test_nothing_is_sampled_before_there_are_weights(fakes, engine_of):
         sample(engine_of(fakes()))
 
 
+@pytest.mark.parametrize("delay", [0.0, 0.2])
+def test_closing_ends_a_stream(delay, fakes, engine_of):
+    engine = engine_of(fakes(delay=delay))
+    engine.load_weights(WEIGHTS.items(), version=1)
+    stream = engine.stream(PROMPTS, SEEDS, Sampling(1.0, 4))
+    next(stream)
+    time.sleep(0.3 - delay)
+    engine.close()
+    with pytest.raises(EngineError, match="closed"):
+        list(stream)
+
+
 def test_weights_of_killed_processes_are_swept(tmp_path):
     left = tmp_path / "r1lite-weights-999999999-abc"
     left.mkdir()

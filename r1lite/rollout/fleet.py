@@ -103,6 +103,8 @@ class ServerEngine:
         }
         try:
             for future in concurrent.futures.as_completed(futures):
+                if self._files is None:  # also where this group was finished in time
+                    raise EngineError("the engine was closed while it sampled")
                 yield futures[future], future.result()
         finally:
             if any(not future.done() for future in futures):  # left early: nobody wants the rest
