@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -136,7 +137,13 @@ def test_the_graph_knows_what_builds_on_what():
 
 def test_the_shipped_recipe_is_valid():
     config = validated(PipelineConfig, read_recipe(bundled("recipes/r1_nano.yaml"), PipelineConfig))
-    assert len(build(config).rows) == 13
+    assert len(build(config).rows) == 12
+
+
+def test_the_documented_recipe_is_valid():
+    text = (ROOT / "r1lite" / "stages" / "README.md").read_text(encoding="utf-8")
+    (block,) = re.findall(r"<!-- checked by tests/test_pipeline.py -->\n```yaml\n(.*?)```", text, re.DOTALL)
+    assert list(built(yaml.safe_load(block)).rows) == ["base", "Zero", "SFT on rejection-sampled"]
 
 
 def test_check_shows_the_stages_and_runs_nothing(tmp_path, capsys):
