@@ -29,6 +29,11 @@ class MicroBatch:
     rows: list[int]  # [B] index of each row among those given to `micro_batches`
 
 
+def cost(batch: MicroBatch) -> int:
+    """Tokens that go through the model, padding and shared prompts included."""
+    return len(batch.prompts) * max(map(len, batch.prompts)) + batch.token_ids.numel()
+
+
 def micro_batches(rows: Sequence[Row], max_tokens: int, pad_id: int, device: Any) -> list[MicroBatch]:
     """Cuts rows into micro-batches of at most `max_tokens` tokens each, padding and shared prompts included.
 

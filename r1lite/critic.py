@@ -128,6 +128,13 @@ class LearningCritic:
         self.trainer.discard()
         self._waiting = []
 
+    def restart(self) -> None:
+        """Forgets the update that is being prepared, as if it had not begun."""
+        del self._losses[len(self._losses) - len(self._waiting) :]
+        for piece in self._waiting:
+            self._seen.pop(id(piece), None)
+        self.discard()
+
     def metrics(self) -> dict[str, Any]:
         """Of the updates since the last call; the values are those before the first of them."""
         pieces = list(self._seen.values())

@@ -103,6 +103,35 @@ def _pieces(groups: Sequence[Group], places: list[Place], max_tokens: int, pad_i
     return made
 
 
+def halves(piece: Piece) -> list[Piece]:
+    """The piece in two, by rows, with all that is known of it. Raises ValueError if it has a single row."""
+    count = len(piece.places)
+    if count < 2:
+        raise ValueError("a single completion can't be halved")
+    return [_narrowed(piece, rows) for rows in (range(count // 2), range(count // 2, count))]
+
+
+def _narrowed(piece: Piece, rows: range) -> Piece:
+    batch, chosen = piece.batch, slice(rows.start, rows.stop)
+    mask = batch.mask[chosen]
+    width = int(mask.any(dim=0).sum())
+    numbers = batch.prompt_of_row[chosen].tolist()
+    used = sorted(set(numbers))
+    narrow = MicroBatch(
+        prompts=[batch.prompts[n] for n in used],
+        prompt_of_row=torch.tensor([used.index(n) for n in numbers], device=mask.device),
+        token_ids=batch.token_ids[chosen, :width],
+        mask=mask[:, :width],
+        rows=batch.rows[chosen],
+    )
+    known = {
+        field.name: value[chosen] if value.ndim == 1 else value[chosen, :width]
+        for field in dataclasses.fields(piece)
+        if isinstance(value := getattr(piece, field.name), Tensor)
+    }
+    return dataclasses.replace(piece, batch=narrow, places=piece.places[chosen], **known)
+
+
 def spread(values: Tensor, piece: Piece) -> Tensor:
     """[P, G] values of completions -> [B], those of a piece's rows."""
     return torch.stack([values[place] for place in piece.places]).to(piece.batch.mask.device)

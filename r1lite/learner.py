@@ -5,6 +5,7 @@ Shapes: P prompts, G group, B rows, T completion tokens.
 
 from __future__ import annotations
 
+import copy
 import dataclasses
 import math
 from collections.abc import Sequence
@@ -15,11 +16,12 @@ import torch
 from torch import Tensor
 
 from r1lite.bad_batches import BadBatches
-from r1lite.batch import MicroBatch
+from r1lite.batch import MicroBatch, cost
 from r1lite.config import RLConfig
 from r1lite.errors import RunError
-from r1lite.experience import Part, Piece, gathered, make_parts, spread
+from r1lite.experience import Part, Piece, gathered, halves, make_parts, spread
 from r1lite.objective import Terms, clip_bounds, completion_advantages, correction, policy_loss, rewards_of
+from r1lite.out_of_memory import free_what_is_unused, is_out_of_memory
 from r1lite.policy import Policy, Trainer
 from r1lite.rl import losses
 from r1lite.rl.advantages import discounted_returns
@@ -68,6 +70,9 @@ class Critic(Protocol):
     def discard(self) -> None:
         """Forgets it."""
 
+    def restart(self) -> None:
+        """Forgets the update that is being prepared, as if it had not begun."""
+
     def metrics(self) -> dict[str, Any]:
         """Of the updates since the last call."""
 
@@ -91,8 +96,10 @@ class PolicyLearner:
     bad: BadBatches = field(kw_only=True)  # updates without a finite gradient
     kl_coef: float = -1.0  # as adapted so far
     entropy_coef: float = -1.0
+    micro_batch_tokens: int = -1  # as memory has allowed so far
 
     def __post_init__(self) -> None:
+        self.micro_batch_tokens = self.config.micro_batch_tokens
         self.kl_coef, self.entropy_coef = self.config.kl_coef, self.config.entropy_coef
 
     def state_dict(self) -> dict[str, Any]:
@@ -102,6 +109,7 @@ class PolicyLearner:
             "bad_in_a_row": self.bad.in_a_row,
             "kl_coef": self.kl_coef,
             "entropy_coef": self.entropy_coef,
+            "micro_batch_tokens": self.micro_batch_tokens,
             "critic": None if self.critic is None else self.critic.state_dict(),
             "reference": self.reference.model.state_dict() if self.reference and self._reference_moves else None,
         }
@@ -111,6 +119,7 @@ class PolicyLearner:
         self.trainer.optimizer.load_state_dict(state["optimizer"])
         self.bad.in_a_row = state["bad_in_a_row"]
         self.kl_coef, self.entropy_coef = state["kl_coef"], state["entropy_coef"]
+        self.micro_batch_tokens = min(state["micro_batch_tokens"], self.config.micro_batch_tokens)
         if self.critic is not None:
             self.critic.load_state_dict(state["critic"])
         if self.reference is not None and state["reference"] is not None:
@@ -134,21 +143,13 @@ class PolicyLearner:
             min_ratio=config.min_lr_ratio,
         )
         self._refuse_unknown_sampler(groups, step)
-        advantages, parts = self._credit(groups)
-        entropy, bonus = self._entropy_bonus(parts)
         totals = Totals()
+        advantages, parts = self._credit(groups, step, totals)
+        entropy, bonus = self._entropy_bonus(parts)
         held = self.critic is not None and self.critic.begin(step)
         updates = parts * config.updates_per_rollout
         for n, part in enumerate(updates):
-            threshold = self._entropy_threshold(part)
-            totals.begin_part()
-            for piece in part.pieces:
-                with torch.set_grad_enabled(not held):
-                    loss = self._loss(piece, part, threshold, bonus, totals)
-                if not held:
-                    loss.backward()  # type: ignore[no-untyped-call]
-                if self.critic is not None:
-                    self.critic.accumulate(piece, part.num_tokens)
+            self._accumulate(step, part, bonus, totals, held=held)
             drift = totals.end_part()
             if config.stop_kl is not None and drift > config.stop_kl:
                 self._discard()
@@ -162,7 +163,12 @@ class PolicyLearner:
                 f"{totals.mismatch.logprob_max:.3g} nats, more than {_MAX_MISMATCH}: it does not sample from the "
                 "trainer's weights"
             )
-        metrics = {"lr": lr, **totals.metrics(), **self._adapted(totals, entropy, sum(len(g.rollouts) for g in groups))}
+        metrics = {
+            "lr": lr,
+            "micro_batch_tokens": self.micro_batch_tokens,
+            **totals.metrics(),
+            **self._adapted(totals, entropy, sum(len(g.rollouts) for g in groups)),
+        }
         if self.critic is not None:
             metrics |= self.critic.metrics()
         self._move_reference(step)
@@ -184,7 +190,7 @@ class PolicyLearner:
 
     # --- from rewards to advantages ----------------------------------------------------------------------------------
 
-    def _credit(self, groups: Sequence[Group]) -> tuple[Tensor, list[Part]]:
+    def _credit(self, groups: Sequence[Group], step: int, totals: Totals) -> tuple[Tensor, list[Part]]:
         """Advantages [P, G] of the completions, and the parts to learn from, whose pieces hold them by token too."""
         if not groups:  # dynamic sampling found none with a signal
             return torch.zeros(0, 0), []
@@ -202,11 +208,11 @@ class PolicyLearner:
             takes_part=self._takes_part,
             # Every policy loss is 0, and so is its gradient, where the advantage is: unless more than it teaches.
             teaches=lambda place: advantages is None or self._all_teach or bool(advantages[place] != 0),
-            max_tokens=config.micro_batch_tokens,
+            max_tokens=min(config.micro_batch_tokens, self.micro_batch_tokens),
             pad_id=self.policy.pad_id,
             device=self.policy.model.device,
         )
-        self._freeze(parts)
+        self._freeze(parts, step, totals)
         pieces = [piece for part in parts for piece in part.pieces]
         costs = [self._kl_cost(piece) for piece in pieces]  # [B, T] each
         if by_token:
@@ -259,7 +265,7 @@ class PolicyLearner:
         )
 
     @torch.no_grad()
-    def _freeze(self, parts: Sequence[Part]) -> None:
+    def _freeze(self, parts: Sequence[Part], step: int, totals: Totals) -> None:
         """What has to be known of the weights before they change."""
         config = self.config
         needs_entropy = config.entropy_target is not None or config.top_entropy_share < 1
@@ -267,15 +273,26 @@ class PolicyLearner:
         needs_old = config.updates_per_rollout * len(parts) > 1 or (
             self.reference is not None and config.kl_in == "reward"
         )
-        for piece in (piece for part in parts for piece in part.pieces):
-            if needs_entropy:
-                piece.old_logprobs, piece.old_entropy = self.policy.logprobs_and_entropy(piece.batch)
-            elif needs_old:
-                piece.old_logprobs = self.policy.logprobs(piece.batch)
-            if self.reference is not None:
-                piece.ref_logprobs = self.reference.logprobs(piece.batch)
-            if self.critic is not None:
-                piece.old_values = self.critic.values(piece.batch)
+        for part in parts:
+            waiting, part.pieces = part.pieces, []
+            while waiting:
+                piece = waiting[0]
+                try:
+                    if needs_entropy:
+                        piece.old_logprobs, piece.old_entropy = self.policy.logprobs_and_entropy(piece.batch)
+                    elif needs_old:
+                        piece.old_logprobs = self.policy.logprobs(piece.batch)
+                    if self.reference is not None:
+                        piece.ref_logprobs = self.reference.logprobs(piece.batch)
+                    if self.critic is not None:
+                        piece.old_values = self.critic.values(piece.batch)
+                    part.pieces.append(waiting.pop(0))
+                    continue
+                except (RuntimeError, MemoryError) as error:
+                    if not is_out_of_memory(error):
+                        raise
+                self._ran_out(step, [piece], totals)
+                waiting = [small for piece in waiting for small in self._within_budget(piece)]
 
     def _kl_cost(self, piece: Piece) -> Tensor:
         """What straying from the reference takes off the reward, [B, T]."""
@@ -327,6 +344,55 @@ class PolicyLearner:
         if not totals.updates:  # the weights are still those that sampled
             totals.mismatch.add(mismatch(old, piece.engine_logprobs, batch.mask))
         return loss
+
+    def _accumulate(self, step: int, part: Part, bonus: float, totals: Totals, *, held: bool) -> None:
+        """Adds up the part's gradient. Where memory runs out it begins again, with micro-batches of half the size."""
+        while True:
+            before = copy.deepcopy(totals)
+            try:
+                self._pass(part, bonus, totals, held=held)
+                return
+            except (RuntimeError, MemoryError) as error:
+                if not is_out_of_memory(error):
+                    raise
+            # Out of the except clause: the error held on to the graph. What was added so far is part of a micro-batch's
+            # gradient, which nobody could tell from the rest.
+            self.trainer.discard()
+            if self.critic is not None:
+                self.critic.restart()
+            totals.__dict__.update(before.__dict__)
+            self._ran_out(step, part.pieces, totals)
+            part.pieces = [small for piece in part.pieces for small in self._within_budget(piece)]
+
+    def _pass(self, part: Part, bonus: float, totals: Totals, *, held: bool) -> None:
+        threshold = self._entropy_threshold(part)
+        totals.begin_part()
+        for piece in part.pieces:
+            with torch.set_grad_enabled(not held):
+                loss = self._loss(piece, part, threshold, bonus, totals)
+            if not held:
+                loss.backward()  # type: ignore[no-untyped-call]
+            if self.critic is not None:
+                self.critic.accumulate(piece, part.num_tokens)
+
+    def _ran_out(self, step: int, pieces: Sequence[Piece], totals: Totals) -> None:
+        """Halves the micro-batches from here on. Raises RunError if they hold a completion each already."""
+        free_what_is_unused()
+        totals.out_of_memory += 1
+        shared = [piece.batch for piece in pieces if len(piece.places) > 1]
+        if not shared:
+            longest = max(piece.batch.token_ids.shape[1] for piece in pieces)
+            raise RunError(
+                f"step {step + 1}: out of memory with a single completion, of up to {longest} tokens. Try "
+                "--gradient-checkpointing, --lora-rank 16, a smaller --max-completion-tokens or a smaller model"
+            )
+        largest = max(map(cost, shared))
+        self.micro_batch_tokens = max(1, min(self.micro_batch_tokens, largest) // 2)
+
+    def _within_budget(self, piece: Piece) -> list[Piece]:
+        if cost(piece.batch) <= self.micro_batch_tokens or len(piece.places) == 1:
+            return [piece]
+        return [small for half in halves(piece) for small in self._within_budget(half)]
 
     def _entropy_threshold(self, part: Part) -> float | None:
         """Below which a token isn't taught; None = all are."""

@@ -21,6 +21,7 @@ class Totals:
         self.drift = self.part_loss = 0.0
         self.drift_tokens = 0
         self.policy_kl: float | None = None
+        self.out_of_memory = 0  # times that the micro-batches were halved
         self.stopped = 0  # updates that --stop-kl left out
         self.mismatch = Mismatch()
         self.norms: list[float] = []
@@ -72,6 +73,7 @@ class Totals:
             "updates": self.updates - self.skipped,
             "stopped_updates": self.stopped,
             "skipped_updates": self.skipped,
+            "out_of_memory": self.out_of_memory,
             "importance_bounded": self.bounded / tokens,
             **self.mismatch.metrics(),
         }

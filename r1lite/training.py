@@ -174,6 +174,11 @@ def _train(config: C, setup: Setup, stop: StopSignal, course: Course) -> dict[st
             done = step + 1
             progress.add(metrics["tokens"], time.perf_counter() - started)
             display.step(step + 1, steps, metrics)
+            if metrics.get("out_of_memory"):
+                display.say(
+                    f"step {step + 1}: out of memory; from here on a micro-batch is at most "
+                    f"{metrics['micro_batch_tokens']} tokens (--micro-batch-tokens)"
+                )
             if (step + 1) % config.save_every == 0 or step + 1 == steps:
                 progress.save(step + 1)
                 if step + 1 < steps:  # at the end all of it is said once more

@@ -30,6 +30,7 @@ FLOORS = [
     ("r1lite.nano", 3),
     ("r1lite.attention", 3),
     ("r1lite.head", 3),
+    ("r1lite.out_of_memory", 3),
     ("r1lite.prefix", 3),
     ("r1lite.batch", 3),
     ("r1lite.packing", 3.5),
