@@ -7,12 +7,13 @@ from r1lite.config import PPOConfig, RLConfig
 from r1lite.critic import LearningCritic, make_value_model
 from r1lite.learner import PolicyLearner
 from r1lite.policy import Policy, Trainer
-from r1lite.setup import Setup, forward_dtype
+from r1lite.setup import Setup, adapt, forward_dtype
 from verifiers.formula import Formula
 
 
 def make_learner(config: RLConfig, setup: Setup) -> PolicyLearner:
     """The learner of a run, with a critic if its stage has one. Raises UserError."""
+    adapt(setup, config)
     policy = Policy(
         setup.model,
         pad_id=setup.engine.pad_id,
@@ -34,8 +35,15 @@ def make_learner(config: RLConfig, setup: Setup) -> PolicyLearner:
         config,
         policy,
         trainer,
-        reference=policy.frozen_copy() if config.kl_coef > 0 else None,
+        reference=_reference(config, policy),
         critic=critic,
         reward_terms=Formula(setup.judge.reward.formula).terms,
         bad=BadBatches(setup.run_dir.bad_batches),
     )
+
+
+def _reference(config: RLConfig, policy: Policy) -> Policy | None:
+    if config.kl_coef == 0:
+        return None
+    moves = config.reference_refresh_steps > 0 or config.reference_decay < 1
+    return policy.before_adapter() if config.lora_rank and not moves else policy.frozen_copy()

@@ -14,6 +14,7 @@ from safetensors import SafetensorError
 
 from r1lite.errors import RunError
 from r1lite.files import new_folder, write_json
+from r1lite.lora import has_adapter, merged_weights
 
 _MANIFEST, _STATE = "manifest.json", "trainer.pt"
 _NAME = re.compile(r"step-(\d{6,})")
@@ -33,7 +34,8 @@ def save(folder: Path, step: int, *, model: Any, tokenizer: Any, state: dict[str
     path = folder / f"step-{step:06d}"
     try:
         with new_folder(path) as aside:
-            model.save_pretrained(aside)
+            # An adapter is merged; its own weights are for the state.
+            model.save_pretrained(aside, state_dict=dict(merged_weights(model)) if has_adapter(model) else None)
             tokenizer.save_pretrained(aside)
             torch.save(state, aside / _STATE)
             for file in aside.glob("*.safetensors"):  # the library makes them readable for their owner alone

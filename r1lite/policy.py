@@ -15,6 +15,7 @@ from r1lite.bad_batches import nonfinite_gradients
 from r1lite.batch import MicroBatch
 from r1lite.errors import UserError
 from r1lite.head import Parts, split
+from r1lite.lora import merged_weights, without_adapter
 from r1lite.packing import PackedBatch, packed_logits, packed_states
 from r1lite.prefix import prefill, shares_batches
 from r1lite.rl.logprobs import entropies, head_logprobs, token_logprobs
@@ -40,6 +41,7 @@ class Policy:
         gradient_checkpointing: bool = False,
     ) -> None:
         self.model, self.pad_id, self.temperature, self.dtype = model, pad_id, temperature, dtype
+        self._adapted = True  # with its adapter, if the model has one
         _switch_off_dropout(model)
         model.eval()
         self.parts = split(model)  # a text says why it can't be: then all logits are made
@@ -82,7 +84,7 @@ class Policy:
 
     def _tokens(self, batch: MicroBatch, parts: Parts) -> tuple[Tensor, Head, _Tokens]:
         """Hidden states [N, H] that the N completion tokens are predicted from, padding left out."""
-        with self._autocast():
+        with self._as_configured():
             hidden = self._run(parts.backbone, batch).last_hidden_state  # [B, ..., H]
         tokens = _Tokens.of(batch)
         if not self._shares_prompts:
@@ -105,7 +107,7 @@ class Policy:
 
     def packed_logprobs(self, batch: PackedBatch) -> Tensor:
         """log pi(token) at each completion token of packed rows, [N] float32."""
-        with self._autocast():
+        with self._as_configured():
             if isinstance(self.parts, str):
                 logits = packed_logits(self.model, batch)
             else:
@@ -123,7 +125,7 @@ class Policy:
 
     def _logits(self, batch: MicroBatch) -> Tensor:
         """[B, T, V], for models that can't be taken apart."""
-        with self._autocast():
+        with self._as_configured():
             if self._shares_prompts:
                 return self._run(self.model, batch).logits  # type: ignore[no-any-return]
             where = _predicting(batch)
@@ -154,19 +156,33 @@ class Policy:
             **more,
         )
 
-    def _autocast(self) -> contextlib.AbstractContextManager[Any]:
-        if self.dtype == torch.float32:
-            return contextlib.nullcontext()
-        return torch.autocast(self.model.device.type, dtype=self.dtype)
+    @contextlib.contextmanager
+    def _as_configured(self) -> Iterator[None]:
+        """In this policy's precision, with or without the model's adapter."""
+        low = self.dtype != torch.float32
+        with (
+            torch.autocast(self.model.device.type, dtype=self.dtype if low else torch.bfloat16, enabled=low),
+            contextlib.nullcontext() if self._adapted else without_adapter(self.model),
+        ):
+            yield
 
     def frozen_copy(self) -> Policy:
         """A reference policy: the same weights, never trained."""
         model = copy.deepcopy(self.model).requires_grad_(False)
         return Policy(model, pad_id=self.pad_id, temperature=self.temperature, dtype=self.dtype)
 
+    def before_adapter(self) -> Policy:
+        """A reference policy that costs no memory: this model with its adapter switched off."""
+        policy = copy.copy(self)
+        policy._adapted = False
+        return policy
+
     def named_weights(self) -> Iterator[tuple[str, Tensor]]:
-        """Every weight by its full name, tied ones under each of their names (an engine that packs them needs all)."""
-        yield from self.model.state_dict().items()
+        """Every weight by its full name, tied ones under each of their names (an engine that packs them needs all).
+
+        An adapter is merged into them.
+        """
+        yield from merged_weights(self.model)
 
 
 @dataclass(frozen=True, slots=True)

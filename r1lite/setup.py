@@ -14,6 +14,7 @@ from r1lite.config import (
     ProblemsConfig,
     RLConfig,
     RunConfig,
+    TrainConfig,
     WatchdogConfig,
     dump,
     read_recipe,
@@ -22,6 +23,7 @@ from r1lite.config import (
 from r1lite.config.distill import SHAPED
 from r1lite.display import Display
 from r1lite.errors import UserError
+from r1lite.lora import add_adapter
 from r1lite.machine import NANO, choose, default_threads, load_model, model_place, recipe_for
 from r1lite.policy import Policy
 from r1lite.rollout.build import Built, build
@@ -246,6 +248,12 @@ def _trusted(config: ProblemsConfig, built: Built, model: Any, tokenizer: Any) -
             tolerance=getattr(config, "canary_tolerance", None),
         )
     return TrustedEngine(built.engine, canary, model.state_dict().items(), pad_id=pad_id(tokenizer))
+
+
+def adapt(setup: Setup, config: TrainConfig) -> None:
+    """Puts the adapter on the model that `--lora-rank` asks for. Raises UserError."""
+    if config.lora_rank:
+        setup.display.line("lora", add_adapter(setup.model, config))
 
 
 def _settled_rollout(values: dict[str, Any]) -> dict[str, Any]:

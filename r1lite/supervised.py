@@ -23,7 +23,7 @@ from r1lite.errors import UserError
 from r1lite.packing import keeps_rows_apart, packed_batches
 from r1lite.policy import Policy, Trainer
 from r1lite.rl.schedule import learning_rate
-from r1lite.setup import Setup, forward_dtype
+from r1lite.setup import Setup, adapt, forward_dtype
 from r1lite.sft.tokens import TokenRows
 from r1lite.trajectory import Group
 
@@ -180,6 +180,7 @@ def wants_packing(config: SupervisedConfig, model: Any) -> bool:
 
 def make_learner(config: SupervisedConfig, setup: Setup, total_steps: int) -> SupervisedLearner:
     """The learner on the model that was loaded."""
+    adapt(setup, config)
     policy = Policy(
         setup.model,
         pad_id=setup.engine.pad_id,

@@ -18,6 +18,7 @@ from r1lite.errors import Interrupted, RunError, UserError
 from r1lite.evaluation import evaluate
 from r1lite.learner import Learner
 from r1lite.loop import Loop
+from r1lite.lora import adapter_state
 from r1lite.machine import load_model
 from r1lite.policy import Policy
 from r1lite.rollout import EngineError
@@ -264,7 +265,7 @@ class Progress:
         else:
             step, self.saved = found
             state = checkpoint.load_state(self.saved)
-            self._load_weights(self.saved)
+            self._load_weights(self.saved, state["adapter"])
             self.course.learner.load_state_dict(state["learner"])
             self.course.load_state_dict(state["course"])
             self.setup.engine.load_weights(self.course.learner.policy.named_weights(), version=step)
@@ -275,10 +276,13 @@ class Progress:
         run_dir.rewind(step)
         return step
 
-    def _load_weights(self, path: Any) -> None:
+    def _load_weights(self, path: Any, adapter: dict[str, Any]) -> None:
         """Into the model that optimizer and engine hold already."""
         from transformers import AutoModelForCausalLM
 
+        if adapter:  # the weights below it are those that the run began with
+            self.setup.model.load_state_dict(adapter, strict=False)
+            return
         saved = AutoModelForCausalLM.from_pretrained(path, dtype="auto")
         self.setup.model.load_state_dict(saved.state_dict())
 
@@ -303,6 +307,7 @@ class Progress:
                 state={
                     "learner": self.course.learner.state_dict(),
                     "course": self.course.state_dict(),
+                    "adapter": adapter_state(self.setup.model),
                     "tokens": self.tokens,
                     "train_s": self.train_s,
                     "wall_s": self.wall_s(),

@@ -130,7 +130,7 @@ def test_with_a_critic_too(tmp_path):
 
 
 def test_it_is_remembered_and_kept(tmp_path):
-    broken = Recorder(tmp_path, micro_batch_tokens=60)
+    broken = Recorder(tmp_path, micro_batch_tokens=60, lr=1e-12)
     fail_at(broken, "forward", 1, torch.OutOfMemoryError("CUDA out of memory"))
     _, first = broken.learner.learn(groups(), 0)
     _, second = broken.learner.learn(groups(), 1)

@@ -14,3 +14,10 @@ class TrainConfig(WatchdogConfig, OptimizerConfig, ProblemsConfig):
 
     eval_every: int = Field(0, ge=0)
     """Evaluate, greedily and for pass@k, every this many steps too; 0: only before and after."""
+    lora_rank: int = Field(0, ge=0)
+    """Train adapters of this rank in place of the model's own weights, which serve as the reference too (needs peft);
+    0: train all weights."""
+    lora_alpha: float = Field(32.0, gt=0)
+    """What an adapter adds is multiplied by this / --lora-rank."""
+    lora_targets: str = "all-linear"
+    """Layers that get an adapter: all-linear (all but the head), or names such as q_proj,v_proj."""

@@ -1,0 +1,93 @@
+"""Low-rank adapters (LoRA, arXiv:2106.09685) through `peft`: few weights learn, the rest stay as they were loaded.
+
+The adapter is put into the model in place, so sampler and trainer see the same one; without it the model is its own
+reference. Others get merged weights, under the names that the model has without an adapter.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from r1lite.config import TrainConfig
+from r1lite.errors import UserError
+
+_BASE, _ADAPTER = ".base_layer", "lora_"
+
+
+def add_adapter(model: Any, config: TrainConfig) -> str:
+    """Puts an adapter of rank `lora_rank` on the layers that were asked for, and freezes the rest.
+
+    Its product is 0 at first: the model says what it said.
+
+    Returns: what was done, for the reader.
+
+    Raises:
+        UserError: peft is not installed, or no layer has such a name.
+    """
+    try:
+        from peft import LoraConfig, inject_adapter_in_model
+    except ImportError as error:
+        raise UserError(f"--lora-rank {config.lora_rank} needs peft ({error}): pip install 'r1lite[lora]'") from error
+    names = [name.strip() for name in config.lora_targets.split(",")]
+    settings = LoraConfig(
+        r=config.lora_rank,
+        lora_alpha=config.lora_alpha,
+        target_modules="all-linear" if names == ["all-linear"] else names,
+        task_type="CAUSAL_LM",
+    )
+    with torch.random.fork_rng(devices=[]):  # the run's other random numbers are as they are without an adapter
+        torch.manual_seed(config.seed)
+        try:
+            inject_adapter_in_model(settings, model)
+        except ValueError as error:
+            raise UserError(f"--lora-targets {config.lora_targets}: {error}") from error
+    learning = sum(p.numel() for p in model.parameters() if p.requires_grad)
+    total = sum(p.numel() for p in model.parameters())
+    return f"rank {config.lora_rank}, alpha {config.lora_alpha:g}: {learning:,} of {total:,} weights learn"
+
+
+def has_adapter(model: Any) -> bool:
+    """True if `add_adapter` was here."""
+    return any(True for _ in _layers(model))
+
+
+def adapter_state(model: Any) -> dict[str, Tensor]:
+    """The adapter's weights by name; empty without one."""
+    return {name: value for name, value in model.state_dict().items() if _ADAPTER in name}
+
+
+def merged_weights(model: Any) -> Iterator[tuple[str, Tensor]]:
+    """Every weight under the name that it has without an adapter, and with what the adapter adds to it.
+
+    One layer at a time is merged, into a copy: taking the adapter out again would not leave the weights bit-identical.
+    """
+    layers = dict(_layers(model))
+    for name, value in model.state_dict().items():
+        if _ADAPTER in name:
+            continue
+        layer = layers.get(name.removesuffix(f"{_BASE}.weight"))
+        if layer is not None and name.endswith(f"{_BASE}.weight"):
+            value = value + layer.get_delta_weight("default").detach()
+        yield name.replace(_BASE, ""), value
+
+
+@contextlib.contextmanager
+def without_adapter(model: Any) -> Iterator[None]:
+    """The model as it was loaded."""
+    layers = [layer for _, layer in _layers(model)]
+    for layer in layers:
+        layer._disable_adapters = True
+    try:
+        yield
+    finally:
+        for layer in layers:
+            layer._disable_adapters = False
+
+
+def _layers(model: Any) -> Iterator[tuple[str, Any]]:
+    return ((name, module) for name, module in model.named_modules() if hasattr(module, "lora_A"))
