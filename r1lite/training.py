@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Any, Protocol, TypeVar
 
-from r1lite import checkpoint
+from r1lite import checkpoint, memory
 from r1lite.choice import Curriculum
 from r1lite.config import RLConfig, TrainConfig
 from r1lite.doctor import Finding, diagnose
@@ -146,6 +146,7 @@ def _train(config: C, setup: Setup, stop: StopSignal, course: Course) -> dict[st
         display.summary(finished, [("run", f"{run_dir.path}")])
         return finished  # type: ignore[no-any-return]
 
+    expected = _memory(config, setup, course.learner)
     before = run_dir.read_result("eval_before")
     if before is None:
         before = _evaluate("measuring the model before", config, setup, stop)
@@ -193,6 +194,7 @@ def _train(config: C, setup: Setup, stop: StopSignal, course: Course) -> dict[st
 
     after = _evaluate("measuring the model after", config, setup, stop)
     run_dir.write_result("eval_after", after)
+    used = memory.peak(course.learner.policy.model.device)
     summary = {
         "eval_before": before,
         "eval_after": after,
@@ -201,6 +203,8 @@ def _train(config: C, setup: Setup, stop: StopSignal, course: Course) -> dict[st
         "train_s": progress.train_s,
         "wall_s": progress.wall_s(),
         "peak_rss_mib": _peak_rss_mib(),
+        "memory": {name: round(size / 2**20, 1) for name, size in dataclasses.asdict(expected).items()}
+        | {"estimated_peak": round(expected.peak / 2**20, 1), "peak": round(used / 2**20, 1)},
         "device": config.device,
         "engine": setup.built.name,
         "engine_version": setup.built.version,
@@ -218,6 +222,7 @@ def _train(config: C, setup: Setup, stop: StopSignal, course: Course) -> dict[st
         summary,
         [
             ("trained", f"{steps} steps, {progress.tokens:,} tokens {what}, {progress.train_s:.0f} s"),
+            ("memory", memory.compared(expected, used)),
             ("model", f"{progress.saved}"),
             ("run", f"{run_dir.path}: summary.json, metrics.jsonl, {kept}config.yaml"),
         ],
@@ -235,6 +240,19 @@ def _diagnose(setup: Setup, told: set[str], say: Callable[[str], object]) -> lis
             say(f"\ndoctor    {finding}\n")
     told.update(finding.name for finding in findings)
     return findings
+
+
+def _memory(config: TrainConfig, setup: Setup, learner: Trained) -> memory.Estimate:
+    """What the run will hold, said before it starts."""
+    policy = learner.policy
+    reference, critic = getattr(learner, "reference", None), getattr(learner, "critic", None)
+    others = [reference.model] if reference is not None else []
+    others += [critic.model.model] if critic is not None else []
+    expected = memory.estimate(config, policy, setup.train, others, samples_here=config.engine == "transformers")
+    setup.display.line("memory", str(expected))
+    if (text := memory.warning(expected, memory.available(policy.model.device))) is not None:
+        setup.display.line("warning", text)
+    return expected
 
 
 class Progress:

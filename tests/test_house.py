@@ -58,6 +58,7 @@ FLOORS = [
     ("r1lite.comparison", 6),
     ("r1lite.eval_tables", 3),
     ("r1lite.metrics", 3),
+    ("r1lite.memory", 5),
     ("r1lite.learner", 5),
     ("r1lite.critic", 5),
     ("r1lite.assembly", 6),

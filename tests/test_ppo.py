@@ -20,6 +20,7 @@ from r1lite.learner import PolicyLearner
 from r1lite.policy import Policy, Trainer
 from r1lite.rollout import Sampling
 from r1lite.rollout.hf import HFEngine
+from r1lite.totals import Totals
 from r1lite.trajectory import Group, Rollout
 from verifiers import Problem, Score
 
@@ -77,7 +78,7 @@ def test_advantages_are_the_papers(tmp_path):
     with torch.no_grad():
         made.critic.model.head.weight.normal_(generator=torch.Generator().manual_seed(1))
     groups = sampled(made.policy.model)
-    advantages, parts = made._credit(groups)
+    advantages, parts = made._credit(groups, 0, Totals())
     pieces = [piece for part in parts for piece in part.pieces]
     assert len(pieces) > 1
     rows = {}
@@ -120,7 +121,7 @@ def test_micro_batches_change_nothing_but_rounding(critic, tmp_path):
         )
         with torch.no_grad():
             made.critic.model.head.weight.fill_(0.1)
-        _, parts = made._credit(sampled(made.policy.model))
+        _, parts = made._credit(sampled(made.policy.model), 0, Totals())
         for part in parts:
             for piece in part.pieces:
                 made.critic.accumulate(piece, part.num_tokens)

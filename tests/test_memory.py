@@ -1,0 +1,48 @@
+"""The estimate counts what is there, and says when it may not fit."""
+
+import pytest
+import torch
+from conftest import make_tiny_model
+
+from r1lite import memory
+from r1lite.config import GRPOConfig
+from r1lite.lora import add_adapter
+from r1lite.policy import Policy
+
+
+def estimated(model, **settings):
+    config = GRPOConfig(max_prompt_tokens=20, max_completion_tokens=40, **settings)
+    return memory.estimate(config, Policy(model, pad_id=0), [], [], samples_here=True)
+
+
+def test_weights_moments_and_activations():
+    model = make_tiny_model()
+    size = 4 * sum(p.numel() for p in model.parameters())
+    found = estimated(model)
+    assert (found.weights, found.gradients, found.optimizer) == (size, size, 2 * size)
+    assert found.embedding == 4 * 48 * 32
+    half = estimated(make_tiny_model(), micro_batch_tokens=1000)
+    whole = estimated(make_tiny_model(), micro_batch_tokens=2000)
+    assert whole.activations == pytest.approx(2 * half.activations, abs=1)
+    deeper = estimated(make_tiny_model(num_hidden_layers=4), micro_batch_tokens=1000)
+    assert 1.5 * half.activations < deeper.activations < 2 * half.activations
+
+
+def test_an_adapter_needs_less():
+    pytest.importorskip("peft")
+    model = make_tiny_model()
+    add_adapter(model, GRPOConfig(lora_rank=2))
+    found = estimated(model)
+    assert found.gradients < found.weights / 4
+    assert found.embedding == 0
+
+
+def test_what_does_not_fit_is_said():
+    found = estimated(make_tiny_model())
+    assert memory.warning(found, found.peak) is None
+    assert "--micro-batch-tokens" in memory.warning(found, found.peak - 1)
+    many = estimated(make_tiny_model(), rollout_rows=100_000, prompts_per_step=20_000)
+    assert "--rollout-rows" in memory.warning(many, many.peak - 1) or many.sampler < many.activations
+    assert memory.available(torch.device("cpu")) > 0
+    assert memory.peak(torch.device("cpu")) > found.weights
+    assert "estimated at most" in memory.compared(found, memory.peak(torch.device("cpu")))
