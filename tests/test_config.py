@@ -4,7 +4,8 @@ import pytest
 import yaml
 
 from r1lite.bundled import bundled
-from r1lite.config import EvalConfig, GRPOConfig, dump, load, read_recipe
+from r1lite.cli import COMMANDS
+from r1lite.config import GRPOConfig, dump, load, read_recipe
 from r1lite.errors import UserError
 from r1lite.machine import RECIPES
 
@@ -75,7 +76,7 @@ def test_unknown_flags_exit_with_2(flag, capsys):
     assert flag in shown.out + shown.err
 
 
-@pytest.mark.parametrize("config_class", [GRPOConfig, EvalConfig])
+@pytest.mark.parametrize("config_class", [configuration for configuration, *_ in COMMANDS.values()])
 def test_help_is_written_for_every_field(config_class):
     assert [name for name, field in config_class.model_fields.items() if not field.description] == []
 
