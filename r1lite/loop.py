@@ -149,7 +149,9 @@ class Loop:
         """Samples and scores a group for each prompt."""
         work = f"step {step + 1}, {len(chosen)} problems: {', '.join(prompt.problem.id for prompt in chosen)}"
         with self.stop.interruptible(), self.watchdog.during("rollout", work):
-            sampled = self.sampler.run(chosen, step, purpose, self.watchdog.beat)
+            sampled = self.sampler.run(
+                chosen, step, purpose, self.watchdog.beat, lambda: self.watchdog.during("score", work)
+            )
         self._clock["generate_s"] += sampled.generate_s
         self._clock["score_s"] += sampled.score_s
         return sampled.groups

@@ -11,6 +11,7 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -42,12 +43,20 @@ class Sampler:
     judge: Judge
     _scorer: _Scorer | None = field(default=None)
 
-    def run(self, chosen: Sequence[Prompt], step: int, purpose: str, beat: Callable[[], None]) -> Sampled:
+    def run(
+        self,
+        chosen: Sequence[Prompt],
+        step: int,
+        purpose: str,
+        beat: Callable[[], None],
+        waiting: Callable[[], AbstractContextManager[None]] = nullcontext,
+    ) -> Sampled:
         """A group for each prompt.
 
         Args:
             purpose: what tells this step's samplings apart: their seeds differ by it.
             beat: called for each finished group: a sign of life.
+            waiting: entered while nothing but the scores is waited for.
 
         Raises:
             RunError: too many completions could not be scored, or the model's log-probabilities are not finite.
@@ -78,7 +87,8 @@ class Sampler:
             scored[place] = self._scorer.give(chosen[place], completions)
             beat()
         generated = time.perf_counter()
-        groups = self._gathered(chosen, [scored[place] for place in range(len(chosen))])
+        with waiting():
+            groups = self._gathered(chosen, [scored[place] for place in range(len(chosen))])
         return Sampled(groups, generated - started, time.perf_counter() - generated)
 
     def score(self, chosen: Sequence[Prompt], completions: Sequence[Sequence[Completion]]) -> list[Group]:

@@ -153,4 +153,4 @@ def test_an_update_that_is_not_finite_is_skipped(tiny_path, sums_path, tmp_path,
     kept = torch.load(path, weights_only=True)
     assert (path.name, kept["step"]) == ("step-000002-1.pt", 2)
     assert {"token_ids", "mask", "advantages", "rewards", "prompts"} <= set(kept["batches"][0])
-    assert [f["name"] for f in json.loads((out / "findings.json").read_text())] == ["nonfinite"]
+    assert "nonfinite" in {f["name"] for f in json.loads((out / "findings.json").read_text())}
