@@ -134,17 +134,17 @@ def peak_mib() -> float:
 
 
 def run_r1lite(arguments: argparse.Namespace) -> dict[str, Any]:
-    from r1lite.attention import register
-    from r1lite.bad_batches import BadBatches
     from r1lite.config import GRPOConfig
-    from r1lite.learner import PolicyLearner
-    from r1lite.loop import Loop
-    from r1lite.policy import Policy, Trainer
+    from r1lite.model.attention import register
+    from r1lite.model.policy import Policy, Trainer
     from r1lite.rollout.hf import HFEngine
-    from r1lite.signals import StopSignal
+    from r1lite.run.bad_batches import BadBatches
+    from r1lite.run.signals import StopSignal
+    from r1lite.run.watchdog import Watchdog
     from r1lite.solve import Judge, Prompt
-    from r1lite.trust import TrustedEngine
-    from r1lite.watchdog import Watchdog
+    from r1lite.trainer.learner import PolicyLearner
+    from r1lite.trainer.loop import Loop
+    from r1lite.trainer.trust import TrustedEngine
     from verifiers import Completion, Problem, Reward, Verdict
 
     def even(problem: Problem, completion: Completion) -> Verdict:

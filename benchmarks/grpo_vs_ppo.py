@@ -156,10 +156,10 @@ def _in_a_process(stage: str, flags: list[str]) -> dict[str, Any]:
 
 def _one(stage: str, flags: list[str]) -> dict[str, Any]:
     """One run, in this process."""
-    import r1lite.loop
-    from r1lite.assembly import make_learner
+    import r1lite.trainer.loop
     from r1lite.config import GRPOConfig, PPOConfig, load
-    from r1lite.training import train
+    from r1lite.trainer.assembly import make_learner
+    from r1lite.trainer.training import train
 
     kept: dict[str, Any] = {}
     spent = {"cpu_s": 0.0, "learn_cpu_s": 0.0}
@@ -168,7 +168,7 @@ def _one(stage: str, flags: list[str]) -> dict[str, Any]:
         kept.update(setup=setup, learner=make_learner(config, setup))
         return _Timed(kept["learner"], spent)
 
-    step = r1lite.loop.Loop.step
+    step = r1lite.trainer.loop.Loop.step
 
     def timed(*arguments: Any) -> Any:
         began = time.process_time()
@@ -177,7 +177,7 @@ def _one(stage: str, flags: list[str]) -> dict[str, Any]:
         finally:
             spent["cpu_s"] += time.process_time() - began
 
-    r1lite.loop.Loop.step = timed
+    r1lite.trainer.loop.Loop.step = timed
     config = load({"grpo": GRPOConfig, "ppo": PPOConfig}[stage], flags)
     with contextlib.redirect_stdout(sys.stderr):
         summary = train(config, making)

@@ -21,15 +21,15 @@ from typing import Any
 import torch
 from transformers import AutoTokenizer, Qwen2Config, Qwen2ForCausalLM
 
-from r1lite.batch import Row, micro_batches
-from r1lite.canary import Canary
 from r1lite.config import GRPOConfig
+from r1lite.model.batch import Row, micro_batches
+from r1lite.model.policy import Policy, Trainer
 from r1lite.nano import nano_path
-from r1lite.policy import Policy, Trainer
 from r1lite.rollout import Sampling
 from r1lite.rollout.build import build
 from r1lite.rollout.vllm_calls import request_values, seed_runs
-from r1lite.trust import TrustedEngine
+from r1lite.trainer.canary import Canary
+from r1lite.trainer.trust import TrustedEngine
 
 # width, feed-forward width, layers, heads, heads of keys, tied, vocabulary
 SHAPES = {

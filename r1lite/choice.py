@@ -12,7 +12,7 @@ from collections.abc import Collection, Sequence
 from typing import Any
 
 from r1lite.solve import Prompt
-from r1lite.trajectory import Group
+from r1lite.trainer.trajectory import Group
 
 _FORGET = 0.5  # of earlier visits' weight: the policy has moved on
 _FLOOR = 0.02  # of a problem's weight: a solved one is looked at again now and then

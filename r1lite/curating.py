@@ -17,10 +17,10 @@ from r1lite.curation.rewrite import FOLDER as REWRITTEN
 from r1lite.curation.rewrite import Rewrite, rewrite_all
 from r1lite.curation.scan import Plan
 from r1lite.curation.sources import open_source
-from r1lite.display import Display
 from r1lite.errors import Interrupted, UserError
-from r1lite.run_dir import RunDir, claim_path, newest_path, read_environment
-from r1lite.signals import StopSignal
+from r1lite.run.display import Display
+from r1lite.run.run_dir import RunDir, claim_path, newest_path, read_environment
+from r1lite.run.signals import StopSignal
 
 C = TypeVar("C", bound=CurationConfig)
 

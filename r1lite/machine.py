@@ -15,7 +15,7 @@ from r1lite.config import GRPOConfig, ProblemsConfig, SupervisedConfig, read_rec
 from r1lite.errors import UserError
 from r1lite.nano import nano_path
 from r1lite.rollout.vllm_support import installed
-from r1lite.run_dir import read_environment
+from r1lite.run.run_dir import read_environment
 from r1lite.tasks import find
 from r1lite.tasks.rows import hub_reachable
 
@@ -185,7 +185,7 @@ def load_model(config: ProblemsConfig) -> tuple[Any, Any]:
 
 def attention_of(config: ProblemsConfig) -> str:
     """The attention kernel, registered if it is ours."""
-    from r1lite.attention import register
+    from r1lite.model.attention import register
 
     if config.attn_implementation != "auto":
         return config.attn_implementation

@@ -19,11 +19,11 @@ from r1lite.curation.planning import checked, evaluation_sets, make_plan, refuse
 from r1lite.curation.rows import Provenance
 from r1lite.curation.sources import SAMPLES, Source, model_hash, open_source, write_about
 from r1lite.errors import Interrupted, UserError
-from r1lite.files import replaced_file
 from r1lite.rl.sampling import completion_seed
 from r1lite.rollout import RolloutEngine, Sampling
+from r1lite.run.files import replaced_file
+from r1lite.run.signals import StopSignal
 from r1lite.setup import Loaded, Setup, begin, settle
-from r1lite.signals import StopSignal
 from r1lite.solve import Prompt, make_prompts
 from r1lite.tasks import Problems, find
 from verifiers import Problem

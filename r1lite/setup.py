@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
 
-from r1lite.canary import Canary
 from r1lite.config import (
     OF_THE_COMMAND,
     EngineConfig,
@@ -21,18 +20,19 @@ from r1lite.config import (
     validated,
 )
 from r1lite.config.distill import SHAPED
-from r1lite.display import Display
 from r1lite.errors import UserError
-from r1lite.lora import add_adapter
 from r1lite.machine import NANO, choose, default_threads, load_model, model_place, recipe_for
-from r1lite.policy import Policy
+from r1lite.model.lora import add_adapter
+from r1lite.model.policy import Policy
 from r1lite.rollout.build import Built, build
 from r1lite.rollout.hf import pad_id
-from r1lite.run_dir import RunDir, claim_path, newest_path, read_environment
+from r1lite.run.display import Display
+from r1lite.run.run_dir import RunDir, claim_path, newest_path, read_environment
+from r1lite.run.watchdog import Watchdog
 from r1lite.solve import Judge, Prompt, describe, fingerprint, load_problems, make_judge, make_prompts
 from r1lite.tasks import Problems, Task, find
-from r1lite.trust import TrustedEngine
-from r1lite.watchdog import Watchdog
+from r1lite.trainer.canary import Canary
+from r1lite.trainer.trust import TrustedEngine
 
 C = TypeVar("C", bound=ProblemsConfig)
 R = TypeVar("R", bound=RunConfig)

@@ -10,8 +10,8 @@ from typing import Any
 from r1lite import prompts as templates
 from r1lite.config import EvalConfig, ProblemsConfig, RLConfig
 from r1lite.errors import UserError
+from r1lite.evaluation.voting import Same, same_by, same_text
 from r1lite.tasks import Problems, Source, Task, find
-from r1lite.voting import Same, same_by, same_text
 from verifiers import VERIFIERS, Completion, Problem, Reward, Score, VerifierError, score_many
 from verifiers.formula import Formula
 from verifiers.pool import Pool

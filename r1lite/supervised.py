@@ -16,16 +16,16 @@ from typing import Any
 
 from torch import Tensor
 
-from r1lite.bad_batches import BadBatches
-from r1lite.batch import Row, micro_batches
 from r1lite.config.supervised import SupervisedConfig
 from r1lite.errors import UserError
-from r1lite.packing import keeps_rows_apart, packed_batches
-from r1lite.policy import Policy, Trainer
+from r1lite.model.batch import Row, micro_batches
+from r1lite.model.packing import keeps_rows_apart, packed_batches
+from r1lite.model.policy import Policy, Trainer
 from r1lite.rl.schedule import learning_rate
+from r1lite.run.bad_batches import BadBatches
 from r1lite.setup import Setup, adapt, forward_dtype
 from r1lite.sft.tokens import TokenRows
-from r1lite.trajectory import Group
+from r1lite.trainer.trajectory import Group
 
 Piece = Callable[[], Tensor]  # the summed loss of some of a step's tokens
 

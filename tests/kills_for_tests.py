@@ -20,8 +20,8 @@ import torch
 
 import r1lite.stages.grpo
 import r1lite.stages.ppo  # noqa: F401  # both before the fork, so that no child has to
-from r1lite import checkpoint
 from r1lite.cli import main
+from r1lite.run import checkpoint
 
 _PATIENCE_S = 120.0
 

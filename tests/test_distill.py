@@ -12,12 +12,12 @@ import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from r1lite.batch import Row, micro_batches
 from r1lite.cli import main
 from r1lite.config import DistillConfig, validated
 from r1lite.distill.divergence import divergence
 from r1lite.errors import UserError
-from r1lite.policy import Policy
+from r1lite.model.batch import Row, micro_batches
+from r1lite.model.policy import Policy
 from r1lite.rl.distillation import generalised_jsd
 
 ROOT = Path(__file__).resolve().parent.parent

@@ -7,7 +7,7 @@ import pytest
 from r1lite.cli import main
 from r1lite.config import EvalConfig, load
 from r1lite.errors import RunError, UserError
-from r1lite.evaluation import breakdown, measure, summarize
+from r1lite.evaluation.measure import breakdown, measure, summarize
 from r1lite.solve import Prompt, make_judge
 from r1lite.stages.evaluate import run
 from r1lite.tasks import find

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 import torch
 
-from r1lite.bad_batches import BadBatches, nonfinite_gradients
 from r1lite.errors import RunError
+from r1lite.run.bad_batches import BadBatches, nonfinite_gradients
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -17,7 +17,7 @@ HANG = """
 import sys, threading, time
 from pathlib import Path
 from r1lite.config import WatchdogConfig
-from r1lite.watchdog import Watchdog
+from r1lite.run.watchdog import Watchdog
 
 def deep_in_a_library():
     time.sleep(60)

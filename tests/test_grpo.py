@@ -13,7 +13,7 @@ import pandas
 import pytest
 
 from r1lite.cli import main
-from r1lite.run_dir import claim_path
+from r1lite.run.run_dir import claim_path
 
 ROOT = Path(__file__).resolve().parent.parent
 STEPS = 8

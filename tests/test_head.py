@@ -5,9 +5,9 @@ import torch
 import transformers
 from conftest import make_tiny_model
 
-from r1lite.batch import Row, micro_batches
-from r1lite.head import Parts, split
-from r1lite.policy import Policy
+from r1lite.model.batch import Row, micro_batches
+from r1lite.model.head import Parts, split
+from r1lite.model.policy import Policy
 from r1lite.rl import logprobs, tiles
 
 SMALL = {

@@ -9,13 +9,13 @@ import pytest
 import torch
 from conftest import make_tiny_model
 
-from r1lite.bad_batches import BadBatches
-from r1lite.batch import Row, micro_batches
 from r1lite.config import GRPOConfig
 from r1lite.errors import RunError
-from r1lite.learner import PolicyLearner
-from r1lite.policy import Policy, Trainer
-from r1lite.trajectory import Group, Rollout
+from r1lite.model.batch import Row, micro_batches
+from r1lite.model.policy import Policy, Trainer
+from r1lite.run.bad_batches import BadBatches
+from r1lite.trainer.learner import PolicyLearner
+from r1lite.trainer.trajectory import Group, Rollout
 from verifiers import Completion, Problem, Score, Verdict
 
 BAD = BadBatches(Path("unused"))

@@ -12,12 +12,12 @@ import pytest
 import torch
 from conftest import make_tiny_model
 
-from r1lite.batch import Row, micro_batches
 from r1lite.cli import main
 from r1lite.config import GRPOConfig
 from r1lite.errors import UserError
-from r1lite.lora import adapter_state, add_adapter, has_adapter, merged_weights
-from r1lite.policy import Policy, Trainer
+from r1lite.model.batch import Row, micro_batches
+from r1lite.model.lora import adapter_state, add_adapter, has_adapter, merged_weights
+from r1lite.model.policy import Policy, Trainer
 from r1lite.rl import logprobs, tiles
 
 pytest.importorskip("peft")

@@ -4,10 +4,10 @@ import pytest
 import torch
 from conftest import make_tiny_model
 
-from r1lite import memory
 from r1lite.config import GRPOConfig
-from r1lite.lora import add_adapter
-from r1lite.policy import Policy
+from r1lite.model import memory
+from r1lite.model.lora import add_adapter
+from r1lite.model.policy import Policy
 
 
 def estimated(model, **settings):

@@ -6,18 +6,18 @@ import pytest
 import torch
 from conftest import make_tiny_model, make_tiny_tokenizer
 
-from r1lite.bad_batches import BadBatches
 from r1lite.config import GRPOConfig, PPOConfig
-from r1lite.critic import LearningCritic, make_value_model
 from r1lite.errors import RunError
-from r1lite.experience import halves
-from r1lite.learner import PolicyLearner
-from r1lite.out_of_memory import is_out_of_memory
-from r1lite.policy import Policy, Trainer
+from r1lite.model.out_of_memory import is_out_of_memory
+from r1lite.model.policy import Policy, Trainer
 from r1lite.rollout import Sampling
 from r1lite.rollout.hf import HFEngine
-from r1lite.totals import Totals
-from r1lite.trajectory import Group, Rollout
+from r1lite.run.bad_batches import BadBatches
+from r1lite.trainer.critic import LearningCritic, make_value_model
+from r1lite.trainer.experience import halves
+from r1lite.trainer.learner import PolicyLearner
+from r1lite.trainer.totals import Totals
+from r1lite.trainer.trajectory import Group, Rollout
 from verifiers import Problem, Score
 
 PROMPTS = [(5, 6, 7), (8, 9), (10, 11, 12, 13)]

@@ -4,8 +4,8 @@ import pytest
 import torch
 from conftest import make_tiny_model
 
-from r1lite.batch import Row, deal, micro_batches
-from r1lite.policy import Policy, Trainer
+from r1lite.model.batch import Row, deal, micro_batches
+from r1lite.model.policy import Policy, Trainer
 
 PROMPTS = [(5,), (3, 4, 5, 6), (7,) * 20, (9, 8, 7)]
 WEIGHTS = torch.randn(16, generator=torch.Generator().manual_seed(1))  # of the rows in the gradient

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 import torch
 
-import r1lite.preference_training
+import r1lite.preference.training
 from r1lite.cli import main
-from r1lite.reward_model import RewardModel, squashed
+from r1lite.preference.reward_model import RewardModel, squashed
 from verifiers import Completion, Problem, Reward, VerifierError, resolve
 from verifiers.formula import Formula
 
@@ -69,7 +69,7 @@ def test_it_learns_and_measures(trained):
 
 
 def test_no_prompt_is_on_both_sides(pairs_path):
-    from r1lite.pairs import load_pairs
+    from r1lite.preference.pairs import load_pairs
 
     found = load_pairs(str(pairs_path), test_source=None, hold_out=0.2, margin_column="margin", splits=("", ""))
     assert not {pair.prompt for pair in found.train} & {pair.prompt for pair in found.test}
@@ -146,14 +146,14 @@ def test_it_rewards_a_training_run(trained, tiny_path, sums_path, tmp_path):
 
 def test_stopped_and_resumed_is_the_same(trained, tiny_path, pairs_path, tmp_path, monkeypatch):
     out = tmp_path / "run"
-    step = r1lite.preference_training.PreferenceTraining.step
+    step = r1lite.preference.training.PreferenceTraining.step
 
     def stopping(self, number):
         if number == 4:
             os.kill(os.getpid(), signal.SIGTERM)
         return step(self, number)
 
-    monkeypatch.setattr(r1lite.preference_training.PreferenceTraining, "step", stopping)
+    monkeypatch.setattr(r1lite.preference.training.PreferenceTraining, "step", stopping)
     assert run(out, tiny_path, pairs_path, "--eval-every", "4") == 143
     assert max(path.name for path in (out / "checkpoints").iterdir()) == "step-000005"
     monkeypatch.undo()
@@ -163,7 +163,7 @@ def test_stopped_and_resumed_is_the_same(trained, tiny_path, pairs_path, tmp_pat
 
 
 def test_a_gradient_that_is_not_finite_is_skipped_and_kept(tiny_path, pairs_path, tmp_path, monkeypatch, capsys):
-    rewards = r1lite.preference_training.PreferenceTraining.rewards
+    rewards = r1lite.preference.training.PreferenceTraining.rewards
     calls = []
 
     def broken(self, rows):
@@ -171,7 +171,7 @@ def test_a_gradient_that_is_not_finite_is_skipped_and_kept(tiny_path, pairs_path
         found = rewards(self, rows)
         return found * math.inf if sum(calls) in bad and calls[-1] else found
 
-    monkeypatch.setattr(r1lite.preference_training.PreferenceTraining, "rewards", broken)
+    monkeypatch.setattr(r1lite.preference.training.PreferenceTraining, "rewards", broken)
     bad = {1}
     flags = ["--micro-batch-tokens", "100000", "--epochs", "1"]
     assert run(tmp_path / "once", tiny_path, pairs_path, *flags) == 0
@@ -216,7 +216,7 @@ def test_pairs_that_are_refused(rows, flags, message, tiny_path, tmp_path, capsy
 
 
 def test_messages():
-    from r1lite.pairs import _pair
+    from r1lite.preference.pairs import _pair
 
     user, said = {"role": "user", "content": "a"}, {"role": "assistant", "content": "b"}
     row = {"prompt": "a", "chosen": [user, said], "rejected": [{"role": "assistant", "content": "c"}]}

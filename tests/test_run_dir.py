@@ -8,10 +8,10 @@ import pytest
 import torch
 from conftest import make_tiny_tokenizer
 
-from r1lite import checkpoint
 from r1lite.errors import UserError
-from r1lite.files import new_folder, replaced_file, write_json
-from r1lite.run_dir import RunDir
+from r1lite.run import checkpoint
+from r1lite.run.files import new_folder, replaced_file, write_json
+from r1lite.run.run_dir import RunDir
 
 
 def test_a_file_is_replaced_whole_or_not_at_all(tmp_path):

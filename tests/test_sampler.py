@@ -8,19 +8,19 @@ import pytest
 import torch
 from conftest import make_tiny_model, make_tiny_tokenizer
 
-from r1lite.bad_batches import BadBatches
-from r1lite.canary import Canary
 from r1lite.config import GRPOConfig, WatchdogConfig
 from r1lite.errors import RunError
-from r1lite.learner import PolicyLearner
-from r1lite.loop import Loop
-from r1lite.policy import Policy, Trainer
+from r1lite.model.policy import Policy, Trainer
 from r1lite.rollout import EngineError
 from r1lite.rollout.hf import HFEngine
-from r1lite.signals import StopSignal
+from r1lite.run.bad_batches import BadBatches
+from r1lite.run.signals import StopSignal
+from r1lite.run.watchdog import Watchdog
 from r1lite.solve import Judge, Prompt
-from r1lite.trust import TrustedEngine
-from r1lite.watchdog import Watchdog
+from r1lite.trainer.canary import Canary
+from r1lite.trainer.learner import PolicyLearner
+from r1lite.trainer.loop import Loop
+from r1lite.trainer.trust import TrustedEngine
 from verifiers import Problem, Reward, Verdict
 
 STEPS = 6

@@ -4,8 +4,8 @@ import pytest
 import torch
 from conftest import make_tiny_model, make_tiny_tokenizer
 
-from r1lite.attention import register
-from r1lite.prefix import shares_batches
+from r1lite.model.attention import register
+from r1lite.model.prefix import shares_batches
 from r1lite.rl.sampling import completion_seed, sample_tokens, uniform_draws
 from r1lite.rollout import Sampling
 from r1lite.rollout.hf import HFEngine

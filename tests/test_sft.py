@@ -11,12 +11,12 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from r1lite.batch import Row
 from r1lite.cli import main
 from r1lite.config import SFTConfig
 from r1lite.errors import UserError
-from r1lite.packing import fit, keeps_rows_apart, packed_batches, packed_logits
-from r1lite.policy import Policy
+from r1lite.model.batch import Row
+from r1lite.model.packing import fit, keeps_rows_apart, packed_batches, packed_logits
+from r1lite.model.policy import Policy
 from r1lite.sft.encode import template_facts
 from r1lite.sft.formats import RowError, example, format_of
 from r1lite.sft.reading import find_set, rows

@@ -15,7 +15,7 @@ from r1lite import choice
 from r1lite.choice import Curriculum
 from r1lite.cli import main
 from r1lite.solve import Prompt
-from r1lite.trajectory import Group, Rollout
+from r1lite.trainer.trajectory import Group, Rollout
 from verifiers import Completion, Problem, Score
 
 ROOT = Path(__file__).resolve().parent.parent

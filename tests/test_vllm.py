@@ -10,16 +10,16 @@ import pytest
 import torch
 from engine_contract import CONTRACT, Case, closing_ends_a_stream_under_way, load_nano
 
-from r1lite.canary import Canary
 from r1lite.cli import main
 from r1lite.config import GRPOConfig
+from r1lite.model.policy import Policy
 from r1lite.nano import nano_path
-from r1lite.policy import Policy
 from r1lite.rollout import EngineError, Sampling
 from r1lite.rollout.build import build
 from r1lite.rollout.vllm_calls import Calls
 from r1lite.rollout.vllm_support import installed
-from r1lite.trust import TrustedEngine
+from r1lite.trainer.canary import Canary
+from r1lite.trainer.trust import TrustedEngine
 
 pytestmark = [
     pytest.mark.skipif(installed() is None, reason="vLLM is not installed"),

@@ -19,11 +19,11 @@ from engine_contract import CONTRACT, Case, closing_ends_a_stream_under_way, loa
 
 from r1lite.cli import main
 from r1lite.errors import UserError
-from r1lite.policy import Policy
+from r1lite.model.policy import Policy
 from r1lite.rollout import EngineError, Sampling, eos_ids
 from r1lite.rollout.fleet import ServerEngine
 from r1lite.rollout.vllm_support import installed
-from r1lite.trust import TrustedEngine
+from r1lite.trainer.trust import TrustedEngine
 
 pytestmark = [
     pytest.mark.skipif(installed() is None, reason="vLLM is not installed"),
@@ -108,7 +108,7 @@ def test_both_servers_work_and_each_has_the_weights(case):
 
 
 def test_a_lost_head_stops_the_run_and_is_named(case):
-    from r1lite.canary import Canary
+    from r1lite.trainer.canary import Canary
 
     canary = Canary(Policy(case.model, pad_id=0), tokens=12, seed=0, stop_text=None, tolerance=None)
     engine = TrustedEngine(case.engine, canary, case.model.state_dict().items(), pad_id=0)

@@ -130,7 +130,7 @@ def check_gold(problem: Problem, verifier: str = "math", **options: Any) -> str:
 
 def _load(spec: str) -> Any:
     if spec.startswith(LEARNED):  # by name: this package knows nothing of torch
-        return _import("r1lite.reward_model:RewardModel", spec)
+        return _import("r1lite.preference.reward_model:RewardModel", spec)
     found = VERIFIERS.get(spec) or REGISTERED.get(spec)
     if found is None and ":" in spec:
         found = spec

@@ -17,7 +17,7 @@ from r1lite.curation.index import DIFFICULTY, EXACT, MAX_ROWS, NEAR, PER_PROBLEM
 from r1lite.curation.scan import DECONTAMINATE, Plan, outcome, verifier_options
 from r1lite.curation.workers import scan_all
 from r1lite.errors import RunError, UserError
-from r1lite.files import write_json, write_text
+from r1lite.run.files import write_json, write_text
 
 WORK, MANIFEST, CARD = "work", "manifest.json", "README.md"
 _EXAMPLES = 3  # rejected rows shown for each reason

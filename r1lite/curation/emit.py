@@ -16,8 +16,8 @@ from typing import Any
 from r1lite.curation.index import Index
 from r1lite.curation.rows import as_line
 from r1lite.curation.scan import outcome
-from r1lite.files import replaced_file
 from r1lite.rl.passk import pass_at_k, wilson_interval
+from r1lite.run.files import replaced_file
 
 REJECTED, PAIRS, PROBLEMS = "rejected.jsonl", "pairs.jsonl", "problems.jsonl"
 _PARQUET_ROWS = 4096  # a row group

@@ -17,7 +17,7 @@ from typing import Any
 from r1lite.curation.rows import Candidate
 from r1lite.curation.scan import Plan
 from r1lite.curation.sources import Block, Source, candidate, read_block
-from r1lite.files import replaced_file
+from r1lite.run.files import replaced_file
 from verifiers import Reward, Score
 from verifiers.reward import score_one
 from verifiers.rows import RowError

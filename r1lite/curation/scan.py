@@ -20,7 +20,7 @@ from r1lite.curation.filters import Filter, chain
 from r1lite.curation.rows import Candidate, as_line, as_row, as_text
 from r1lite.curation.similar import bands, shingles
 from r1lite.curation.sources import Block, Source, candidate, read_block
-from r1lite.files import replaced_file
+from r1lite.run.files import replaced_file
 from verifiers import VERIFIERS, Problem, Reward
 from verifiers.formula import Formula
 from verifiers.pool import Pool

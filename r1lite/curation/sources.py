@@ -20,7 +20,7 @@ import yaml
 
 from r1lite.curation.rows import Candidate, Provenance
 from r1lite.errors import UserError
-from r1lite.run_dir import read_environment
+from r1lite.run.run_dir import read_environment
 from verifiers import Completion, Problem, rows
 
 SAMPLES = "samples"  # folder of a run directory, with what was sampled for the set
@@ -139,7 +139,7 @@ def _run(place: Path) -> Source:
 
 def write_about(folder: Path, provenance: Provenance) -> None:
     """Says how the samples in a folder came to be."""
-    from r1lite.files import write_json
+    from r1lite.run.files import write_json
 
     write_json(folder / _ABOUT, dataclasses.asdict(provenance))
 

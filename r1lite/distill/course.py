@@ -10,20 +10,20 @@ from typing import Any, ClassVar
 
 import torch
 
-from r1lite.batch import Row, micro_batches
 from r1lite.choice import by_epochs
 from r1lite.config.distill import DistillConfig
 from r1lite.distill.divergence import divergence
-from r1lite.metrics import rollout_metrics
-from r1lite.policy import Policy
+from r1lite.model.batch import Row, micro_batches
+from r1lite.model.policy import Policy
 from r1lite.rl.sampling import completion_seed
 from r1lite.rollout import Sampling
+from r1lite.run.signals import StopSignal
 from r1lite.setup import Setup
 from r1lite.sft.tokens import TokenRows
-from r1lite.signals import StopSignal
 from r1lite.solve import Prompt
 from r1lite.supervised import RowOrder, SupervisedLearner
-from r1lite.trajectory import Group, Rollout
+from r1lite.trainer.metrics import rollout_metrics
+from r1lite.trainer.trajectory import Group, Rollout
 
 
 @dataclass(slots=True)

@@ -9,8 +9,8 @@ import torch
 from torch import Tensor
 from torch.utils.checkpoint import checkpoint
 
-from r1lite.batch import MicroBatch
-from r1lite.policy import Policy
+from r1lite.model.batch import MicroBatch
+from r1lite.model.policy import Policy
 from r1lite.rl.distillation import generalised_jsd
 
 

@@ -12,7 +12,7 @@ from typing import Any
 import yaml
 
 from r1lite.errors import UserError
-from r1lite.run_dir import read_records
+from r1lite.run.run_dir import read_records
 
 _WINDOW = 10  # steps, at most; a quarter of a short run
 _ALIKE = 0.4  # correlation of two completions of one problem; nano's is 0.16 early in a run and 0.44 late

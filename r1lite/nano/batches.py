@@ -12,10 +12,10 @@ import torch
 from torch import Tensor
 from transformers import Qwen2Tokenizer
 
-from r1lite import additions
 from r1lite.nano.addition_habits import addition_habits
 from r1lite.nano.habits import HABITS, Example, example
 from r1lite.prompts import render
+from r1lite.trainer import additions
 from r1lite.word_problems import sample
 
 _POOL = 32  # batches generated, sorted and shuffled together

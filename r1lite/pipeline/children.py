@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any
 
 _COMMAND_LINE = "r1lite.cli"  # by name: it stands above the pipeline, which it runs
-_PRELOADED = ["torch", "transformers", "r1lite.training", "r1lite.sampling"]
+_PRELOADED = ["torch", "transformers", "r1lite.trainer.training", "r1lite.sampling"]
 
 
 def start(argv: Sequence[str], log: Path, usage: Path) -> Any:

@@ -15,13 +15,13 @@ from rich.table import Table
 
 from r1lite.config.pipeline import PipelineConfig
 from r1lite.errors import Interrupted, RunError, UserError
-from r1lite.files import write_json, write_text
 from r1lite.pipeline import table
 from r1lite.pipeline.children import start
 from r1lite.pipeline.graph import KINDS, Graph, build
 from r1lite.pipeline.steps import Place, finish, prepare, values_of
-from r1lite.run_dir import claim_path
-from r1lite.signals import StopSignal
+from r1lite.run.files import write_json, write_text
+from r1lite.run.run_dir import claim_path
+from r1lite.run.signals import StopSignal
 
 _GRACE_S = 120.0  # for a stage to write its checkpoint
 _SHOWN_LINES = 5  # of a failed stage's log

@@ -17,8 +17,8 @@ from typing import Any
 import yaml
 
 from r1lite.errors import RunError, UserError
-from r1lite.files import write_json, write_text
 from r1lite.pipeline.graph import KINDS, Graph, Step
+from r1lite.run.files import write_json, write_text
 
 
 @dataclass(frozen=True, slots=True)

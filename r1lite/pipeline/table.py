@@ -11,9 +11,9 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any
 
-from r1lite.comparison import read_rows
 from r1lite.config.pipeline import PipelineConfig
-from r1lite.intervals import mean_rate, paired
+from r1lite.evaluation.comparison import read_rows
+from r1lite.evaluation.intervals import mean_rate, paired
 from r1lite.nano import nano_path
 from r1lite.pipeline.graph import Graph
 from r1lite.pipeline.steps import Place

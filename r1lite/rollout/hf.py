@@ -9,7 +9,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from r1lite.prefix import Prefix, prefill, shares_batches
+from r1lite.model.prefix import Prefix, prefill, shares_batches
 from r1lite.rl.sampling import sample_tokens, uniform_draws
 from r1lite.rollout import Sampling, check_prompts, collect, eos_ids
 from verifiers import Completion

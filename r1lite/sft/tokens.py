@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 import torch
 
-from r1lite.batch import Row
+from r1lite.model.batch import Row
 
 
 class TokenRows:

@@ -12,16 +12,16 @@ from r1lite.curation.sources import model_hash
 from r1lite.distill.course import Distilling, own_rows
 from r1lite.distill.models import check_one_tokenizer, load_student, load_teacher
 from r1lite.errors import UserError
-from r1lite.policy import Policy
+from r1lite.model.policy import Policy
+from r1lite.run.signals import StopSignal
 from r1lite.sampling import run_on_samples
 from r1lite.setup import Loaded, Setup, forward_dtype
 from r1lite.sft.encode import load_set
 from r1lite.sft.tokens import TokenRows
-from r1lite.signals import StopSignal
 from r1lite.solve import Prompt, make_prompts
 from r1lite.supervised import FineTuning, RowOrder, make_learner
 from r1lite.tasks import Problems
-from r1lite.training import conduct
+from r1lite.trainer.training import conduct
 
 _TRAJECTORIES = "trajectories"
 _TRIED = 50  # problems that both tokenizers must cut alike

@@ -7,14 +7,23 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from r1lite import eval_tables
-from r1lite.comparison import Rows, check_same, compare, identity, is_eval_dir, read_rows, rows_of, write_rows
 from r1lite.config import EvalConfig, dump
 from r1lite.errors import Interrupted, UserError
-from r1lite.evaluation import breakdown, measure, summarize
+from r1lite.evaluation import tables as eval_tables
+from r1lite.evaluation.comparison import (
+    Rows,
+    check_same,
+    compare,
+    identity,
+    is_eval_dir,
+    read_rows,
+    rows_of,
+    write_rows,
+)
+from r1lite.evaluation.measure import breakdown, measure, summarize
 from r1lite.machine import check_model
+from r1lite.run.signals import StopSignal
 from r1lite.setup import Setup, begin, settle
-from r1lite.signals import StopSignal
 from r1lite.solve import Judge, Prompt, load_problems, make_judge, make_prompts
 from r1lite.tasks import find
 

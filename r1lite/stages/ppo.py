@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from r1lite.assembly import make_learner
 from r1lite.config import PPOConfig
-from r1lite.training import train
+from r1lite.trainer.assembly import make_learner
+from r1lite.trainer.training import train
 
 
 def run(config: PPOConfig) -> dict[str, Any]:

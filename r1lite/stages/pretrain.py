@@ -13,11 +13,11 @@ from transformers import AttentionInterface, GenerationConfig, Qwen2Config, Qwen
 from transformers.integrations.sdpa_attention import sdpa_attention_forward
 
 from r1lite.errors import RunError, UserError
-from r1lite.files import new_folder
 from r1lite.nano.batches import TextBatch, batches, examples, sums
 from r1lite.nano.config import PretrainConfig
 from r1lite.nano.habits import Example
 from r1lite.nano.tokenizer import train_tokenizer
+from r1lite.run.files import new_folder
 
 TEMPLATE = "short"
 _HEAD_ROWS = 512

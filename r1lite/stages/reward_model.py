@@ -8,17 +8,17 @@ from pathlib import Path
 from typing import Any
 
 from r1lite.config import RewardModelConfig, dump, validated
-from r1lite.display import Display
 from r1lite.errors import Interrupted, RunError, UserError
 from r1lite.machine import NANO, choose_device, default_threads
 from r1lite.nano import nano_path
-from r1lite.pairs import load_pairs
-from r1lite.preference_training import Example, PreferenceTraining, examples, fingerprint
-from r1lite.reward_model import load_classifier, text_of
-from r1lite.run_dir import RunDir, claim_path, read_environment
+from r1lite.preference.pairs import load_pairs
+from r1lite.preference.reward_model import load_classifier, text_of
+from r1lite.preference.training import Example, PreferenceTraining, examples, fingerprint
+from r1lite.run.display import Display
+from r1lite.run.run_dir import RunDir, claim_path, read_environment
+from r1lite.run.signals import StopSignal
+from r1lite.run.watchdog import Watchdog
 from r1lite.setup import resumed, with_absolute_paths
-from r1lite.signals import StopSignal
-from r1lite.watchdog import Watchdog
 
 _NANO_LR = 5e-4  # so small a model wants a large one
 

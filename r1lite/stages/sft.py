@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 from r1lite.config import SFTConfig
+from r1lite.run.signals import StopSignal
 from r1lite.setup import Setup
 from r1lite.sft.encode import load_set
-from r1lite.signals import StopSignal
 from r1lite.supervised import FineTuning, RowOrder, make_learner
-from r1lite.training import conduct
+from r1lite.trainer.training import conduct
 
 
 def run(config: SFTConfig) -> dict[str, Any]:

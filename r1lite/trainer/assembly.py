@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from r1lite.bad_batches import BadBatches
 from r1lite.config import PPOConfig, RLConfig
-from r1lite.critic import LearningCritic, make_value_model
-from r1lite.learner import PolicyLearner
-from r1lite.policy import Policy, Trainer
+from r1lite.model.policy import Policy, Trainer
+from r1lite.run.bad_batches import BadBatches
 from r1lite.setup import Setup, adapt, forward_dtype
+from r1lite.trainer.critic import LearningCritic, make_value_model
+from r1lite.trainer.learner import PolicyLearner
 from verifiers.formula import Formula
 
 

@@ -16,9 +16,9 @@ import psutil
 import torch
 from torch import Tensor
 
-from r1lite.batch import Row, micro_batches
 from r1lite.config import RLConfig, TrainConfig
-from r1lite.policy import Policy
+from r1lite.model.batch import Row, micro_batches
+from r1lite.model.policy import Policy
 from r1lite.rl.logprobs import is_tiled
 from r1lite.solve import Prompt
 

@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Any
 
 from r1lite.errors import UserError
-from r1lite.evaluation import Solved
-from r1lite.files import replaced_file
-from r1lite.intervals import paired
+from r1lite.evaluation.intervals import paired
+from r1lite.evaluation.measure import Solved
+from r1lite.run.files import replaced_file
 from verifiers import Problem
 
 FILE = "problems.jsonl"  # a row a problem, with every completion and its verdict

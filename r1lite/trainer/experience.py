@@ -14,8 +14,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from r1lite.batch import MicroBatch, Row, deal, micro_batches
-from r1lite.trajectory import Group, Rollout
+from r1lite.model.batch import MicroBatch, Row, deal, micro_batches
+from r1lite.trainer.trajectory import Group, Rollout
 
 Place = tuple[int, int]  # which prompt, which completion of it
 

@@ -13,8 +13,8 @@ import torch
 from safetensors import SafetensorError
 
 from r1lite.errors import RunError
-from r1lite.files import new_folder, write_json
-from r1lite.lora import has_adapter, merged_weights
+from r1lite.model.lora import has_adapter, merged_weights
+from r1lite.run.files import new_folder, write_json
 
 _MANIFEST, _STATE = "manifest.json", "trainer.pt"
 _NAME = re.compile(r"step-(\d{6,})")

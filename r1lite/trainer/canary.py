@@ -12,8 +12,8 @@ from dataclasses import dataclass
 
 import torch
 
-from r1lite.batch import Row, micro_batches
-from r1lite.policy import Policy
+from r1lite.model.batch import Row, micro_batches
+from r1lite.model.policy import Policy
 from r1lite.rl.sampling import completion_seed
 from r1lite.rollout import EngineError, RolloutEngine, Sampling
 from verifiers import Completion

@@ -11,10 +11,10 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from r1lite import checkpoint
 from r1lite import prompts as templates
 from r1lite.errors import UserError
-from r1lite.pairs import Messages
+from r1lite.preference.pairs import Messages
+from r1lite.run import checkpoint
 from verifiers import Completion, Problem, Verdict, VerifierError
 
 KEY = "r1lite_reward"  # in the model's config.json: the layout and the scale it was trained with

@@ -19,18 +19,18 @@ import torch
 from torch import Tensor
 from transformers.modeling_layers import GradientCheckpointingLayer
 
-from r1lite import checkpoint
-from r1lite.bad_batches import BadBatches
 from r1lite.config import RewardModelConfig
 from r1lite.errors import RunError, UserError
-from r1lite.pairs import Pair
-from r1lite.policy import Trainer
-from r1lite.reward_model import KEY, encode, load_classifier, padded
+from r1lite.model.policy import Trainer
+from r1lite.preference.pairs import Pair
+from r1lite.preference.reward_model import KEY, encode, load_classifier, padded
 from r1lite.rl.passk import wilson_interval
 from r1lite.rl.preference import bradley_terry, calibration
 from r1lite.rl.schedule import learning_rate
-from r1lite.run_dir import RunDir
-from r1lite.watchdog import Watchdog
+from r1lite.run import checkpoint
+from r1lite.run.bad_batches import BadBatches
+from r1lite.run.run_dir import RunDir
+from r1lite.run.watchdog import Watchdog
 
 _MAX_CENTRED = 1000  # held-out pairs whose mean reward is kept as the centre
 

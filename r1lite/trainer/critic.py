@@ -13,15 +13,15 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from r1lite.bad_batches import BadBatches
-from r1lite.batch import MicroBatch
 from r1lite.config import PPOConfig
 from r1lite.errors import UserError
-from r1lite.experience import Piece
-from r1lite.policy import Policy, Trainer
+from r1lite.model.batch import MicroBatch
+from r1lite.model.policy import Policy, Trainer
 from r1lite.rl.aggregate import masked_sum
 from r1lite.rl.gae import explained_variance, value_loss
 from r1lite.rl.schedule import learning_rate
+from r1lite.run.bad_batches import BadBatches
+from r1lite.trainer.experience import Piece
 
 
 class ValueModel:
@@ -193,7 +193,7 @@ def _loaded(config: PPOConfig, tokenizer: Any) -> tuple[Any, Tensor | None]:
     """(causal model, head of a reward model if it is one)."""
     from transformers import AutoConfig, AutoModelForCausalLM, AutoTokenizer
 
-    from r1lite.reward_model import load_classifier, model_folder
+    from r1lite.preference.reward_model import load_classifier, model_folder
 
     assert config.critic_model is not None
     place = model_folder(config.critic_model)

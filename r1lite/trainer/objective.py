@@ -15,7 +15,7 @@ from torch import Tensor
 from r1lite.config import RLConfig
 from r1lite.rl import advantages, losses
 from r1lite.rl.importance import importance_ratio, importance_weights, off_policy_mask
-from r1lite.trajectory import Group, Rollout
+from r1lite.trainer.trajectory import Group, Rollout
 
 Terms = Mapping[tuple[str, ...], float]  # a reward formula multiplied out: product of verifiers -> weight
 

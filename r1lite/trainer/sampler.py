@@ -20,8 +20,8 @@ from r1lite.errors import RunError
 from r1lite.rl.sampling import completion_seed
 from r1lite.rollout import EngineError, Sampling
 from r1lite.solve import Judge, Prompt
-from r1lite.trajectory import Group, Rollout
-from r1lite.trust import TrustedEngine
+from r1lite.trainer.trajectory import Group, Rollout
+from r1lite.trainer.trust import TrustedEngine
 from verifiers import Completion
 
 

@@ -15,14 +15,11 @@ from typing import Any, Protocol
 import torch
 from torch import Tensor
 
-from r1lite.bad_batches import BadBatches
-from r1lite.batch import MicroBatch, cost
 from r1lite.config import RLConfig
 from r1lite.errors import RunError
-from r1lite.experience import Part, Piece, gathered, halves, make_parts, spread
-from r1lite.objective import Terms, clip_bounds, completion_advantages, correction, policy_loss, rewards_of
-from r1lite.out_of_memory import free_what_is_unused, is_out_of_memory
-from r1lite.policy import Policy, Trainer
+from r1lite.model.batch import MicroBatch, cost
+from r1lite.model.out_of_memory import free_what_is_unused, is_out_of_memory
+from r1lite.model.policy import Policy, Trainer
 from r1lite.rl import losses
 from r1lite.rl.advantages import discounted_returns
 from r1lite.rl.aggregate import aggregate, masked_sum
@@ -31,8 +28,11 @@ from r1lite.rl.gae import adapted_kl_coef, gae, token_rewards, whiten
 from r1lite.rl.importance import mismatch
 from r1lite.rl.kl import kl_estimate
 from r1lite.rl.schedule import learning_rate
-from r1lite.totals import Totals
-from r1lite.trajectory import Group, Rollout
+from r1lite.run.bad_batches import BadBatches
+from r1lite.trainer.experience import Part, Piece, gathered, halves, make_parts, spread
+from r1lite.trainer.objective import Terms, clip_bounds, completion_advantages, correction, policy_loss, rewards_of
+from r1lite.trainer.totals import Totals
+from r1lite.trainer.trajectory import Group, Rollout
 
 _MAX_MISMATCH = 0.02  # nats, in float32, where decoding and training differ by rounding alone (1e-5 is usual)
 

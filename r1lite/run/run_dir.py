@@ -29,8 +29,8 @@ from typing import Any
 
 from r1lite import __version__
 from r1lite.errors import UserError
-from r1lite.files import replaced_file, write_json, write_text
-from r1lite.trajectory import Group
+from r1lite.run.files import replaced_file, write_json, write_text
+from r1lite.trainer.trajectory import Group
 
 _DIGITS = 6
 

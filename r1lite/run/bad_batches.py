@@ -9,7 +9,7 @@ from typing import Any
 import torch
 
 from r1lite.errors import RunError
-from r1lite.files import replaced_file
+from r1lite.run.files import replaced_file
 
 MAX_IN_A_ROW = 3
 _MAX_KEPT = 20  # of a run: the first ones tell; a run that goes on breaking must not fill the disk

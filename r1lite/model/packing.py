@@ -17,7 +17,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from r1lite.batch import Row
+from r1lite.model.batch import Row
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,22 +10,23 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Any, Protocol, TypeVar
 
-from r1lite import checkpoint, memory
 from r1lite.choice import Curriculum
 from r1lite.config import RLConfig, TrainConfig
 from r1lite.doctor import Finding, diagnose
 from r1lite.errors import Interrupted, RunError, UserError
-from r1lite.evaluation import evaluate
-from r1lite.learner import Learner
-from r1lite.loop import Loop
-from r1lite.lora import adapter_state
+from r1lite.evaluation.measure import evaluate
 from r1lite.machine import load_model
-from r1lite.policy import Policy
+from r1lite.model import memory
+from r1lite.model.lora import adapter_state
+from r1lite.model.policy import Policy
 from r1lite.rollout import EngineError
+from r1lite.run import checkpoint
+from r1lite.run.signals import StopSignal
+from r1lite.run.watchdog import Watchdog
 from r1lite.setup import Material, Setup, begin, settle
-from r1lite.signals import StopSignal
-from r1lite.trajectory import Group
-from r1lite.watchdog import Watchdog
+from r1lite.trainer.learner import Learner
+from r1lite.trainer.loop import Loop
+from r1lite.trainer.trajectory import Group
 
 C = TypeVar("C", bound=TrainConfig)
 R = TypeVar("R", bound=RLConfig)

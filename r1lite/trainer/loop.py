@@ -14,14 +14,14 @@ from typing import Any, ClassVar
 from r1lite import choice
 from r1lite.choice import Curriculum
 from r1lite.config import RLConfig
-from r1lite.learner import Learner
-from r1lite.metrics import rollout_metrics
-from r1lite.sampler import Ahead, Sampler, pack, unpack
-from r1lite.signals import StopSignal
+from r1lite.run.signals import StopSignal
+from r1lite.run.watchdog import Watchdog
 from r1lite.solve import Judge, Prompt
-from r1lite.trajectory import Group
-from r1lite.trust import TrustedEngine
-from r1lite.watchdog import Watchdog
+from r1lite.trainer.learner import Learner
+from r1lite.trainer.metrics import rollout_metrics
+from r1lite.trainer.sampler import Ahead, Sampler, pack, unpack
+from r1lite.trainer.trajectory import Group
+from r1lite.trainer.trust import TrustedEngine
 
 
 @dataclass(slots=True)

@@ -11,12 +11,12 @@ from typing import Any
 
 from r1lite.config import ProblemsConfig
 from r1lite.errors import RunError
-from r1lite.intervals import mean_rate
+from r1lite.evaluation.intervals import mean_rate
+from r1lite.evaluation.voting import Vote, majority
 from r1lite.rl.passk import pass_at_k
 from r1lite.rl.sampling import completion_seed
 from r1lite.rollout import RolloutEngine, Sampling
 from r1lite.solve import Judge, Prompt
-from r1lite.voting import Vote, majority
 from verifiers import Completion, Problem
 
 _CHUNK = 64  # problems between two reports of progress

@@ -9,8 +9,8 @@ from typing import Any
 
 from torch import Tensor
 
-from r1lite.canary import Canary
 from r1lite.rollout import RolloutEngine, Sampling, collect
+from r1lite.trainer.canary import Canary
 from verifiers import Completion
 
 

@@ -7,7 +7,7 @@ import statistics
 from collections.abc import Sequence
 from typing import Any
 
-from r1lite.trajectory import Group
+from r1lite.trainer.trajectory import Group
 
 
 def rollout_metrics(groups: Sequence[Group]) -> dict[str, Any]:

@@ -1,0 +1,1 @@
+"""Reward models from pairs of completions."""

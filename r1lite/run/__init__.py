@@ -1,0 +1,1 @@
+"""A run's directory and what keeps it whole: checkpoints, signals, a watchdog, the display."""
