@@ -220,8 +220,8 @@ class PolicyLearner:
                 self._credit_tokens(piece, cost)
         else:
             if advantages is None:
-                totals = [torch.where(p.batch.mask, c, 0.0).sum(dim=1) for p, c in zip(pieces, costs, strict=True)]
-                rewards = rewards - gathered(totals, pieces, rewards)
+                taken = [torch.where(p.batch.mask, c, 0.0).sum(dim=1) for p, c in zip(pieces, costs, strict=True)]
+                rewards = rewards - gathered(taken, pieces, rewards)
                 advantages = self._of_completions(rewards, groups)
             for piece in pieces:
                 piece.advantages = spread(advantages, piece)
