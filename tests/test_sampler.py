@@ -148,6 +148,33 @@ def test_groups_are_scored_while_others_are_sampled():
     assert scored.is_set()
 
 
+def test_scoring_ahead_has_the_limit_of_scoring(monkeypatch):
+    ended, release = [], threading.Event()
+
+    def end(watchdog, kind, note):  # it would end the process
+        ended.append((kind, note))
+        release.set()
+
+    def verify(problem, completion):
+        if threading.current_thread() is not threading.main_thread() and completion.policy_version == 0 and seen:
+            release.wait(30)
+        return Verdict(0.5, "seen")
+
+    monkeypatch.setattr(Watchdog, "_end", end)
+    loop, seen = loop_of(1, verify), []
+    with Watchdog(WatchdogConfig(stall_score_s=0.5)) as loop.watchdog:
+        rollout = type(loop)._rollout
+
+        def first(*arguments):
+            groups = rollout(*arguments)
+            seen.append(None)  # from here on verifying hangs
+            return groups
+
+        monkeypatch.setattr(type(loop), "_rollout", first)
+        loop.step(0)
+    assert ended[0] == ("score", "step 2, ahead of it")
+
+
 def test_what_goes_wrong_in_scoring_stops_the_step():
     def broken(problem, completion):
         raise KeyError("oops")

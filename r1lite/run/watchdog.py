@@ -29,6 +29,7 @@ class Watchdog:
     The watching thread writes the stacks to standard error and to `folder`/stacks.txt and ends the process with exit
     code 1. Where a library holds the interpreter's lock that thread can't run, so faulthandler's alarm, which needs no
     lock, stands behind it 30 s later. A process that was stopped (Ctrl-Z) for longer than the limit counts as hung.
+    Each thread that works has a limit of its own.
     """
 
     def __init__(self, limits: WatchdogConfig) -> None:
@@ -40,7 +41,8 @@ class Watchdog:
             "save": limits.stall_save_s,
         }
         self.folder: Path | None = None  # the run directory, once there is one
-        self._work: tuple[str, str, float] | None = None  # (kind, note, deadline on the monotonic clock)
+        # By thread: (kind, note, deadline on the monotonic clock). A thread only ever changes its own.
+        self._works: dict[int, tuple[str, str, float]] = {}
         self._ended = threading.Event()
         self._thread = threading.Thread(target=self._watch, name="watchdog", daemon=True)
 
@@ -54,34 +56,39 @@ class Watchdog:
 
     @contextlib.contextmanager
     def during(self, kind: str, note: str = "") -> Iterator[None]:
-        """Watches the block.
+        """Watches the block, in the thread that is in it.
 
         Args:
             kind: load, rollout, score, train or save; decides on the limit.
             note: what is in work, for the reader of the message.
         """
-        outer = self._work
+        outer = self._works.get(threading.get_ident())
         self._begin(kind, note)
         try:
             yield
         finally:
-            self._work = None
+            self._works.pop(threading.get_ident(), None)
             if outer is not None:
                 self._begin(outer[0], outer[1])
 
     def beat(self) -> None:
-        """A sign of life: the limit of the present work starts anew."""
-        if self._work is not None:
-            self._begin(self._work[0], self._work[1])
+        """A sign of life: the limit of this thread's present work starts anew."""
+        work = self._works.get(threading.get_ident())
+        if work is not None:
+            self._begin(work[0], work[1])
 
     def _begin(self, kind: str, note: str) -> None:
-        limit = self._limits[kind]
-        self._work = (kind, note, time.monotonic() + limit) if limit > 0 else None
+        limit, me = self._limits[kind], threading.get_ident()
+        if limit > 0:
+            self._works[me] = (kind, note, time.monotonic() + limit)
+        else:
+            self._works.pop(me, None)
 
     def _watch(self) -> None:
         try:
             while not self._ended.wait(_POLL_S):
-                work = self._work  # read once: the main thread replaces it as a whole
+                # Copied in one go, which no other thread can come between.
+                work = min(list(self._works.values()), key=lambda work: work[2], default=None)
                 if work is None:
                     faulthandler.cancel_dump_traceback_later()
                     continue

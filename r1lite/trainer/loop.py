@@ -73,10 +73,9 @@ class Loop:
             groups, learnt = self.learner.learn(groups, step)
         trained = time.perf_counter()
         self._ahead.pop(step, None)  # only now: a run that is stopped before can still do this step
-        if ahead is not None:
-            with self.watchdog.during("rollout", f"step {step + 2}, ahead of it"):
-                if (sampled := ahead.result()) is not None:
-                    self._ahead[step + 1] = sampled
+        # It is watched in its own thread: here nothing but its end is waited for.
+        if ahead is not None and (sampled := ahead.result()) is not None:
+            self._ahead[step + 1] = sampled
         self.engine.load_weights(self.learner.policy.named_weights(), version=step + 1)
         ended = time.perf_counter()
         groups += passed_over
@@ -161,7 +160,7 @@ class Loop:
         if self.config.max_staleness == 0 or step + 1 >= self.steps:
             return None
         with self.stop.interruptible(), self.watchdog.during("rollout", f"the canary of step {step + 2}"):
-            return Ahead(self.sampler, self._first_choice(step + 1), step + 1, lambda: None)
+            return Ahead(self.sampler, self._first_choice(step + 1), step + 1, self.watchdog)
 
 
 def _staleness(groups: Sequence[Group], step: int) -> float:

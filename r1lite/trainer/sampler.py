@@ -19,6 +19,7 @@ from r1lite.config import RLConfig
 from r1lite.errors import RunError
 from r1lite.rl.sampling import completion_seed
 from r1lite.rollout import EngineError, Sampling
+from r1lite.run.watchdog import Watchdog
 from r1lite.solve import Judge, Prompt
 from r1lite.trainer.trajectory import Group, Rollout
 from r1lite.trainer.trust import TrustedEngine
@@ -116,7 +117,7 @@ class Sampler:
 class Ahead:
     """The next step's groups, sampled while this one trains."""
 
-    def __init__(self, sampler: Sampler, chosen: Sequence[Prompt], step: int, beat: Callable[[], None]) -> None:
+    def __init__(self, sampler: Sampler, chosen: Sequence[Prompt], step: int, watchdog: Watchdog) -> None:
         self.chosen, self.step = list(chosen), step
         self._result: Future[Sampled] = Future()
         # The engine gets its weights here: its check is a forward pass of the model that is about to change.
@@ -124,7 +125,12 @@ class Ahead:
 
         def work() -> None:
             try:
-                self._result.set_result(sampler.run(self.chosen, step, "train", beat))
+                note = f"step {step + 1}, ahead of it"
+                with watchdog.during("rollout", note):
+                    sampled = sampler.run(
+                        self.chosen, step, "train", watchdog.beat, lambda: watchdog.during("score", note)
+                    )
+                self._result.set_result(sampled)
             except BaseException as error:
                 self._result.set_exception(error)
 
