@@ -107,6 +107,10 @@ def test_lost_weights_stop_the_run_and_are_named(case, trusted, lost, named):
     engine = trusted()
     change(case)
     engine.load_weights(stale(lost)(dict(case.model.state_dict())), version=1)
+    if lost == "lm_head" and not installed().knows_weight_versions:  # the older vLLM keeps a tied head as one weight
+        generate(case, engine)
+        assert engine.take_metrics()["canary_logprob_max"] < 1e-4
+        return
     with pytest.raises(EngineError, match="does not sample from the trainer's weights of version 1") as caught:
         generate(case, engine)
     assert f"What differs: {named}:" in str(caught.value)
@@ -156,12 +160,12 @@ def test_an_engine_that_slept_samples_nothing_before_it_has_weights(case, truste
 
 def test_a_sleep_that_lost_the_weights_stops_the_run(case, trusted, monkeypatch):
     """What level 2 does: the memory comes back, its contents don't, and here nobody sends them."""
-    engine = trusted()
+    engine, load = trusted(), Calls.load
     monkeypatch.setattr(type(case.engine._calls), "load", lambda self, llm, weights, version: None)
     for name in ("_label", "policy_version"):
         monkeypatch.setattr(case.engine, name, getattr(case.engine, name))
     zeros = {name: torch.zeros_like(weight) for name, weight in case.model.state_dict().items()}
-    Calls.load(case.engine._calls, case.engine._llm, zeros.items(), "")
+    load(case.engine._calls, case.engine._llm, zeros.items(), "")
     monkeypatch.setattr(type(case.engine._calls), "check_version", lambda self, outputs, version: None)
     engine.load_weights(case.model.state_dict().items(), version=1)
     with pytest.raises(EngineError, match="What differs: all weights or the model itself"):
@@ -199,7 +203,7 @@ FLAGS = [
 ]
 
 
-def test_a_run_says_what_it_did_and_resumes(tmp_path, capsys):
+def test_a_run_says_what_it_did_and_resumes(tmp_path):
     out = tmp_path / "run"
     assert main([*FLAGS, "--steps", "2", "--out", str(out)]) == 0
     records = [json.loads(line) for line in (out / "metrics.jsonl").read_text().splitlines()]

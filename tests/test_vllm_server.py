@@ -1,14 +1,11 @@
 """vLLM servers, for real: the contract, a server that dies and one that comes back, a wrong one, a run over HTTP.
 
-Two servers for the whole file: each takes half a minute to start.
+Two servers for the whole file. Each takes half a minute to start, so what needs only one is tested meanwhile.
 """
 
 import json
 import os
-import signal
-import socket
-import subprocess
-import sys
+import shutil
 import threading
 import time
 from pathlib import Path
@@ -16,6 +13,7 @@ from pathlib import Path
 import pytest
 import torch
 from engine_contract import CONTRACT, Case, closing_ends_a_stream_under_way, load_nano
+from servers_for_tests import Running
 
 from r1lite.cli import main
 from r1lite.errors import UserError
@@ -29,43 +27,6 @@ pytestmark = [
     pytest.mark.skipif(installed() is None, reason="vLLM is not installed"),
     pytest.mark.filterwarnings("default"),  # vLLM's own
 ]
-ROOT = Path(__file__).resolve().parent.parent
-
-
-def free_port():
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
-
-
-class Running:
-    """A server process."""
-
-    def __init__(self, folder, port):
-        self.port, self.url = port, f"http://127.0.0.1:{port}"
-        self.log = open(folder / f"server-{port}-{time.time():.0f}.log", "w")  # noqa: SIM115
-        self.process = subprocess.Popen(
-            [sys.executable, "-m", "r1lite", "serve-engine", "--port", str(port), "--threads", "1", "--rows", "16"],
-            env={**os.environ, "PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"},
-            stdout=self.log,
-            stderr=subprocess.STDOUT,
-            start_new_session=True,
-        )
-
-    def kill(self):
-        if self.process.poll() is None:
-            os.killpg(self.process.pid, signal.SIGKILL)
-        self.process.wait()
-        self.log.close()
-
-
-@pytest.fixture(scope="module")
-def servers(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("servers")
-    running = [Running(folder, free_port()) for _ in range(2)]
-    yield running
-    for server in running:
-        server.kill()
 
 
 @pytest.fixture(scope="module")
@@ -75,7 +36,14 @@ def model_and_tokenizer():
 
 def engine_for(urls, model_and_tokenizer, **settings):
     model, tokenizer = model_and_tokenizer
-    settings = {"dtype": torch.float32, "context": 1024, "timeout_s": 240.0, "start_wait_s": 500.0, **settings}
+    settings = {
+        "dtype": torch.float32,
+        "context": 1024,
+        "vocabulary": model.config.vocab_size,
+        "timeout_s": 240.0,
+        "start_wait_s": 500.0,
+        **settings,
+    }
     return ServerEngine(urls, tokenizer, eos_ids(model, tokenizer), **settings)
 
 
@@ -143,6 +111,24 @@ def test_servers_that_do_not_fit_are_refused(settings, message, servers, model_a
         engine_for([servers[0].url], model_and_tokenizer, **settings)
 
 
+def test_a_server_dies_and_another_takes_over(case, servers, tmp_path_factory):
+    sampling = Sampling(1.0, 300)
+    prompts = case.prompts() * 6
+    seeds = [[7 * p + g for g in range(2)] for p in range(len(prompts))]
+    expected = case.engine.generate(prompts, seeds, sampling)
+    killer = threading.Timer(0.4, servers[0].kill)
+    killer.start()
+    found = case.engine.generate(prompts, seeds, sampling)
+    killer.join()
+    found_again = case.engine.generate(prompts, seeds, sampling)
+    for groups in (found, found_again):
+        assert [[c.token_ids for c in group] for group in groups] == [[c.token_ids for c in g] for g in expected]
+    assert [server.alive for server in case.engine.servers] == [False, True]
+    assert case.engine.deaths >= 1  # a dying one may answer once more that it is well
+    case.push()  # to the living one
+    servers[0] = Running(tmp_path_factory.mktemp("again"), servers[0].port)
+
+
 FLAGS = [
     *("grpo", "--engine", "vllm-server", "--model", "nano", "--threads", "1", "--quiet", "--prompts-per-step", "4"),
     *("--group-size", "4", "--eval-problems", "4", "--eval-sample-problems", "2", "--eval-samples", "2"),
@@ -153,10 +139,14 @@ def records(out):
     return [json.loads(line) for line in (out / "metrics.jsonl").read_text().splitlines()]
 
 
+def token_ids(path):
+    return [json.loads(line)["token_ids"] for line in path.read_text().splitlines()]
+
+
 @pytest.mark.parametrize("staleness", [0, 1])
 def test_a_run_over_http_and_its_resumption(servers, tmp_path, staleness):
-    urls = [word for server in servers for word in ("--engine-url", server.url)]
-    flags = [*FLAGS, *urls, "--max-staleness", str(staleness)]
+    """By the second server: the first one is still coming back."""
+    flags = [*FLAGS, "--engine-url", servers[1].url, "--max-staleness", str(staleness)]
     out, whole = tmp_path / "run", tmp_path / "whole"
     assert main([*flags, "--steps", "4", "--save-every", "2", "--out", str(whole)]) == 0
     for record in records(whole):
@@ -164,43 +154,23 @@ def test_a_run_over_http_and_its_resumption(servers, tmp_path, staleness):
         assert record["mismatch_kl"] < (1e-6 if staleness == 0 else 1.0)
     rows = [json.loads(line) for line in (whole / "rollouts" / "step-000003.jsonl").read_text().splitlines()]
     assert {row["policy_version"] for row in rows} == {2 - staleness}
-    assert main([*flags, "--steps", "4", "--save-every", "2", "--out", str(out)]) == 0
-    (checkpoint,) = (out / "checkpoints").glob("step-000004")
-    import shutil
-
-    shutil.rmtree(checkpoint)
+    shutil.copytree(whole, out)
+    shutil.rmtree(out / "checkpoints" / "step-000004")
+    names = ("step-000003.jsonl", "step-000004.jsonl")
+    for name in names:
+        (out / "rollouts" / name).unlink()
     assert main(["grpo", "--resume", "--out", str(out), "--quiet"]) == 0
-    for name in ("step-000003.jsonl", "step-000004.jsonl"):
+    for name in names:
         assert token_ids(out / "rollouts" / name) == token_ids(whole / "rollouts" / name)
 
 
-def token_ids(path):
-    return [json.loads(line)["token_ids"] for line in path.read_text().splitlines()]
-
-
-def test_a_server_dies_and_another_takes_over_and_it_comes_back_with_the_weights(case, servers, tmp_path):
-    sampling = Sampling(1.0, 300)
-    prompts = case.prompts() * 6
-    seeds = [[7 * p + g for g in range(2)] for p in range(len(prompts))]
-    case.push()  # the runs before had the servers for themselves
-    expected = case.engine.generate(prompts, seeds, sampling)
-    killer = threading.Timer(0.4, servers[0].kill)
-    killer.start()
-    found = case.engine.generate(prompts, seeds, sampling)
-    killer.join()
-    found_again = case.engine.generate(prompts, seeds, sampling)
-    for groups in (found, found_again):
-        assert [[c.token_ids for c in group] for group in groups] == [[c.token_ids for c in g] for g in expected]
-    assert [server.alive for server in case.engine.servers] == [False, True]
-    assert case.engine.deaths == 1
-    case.push()  # to the living one
-
-    servers[0] = Running(tmp_path, servers[0].port)
+def test_the_dead_server_comes_back_with_the_weights(case):
+    case.push()  # the runs before had the other one for themselves
     first = case.engine.servers[0]
     deadline = time.monotonic() + 400
     while not first.alive and time.monotonic() < deadline:
         case.generate(Sampling(1.0, 4))
-        time.sleep(1.0)
+        time.sleep(0.5)
     assert first.is_current(case.engine._label)
     assert {c.policy_version for group in case.generate(Sampling(1.0, 4)) for c in group} == {case.version}
 

@@ -2,6 +2,7 @@
 
 import contextlib
 import json
+import socket
 import threading
 import time
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -16,6 +17,7 @@ from r1lite.config import GRPOConfig, load
 from r1lite.errors import UserError
 from r1lite.rollout import EngineError, Sampling
 from r1lite.rollout import vllm_support as support
+from r1lite.rollout.client import Client, Unreachable
 from r1lite.rollout.fleet import ServerEngine
 from r1lite.rollout.vllm_calls import request_values, seed_runs
 from r1lite.rollout.vllm_sizes import Need, need, share
@@ -29,7 +31,7 @@ GIB = 1 << 30
     ("version", "tested", "names_weights"),
     [
         ("0.19.1", False, False),
-        ("0.20.0", True, False),
+        ("0.25.0", False, False),
         ("0.26.0", True, False),
         ("0.27.1", False, False),
         ("0.31.0", False, True),
@@ -148,6 +150,8 @@ class Fake:
         self.calls.append(path)
         if isinstance(status := self.quirks.get(path), int):
             return status, "no"
+        if "says " + path in self.quirks:
+            return 200, self.quirks["says " + path]
         if path == "v1/models":
             return 200, {"data": [{"id": "policy", "max_model_len": self.quirks["context"]}]}
         if path == "update_weight_version":
@@ -196,7 +200,7 @@ def engine_of(tmp_path):
     made = []
 
     def engine(*servers, **settings):
-        settings = {"timeout_s": 2.0, "start_wait_s": 0.0, "context": 100, **settings}
+        settings = {"timeout_s": 2.0, "start_wait_s": 0.0, "context": 100, "vocabulary": 48, **settings}
         urls = [server if isinstance(server, str) else server.url for server in servers]
         found = ServerEngine(
             urls, make_tiny_tokenizer(), [1], dtype=torch.float32, weights_dir=str(tmp_path), **settings
@@ -210,6 +214,7 @@ def engine_of(tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
+GARBAGE = ("<html>", "[]", "{}", "null", "NaN", '{"data": [1]}', "[" * 100_000)
 WEIGHTS = {"a": torch.ones(3)}
 PROMPTS, SEEDS = [[5, 6]] * 8, [[10 * p, 10 * p + 1] for p in range(8)]
 
@@ -317,11 +322,98 @@ def test_a_slow_server_is_given_up(fakes, engine_of):
         ({"context": 50}, "start it with --context 100"),
         ({"v1/models": 404}, "this is no vLLM server"),
         ({"health": 503}, "no server answers there"),
+        ({"version": 302}, "this is no vLLM server: status 302"),
+        *(({"says version": said}, "this is no vLLM server") for said in GARBAGE),
+        *(({"says v1/models": said}, "this is no vLLM server") for said in GARBAGE),
+        ({"says v1/models": {"data": [{"id": "policy", "max_model_len": "many"}]}}, "this is no vLLM server"),
+        ({"says v1/models": {"data": [{"id": "policy"}]}}, "no vLLM server: its answer lacks 'max_model_len'"),
     ],
 )
 def test_servers_that_cannot_be_used_are_refused(quirks, message, fakes, engine_of):
     with pytest.raises(UserError, match=message):
         engine_of(fakes(**quirks))
+
+
+def test_servers_of_different_versions_are_refused(fakes, engine_of):
+    servers = [fakes(), fakes(version="0.26.0")]
+    with pytest.raises(UserError, match=r"different versions of vLLM \(0\.26\.0 at .*, 0\.32\.0 at "):
+        engine_of(*servers)
+    assert engine_of(*servers, untested=True).places == [server.url for server in servers]
+
+
+def choice(**changes):
+    whole = {"index": 0, "token_ids": [3, 4], "logprobs": {"token_logprobs": [-1.0, -2.0]}, "finish_reason": "length"}
+    return {**whole, **changes}
+
+
+@pytest.mark.parametrize(
+    ("path", "said", "message"),
+    [
+        *(("v1/completions", said, "without token ids and log-probabilities") for said in GARBAGE),
+        ("v1/completions", {"choices": [choice(token_ids="ab")] * 2}, "without token ids and log-prob"),
+        ("v1/completions", {"choices": [choice(token_ids=[1.5, 2])] * 2}, "without token ids and log-prob"),
+        ("v1/completions", {"choices": [choice(logprobs={"token_logprobs": [None, 1]})] * 2}, "without token ids"),
+        ("v1/completions", {"choices": [choice(token_ids=[3, 48])] * 2}, "token 48, which the model does not have"),
+        ("v1/completions", {"choices": [choice(token_ids=[3, -1])] * 2}, "token -1, which the model does not have"),
+        ("v1/completions", {"choices": [choice()]}, "with 1 completions of 2"),
+        *(("weight_info", said, "does not say which weights it holds") for said in GARBAGE),
+        ("reset_prefix_cache", {"success": False}, "did not empty its prefix cache"),
+    ],
+)
+def test_garbage_with_a_good_status_is_one_message(path, said, message, fakes, engine_of):
+    server = fakes()
+    engine = engine_of(server)
+    server.quirks[f"says {path}"] = said
+
+    def step():
+        for version in (1, 2):
+            engine.load_weights(WEIGHTS.items(), version=version)
+            sample(engine)
+
+    with pytest.raises(EngineError, match=message):
+        step()
+
+
+@pytest.mark.parametrize("answer", [b"", b"HTTP/1.0 200 OK\r\n\r\n", b"HTTP/1.1 200 OK\r\nContent-Length: 99\r\n\r\n"])
+def test_a_server_that_answers_in_drops_is_given_up(answer):
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+
+        def drip():
+            with contextlib.suppress(OSError), listening.accept()[0] as taken:
+                taken.sendall(answer)
+                while True:
+                    taken.sendall(b" ")
+                    time.sleep(0.05)
+
+        threading.Thread(target=drip, daemon=True).start()
+        started = time.monotonic()
+        with pytest.raises(Unreachable, match=r"no answer within 0\.4 s"):
+            Client(f"http://127.0.0.1:{listening.getsockname()[1]}").get("health", timeout_s=0.4)
+        assert time.monotonic() - started < 5
+
+
+def test_every_server_can_be_asked_alone(fakes, engine_of):
+    servers = [fakes() for _ in range(3)]
+    engine = engine_of(*servers)
+    engine.load_weights(WEIGHTS.items(), version=1)
+    for asked in servers:
+        before = [server.served for server in servers]
+        with engine.at(asked.url):
+            assert ids(sample(engine)) == expected(1)
+        after = [server.served for server in servers]
+        assert [b - a for a, b in zip(before, after, strict=True)] == [8 * (server is asked) for server in servers]
+
+
+def test_a_server_that_comes_back_as_another_stops_the_run(fakes, engine_of, monkeypatch):
+    monkeypatch.setattr("r1lite.rollout.fleet._LOOK_EVERY_S", 0.0)
+    first, second = fakes(), fakes()
+    engine = engine_of(first, second)
+    engine.load_weights(WEIGHTS.items(), version=1)
+    first.stop()
+    engine.load_weights(WEIGHTS.items(), version=2)
+    fakes(first.server.server_port, version="0.26.0")
+    with pytest.raises(EngineError, match=r"came back as another server: vLLM 0\.26\.0 \(before: 0\.32\.0\)"):
+        sample(engine)
 
 
 @pytest.mark.parametrize("url", ["127.0.0.1:8100", "ftp://a", "http://"])

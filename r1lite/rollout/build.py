@@ -64,6 +64,7 @@ def build(
             eos_ids(model, tokenizer),
             dtype=dtype,
             context=context,
+            vocabulary=int(model.config.get_text_config().vocab_size),
             timeout_s=config.engine_timeout_s,
             weights_dir=config.engine_weights_dir,
             untested=config.engine_untested,

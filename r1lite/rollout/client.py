@@ -7,10 +7,13 @@ import http.client
 import json
 import socket
 import threading
+import time
 from typing import Any
 from urllib.parse import urlsplit
 
 _SHOWN = 300  # characters of what a server said
+_CONNECT_S = 10.0
+_LARGEST = 1 << 28  # bytes of an answer
 
 
 class Unreachable(Exception):
@@ -40,7 +43,7 @@ class Client:
             raise ValueError(f"'{url}' is not an address like http://127.0.0.1:8100")
         self.url = url.rstrip("/")
         self._parts = parts
-        self._open: set[http.client.HTTPConnection] = set()
+        self._open: set[socket.socket] = set()
         self._lock = threading.Lock()
 
     def get(self, path: str, *, timeout_s: float) -> Any:
@@ -54,33 +57,53 @@ class Client:
     def hang_up(self) -> None:
         """Breaks off what is under way; the server then drops those requests."""
         with self._lock:
-            connections = list(self._open)
-        for connection in connections:
-            with contextlib.suppress(OSError, AttributeError):
-                connection.sock.shutdown(socket.SHUT_RDWR)
+            sockets = list(self._open)
+        for sock in sockets:
+            _break_off(sock)
 
     def _ask(self, method: str, path: str, body: Any, timeout_s: float) -> Any:
         kind = http.client.HTTPSConnection if self._parts.scheme == "https" else http.client.HTTPConnection
-        connection = kind(self._parts.hostname or "", self._parts.port, timeout=timeout_s)
         data = None if body is None else json.dumps(body).encode()
+        deadline = time.monotonic() + timeout_s
+        connection = kind(self._parts.hostname or "", self._parts.port, timeout=min(timeout_s, _CONNECT_S))
+        try:
+            connection.connect()
+        except OSError as error:
+            connection.close()
+            raise Unreachable(f"{self.url}: {error}") from error
+        sock = connection.sock  # the connection forgets it where the answer says that nothing comes after it
+        sock.settimeout(timeout_s)
         with self._lock:
-            self._open.add(connection)
+            self._open.add(sock)
+        # A socket's own timeout begins anew with every byte, so an answer in drops would never end.
+        alarm = threading.Timer(max(0.0, deadline - time.monotonic()), _break_off, [sock])
+        alarm.daemon = True
+        alarm.start()
         try:
             connection.request(
                 method, f"{self._parts.path.rstrip('/')}/{path}", data, {"Content-Type": "application/json"}
             )
             response = connection.getresponse()
-            text = response.read().decode("utf-8", "replace")
+            text = response.read(_LARGEST).decode("utf-8", "replace")
         except (OSError, http.client.HTTPException) as error:
-            why = f"no answer within {timeout_s:g} s" if isinstance(error, TimeoutError) else str(error)
+            late = isinstance(error, TimeoutError) or time.monotonic() >= deadline
+            why = f"no answer within {timeout_s:g} s" if late else str(error)
             raise Unreachable(f"{self.url}: {why or type(error).__name__}") from error
         finally:
+            alarm.cancel()
             with self._lock:
-                self._open.discard(connection)
+                self._open.discard(sock)
             connection.close()
-        if response.status >= 400:
+        if time.monotonic() >= deadline:  # broken off, which looks like the end of an answer without a length
+            raise Unreachable(f"{self.url}: no answer within {timeout_s:g} s")
+        if not 200 <= response.status < 300:  # a redirection is no answer either
             raise Refused(response.status, text)
         try:
             return json.loads(text) if text else None
-        except ValueError:
+        except (ValueError, RecursionError):
             return text
+
+
+def _break_off(sock: socket.socket) -> None:
+    with contextlib.suppress(OSError):
+        sock.shutdown(socket.SHUT_RDWR)

@@ -17,7 +17,7 @@ from torch import Tensor
 
 from r1lite.errors import UserError
 from r1lite.rollout import EngineError, Sampling, check_prompts, collect
-from r1lite.rollout.client import Unreachable
+from r1lite.rollout.client import Refused, Unreachable
 from r1lite.rollout.vllm_calls import request_values, seed_runs, special_tokens
 from r1lite.rollout.vllm_server import Server
 from r1lite.rollout.weight_files import WeightFiles
@@ -34,6 +34,7 @@ class ServerEngine:
         eos: ids that end a text.
         context: tokens of the longest prompt and completion together.
         weights_dir: a folder that the servers see too; None = this machine's shared memory.
+        vocabulary: ids of tokens lie below it.
         start_wait_s: how long servers may take to come up.
         timeout_s: of one group, of one weight update, and of waiting for any server to come back.
 
@@ -50,6 +51,7 @@ class ServerEngine:
         *,
         dtype: torch.dtype,
         context: int,
+        vocabulary: int,
         timeout_s: float,
         weights_dir: str | None = None,
         untested: bool = False,
@@ -62,6 +64,7 @@ class ServerEngine:
         self._given = 0
         self.servers = [Server(url, run=self._run, timeout_s=timeout_s) for url in urls]
         self.tokenizer, self.context, self.timeout_s = tokenizer, context, timeout_s
+        self._vocabulary, self._only = vocabulary, ""
         self.policy_version = 0
         self._eos, self._special = list(eos), special_tokens(tokenizer)
         for server in self.servers:
@@ -76,6 +79,13 @@ class ServerEngine:
                     f"--engine-url {server.url}: it takes {server.context} tokens of prompt and completion, this run "
                     f"needs {context}; start it with --context {context}"
                 )
+        versions = {server.found.version: server.url for server in self.servers}
+        if len(versions) > 1 and not untested:
+            listed = ", ".join(f"{version} at {url}" for version, url in sorted(versions.items()))
+            raise UserError(
+                f"--engine-url: servers of different versions of vLLM ({listed}): a completion would depend on "
+                "which of them sampled it. Start them with one version, or take that on with --engine-untested"
+            )
         self._files: WeightFiles | None = WeightFiles(Path(weights_dir) if weights_dir else None, dtype)
         self._pool = concurrent.futures.ThreadPoolExecutor(
             _GROUPS_A_SERVER * len(urls), thread_name_prefix="r1lite-rollout"
@@ -132,7 +142,26 @@ class ServerEngine:
         """Empties the prefix caches."""
         for server in self.servers:
             if server.alive:
-                server.client.post("reset_prefix_cache", timeout_s=self.timeout_s)
+                try:
+                    server.forget()
+                except Refused as error:
+                    raise EngineError(f"{server.url} did not empty its prefix cache: {error}") from error
+                except Unreachable:
+                    self._bury(server)
+
+    @property
+    def places(self) -> list[str]:
+        """The servers that live: what one of them answers proves nothing of another."""
+        return [server.url for server in self.servers if server.alive]
+
+    @contextlib.contextmanager
+    def at(self, place: str) -> Iterator[None]:
+        """Inside, that server does everything, as long as it lives."""
+        self._only = place
+        try:
+            yield
+        finally:
+            self._only = ""
 
     def sleep(self) -> None:
         """Nothing: the servers' devices are their own."""
@@ -165,6 +194,8 @@ class ServerEngine:
                     if not server.alive:
                         continue
                 parts = [server.complete(prompt, seed, count, values) for seed, count in runs]
+                if strange := {i for part in parts for ids, *_ in part for i in ids if not 0 <= i < self._vocabulary}:
+                    raise EngineError(f"{server.url} answered with token {min(strange)}, which the model does not have")
                 return [
                     Completion(
                         text=self.tokenizer.decode(ids, skip_special_tokens=True),
@@ -191,6 +222,7 @@ class ServerEngine:
             with self._routing:
                 living = [server for server in self.servers if server.alive]
                 if living:
+                    living = [server for server in living if server.url == self._only] or living
                     server = min(living, key=lambda server: server.load)
                     server.load += count
                     return server
@@ -223,11 +255,25 @@ class ServerEngine:
         try:
             self._looked = time.monotonic()
             for server in dead:
-                if server.healthy():
+                if server.healthy() and self._is_as_before(server):
                     server.alive = True
                     self._update(server)
         finally:
             self._look.release()
+
+    def _is_as_before(self, server: Server) -> bool:
+        """False while it can't say what it is. Raises EngineError if it is another server than the one that died."""
+        before = server.found.version
+        try:
+            server.introduce(untested=True)
+        except UserError:
+            return False
+        if server.found.version != before or 0 < server.context < self.context:
+            raise EngineError(
+                f"{server.url} came back as another server: vLLM {server.found.version} (before: {before}) for "
+                f"{server.context} tokens (needed: {self.context}). Start the former one and continue with --resume"
+            )
+        return True
 
     def _update(self, server: Server) -> None:
         """Gives a server the current weights, unless it has them or is gone."""

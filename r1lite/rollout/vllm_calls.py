@@ -17,7 +17,7 @@ from r1lite.rollout.vllm_support import Installed
 
 
 class Calls:
-    """What 0.20 to 0.26 and 0.32 have in common; they don't know which weights they hold."""
+    """What 0.26 and 0.32 have in common; 0.26 doesn't know which weights it holds."""
 
     def load(self, llm: Any, weights: Iterable[tuple[str, Tensor]], version: str) -> None:
         """Puts weights in place of the present ones, and forgets what was computed with those."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 import threading
 import time
 from collections.abc import Sequence
@@ -62,10 +63,10 @@ class Server:
         try:
             version = str(self.client.get("version", timeout_s=_QUICK_S)["version"])
             (model, *_) = self.client.get("v1/models", timeout_s=_QUICK_S)["data"]
-        except (Unreachable, Refused, KeyError, TypeError, ValueError) as error:
-            raise UserError(f"--engine-url {self.url}: this is no vLLM server: {error}") from error
+            self.model, self.context = str(model["id"]), int(model["max_model_len"] or 0)
+        except (Unreachable, Refused, KeyError, TypeError, ValueError, OverflowError) as error:
+            raise UserError(f"--engine-url {self.url}: this is no vLLM server: {_why(error)}") from error
         self.found = Installed("vllm", version)
-        self.model, self.context = str(model["id"]), int(model.get("max_model_len") or 0)
         if not self.found.tested and not untested:
             raise UserError(
                 f"--engine-url {self.url}: vLLM {version} is not a version this was tested with ({TESTED}), and a "
@@ -86,7 +87,7 @@ class Server:
         try:
             ask("pause?mode=abort", timeout_s=self.timeout_s)
             ask("collective_rpc", reload, timeout_s=self.timeout_s)
-            ask("reset_prefix_cache", timeout_s=self.timeout_s)
+            self.forget()
             if self.found.knows_weight_versions:
                 ask("update_weight_version", {"new_version": label}, timeout_s=_QUICK_S)
             ask("resume", timeout_s=self.timeout_s)
@@ -98,6 +99,12 @@ class Server:
             ) from error
         self._label, self._born = label, self._process_start()
 
+    def forget(self) -> None:
+        """Empties the prefix cache. Raises Unreachable or Refused; EngineError if it didn't."""
+        answer = self.client.post("reset_prefix_cache", timeout_s=self.timeout_s)
+        if isinstance(answer, dict) and answer.get("success") is False:  # versions before 0.32 don't say
+            raise EngineError(f"{self.url} did not empty its prefix cache: somebody else's completions use it")
+
     def is_current(self, label: str) -> bool:
         """True if it holds these weights; a server that was restarted doesn't. Raises Unreachable, EngineError."""
         if self._label != label:
@@ -108,6 +115,8 @@ class Server:
             held = str(self.client.get("weight_info", timeout_s=_QUICK_S)["weight_version"])
         except Refused as error:
             raise Unreachable(str(error)) from error
+        except (KeyError, TypeError) as error:
+            raise EngineError(f"{self.url} does not say which weights it holds: {_why(error)}") from error
         if held.startswith("r1lite-") and not held.startswith(f"r1lite-{self.run}-"):
             raise EngineError(f"{self.url} was given the weights of another run in the middle of this one ({held})")
         return held == self._label
@@ -136,11 +145,15 @@ class Server:
         try:
             choices = sorted(answer["choices"], key=lambda choice: int(choice["index"]))
             found = [
-                (tuple(c["token_ids"]), tuple(c["logprobs"]["token_logprobs"]), str(c["finish_reason"]))
+                (
+                    tuple(operator.index(token) for token in c["token_ids"]),
+                    tuple(float(logprob) for logprob in c["logprobs"]["token_logprobs"]),
+                    str(c["finish_reason"]),
+                )
                 for c in choices
             ]
-        except (KeyError, TypeError, ValueError) as error:
-            raise EngineError(f"{self.url} answered without token ids and log-probabilities: {error}") from error
+        except (KeyError, TypeError, ValueError, OverflowError) as error:
+            raise EngineError(f"{self.url} answered without token ids and log-probabilities: {_why(error)}") from error
         if len(found) != count or any(len(ids) != len(logprobs) for ids, logprobs, _ in found):
             raise EngineError(f"{self.url} answered with {len(found)} completions of {count}, or in parts")
         if any(reason not in ("stop", "length") for *_, reason in found):  # somebody paused it
@@ -157,3 +170,7 @@ class Server:
             raise Unreachable(str(error)) from error
         line = next((line for line in text.splitlines() if line.startswith("process_start_time_seconds")), None)
         return None if line is None else float(line.split()[-1])
+
+
+def _why(error: Exception) -> str:
+    return f"its answer lacks {error}" if isinstance(error, KeyError) else str(error)

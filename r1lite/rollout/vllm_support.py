@@ -8,9 +8,9 @@ from dataclasses import dataclass
 
 from r1lite.errors import UserError
 
-# What these calls were run against; in between the weight-transfer interface changed (0.28), and nobody looked.
-TESTED = "0.20 to 0.26, and 0.32"
-_OLD, _NEW = range(20, 27), (32,)
+# What the tests were run with; in between the weight-transfer interface changed (0.28), and nobody looked.
+TESTED = "0.26 and 0.32"
+_TESTED = (26, 32)
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +30,7 @@ class Installed:
     @property
     def tested(self) -> bool:
         """True for versions that the tests were run with."""
-        return self.minor in _OLD or self.minor in _NEW
+        return self.minor in _TESTED
 
     @property
     def knows_weight_versions(self) -> bool:
