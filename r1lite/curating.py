@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import sys
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
@@ -30,7 +31,8 @@ class Rewriting:
     """What brings right completions into another form before they are curated."""
 
     name: str  # for their provenance
-    make: Callable[[], Rewrite]  # may load a model, so it is only called where something is left to do
+    # May load a model, so it is only entered where something is left to do.
+    make: Callable[[], AbstractContextManager[Rewrite]]
 
 
 _MAY_CHANGE = {"workers", "push_to_hub", "threads", "rollout_rows"}

@@ -6,7 +6,6 @@ every token depends on the seed, the problem and the sample alone: a killed run 
 
 from __future__ import annotations
 
-import importlib.metadata
 import json
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
@@ -60,6 +59,7 @@ def run_on_samples(
                 return finished
             problems, asked, rendered = setup.material
             sample(config, setup, asked, rendered, separator)
+            setup.engine.close()  # another model may need the room to rewrite
             source = open_source(setup.run_dir.path)
             evaluation = evaluation_sets(config, task, problems.test, source)
             plan = make_plan(config, task, source, evaluation)
@@ -160,8 +160,6 @@ def provenance(config: CurationConfig, setup: Setup, stop_text: str | None) -> P
     """How the samples come to be."""
     if config.model is None:
         raise UserError("--model is needed to sample")
-    engine = str(getattr(config, "engine", "transformers")).partition("-")[0]
-    engine = {"hf": "transformers"}.get(engine, engine)
     return Provenance(
         source=config.source,
         task=config.task,
@@ -169,8 +167,8 @@ def provenance(config: CurationConfig, setup: Setup, stop_text: str | None) -> P
         model=config.model,
         model_hash=model_hash(config.model),
         policy_version=0,
-        engine=engine,
-        engine_version=importlib.metadata.version(engine),
+        engine=setup.built.name,
+        engine_version=setup.built.version,
         temperature=config.temperature,
         max_tokens=config.max_completion_tokens,
         stop_text=stop_text,

@@ -170,7 +170,7 @@ def _begun(
         train = make_prompts(problems.train, config, model, tokenizer) if isinstance(config, RLConfig) else []
         loaded = None if material is None else material(config, problems, test, model, tokenizer)
         seen = fingerprint(problems) + (f"+{loaded.fingerprint}" if loaded else "")
-        built = _build(config, model, tokenizer, display)
+        engine, built = open_engine(config, model, tokenizer, display.say)
         if config.resume:
             if read_environment(run_dir.path)["problems"] not in (None, seen):
                 data = f" or the rows of {config.data}" if getattr(config, "data", None) else ""
@@ -209,24 +209,27 @@ def _begun(
     if "settings" in notes:
         display.line("settings", notes["settings"])
     display.line("run", f"{run_dir.path}{' (resumed)' if config.resume else ''}")
-    engine = _trusted(config, built, model, tokenizer)
     return Setup(
         run_dir, display, model, tokenizer, engine, built, judge, train, test, loaded.value if loaded else None
     )
 
 
-def _build(config: ProblemsConfig, model: Any, tokenizer: Any, display: Display) -> Built:
+def open_engine(
+    config: ProblemsConfig, model: Any, tokenizer: Any, say: Callable[[str], None] = lambda text: None
+) -> tuple[TrustedEngine, Built]:
+    """The engine of a settled configuration, checked against the model, and what is known of it. Raises UserError."""
     context = config.max_prompt_tokens + config.max_completion_tokens
     longest = getattr(model.config, "max_position_embeddings", None)
-    return build(
+    built = build(
         config,
         place=model_place(config),
         model=model,
         tokenizer=tokenizer,
         dtype=forward_dtype(config),
         context=context if longest is None else min(context, longest),
-        say=display.say,
+        say=say,
     )
+    return _trusted(config, built, model, tokenizer), built
 
 
 def _trusted(config: ProblemsConfig, built: Built, model: Any, tokenizer: Any) -> TrustedEngine:

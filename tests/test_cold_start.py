@@ -1,5 +1,6 @@
 """`r1lite cold-start`, and sets out of freshly sampled completions."""
 
+import importlib.metadata
 import json
 import os
 import subprocess
@@ -57,6 +58,7 @@ def test_sampled_killed_and_resumed_is_the_same(folder, tmp_path):
     assert row["prompt"] == row["question"] + "\n"
     known = row["provenance"]
     assert (known["model"], known["seed"], known["temperature"], known["max_tokens"]) == ("nano", 5, 1.0, 96)
+    assert (known["engine"], known["engine_version"]) == ("transformers", importlib.metadata.version("transformers"))
     assert known["model_hash"].startswith("sha256:")
     assert verifiers_main(["replay", str(whole), "--workers", "0"]) == 0
 

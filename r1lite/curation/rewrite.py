@@ -6,6 +6,7 @@ is wrong stays as it is, and counts in the pass rates; what is right comes with 
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import itertools
 import json
@@ -68,7 +69,7 @@ def rewrite_all(
     plan: Plan,
     folder: Path,
     name: str,
-    make: Callable[[], Rewrite],
+    make: Callable[[], contextlib.AbstractContextManager[Rewrite]],
     progress: Callable[[float], None] = lambda done: None,
 ) -> Source:
     """Writes the parts that are missing. Returns: the source that they are.
@@ -76,20 +77,21 @@ def rewrite_all(
     Args:
         folder: for the parts.
         name: of what rewrites, for the rows' provenance.
-        make: makes what rewrites; called only if a part is missing.
+        make: makes what rewrites; entered only if a part is missing.
         progress: told how many blocks are done.
     """
     folder.mkdir(exist_ok=True)
     paths, rewrite = [], None
-    for number, block in enumerate(plan.source.blocks):
-        path = folder / f"part-{number:0{_DIGITS}d}.jsonl"
-        paths.append(path)
-        if not path.exists():
-            rewrite = make() if rewrite is None else rewrite
-            with replaced_file(path) as aside, open(aside, "w", encoding="utf-8", errors="replace") as file:
-                for row in _rewritten(plan, block, name, rewrite):
-                    file.write(json.dumps(row, ensure_ascii=False, default=str) + "\n")
-        progress(number + 1)
+    with contextlib.ExitStack() as opened:
+        for number, block in enumerate(plan.source.blocks):
+            path = folder / f"part-{number:0{_DIGITS}d}.jsonl"
+            paths.append(path)
+            if not path.exists():
+                rewrite = opened.enter_context(make()) if rewrite is None else rewrite
+                with replaced_file(path) as aside, open(aside, "w", encoding="utf-8", errors="replace") as file:
+                    for row in _rewritten(plan, block, name, rewrite):
+                        file.write(json.dumps(row, ensure_ascii=False, default=str) + "\n")
+            progress(number + 1)
     provenance = dataclasses.replace(plan.source.provenance, rewritten=name)
     return dataclasses.replace(plan.source, kind="samples", place=folder, files=tuple(paths), provenance=provenance)
 

@@ -119,15 +119,16 @@ def _run(place: Path) -> Source:
             f"--rollouts {place}: none of the run's completions is right (metrics.jsonl: accuracy 0 in every step); "
             "there is nothing to keep"
         )
-    environment = read_environment(place)
+    environment, summary = read_environment(place), _read(place / "summary.json", json.loads)
+    engine = str(summary.get("engine") or config.get("engine") or "transformers")
     provenance = Provenance(
         source=config.get("source"),
         task=config.get("task"),
         run=place.resolve().name,
         model=config.get("model"),
         model_hash=model_hash(str(config["model"])) if config.get("model") else None,
-        engine=str(config.get("engine") or "transformers"),
-        engine_version=(environment.get("versions") or {}).get(str(config.get("engine") or "transformers")),
+        engine=engine,
+        engine_version=summary.get("engine_version") or (environment.get("versions") or {}).get(engine),
         temperature=config.get("temperature"),
         max_tokens=config.get("max_completion_tokens"),
         stop_text=config.get("stop_text"),

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import contextlib
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from r1lite.config import ColdStartConfig
@@ -24,7 +25,7 @@ def run(config: ColdStartConfig) -> dict[str, Any]:
     asked = resumed(config) if config.resume else config
     rewriting = None
     if asked.rewrite == "rules":
-        rewriting = Rewriting(RULES, lambda: by_rules)
+        rewriting = Rewriting(RULES, lambda: contextlib.nullcontext(by_rules))
     elif asked.rewrite == "model":
         rewriting = Rewriting(f"model {asked.rewrite_model or asked.model or 'nano'}", lambda: _by_model(asked))
     if asked.rollouts is not None:
@@ -44,18 +45,20 @@ def few_shot(config: ColdStartConfig) -> tuple[str, str | None]:
     return "".join(shown), config.example_separator if shown else None
 
 
-def _by_model(config: ColdStartConfig) -> Rewrite:
+@contextlib.contextmanager
+def _by_model(config: ColdStartConfig) -> Iterator[Rewrite]:
     """A rewriter that asks a model, greedily."""
     from r1lite.rl.sampling import completion_seed
     from r1lite.rollout import Sampling
-    from r1lite.rollout.hf import HFEngine
-    from r1lite.setup import forward_dtype, load_model, settle
+    from r1lite.setup import load_model, open_engine, settle
 
     wanted = {"model": config.rewrite_model or config.model, "rollouts": None, "resume": False}
     config, _ = settle(type(config).model_validate({**config.model_dump(exclude_unset=True), **wanted}))
     model, tokenizer = load_model(config)
-    engine = HFEngine(model, tokenizer, max_rows=config.rollout_rows, dtype=forward_dtype(config))
+    engine, _ = open_engine(config, model, tokenizer)
     room = getattr(model.config, "max_position_embeddings", None) or 1 << 30
+    if not engine.shares_weights:  # it was started for prompts of that length
+        room = min(room, config.max_prompt_tokens + config.max_completion_tokens)
     sampling = Sampling(0.0, config.max_completion_tokens, config.stop_text)
 
     def ask(item: Candidate) -> list[int]:
@@ -76,4 +79,7 @@ def _by_model(config: ColdStartConfig) -> Rewrite:
             texts[n] = completion.text.strip() if completion.finish_reason == "stop" else None
         return texts
 
-    return rewrite
+    try:
+        yield rewrite
+    finally:
+        engine.close()
