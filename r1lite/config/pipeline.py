@@ -30,7 +30,7 @@ class PipelineConfig(Section):
     """Recipes only: models that are there already, by name: nano, a Hub id or a path."""
     stages: dict[str, dict[str, Any]] = Field(default_factory=dict)
     """Recipes only: by name, in order: `stage` (grpo, ppo, sft, distill, reject, cold-start, pretrain), `inputs` (its
-    model, teacher, data or rollouts, each the name of an earlier stage or of a model) and `settings`."""
+    model, teacher, tokenizer, data or rollouts, each the name of an earlier stage or of a model) and `settings`."""
     evaluate: dict[str, Any] = Field(default_factory=dict)
     """Recipes only: settings of the final evaluation."""
     compare: dict[str, str | dict[str, Any]] = Field(default_factory=dict)

@@ -2,7 +2,7 @@
 
 from typing import Literal
 
-from pydantic import Field, field_validator
+from pydantic import Field, field_validator, model_validator
 
 from r1lite.config import Section
 from r1lite.nano.habits import HABITS
@@ -15,6 +15,9 @@ class PretrainConfig(Section):
     """New folder for the model, in save_pretrained's form."""
     start: str | None = None
     """Go on from the model and tokenizer in this folder, made by an earlier pretrain; its shape is kept."""
+    tokenizer: str | None = None
+    """Use the tokenizer of this model (a folder, or nano) rather than train one: a student that is to be distilled
+    on-policy shares its teacher's."""
     seed: int = Field(0, ge=0)
     """Decides the initial weights and the text."""
     threads: int = Field(1, ge=1)
@@ -66,6 +69,12 @@ class PretrainConfig(Section):
     """The same for problems of two steps: thinking is begun on what is easy."""
     log_every: int = Field(100, ge=1)
     """Steps between two lines of progress."""
+
+    @model_validator(mode="after")
+    def _one_tokenizer(self) -> "PretrainConfig":
+        if self.start is not None and self.tokenizer is not None:
+            raise ValueError("--start brings its own tokenizer: leave --tokenizer away")
+        return self
 
     @field_validator("habits", "short_habits")
     @classmethod

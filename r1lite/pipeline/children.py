@@ -21,11 +21,12 @@ from pathlib import Path
 from typing import Any
 
 _COMMAND_LINE = "r1lite.cli"  # by name: it stands above the pipeline, which it runs
+_METERED_S = 1.0
 _PRELOADED = ["torch", "transformers", "r1lite.trainer.training", "r1lite.sampling"]
 
 
 def start(argv: Sequence[str], log: Path, usage: Path) -> Any:
-    """Begins `r1lite ARGV...` in a process; its output is added to `log`, what it cost is written to `usage`.
+    """Begins `r1lite ARGV...` in a process; its output is added to `log`, what it cost to `usage`.
 
     Returns: the `multiprocessing.Process`; its exit code is the command's.
     """
@@ -42,23 +43,43 @@ def _run(argv: list[str], log: str, usage: str) -> None:
     os.setsid()  # Ctrl-C is for the pipeline, which passes it on
     parent = multiprocessing.parent_process()
     assert parent is not None
-    threading.Thread(target=_die_with, args=(parent.sentinel,), daemon=True).start()
+    meter = _Meter(Path(usage))
+    threading.Thread(target=_follow, args=(parent.sentinel, meter), daemon=True).start()
     handle = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
     os.dup2(handle, 1)
     os.dup2(handle, 2)
     sys.stdout = os.fdopen(1, "w", buffering=1, encoding="utf-8", closefd=False)
     sys.stderr = os.fdopen(2, "w", buffering=1, encoding="utf-8", closefd=False)
-    began = time.monotonic()
     code = importlib.import_module(_COMMAND_LINE).main(argv)
-    spent = sum(
-        used.ru_utime + used.ru_stime
-        for used in (resource.getrusage(resource.RUSAGE_SELF), resource.getrusage(resource.RUSAGE_CHILDREN))
-    )
-    Path(usage).write_text(json.dumps({"cpu_s": spent, "wall_s": time.monotonic() - began}), encoding="utf-8")
+    meter.write()
     sys.stdout.flush()
     sys.exit(code)
 
 
-def _die_with(sentinel: int) -> None:
-    multiprocessing.connection.wait([sentinel])
+class _Meter:
+    """What a stage has cost, all its interrupted parts included; written down every second, as kill -9 gives no notice.
+
+    Of worker processes, those that have ended count.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._path, self._lock, self._began = path, threading.Lock(), time.monotonic()
+        before = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
+        self._cpu_s, self._wall_s = before.get("cpu_s", 0.0), before.get("wall_s", 0.0)
+
+    def write(self) -> None:
+        """Puts the present figures in the file's place."""
+        used = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
+        cpu_s = self._cpu_s + sum(one.ru_utime + one.ru_stime for one in used)
+        wall_s = self._wall_s + time.monotonic() - self._began
+        with self._lock:
+            aside = self._path.with_name(f".{self._path.name}.part")
+            aside.write_text(json.dumps({"cpu_s": cpu_s, "wall_s": wall_s}), encoding="utf-8")
+            os.replace(aside, self._path)  # not synced: what a power cut takes from it is a second or two
+
+
+def _follow(sentinel: int, meter: _Meter) -> None:
+    """Writes down the cost while the pipeline lives, and dies with it."""
+    while not multiprocessing.connection.wait([sentinel], timeout=_METERED_S):
+        meter.write()
     os.kill(os.getpid(), signal.SIGKILL)

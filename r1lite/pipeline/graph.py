@@ -44,7 +44,7 @@ KINDS = {
     "sft": Kind(SFTConfig, ("model",)),
 }
 # Field of a stage's configuration -> what it takes.
-INPUTS = {"model": "model", "teacher": "model", "data": "data", "rollouts": "rollouts"}
+INPUTS = {"model": "model", "teacher": "model", "tokenizer": "model", "data": "data", "rollouts": "rollouts"}
 MEASURES = ("accuracy", "greedy", "format", "language")
 WANTED = ("higher", "lower", "kept")
 _OURS = ("out", "resume", "quiet", "verbose")

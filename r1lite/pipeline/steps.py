@@ -17,7 +17,7 @@ from typing import Any
 import yaml
 
 from r1lite.errors import RunError, UserError
-from r1lite.pipeline.graph import KINDS, Graph, Step
+from r1lite.pipeline.graph import INPUTS, KINDS, Graph, Step
 from r1lite.run.files import write_json, write_text
 
 
@@ -93,8 +93,7 @@ def _made(graph: Graph, folder: Path, source: str, name: str) -> str:
         return str(Path(model).resolve()) if model != "nano" and Path(model).exists() else model
     record = Place(folder, source).record()
     assert record is not None, f"{source} is not finished"
-    what = {"teacher": "model"}.get(name, name)
-    path: str = record["made"][what]
+    path: str = record["made"][INPUTS[name]]
     return path
 
 

@@ -9,10 +9,19 @@ from pathlib import Path
 import torch
 import torch.nn.functional as F
 from torch import Tensor
-from transformers import AttentionInterface, GenerationConfig, Qwen2Config, Qwen2ForCausalLM, Qwen2Tokenizer
+from transformers import (
+    AttentionInterface,
+    AutoTokenizer,
+    GenerationConfig,
+    Qwen2Config,
+    Qwen2ForCausalLM,
+    Qwen2Tokenizer,
+)
 from transformers.integrations.sdpa_attention import sdpa_attention_forward
 
 from r1lite.errors import RunError, UserError
+from r1lite.machine import NANO
+from r1lite.nano import nano_path
 from r1lite.nano.batches import TextBatch, batches, examples, sums
 from r1lite.nano.config import PretrainConfig
 from r1lite.nano.habits import Example
@@ -27,7 +36,8 @@ def run(config: PretrainConfig) -> Path:
     """Train a tokenizer and a model and save both to `config.out`, which must not exist or be empty.
 
     Raises:
-        UserError: the folder has something in it, or there is no model in `config.start`.
+        UserError: the folder has something in it, or there is no model in `config.start`, or no tokenizer of use in
+            `config.tokenizer`.
         RunError: the loss is no longer finite.
     """
     out = Path(config.out)
@@ -92,7 +102,7 @@ def make_model(config: PretrainConfig, tokenizer: Qwen2Tokenizer) -> Qwen2ForCau
 
 def _begun(config: PretrainConfig) -> tuple[Qwen2Tokenizer, Qwen2ForCausalLM]:
     if config.start is None:
-        tokenizer = make_tokenizer(config)
+        tokenizer = make_tokenizer(config) if config.tokenizer is None else _given_tokenizer(config.tokenizer)
         return tokenizer, make_model(config, tokenizer)
     AttentionInterface.register("sdpa_float32", _attention)
     try:
@@ -101,6 +111,20 @@ def _begun(config: PretrainConfig) -> tuple[Qwen2Tokenizer, Qwen2ForCausalLM]:
     except (OSError, ValueError) as error:
         raise UserError(f"--start {config.start}: no model of pretrain's can be loaded from there: {error}") from error
     return tokenizer, model.train()
+
+
+def _given_tokenizer(name: str) -> Qwen2Tokenizer:
+    """The tokenizer of a model that is there already. Raises UserError."""
+    place = nano_path() if name == NANO else Path(name).expanduser()
+    if not place.is_dir():
+        raise UserError(f"--tokenizer {name}: no such folder")
+    try:
+        tokenizer = AutoTokenizer.from_pretrained(place)
+    except Exception as error:  # the library raises whatever the files make it
+        raise UserError(f"--tokenizer {name}: can't be loaded: {type(error).__name__}: {error}") from error
+    if not tokenizer.is_fast or tokenizer.eos_token_id is None or tokenizer.pad_token_id is None:
+        raise UserError(f"--tokenizer {name}: it has to be a fast one, with a token to end and one to pad a text")
+    return tokenizer
 
 
 def loss_of(model: Qwen2ForCausalLM, batch: TextBatch, *, autocast: bool) -> Tensor:
