@@ -69,12 +69,12 @@ class _Meter:
 
     def write(self) -> None:
         """Puts the present figures in the file's place."""
-        used = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
-        cpu_s = self._cpu_s + sum(one.ru_utime + one.ru_stime for one in used)
-        wall_s = self._wall_s + time.monotonic() - self._began
         with self._lock:
+            used = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
+            cpu_s = self._cpu_s + sum(one.ru_utime + one.ru_stime for one in used)
+            spent = {"cpu_s": cpu_s, "wall_s": self._wall_s + time.monotonic() - self._began}
             aside = self._path.with_name(f".{self._path.name}.part")
-            aside.write_text(json.dumps({"cpu_s": cpu_s, "wall_s": wall_s}), encoding="utf-8")
+            aside.write_text(json.dumps(spent), encoding="utf-8")
             os.replace(aside, self._path)  # not synced: what a power cut takes from it is a second or two
 
 
