@@ -11,14 +11,15 @@ import math
 import random
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from torch import Tensor
 
 from r1lite.config.supervised import SupervisedConfig
 from r1lite.errors import UserError
-from r1lite.model.batch import Row, micro_batches
+from r1lite.model.batch import Row, cost, micro_batches
+from r1lite.model.out_of_memory import MicroBatchBudget
 from r1lite.model.packing import keeps_rows_apart, packed_batches
 from r1lite.model.policy import Policy, Trainer
 from r1lite.rl.schedule import learning_rate
@@ -27,7 +28,19 @@ from r1lite.setup import Setup, adapt, forward_dtype
 from r1lite.sft.tokens import TokenRows
 from r1lite.trainer.trajectory import Group
 
-Piece = Callable[[], Tensor]  # the summed loss of some of a step's tokens
+_SMALLER = "--gradient-checkpointing, --lora-rank 16, a smaller --max-completion-tokens or a smaller model"
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """A micro-batch."""
+
+    loss: Callable[[], Tensor]  # summed over its completion tokens
+    num_rows: int
+    cost: int  # tokens with their padding
+
+
+Cut = Callable[[int], Sequence[Piece]]  # a step's rows in pieces of at most so many tokens
 
 
 @dataclass(slots=True)
@@ -39,12 +52,16 @@ class SupervisedLearner:
     trainer: Trainer
     total_steps: int
     bad: BadBatches
+    budget: MicroBatchBudget = field(init=False)
 
-    def update(self, pieces: Sequence[Piece], rows: Sequence[Row], step: int) -> dict[str, Any]:
-        """Learns from the pieces together: their sum over the rows' completion tokens, however they were cut.
+    def __post_init__(self) -> None:
+        self.budget = MicroBatchBudget(self.config.micro_batch_tokens, row="row", advice=_SMALLER)
+
+    def update(self, cut: Cut, rows: Sequence[Row], step: int) -> dict[str, Any]:
+        """Learns from all pieces together: their sum over the rows' completion tokens, however they are cut.
 
         Raises:
-            RunError: no finite gradient three times in a row.
+            RunError: no finite gradient three times in a row, or no memory for a single row.
         """
         config, num_tokens = self.config, sum(len(row.token_ids) for row in rows)
         lr = learning_rate(
@@ -55,11 +72,19 @@ class SupervisedLearner:
             schedule=config.lr_schedule,
             min_ratio=config.min_lr_ratio,
         )
-        total = 0.0
-        for piece in pieces:
-            loss = piece() / num_tokens
+        losses: list[float] = []
+
+        def add(piece: Piece) -> None:
+            loss = piece.loss() / num_tokens
             loss.backward()  # type: ignore[no-untyped-call]
-            total += float(loss.detach())
+            losses.append(float(loss.detach()))
+
+        def restart() -> None:
+            self.trainer.discard()
+            losses.clear()
+
+        ran_out = self.budget.go_through(cut, add, restart, step=step)
+        total = sum(losses)
         norm = self.trainer.step(lr)
         if norm is not None:
             self.bad.fine()
@@ -71,16 +96,23 @@ class SupervisedLearner:
             "token_loss": total if math.isfinite(total) else None,
             "grad_norm": norm,
             "skipped_updates": int(norm is None),
+            "out_of_memory": ran_out,
+            "micro_batch_tokens": self.budget.tokens,
         }
 
     def state_dict(self) -> dict[str, Any]:
-        """Optimizer moments and the count of bad updates."""
-        return {"optimizer": self.trainer.optimizer.state_dict(), "bad_in_a_row": self.bad.in_a_row}
+        """Optimizer moments, the count of bad updates, and the micro-batches that memory allowed."""
+        return {
+            "optimizer": self.trainer.optimizer.state_dict(),
+            "bad_in_a_row": self.bad.in_a_row,
+            "micro_batch_tokens": self.budget.tokens,
+        }
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """The reverse."""
         self.trainer.optimizer.load_state_dict(state["optimizer"])
         self.bad.in_a_row = state["bad_in_a_row"]
+        self.budget.tokens = min(state["micro_batch_tokens"], self.budget.asked)
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,7 +164,8 @@ class FineTuning:
         started = time.perf_counter()
         rows = [self.rows[number] for number in self.order(step)]
         tokens = sum(len(row.token_ids) for row in rows)
-        metrics = self.learner.update(nll_pieces(self.config, self.learner.policy, rows, self._packs), rows, step)
+        cut = functools.partial(nll_pieces, self.config, self.learner.policy, rows, self._packs)
+        metrics = self.learner.update(cut, rows, step)
         epoch = min(self.order.total_rows, (step + 1) * self.order.rows_per_step) / self.order.num_rows
         return [], {
             **metrics,
@@ -150,21 +183,34 @@ class FineTuning:
         """The reverse."""
 
 
-def nll_pieces(config: SupervisedConfig, policy: Policy, rows: Sequence[Row], packs: bool) -> list[Piece]:
-    """Negative log-likelihood of the rows' completions, in micro-batches of at most --micro-batch-tokens."""
+def nll_pieces(
+    config: SupervisedConfig, policy: Policy, rows: Sequence[Row], packs: bool, max_tokens: int
+) -> list[Piece]:
+    """Negative log-likelihood of the rows' completions, in micro-batches of at most `max_tokens`."""
     device = policy.model.device
     if packs:
         packed = packed_batches(
             rows,
-            width=config.packed_tokens,
-            max_tokens=config.micro_batch_tokens,
+            width=min(config.packed_tokens, max_tokens),
+            max_tokens=max_tokens,
             pad_id=policy.pad_id,
             device=device,
         )
-        return [functools.partial(lambda batch: -policy.packed_logprobs(batch).sum(), batch) for batch in packed]
+        return [
+            Piece(
+                functools.partial(lambda batch: -policy.packed_logprobs(batch).sum(), batch),
+                batch.num_rows,
+                batch.input_ids.numel(),
+            )
+            for batch in packed
+        ]
     return [
-        functools.partial(lambda batch: -policy.logprobs(batch).where(batch.mask, 0.0).sum(), batch)
-        for batch in micro_batches(rows, config.micro_batch_tokens, policy.pad_id, device)
+        Piece(
+            functools.partial(lambda batch: -policy.logprobs(batch).where(batch.mask, 0.0).sum(), batch),
+            len(batch.rows),
+            cost(batch),
+        )
+        for batch in micro_batches(rows, max_tokens, policy.pad_id, device)
     ]
 
 

@@ -51,7 +51,7 @@ def test_all_mistakes_at_once():
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("lrr: 1", "unknown key 'lrr'; did you mean 'lr'"),
+        ("lrr: 1", "unknown key 'lrr' of r1lite grpo; did you mean 'lr'"),
         ("- lr", "a recipe is a map"),
         ("lr: [", "can't be read"),
         ("base: mine.yaml", "circle"),

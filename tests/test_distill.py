@@ -197,8 +197,11 @@ def test_a_teacher_with_another_tokenizer_is_refused_by_name(tiny_path, sums_pat
         ({"beta": 1.5}, "beta must be <= 1"),
         ({"data": "a.jsonl", "trajectories": {"samples": 2}}, "nothing is sampled"),
         ({"trajectories": {"out": "x"}}, "out can't be set here"),
-        ({"trajectories": {"samplse": 2}}, "samplse"),
-        ({"trajectories": {"samples": 0}}, "samples"),
+        (
+            {"trajectories": {"samplse": 2}},
+            "trajectories: r1lite reject has no setting 'samplse'; did you mean 'samples'",
+        ),
+        ({"trajectories": {"samples": 0}}, "trajectories: samples must be >= 1"),
     ],
 )
 def test_mistakes_in_the_configuration(change, message):

@@ -1,6 +1,7 @@
 """The bundled model nano: its files, its tokenizer, the text it learns from, and how it is made."""
 
 import collections
+import copy
 import itertools
 import json
 import random
@@ -207,6 +208,41 @@ def test_a_short_run_learns_and_can_be_loaded(tmp_path, capsys):
     again = pretrain.run(PretrainConfig(out=str(tmp_path / "again"), **TINY))
     assert (again / "model.safetensors").read_bytes() == (out / "model.safetensors").read_bytes()
     assert (again / "tokenizer.json").read_bytes() == (out / "tokenizer.json").read_bytes()
+
+
+def test_a_student_can_have_its_teachers_tokenizer(tmp_path, tokenizer):
+    settings = {**TINY, "chain_steps": 0, "habit_steps": 1}
+    pretrain.run(PretrainConfig(out=str(tmp_path / "student"), tokenizer="nano", **settings))
+    found = transformers.AutoTokenizer.from_pretrained(tmp_path / "student")
+    text = "Tom has 12 apples.\n<think>12 + 3 = 15</think>"
+    assert found.get_vocab() == tokenizer.get_vocab()
+    assert found(text)["input_ids"] == tokenizer(text)["input_ids"]
+    assert (found.eos_token_id, found.pad_token_id) == (tokenizer.eos_token_id, tokenizer.pad_token_id)
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ("/nowhere", "--tokenizer /nowhere: no such folder"),
+        ("empty", "can't be loaded"),
+        ("endless", "with a token to end and one to pad a text"),
+    ],
+)
+def test_tokenizers_that_are_refused(given, message, tmp_path, tiny_tokenizer):
+    (tmp_path / "empty").mkdir()
+    endless = copy.deepcopy(tiny_tokenizer)
+    endless.eos_token = None
+    endless.save_pretrained(tmp_path / "endless")
+    place = tmp_path / given
+    config = PretrainConfig(out=str(tmp_path / "out"), tokenizer=str(place), habit_steps=1)
+    with pytest.raises(UserError, match=message):
+        pretrain.run(config)
+    assert not (tmp_path / "out").exists()
+
+
+def test_one_tokenizer_only():
+    with pytest.raises(ValueError, match="--start brings its own tokenizer"):
+        PretrainConfig(start="a", tokenizer="nano")
 
 
 def test_a_folder_with_something_in_it_is_refused(tmp_path):

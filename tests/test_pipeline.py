@@ -17,6 +17,7 @@ from r1lite.cli import main
 from r1lite.config import read_recipe, validated
 from r1lite.config.pipeline import PipelineConfig
 from r1lite.errors import UserError
+from r1lite.pipeline.children import Meter
 from r1lite.pipeline.graph import build
 from r1lite.pipeline.steps import Place
 from r1lite.pipeline.table import compare, markdown, parameters
@@ -120,6 +121,32 @@ def test_recipes_that_are_refused(content, message, tmp_path, capsys):
     assert not (tmp_path / "out").exists()
 
 
+@pytest.mark.parametrize(
+    ("base", "teacher", "message"),
+    [
+        ({}, "zero", "'fresh' trains one of its own"),
+        ({"inputs": {"tokenizer": "base"}}, "zero", None),
+        ({"settings": {"tokenizer": "nano"}}, "base", None),  # a folder's is known when it is read
+        ({}, "tuned", None),
+    ],
+)
+def test_on_policy_distillation_needs_one_tokenizer(base, teacher, message):
+    content = recipe()
+    stages = content["stages"]
+    stages["fresh"] = {"stage": "pretrain", **base}
+    stages["tuned"] = {"stage": "sft", "inputs": {"model": "fresh", "data": "set"}}
+    stages["onp"] = {
+        "stage": "distill",
+        "inputs": {"model": "fresh", "teacher": teacher},
+        "settings": {"method": "on-policy", "on_policy_share": 1.0, "steps": 1},
+    }
+    if message is None:
+        built(content)
+    else:
+        with pytest.raises(UserError, match=message):
+            built(content)
+
+
 def test_all_mistakes_are_told_at_once():
     content = with_stage("zero", settings={"steps": 0, "lr": -1})
     content["stages"]["sft"]["inputs"]["model"] = "nothing"
@@ -135,9 +162,10 @@ def test_the_graph_knows_what_builds_on_what():
     assert graph.steps["eval-Zero"].needs == {"zero"}
 
 
-def test_the_shipped_recipe_is_valid():
-    config = validated(PipelineConfig, read_recipe(bundled("recipes/r1_nano.yaml"), PipelineConfig))
-    assert len(build(config).rows) == 12
+@pytest.mark.parametrize(("name", "rows"), [("r1_nano", 13), ("r1_students", 8)])
+def test_the_shipped_recipes_are_valid(name, rows):
+    config = validated(PipelineConfig, read_recipe(bundled(f"recipes/{name}.yaml"), PipelineConfig))
+    assert len(build(config).rows) == rows
 
 
 def test_the_documented_recipe_is_valid():
@@ -215,6 +243,19 @@ def test_parameters_are_counted_without_loading(tiny_path):
     assert parameters("/nowhere") is None
 
 
+def test_a_stage_costs_what_all_its_parts_cost(tmp_path):
+    path = tmp_path / "zero.usage"
+    Meter(path).write()
+    assert json.loads(path.read_text())["cpu_s"] > 0
+    path.write_text(json.dumps({"cpu_s": 1e6, "wall_s": 2e6}))  # of a part that was killed
+    meter = Meter(path)
+    for _ in range(2):  # that of this process counts once
+        meter.write()
+        found = json.loads(path.read_text())
+        assert 1e6 < found["cpu_s"] <= 1e6 + sum(os.times()[:4]) + 1
+        assert 2e6 < found["wall_s"] < 2e6 + 60
+
+
 # --- whole pipelines
 
 
@@ -253,6 +294,8 @@ def test_a_pipeline_killed_over_and_over_ends_as_one_that_never_was(tmp_path, ca
         process.send_signal(signal.SIGKILL)
         process.communicate()
         assert process.returncode == -signal.SIGKILL
+    spent = {path.stem: json.loads(path.read_text())["cpu_s"] for path in (out / "stages").glob("*.usage")}
+    assert spent["zero"] > 0
     process = start([*argv, str(out)])
     said, _ = process.communicate(timeout=300)
     assert process.returncode == 0, said
@@ -261,6 +304,9 @@ def test_a_pipeline_killed_over_and_over_ends_as_one_that_never_was(tmp_path, ca
     assert whole.communicate(timeout=300)[0]
     assert whole.returncode == 0
     assert outcome(out) == outcome(tmp_path / "whole")
+    for name, cpu_s in spent.items():  # what was interrupted counts too
+        record = json.loads((out / "stages" / f"{name}.json").read_text())
+        assert record["cpu_s"] >= round(cpu_s, 1), name
     # Finished: nothing is run again, and other settings are noticed.
     stamps = {path: path.stat().st_mtime_ns for path in (out / "stages").glob("*.json")}
     assert main([*argv, str(out), "--quiet"]) == 0

@@ -186,8 +186,8 @@ def loss_and_gradients(model, rows, **options):
     model.zero_grad(set_to_none=True)
     total = sum(len(row.token_ids) for row in rows)
     loss = 0.0
-    for piece in nll_pieces(config, policy, rows, config.packing == "on"):
-        part = piece() / total
+    for piece in nll_pieces(config, policy, rows, config.packing == "on", config.micro_batch_tokens):
+        part = piece.loss() / total
         part.backward()
         loss += part.item()
     return loss, torch.cat([p.grad.flatten() for p in model.parameters()])

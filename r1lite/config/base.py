@@ -19,6 +19,7 @@ class Section(BaseModel):
         protected_namespaces=(),
     )
 
+    stage: ClassVar[str]  # the sub-command
     repeatable: ClassVar[frozenset[str]] = frozenset()
     """Flags that may be given several times: the values are joined by commas. Of others the last one counts."""
 

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import difflib
 from typing import Any, ClassVar, Literal
 
 from pydantic import Field, model_validator
 
+from r1lite.config.loading import validated
 from r1lite.config.reject import RejectConfig
 from r1lite.config.supervised import SupervisedConfig
+from r1lite.errors import UserError
 
 # Of a student whose shape stands in the recipe: it has no files to be called by.
 SHAPED = "student"
@@ -53,7 +56,14 @@ class DistillConfig(SupervisedConfig):
             raise ValueError("trajectories are settings for sampling the teacher; with --data nothing is sampled")
         if wrong := sorted(set(self.trajectories) & set(_OURS)):
             raise ValueError(f"trajectories: {', '.join(wrong)} can't be set here")
-        self.reject_config("unused")
+        if unknown := sorted(set(self.trajectories) - set(RejectConfig.model_fields)):
+            near = difflib.get_close_matches(unknown[0], RejectConfig.model_fields, 1)
+            hint = f"; did you mean '{near[0]}'?" if near else ""
+            raise ValueError(f"trajectories: r1lite reject has no setting '{unknown[0]}'{hint}")
+        try:
+            self.reject_config("unused")
+        except UserError as error:
+            raise ValueError(f"trajectories: {str(error).removeprefix('--')}") from error
         return self
 
     @property
@@ -62,11 +72,11 @@ class DistillConfig(SupervisedConfig):
         return self.method == "off-policy" or self.on_policy_share < 1
 
     def reject_config(self, out: str) -> RejectConfig:
-        """How the teacher's completions are sampled and filtered. Raises ValueError."""
+        """How the teacher's completions are sampled and filtered. Raises UserError."""
         shared = set(RejectConfig.model_fields) & set(type(self).model_fields) - {*_OURS, "format", "temperature"}
         values = {
             **{key: getattr(self, key) for key in shared},
             **{"samples": 4, "difficulty_window": False, "per_problem": None, "model": self.teacher, "out": out},
             **self.trajectories,
         }
-        return RejectConfig.model_validate(values)
+        return validated(RejectConfig, values)

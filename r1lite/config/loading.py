@@ -68,7 +68,8 @@ def read_recipe(path: Path, config_class: type[Section]) -> dict[str, Any]:
         base = keys.pop("base", None)
         for key in keys:
             if key not in config_class.model_fields:
-                raise UserError(f"{at}: unknown key '{key}'{_nearest(key, config_class.model_fields)}")
+                near = _nearest(key, config_class.model_fields)
+                raise UserError(f"{at}: unknown key '{key}' of r1lite {config_class.stage}{near}")
         layers.append(keys)
         at = at.parent / str(base) if base is not None else None
     return {key: value for layer in reversed(layers) for key, value in layer.items()}

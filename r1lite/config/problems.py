@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import ClassVar, Literal
+from typing import Literal
 
 from pydantic import Field
 
@@ -11,8 +11,6 @@ from r1lite.config.engine import EngineConfig
 
 class ProblemsConfig(EngineConfig):
     """What to solve, with which model and prompt."""
-
-    stage: ClassVar[str]
 
     task: str = "gsm8k"
     """What to solve: see r1lite tasks; any of reasoning-gym's as reasoning_gym:NAME, or your own as module:attr."""

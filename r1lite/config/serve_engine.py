@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import ClassVar, Literal
 
 from pydantic import Field
 
@@ -15,6 +15,8 @@ class ServeEngineConfig(Section):
     Whoever reaches its address can replace its weights and read its memory: leave it on this machine's own address,
     or on a network of your own.
     """
+
+    stage: ClassVar[str] = "serve-engine"
 
     model: str = "nano"
     """Hugging Face id or path of the model that is trained (its first weights don't matter), or nano."""

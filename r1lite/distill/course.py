@@ -13,7 +13,7 @@ import torch
 from r1lite.choice import by_epochs
 from r1lite.config.distill import DistillConfig
 from r1lite.distill.divergence import divergence
-from r1lite.model.batch import Row, micro_batches
+from r1lite.model.batch import Row, cost, micro_batches
 from r1lite.model.policy import Policy
 from r1lite.rl.sampling import completion_seed
 from r1lite.rollout import Sampling
@@ -21,7 +21,7 @@ from r1lite.run.signals import StopSignal
 from r1lite.setup import Setup
 from r1lite.sft.tokens import TokenRows
 from r1lite.solve import Prompt
-from r1lite.supervised import RowOrder, SupervisedLearner
+from r1lite.supervised import Piece, RowOrder, SupervisedLearner
 from r1lite.trainer.metrics import rollout_metrics
 from r1lite.trainer.trajectory import Group, Rollout
 
@@ -58,20 +58,7 @@ class Distilling:
         rows += [self.rows[number] for number in self.order(step)] if self.rows is not None else []
         rows = [row for row in rows if row.token_ids]
         tokens = sum(len(row.token_ids) for row in rows)
-        pieces = [
-            functools.partial(
-                divergence,
-                policy,
-                self.teacher,
-                batch,
-                vocabulary=len(self.setup.tokenizer),
-                beta=config.beta,
-                temperature=config.temperature,
-                chunk_tokens=config.chunk_tokens,
-            )
-            for batch in micro_batches(rows, config.micro_batch_tokens, policy.pad_id, policy.model.device)
-        ]
-        learnt = self.learner.update(pieces, rows, step)
+        learnt = self.learner.update(functools.partial(self._pieces, rows), rows, step)
         self.setup.engine.load_weights(policy.named_weights(), version=step + 1)
         ended = time.perf_counter()
         return groups, {
@@ -84,6 +71,26 @@ class Distilling:
             "train_s": ended - sampled,
             "step_s": ended - started,
         }
+
+    def _pieces(self, rows: Sequence[Row], max_tokens: int) -> list[Piece]:
+        config, policy = self.config, self.learner.policy
+        return [
+            Piece(
+                functools.partial(
+                    divergence,
+                    policy,
+                    self.teacher,
+                    batch,
+                    vocabulary=len(self.setup.tokenizer),
+                    beta=config.beta,
+                    temperature=config.temperature,
+                    chunk_tokens=config.chunk_tokens,
+                ),
+                len(batch.rows),
+                cost(batch),
+            )
+            for batch in micro_batches(rows, max_tokens, policy.pad_id, policy.model.device)
+        ]
 
     def state_dict(self) -> dict[str, Any]:
         """Nothing: all there is to a step is its number."""

@@ -28,6 +28,7 @@ class PackedBatch:
     position_ids: Tensor  # [B, W] int64, from 0 at each row; padding is a row of its own
     where: Tensor  # [N] int64, place in the flattened [B * W] whose logits predict each completion token
     token_ids: Tensor  # [N] int64
+    num_rows: int
 
 
 def packed_batches(rows: Sequence[Row], *, width: int, max_tokens: int, pad_id: int, device: Any) -> list[PackedBatch]:
@@ -124,5 +125,9 @@ def _collate(sequences: list[list[Row]], pad_id: int, device: Any) -> PackedBatc
         position_ids[b, start:] = torch.arange(width - start)
     token_ids = torch.tensor([token for rows in sequences for row in rows for token in row.token_ids])
     return PackedBatch(
-        input_ids.to(device), position_ids.to(device), torch.tensor(where).to(device), token_ids.to(device)
+        input_ids.to(device),
+        position_ids.to(device),
+        torch.tensor(where).to(device),
+        token_ids.to(device),
+        num_rows=sum(map(len, sequences)),
     )

@@ -1,6 +1,6 @@
 """Settings of `r1lite pretrain`."""
 
-from typing import Literal
+from typing import ClassVar, Literal
 
 from pydantic import Field, field_validator, model_validator
 
@@ -10,6 +10,8 @@ from r1lite.nano.habits import HABITS
 
 class PretrainConfig(Section):
     """Make a nano model: train a tokenizer and a small Qwen2 from scratch on generated text of mixed habits."""
+
+    stage: ClassVar[str] = "pretrain"
 
     out: str = "runs/nano"
     """New folder for the model, in save_pretrained's form."""

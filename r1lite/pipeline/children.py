@@ -43,7 +43,7 @@ def _run(argv: list[str], log: str, usage: str) -> None:
     os.setsid()  # Ctrl-C is for the pipeline, which passes it on
     parent = multiprocessing.parent_process()
     assert parent is not None
-    meter = _Meter(Path(usage))
+    meter = Meter(Path(usage))
     threading.Thread(target=_follow, args=(parent.sentinel, meter), daemon=True).start()
     handle = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
     os.dup2(handle, 1)
@@ -56,7 +56,7 @@ def _run(argv: list[str], log: str, usage: str) -> None:
     sys.exit(code)
 
 
-class _Meter:
+class Meter:
     """What a stage has cost, all its interrupted parts included; written down every second, as kill -9 gives no notice.
 
     Of worker processes, those that have ended count.
@@ -78,7 +78,7 @@ class _Meter:
             os.replace(aside, self._path)  # not synced: what a power cut takes from it is a second or two
 
 
-def _follow(sentinel: int, meter: _Meter) -> None:
+def _follow(sentinel: int, meter: Meter) -> None:
     """Writes down the cost while the pipeline lives, and dies with it."""
     while not multiprocessing.connection.wait([sentinel], timeout=_METERED_S):
         meter.write()

@@ -177,6 +177,7 @@ def _check_step(step: Step, config: PipelineConfig, earlier: Mapping[str, Step],
             wrong.append(
                 f"{where}: its {name} is to come from '{source}', a {earlier[source].kind}, which makes {made}"
             )
+    _check_tokenizers(step, earlier, where, wrong)
     if taken := set(step.settings) & {*_OURS, *step.inputs}:
         wrong.append(f"{where}: {_listed(taken)} can't be set: the pipeline decides")
         return
@@ -185,6 +186,33 @@ def _check_step(step: Step, config: PipelineConfig, earlier: Mapping[str, Step],
         wrong.append(f"{where}: {step.kind} has no setting '{key}'" + (f"; did you mean '{near[0]}'?" if near else ""))
     if set(step.settings) <= set(fields):
         _check_values(step, where, wrong)
+
+
+def _check_tokenizers(step: Step, earlier: Mapping[str, Step], where: str, wrong: list[str]) -> None:
+    """On-policy distillation goes token by token, and a model that is pre-trained has a tokenizer of its own."""
+    if step.kind != "distill" or step.settings.get("method") != "on-policy" or {"model", "teacher"} - set(step.inputs):
+        return
+    student, teacher = (_tokenizer_of(step.inputs[name], earlier) for name in ("model", "teacher"))
+    if student != teacher and (own := {student, teacher} & set(earlier)):
+        wrong.append(
+            f"{where}: on-policy, its model and its teacher ('{step.inputs['model']}' and '{step.inputs['teacher']}') "
+            f"share a tokenizer, but {_listed(own)} trains one of its own; its input tokenizer can be the teacher's"
+        )
+
+
+def _tokenizer_of(source: str, earlier: Mapping[str, Step]) -> str | None:
+    """The pretrain stage, or the model that was there already, whose tokenizer it is; None where that isn't known."""
+    while source in earlier:
+        step = earlier[source]
+        if step.kind == "pretrain":
+            given = step.inputs.get("tokenizer")
+            if given is None:
+                return None if {"tokenizer", "start"} & set(step.settings) else source
+            source = given
+        else:
+            shaped = step.kind == "distill" and "model" not in step.inputs
+            source = step.inputs.get("teacher" if shaped else "model", "")
+    return source or None
 
 
 def _check_values(step: Step, where: str, wrong: list[str]) -> None:

@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import functools
 import hashlib
 import math
 import random
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -21,6 +22,7 @@ from transformers.modeling_layers import GradientCheckpointingLayer
 
 from r1lite.config import RewardModelConfig
 from r1lite.errors import RunError, UserError
+from r1lite.model.out_of_memory import MicroBatchBudget
 from r1lite.model.policy import Trainer
 from r1lite.preference.pairs import Pair
 from r1lite.preference.reward_model import KEY, encode, load_classifier, padded
@@ -32,6 +34,9 @@ from r1lite.run.bad_batches import BadBatches
 from r1lite.run.run_dir import RunDir
 from r1lite.run.watchdog import Watchdog
 
+_SMALLER = (
+    "--gradient-checkpointing, a smaller --max-tokens (--overlong drop leaves longer pairs out) or a smaller model"
+)
 _MAX_CENTRED = 1000  # held-out pairs whose mean reward is kept as the centre
 
 
@@ -43,6 +48,21 @@ class Example:
     rejected: tuple[int, ...]
     margin: float
     place: str
+
+
+@dataclass(frozen=True, slots=True)
+class _MicroBatch:
+    pairs: list[Example]  # the longest last
+
+    @property
+    def num_rows(self) -> int:
+        """Pairs."""
+        return len(self.pairs)
+
+    @property
+    def cost(self) -> int:
+        """Tokens, padding included."""
+        return 2 * len(self.pairs) * _length(self.pairs[-1])
 
 
 def examples(pairs: Sequence[Pair], template: str, tokenizer: Any) -> list[Example]:
@@ -87,6 +107,7 @@ class PreferenceTraining:
         self.train, self.test, self.watchdog = train, test, watchdog
         self.saved: Any = None  # path of the newest checkpoint
         self.bad = BadBatches(run_dir.bad_batches)
+        self.budget = MicroBatchBudget(config.micro_batch_tokens, row="pair", advice=_SMALLER)
         self.steps = config.epochs * math.ceil(len(train) / config.batch_pairs)
         dtype = config.dtype
         if dtype == "auto":
@@ -120,17 +141,27 @@ class PreferenceTraining:
             schedule=config.lr_schedule,
             min_ratio=config.min_lr_ratio,
         )
-        losses, chosen, rejected = [], [], []
+        losses: list[float] = []
+        chosen: list[Tensor] = []
+        rejected: list[Tensor] = []
+
+        def add(micro: _MicroBatch) -> None:
+            rewards = self.rewards([e.chosen for e in micro.pairs] + [e.rejected for e in micro.pairs])
+            better, worse = rewards.chunk(2)
+            margins = torch.tensor([e.margin + config.margin for e in micro.pairs], device=rewards.device)
+            loss = bradley_terry(better, worse, margins=margins, centre_coef=config.centre_coef).sum() / len(batch)
+            loss.backward()  # type: ignore[no-untyped-call]
+            losses.append(float(loss.detach()))
+            chosen.append(better.detach().cpu())
+            rejected.append(worse.detach().cpu())
+
+        def restart() -> None:
+            self.trainer.discard()
+            for kept in (losses, chosen, rejected):
+                kept.clear()
+
         with self.watchdog.during("train", f"step {step + 1}"):
-            for micro in self._micro_batches(batch):
-                rewards = self.rewards([e.chosen for e in micro] + [e.rejected for e in micro])
-                better, worse = rewards.chunk(2)
-                margins = torch.tensor([e.margin + config.margin for e in micro], device=rewards.device)
-                loss = bradley_terry(better, worse, margins=margins, centre_coef=config.centre_coef).sum() / len(batch)
-                loss.backward()  # type: ignore[no-untyped-call]
-                losses.append(float(loss.detach()))
-                chosen.append(better.detach().cpu())
-                rejected.append(worse.detach().cpu())
+            ran_out = self.budget.go_through(functools.partial(_micro_batches, batch), add, restart, step=step)
             norm = self.trainer.step(lr)
         total = sum(losses)
         if norm is None:
@@ -148,6 +179,8 @@ class PreferenceTraining:
             "reward_rejected": _finite(torch.cat(rejected).mean()),
             "grad_norm": norm,
             "skipped_updates": int(norm is None),
+            "out_of_memory": ran_out,
+            "micro_batch_tokens": self.budget.tokens,
             "lr": lr,
             "tokens": tokens,
             "step_s": time.perf_counter() - started,
@@ -192,7 +225,11 @@ class PreferenceTraining:
                 step,
                 model=self.model,
                 tokenizer=self.tokenizer,
-                state={"optimizer": self.trainer.optimizer.state_dict(), "bad_in_a_row": self.bad.in_a_row},
+                state={
+                    "optimizer": self.trainer.optimizer.state_dict(),
+                    "bad_in_a_row": self.bad.in_a_row,
+                    "micro_batch_tokens": self.budget.tokens,
+                },
                 keep=self.config.keep_checkpoints,
             )
 
@@ -212,6 +249,7 @@ class PreferenceTraining:
             state = checkpoint.load_state(self.saved)
             self.trainer.optimizer.load_state_dict(state["optimizer"])
             self.bad.in_a_row = state["bad_in_a_row"]
+            self.budget.tokens = min(state["micro_batch_tokens"], self.budget.asked)
             say(f"going on after step {step} of {self.steps}")
         if step > self.steps:
             raise UserError(f"--epochs {self.config.epochs}: the run has already done {step} of now {self.steps} steps")
@@ -221,10 +259,10 @@ class PreferenceTraining:
     def _held_out(self, test: Sequence[Example]) -> tuple[Tensor, Tensor]:
         chosen, rejected = torch.empty(len(test)), torch.empty(len(test))
         places = {id(example): n for n, example in enumerate(test)}
-        for micro in self._micro_batches(test):
+        for micro in _micro_batches(test, self.budget.tokens):
             self.watchdog.beat()
-            found = self.rewards([e.chosen for e in micro] + [e.rejected for e in micro]).cpu()
-            where = [places[id(example)] for example in micro]
+            found = self.rewards([e.chosen for e in micro.pairs] + [e.rejected for e in micro.pairs]).cpu()
+            where = [places[id(example)] for example in micro.pairs]
             chosen[where], rejected[where] = found.chunk(2)
         return chosen, rejected
 
@@ -236,21 +274,21 @@ class PreferenceTraining:
         random.Random(f"{self.config.seed}-{epoch}").shuffle(order)
         return order[place * self.config.batch_pairs : (place + 1) * self.config.batch_pairs]
 
-    def _micro_batches(self, batch: Sequence[Example]) -> Iterator[list[Example]]:
-        """Pairs of similar length together, at most `micro_batch_tokens` tokens with their padding."""
-        micro: list[Example] = []
-        for example in sorted(batch, key=_length):  # stable, so equal lengths keep the batch's order
-            if micro and (len(micro) + 1) * 2 * _length(example) > self.config.micro_batch_tokens:
-                yield micro
-                micro = []
-            micro.append(example)
-        if micro:
-            yield micro
-
     def _autocast(self) -> contextlib.AbstractContextManager[Any]:
         if self.dtype == torch.float32:
             return contextlib.nullcontext()
         return torch.autocast(self.model.device.type, dtype=self.dtype)
+
+
+def _micro_batches(batch: Sequence[Example], max_tokens: int) -> list[_MicroBatch]:
+    """Pairs of similar length together, at most so many tokens with their padding."""
+    micros: list[list[Example]] = []
+    for example in sorted(batch, key=_length):  # stable, so equal lengths keep the batch's order
+        if micros and (len(micros[-1]) + 1) * 2 * _length(example) <= max_tokens:
+            micros[-1].append(example)
+        else:
+            micros.append([example])
+    return [_MicroBatch(micro) for micro in micros]
 
 
 def _length(example: Example) -> int:

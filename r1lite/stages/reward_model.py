@@ -179,6 +179,11 @@ def _train(training: PreferenceTraining, display: Display, stop: StopSignal) -> 
             run_dir.append_metrics({"step": step + 1, **metrics})
             done = step + 1
             display.step(done, steps, metrics)
+            if metrics["out_of_memory"]:
+                display.say(
+                    f"step {done}: out of memory; from here on a micro-batch is at most "
+                    f"{metrics['micro_batch_tokens']} tokens (--micro-batch-tokens)"
+                )
             if done % config.save_every == 0 or done == steps:
                 training.save(done)
             stop.check()
