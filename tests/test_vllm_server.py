@@ -75,7 +75,9 @@ def test_both_servers_work_and_each_has_the_weights(case):
     assert all(server.is_current(case.engine._label) for server in case.engine.servers)
 
 
-def test_a_lost_head_stops_the_run_and_is_named(case):
+def test_a_lost_weight_stops_the_run_and_is_named(case):
+    # The older vLLM keeps a tied head as one weight, which a missing name can't leave behind.
+    lost = "lm_head.weight" if installed().knows_weight_versions else "model.norm.weight"
     from r1lite.trainer.canary import Canary
 
     canary = Canary(Policy(case.model, pad_id=0), tokens=12, seed=0, stop_text=None, tolerance=None)
@@ -83,10 +85,12 @@ def test_a_lost_head_stops_the_run_and_is_named(case):
     prompts = case.prompts()[:2]
     engine.generate(prompts, [[1], [2]], Sampling(1.0, 4))
     with torch.no_grad():
-        case.model.lm_head.weight.add_(0.05 * torch.randn(case.model.lm_head.weight.shape))
-    weights = [(name, weight) for name, weight in case.model.state_dict().items() if "lm_head" not in name]
+        for name, parameter in case.model.state_dict().items():
+            if name == lost:
+                parameter.add_(0.05 * torch.randn(parameter.shape))
+    weights = [(name, weight) for name, weight in case.model.state_dict().items() if name != lost]
     engine.load_weights(weights, version=1)
-    with pytest.raises(EngineError, match=r"What differs: the weights lm_head\.weight"):
+    with pytest.raises(EngineError, match=f"What differs: the weights {lost}"):
         engine.generate(prompts, [[1], [2]], Sampling(1.0, 4))
     case.push()
 
