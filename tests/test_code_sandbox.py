@@ -20,11 +20,14 @@ from hypothesis import strategies as st
 
 from verifiers import Completion, GoldError, Problem, Verdict, VerifierError
 from verifiers.sandbox import CodeVerifier, Limits, checkers, pool, probe, seccomp, wire
-from verifiers.sandbox.spec import free_names
+from verifiers.sandbox.names import free_names
 
 ROOT = Path(__file__).resolve().parent.parent
 ADD = {"style": "function", "entry_point": "add", "args": [[1, 2]], "outs": [3]}
 GOOD = "def add(a, b): return a + b"
+
+
+inf = math.inf
 
 
 def needs(level: str) -> None:
@@ -137,6 +140,19 @@ def test_wire_depth_is_bounded() -> None:
         ("unordered", [[1], [2]], [(2,), (1,)], True),
         ("unordered", [1, 1, 2], [1, 2, 2], False),
         ("unordered", [1, 2.0], [2, 1], True),
+        ("float:1e-6", inf, 5.0, False),
+        ("float:1e-6", inf, -inf, False),
+        ("float:1e-6", inf, inf, True),
+        ("float:1e-6", 5.0, inf, False),
+        ("float:1e-6", inf, 10**400, False),
+        ("float:1e-6", [1.0, {"a": -inf}], [1.0, {"a": -7}], False),
+        ("float:1e-6", [1.0, {"a": -inf}], [1.0, {"a": -inf}], True),
+        ("float:1e-6", math.nan, 5.0, False),
+        ("float:1e-6", 5.0, math.nan, False),
+        ("float:1e-6", math.nan, math.nan, True),
+        ("exact", {1, 2}, frozenset({1, 2}), True),
+        ("exact", {1, 2}, frozenset({1, 3}), False),
+        ("strict", {1, 2}, frozenset({1, 2}), False),
     ],
 )
 def test_value_checkers(name: str, expected: Any, got: Any, same: bool) -> None:
@@ -160,12 +176,27 @@ def test_value_checkers(name: str, expected: Any, got: Any, same: bool) -> None:
         ("float:1e-6", "1.5", "1.5" + "0" * 1000, "WA"),
         ("float:1e-6", "3", "3.0", "AC"),
         ("float:1e-6", "x 1.0", "x 1", "AC"),
+        ("tokens", "1 2 3", "1\x1c2\x853", "WA"),
+        ("tokens", "1 2 3", "1\xa02\u20033", "WA"),
+        ("tokens", "\xe9 2", "\xe9\t2\r\n", "AC"),
+        ("exact", "1 2", "1\xa02", "WA"),
+        ("float:1e-6", "1 2", "1\x1c2", "WA"),
+        ("float:1e-6", "inf", "5", "WA"),
+        ("float:1e-6", "1e999", "5", "WA"),
+        ("float:1e-6", "inf", "inf", "AC"),
+        ("unordered", "a\nb", "a\x1cb", "WA"),
         ("unordered", "a b\nc", "c\na  b\n", "AC"),
         ("unordered", "a\na\nb", "a\nb", "WA"),
     ],
 )
 def test_text_checkers(name: str, expected: str, got: str, verdict: str) -> None:
     assert checkers.text_checker(name)("", expected, got) == verdict
+
+
+@pytest.mark.parametrize("text", ["\ud83d\ude00", "\U0001f600", "\ud800", "\xe9", "a"])
+def test_surrogates_are_not_joined(text: str) -> None:
+    sent = wire.unpack(wire.pack([wire.encode({text: [text]}, wire.no_reference)])[4:])
+    assert wire.decode(sent[0], wire.no_reference) == {text: [text]}
 
 
 def test_free_names() -> None:

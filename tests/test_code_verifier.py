@@ -22,6 +22,33 @@ ASSERTS = {"style": "asserts", "entry_point": "f", "tests": ["assert f(1) == 2",
 STDIN = {"style": "stdin", "inputs": ["1 2\n", "3 4\n"], "outputs": ["3\n", "7\n"]}
 
 
+_THREADS = """
+#include <atomic>
+#include <cstdio>
+#include <future>
+#include <thread>
+#include <vector>
+int main() {
+    long a, b;
+    if (scanf("%ld %ld", &a, &b) != 2) return 1;
+    std::atomic<long> sum{0};
+    std::vector<std::thread> all;
+    for (int i = 0; i < 8; i++) all.emplace_back([&] { sum += a + b; });
+    for (auto &one : all) one.join();
+    printf("%ld", std::async(std::launch::async, [&] { return sum.load() / 8; }).get());
+}
+"""
+_DEEP = """
+#include <cstdio>
+long deep(long n) { volatile char block[64]; block[0] = 0; return n ? deep(n - 1) + 1 + block[0] : 0; }
+int main() {
+    long a, b;
+    if (scanf("%ld %ld", &a, &b) != 2) return 1;
+    printf("%ld", deep(1000000) - 1000000 + a + b);
+}
+"""
+
+
 @pytest.fixture(scope="module")
 def verifier() -> Iterator[CodeVerifier]:
     if probe.report().best is None:
@@ -43,6 +70,8 @@ def judged(verifier: CodeVerifier, tests: Any, code: str) -> Verdict:
         (ADD, "def add(a, b): return float(a + b)", 1.0, "AC"),
         (ADD, "def add(a, b): return str(a + b)", 0.0, "WA"),
         (ADD, "def add(a, b): return (i for i in [a + b])", 0.0, "WA"),
+        (ADD, "class P:\n  pass\ndef add(a, b): return {P()}", 0.0, "WA"),
+        (ADD, "class P:\n  pass\ndef add(a, b): return [a + b, {'x': P()}]", 0.0, "WA"),
         (ADD, "def add(a, b): raise ValueError('no')", 0.0, "RTE"),
         (ADD, "def add(a): return a", 0.0, "RTE"),
         (ADD, "def other(a, b): return a + b", 0.0, "RTE"),
@@ -93,6 +122,8 @@ def test_reasons(verifier: CodeVerifier, tests: Any, code: str, score: float, re
         ("<answer>\ndef add(a, b): return a + b\n</answer>", 1.0),
         ("- so:\n  ```python\n  def add(a, b):\n      return a + b\n  ```", 1.0),
         ("<think>still thinking ```python\ndef add(a, b): return a + b\n```", 0.0),
+        ('```python\ndef add(a, b):\n    """\n    ```\n    add(1, 2)\n    ```\n    """\n    return a + b\n```', 1.0),
+        ("1. so:\n\n    ```python\n    def add(a, b):\n        return a + b\n    ```\n", 1.0),
         ("~~~python\ndef add(a, b): return a + b\n~~~", 1.0),
         ("```python\ndef add(a, b): return a + b", 1.0),
         ("<answer>```python\ndef add(a, b): return a + b\n```</answer>", 1.0),
@@ -227,6 +258,8 @@ def test_flags_are_beside_the_verdict(verifier: CodeVerifier) -> None:
     ("language", "code", "reason"),
     [
         ("cpp", "#include <iostream>\nint main(){long a,b;std::cin>>a>>b;std::cout<<a+b;}", "AC"),
+        ("cpp", _THREADS, "AC"),
+        ("cpp", _DEEP, "AC"),
         ("cpp", "int main( {", "CE"),
         ("cpp", "#include <cstdlib>\nint main(){abort();}", "RTE"),
         ("cpp", "int main(){for(volatile long i=0;;i=i+1);}", "TLE"),

@@ -59,7 +59,8 @@ def equal(expected: Any, got: Any, *, tolerance: float | None = None, strict: bo
 
     2 equals 2.0, a list equals a tuple of the same items (JSON has no tuples) and nan equals nan, unless `strict`,
     which wants equal types all the way down. True never equals 1. With a tolerance, numbers of which one is a float
-    agree within tolerance * max(1, |expected|); two integers must be the same.
+    agree within tolerance * max(1, |expected|); two integers must be the same, and infinity agrees with itself only.
+    A frozenset equals a set of the same items.
     """
     if strict and type(expected) is not type(got):
         return False
@@ -79,6 +80,8 @@ def equal(expected: Any, got: Any, *, tolerance: float | None = None, strict: bo
             key in expected and equal(expected[key], value, tolerance=tolerance, strict=strict)
             for key, value in got.items()
         )
+    if isinstance(expected, set | frozenset) and isinstance(got, set | frozenset):
+        return expected == got
     return type(expected) is type(got) and bool(expected == got)
 
 
@@ -88,35 +91,46 @@ def _same_number(expected: float, got: float, tolerance: float | None) -> bool:
     if tolerance is None or (isinstance(expected, int) and isinstance(got, int)):
         return False
     try:
-        return abs(float(expected) - float(got)) <= tolerance * max(1.0, abs(float(expected)))
+        a, b = float(expected), float(got)
+        return math.isfinite(a) and math.isfinite(b) and abs(a - b) <= tolerance * max(1.0, abs(a))
     except OverflowError:
         return False
+
+
+def _split(text: str) -> list[bytes]:
+    """Tokens between ASCII white space: str.split would also split at separators and spaces of Unicode."""
+    return text.encode("utf-8", "surrogatepass").split()
 
 
 def _exact(given: str, expected: str, got: str) -> str:
     if expected.rstrip("\n") == got.rstrip("\n"):
         return "AC"
-    return "PE" if expected.split() == got.split() else "WA"
+    return "PE" if _split(expected) == _split(got) else "WA"
 
 
 def _tokens(given: str, expected: str, got: str) -> str:
-    if expected.split() == got.split():
+    wanted, found = _split(expected), _split(got)
+    if wanted == found:
         return "AC"
-    return "PE" if "".join(expected.split()).casefold() == "".join(got.split()).casefold() else "WA"
+    return "PE" if b"".join(wanted).lower() == b"".join(found).lower() else "WA"
 
 
 def _unordered_text(given: str, expected: str, got: str) -> str:
-    def lines(text: str) -> Counter[str]:
-        return Counter(" ".join(line.split()) for line in text.splitlines() if line.strip())
+    def lines(text: str) -> Counter[bytes]:
+        return Counter(b" ".join(tokens) for line in text.split("\n") if (tokens := _split(line)))
 
     return "AC" if lines(expected) == lines(got) else "WA"
 
 
 def _float_text(tolerance: float, given: str, expected: str, got: str) -> str:
-    wanted, found = expected.split(), got.split()
+    wanted, found = _split(expected), _split(got)
     if len(wanted) != len(found):
         return "WA"
-    return "AC" if all(_same_token(a, b, tolerance) for a, b in zip(wanted, found, strict=True)) else "WA"
+    pairs = (
+        (a.decode("utf-8", "surrogatepass"), b.decode("utf-8", "surrogatepass"))
+        for a, b in zip(wanted, found, strict=True)
+    )
+    return "AC" if all(_same_token(a, b, tolerance) for a, b in pairs) else "WA"
 
 
 def _same_token(expected: str, got: str, tolerance: float) -> bool:

@@ -23,6 +23,8 @@ _WARM = 20  # beyond what the interpreter needs to specialise code
 BINARY = 4  # descriptor of the compiled program, where there is one
 _FILE = "solution.py"
 _MAX_REASON = 2000
+_OF_ERRORS = ("errno", "strerror", "filename", "filename2")  # attributes of OSError that are not in `args`
+_FRAMES_OF_OURS = 8  # at most, between a call out of the submission and the call back into it
 
 # Names that submissions use without importing them. They are supplied to functions only, never count as the entry
 # point, and a submission's own name wins.
@@ -153,7 +155,13 @@ def _load(code: str, name: str, seed: dict[str, Any]) -> tuple[types.ModuleType 
 
 
 def _described(error: BaseException) -> list[Any]:
-    """[verdict, names of its class and bases, text]."""
+    """[verdict, names of its class and bases, text and line]."""
+    verdict, names, text = _raised(error)
+    return [verdict, names, text + _where(error)]
+
+
+def _raised(error: BaseException) -> list[Any]:
+    """[verdict, names of its class and of its built-in bases, text]."""
     verdict = "EXIT" if isinstance(error, SystemExit) else "MLE" if isinstance(error, MemoryError) else "RTE"
     if not isinstance(error, Exception):
         verdict = "EXIT"
@@ -161,13 +169,38 @@ def _described(error: BaseException) -> list[Any]:
         text = str(error)[:_MAX_REASON]
     except Exception:  # a hostile __str__
         text = ""
+    kind = type(error)
+    bases = [base.__name__ for base in kind.__mro__ if vars(builtins).get(base.__name__) is base]
+    return [verdict, [kind.__name__, *bases], text]
+
+
+def _where(error: BaseException) -> str:
     where = ""
     step = error.__traceback__
     while step is not None:
         if step.tb_frame.f_code.co_filename == _FILE:
             where = f" (line {step.tb_lineno})"
         step = step.tb_next
-    return [verdict, [kind.__name__ for kind in type(error).__mro__], text + where]
+    return where
+
+
+def _holds(error: BaseException) -> list[Any]:
+    """What a test may look at in an exception, as far as it is data: [where its class is, arguments, attributes]."""
+    places = [[base.__module__, base.__qualname__] for base in type(error).__mro__ if base.__module__ != "builtins"]
+    attributes = []
+    for name in (*getattr(error, "__dict__", ()), *_OF_ERRORS):
+        try:
+            attributes.append([name, wire.encode(getattr(error, name), _refuse)])
+        except Exception:  # not there, or no data
+            continue
+    try:
+        return [places, wire.encode(tuple(error.args), _refuse), attributes]
+    except Exception:  # no data, or hostile
+        return [places, None, attributes]
+
+
+def _refuse(value: Any) -> Any:
+    raise wire.WireError("no data")
 
 
 class _MissingError(Exception):
@@ -182,6 +215,7 @@ class _Server:
         self.module = module
         self.seed = seed
         self.objects: list[Any] = []
+        self.token = 0  # of the call being answered
 
     def named(self, name: str) -> Any:
         """What the submission itself calls so; a supplied or built-in name does not count. A method of a class
@@ -225,20 +259,28 @@ class _Server:
 
     def ask(self, action: str, number: int, args: Any, kwargs: Any) -> Any:
         """Uses an object of the trusted side; serves calls that come meanwhile."""
-        encoded = [wire.encode(list(args), self.opaque), [[k, wire.encode(v, self.opaque)] for k, v in kwargs.items()]]
-        self.channel.send(["ask", action, number, *encoded])
-        while True:
-            request = self.channel.receive()
-            if request[0] == "answer":
-                return wire.decode(request[1], self.reference)
-            if request[0] == "raise":
-                kind = getattr(builtins, request[1], RuntimeError)
-                raise kind(request[2])
-            self.answer(request)
+        # The frames between the submission and itself are ours, and not to be counted as its recursion.
+        depth = sys.getrecursionlimit()
+        sys.setrecursionlimit(depth + _FRAMES_OF_OURS)
+        try:
+            encoded = [wire.encode(list(args), self.opaque)]
+            encoded.append([[k, wire.encode(v, self.opaque)] for k, v in kwargs.items()])
+            self.channel.send(["ask", self.token, action, number, *encoded])
+            while True:
+                request = self.channel.receive()
+                if request[0] == "answer":
+                    return wire.decode(request[1], self.reference)
+                if request[0] == "raise":
+                    kind = getattr(builtins, request[1], RuntimeError)
+                    raise kind(request[2])
+                self.answer(request)
+        finally:
+            sys.setrecursionlimit(depth)
 
     def answer(self, request: list[Any]) -> None:
-        """Does one request: ["do", operation, target, args, kwargs]."""
-        _, operation, target, raw_args, raw_kwargs = request
+        """Does one request: ["do", token, operation, target, args, kwargs]; the reply carries the same token."""
+        _, token, operation, target, raw_args, raw_kwargs = request
+        before, self.token = self.token, token
         args: list[Any] = []
         try:
             args = [wire.decode(item, self.reference) for item in raw_args]
@@ -249,13 +291,14 @@ class _Server:
                 value = self.named(target) if isinstance(target, str) else self.objects[target]
                 result = OPERATIONS[operation](value, *args, **kwargs)
             same = [i for i, item in enumerate(args) if item is result and type(item) in _MUTABLE]
-            reply = ["ok", {"@": same[0]} if same else wire.encode(result, self.opaque)]
+            reply = ["ok", token, {"@": same[0]} if same else wire.encode(result, self.opaque)]
         except _MissingError as error:
-            reply = ["missing", str(error)]
+            reply = ["missing", token, str(error)]
         except wire.WireError as error:
-            reply = ["bad", str(error)]
+            reply = ["bad", token, str(error)]
         except BaseException as error:  # the submission's own failure, reported as such
-            reply = ["raised", *_described(error)]
+            reply = ["raised", token, *_raised(error), _where(error), *_holds(error)]
+        self.token = before
         changed = []
         for index, (item, raw) in enumerate(zip(args, raw_args, strict=False)):
             if type(item) in _MUTABLE:

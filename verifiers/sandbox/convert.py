@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from verifiers.core import GoldError
-from verifiers.sandbox.spec import parsed
+from verifiers.sandbox.names import parsed, without
 
 
 def from_humaneval(row: Mapping[str, Any]) -> dict[str, Any]:
@@ -19,7 +19,7 @@ def from_humaneval(row: Mapping[str, Any]) -> dict[str, Any]:
     the submission's.
     """
     prompt, test, entry = _texts(row, "prompt", "test", "entry_point")
-    helpers = _without(prompt, entry)
+    helpers = without(prompt, entry)
     return {
         "style": "asserts",
         "entry_point": entry,
@@ -72,12 +72,6 @@ def _texts(row: Mapping[str, Any], *names: str) -> list[str]:
         if not isinstance(value, str):
             raise GoldError(f"the row has no text '{name}'")
     return [str(value) for value in values]
-
-
-def _without(prompt: str, entry: str) -> str:
-    """The prompt's imports and helpers; its entry point, which has no body yet, is left out."""
-    kept = [node for node in parsed(prompt).body if getattr(node, "name", None) != entry]
-    return ast.unparse(ast.Module(kept, []))
 
 
 def _called(tests: list[str] | tuple[str, ...]) -> list[str]:

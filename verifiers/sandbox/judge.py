@@ -22,9 +22,10 @@ from verifiers.sandbox.watch import KILLED_BY_WATCH, WALL
 
 _SHOWN = 200  # characters of a value in a verdict's detail
 _PATIENCE_S = 0.1  # for a process to end after its last answer
+_TESTS_S = 1.0  # CPU time of the test code's own work, beyond what the submission may take
 _ORACLE_S = 0.9  # the oracle's share of the wall clock in assert style
 _STDERR_BYTES = 64 << 10
-_BUILD = Limits(time_s=30, memory_mib=1536, processes=64, file_mib=64, disk_mib=256)
+_BUILD = Limits(time_s=10, wall_s=30, memory_mib=1536, processes=64, file_mib=64, disk_mib=256)
 _RAN_OUT = ("TLE", "MLE", "OLE", "SV")
 
 
@@ -158,7 +159,15 @@ def _called(
             if type(raw) is dict and list(raw) == ["o"]:
                 shown = f"returned {str(raw['o'])[:100]}, which is no data"
                 return "WA", f"{_call(tests, index)} {shown}", ("not_data",), False
-            got = wire.decode(raw, wire.no_reference)
+            try:
+                got = wire.decode(raw, _no_data)
+            except _NoDataError as error:
+                return (
+                    "WA",
+                    f"{_call(tests, index)} returned {error} in what it gave, which is no data",
+                    ("not_data",),
+                    False,
+                )
             if tests.check(tests.given[index], tests.outs[index], got):
                 return "AC", "", (), False
             wanted = _shown(tests.outs[index])
@@ -178,6 +187,16 @@ def _called(
     raise wire.WireError("malformed message")
 
 
+class _NoDataError(Exception):
+    """An object of the submission's own class stands in a value."""
+
+
+def _no_data(tag: str, body: Any) -> Any:
+    if tag == "o":
+        raise _NoDataError(str(body)[:100])
+    return wire.no_reference(tag, body)
+
+
 def _untakable(error: wire.WireError) -> tuple[str, str, tuple[str, ...], bool]:
     if "limit is" in str(error):
         return "OLE", str(error), (), True
@@ -191,7 +210,7 @@ def judge_asserts(pool: Pool, tests: AssertTests, code: str, limits: Limits, *, 
     # The submission's wall clock also runs while the oracle starts and its test code does its own work.
     patient = replace(limits, wall_s=limits.wall + _ORACLE_S)
     trusted = Limits(
-        time_s=limits.time_s * 2 + 5, memory_mib=max(1024, limits.memory_mib), output_mib=limits.output_mib
+        time_s=limits.time_s + _TESTS_S, memory_mib=max(1024, limits.memory_mib), output_mib=limits.output_mib
     )
     candidate = pool.start("candidate", patient)
     with _ended(candidate):
@@ -201,7 +220,8 @@ def judge_asserts(pool: Pool, tests: AssertTests, code: str, limits: Limits, *, 
         with _ended(oracle):
             _send(
                 oracle,
-                {"mode": "oracle", "entry": tests.entry_point, "names": tests.names, "setup": tests.setup,
+                {"mode": "oracle", "entry": tests.entry_point, "names": tests.names.submission,
+                 "supplied": tests.names.library, "setup": tests.setup,
                  "tests": tests.tests, "stop": stop, "limit": output},
             )  # fmt: skip
             frames = _Frames(oracle.channel, 64 * MIB)
@@ -214,7 +234,8 @@ def judge_asserts(pool: Pool, tests: AssertTests, code: str, limits: Limits, *, 
         if said is None:
             candidate.kill()
         usage = candidate.finish(_PATIENCE_S)
-    if usage.killed == WALL and trusted_usage.waited_s > _ORACLE_S / 2:
+    stopped_early = not trusted_usage.verdict and (said is None or (said[0] == "verdicts" and said[2]))
+    if usage.killed == WALL and stopped_early and trusted_usage.waited_s > _ORACLE_S / 2:
         raise VerifierError(f"the machine is overloaded: the tests waited {trusted_usage.waited_s:.1f} s for a core")
     if said is None:
         return _without_oracle(usage, trusted_usage, at, total)
@@ -319,6 +340,7 @@ def _program_job(code: str, language: Language, limits: Limits) -> tuple[dict[st
 def _built(pool: Pool, code: str, language: Language) -> bytes | Outcome:
     """The compiled program, or the outcome CE."""
     command = [installed(language.build[0]), *language.build[1:]]
+    code = language.preamble + code
     run = pool.start("candidate", _BUILD)
     with _ended(run):
         _send(run, {"mode": "compile", "code": code, "file": language.file, "command": command, "output": "program"})

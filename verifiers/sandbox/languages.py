@@ -15,10 +15,26 @@ class Language:
     name: str
     tags: tuple[str, ...]  # of fenced blocks
     file: str = ""
+    preamble: str = ""  # stands before the submission in `file`
     build: tuple[str, ...] = ()  # makes `program` out of `file`
     start: tuple[str, ...] = ()  # empty: the program itself
     address_limit: bool = True  # False: the runtime reserves more addresses than it ever uses
 
+
+# The stack may take as much as the memory limit, for deep recursion, and libc would give every thread as much: the
+# second one would find no addresses left. So threads get what is usual. The names are ours, for no header is included.
+_THREAD_STACKS = """\
+extern "C" int verifiers_init(void *) __asm__("pthread_attr_init");
+extern "C" int verifiers_size(void *, unsigned long) __asm__("pthread_attr_setstacksize");
+extern "C" int verifiers_default(const void *) __asm__("pthread_setattr_default_np");
+__attribute__((constructor(101))) static void verifiers_thread_stacks() {
+    long attributes[32];
+    verifiers_init(attributes);
+    verifiers_size(attributes, 8ul << 20);
+    verifiers_default(attributes);
+}
+#line 1 "main.cpp"
+"""
 
 _ALL = (
     Language("python", ("python", "python3", "py", "py3", "pycon")),
@@ -26,7 +42,8 @@ _ALL = (
         "cpp",
         ("cpp", "c++", "cc", "cxx"),
         "main.cpp",
-        ("g++", "-std=c++17", "-O2", "-pipe", "-o", "program", "main.cpp"),
+        _THREAD_STACKS,
+        ("g++", "-std=c++17", "-O2", "-pipe", "-pthread", "-o", "program", "main.cpp"),
     ),
     Language(
         "javascript",

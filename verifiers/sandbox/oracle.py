@@ -8,6 +8,8 @@ over there as a `Remote`, which never equals data.
 from __future__ import annotations
 
 import builtins
+import contextlib
+import os
 import sys
 import types
 from collections.abc import Iterator
@@ -18,6 +20,9 @@ from verifiers.sandbox.child import BINARY, Channel
 
 _CANDIDATE = BINARY  # descriptor of the socket to the submission's process
 _MAX_TEXT = 1000
+_MOST_NESTED = 400  # calls into the submission, each made while the one before it has not returned
+_RECURSION = 20_000  # of this process: some ten frames for each of those
+_TOKEN_BYTES = 7
 
 
 class RemoteStopError(BaseException):
@@ -34,7 +39,8 @@ class Candidate:
         self.stopped: list[str] = []  # set once: [verdict, text]; nothing counts any more
         self.calls = 0
         self.failed: list[str] = []  # assertions that failed inside functions it was given
-        self.raised: list[Any] = []  # the last error the submission raised
+        self.raised: list[Any] = []  # the last error the submission raised, its class and line
+        self._nested = 0
 
     def start(self) -> None:
         said = self._receive()
@@ -55,24 +61,37 @@ class Candidate:
         """One operation on an object of the submission."""
         if self.stopped:
             raise RemoteStopError
+        if self._nested >= _MOST_NESTED:
+            raise _error(["RecursionError"], "the test and the submission call each other too deeply")
         self.calls += 1
-        raw = [wire.encode(item, self._lend) for item in args]
-        named = [[key, wire.encode(value, self._lend)] for key, value in kwargs.items()]
+        # A reply counts for the call it was made for: none can be sent before its call came.
+        token = int.from_bytes(os.urandom(_TOKEN_BYTES), "little")
+        self._nested += 1
         try:
-            self._channel.send(["do", operation, target, raw, named])
+            raw = [wire.encode(item, self._lend) for item in args]
+            named = [[key, wire.encode(value, self._lend)] for key, value in kwargs.items()]
+            self._send(["do", token, operation, target, raw, named])
             reply = self._receive()
-            while reply[0] == "ask":
+            while reply[0] == "ask" and reply[1] == token:
                 self._answer(reply)
                 reply = self._receive()
+            if reply[1] != token or type(reply[1]) is not int:
+                self.stop("SV", "a forged message: it answers no call")
             return self._take(reply, args, operation)
-        except (OSError, EOFError):
-            self.stop("EXIT", "the process ended before its call returned")
+        except RemoteError:
+            raise
         except wire.WireError as error:
             self.stop("OLE" if "limit is" in str(error) else "SV", str(error))
-        except (TypeError, ValueError, IndexError, KeyError, AttributeError) as error:
-            if isinstance(error, RemoteError):
-                raise
+        except (TypeError, ValueError, LookupError, AttributeError) as error:
             self.stop("SV", f"a forged message: {type(error).__name__}")
+        finally:
+            self._nested -= 1
+
+    def _send(self, message: Any) -> None:
+        try:
+            self._channel.send(message)
+        except OSError:
+            self.stop("EXIT", "the process ended before its call returned")
 
     def _receive(self) -> list[Any]:
         try:
@@ -88,28 +107,29 @@ class Candidate:
     def _take(self, reply: list[Any], args: tuple[Any, ...], operation: str) -> Any:
         kind, changed = reply[0], reply[-1]
         if kind == "bad":
-            raise _error("ValueError", f"no value that can be sent: {reply[1]}")
+            raise _error(["ValueError"], f"no value that can be sent: {reply[2]}")
         for index, raw in changed:
             _mirror(args[_small(index, len(args))], wire.decode(raw, self._reference))
         if kind == "ok":
-            body = reply[1]
+            body = reply[2]
             if type(body) is dict and list(body) == ["@"]:
                 return args[_small(body["@"], len(args))]
             return wire.decode(body, self._reference)
         if kind == "missing":
-            raise NameError(f"the submission defines no {str(reply[1])[:100]!r}")
+            raise _error(["NameError"], f"the submission defines no {str(reply[2])[:100]!r}")
         if kind == "raised":
-            verdict, names, text = reply[1], reply[2], str(reply[3])[:_MAX_TEXT]
+            verdict, names, text, where, *held = reply[2:-1]
+            text = str(text)[:_MAX_TEXT]
             if verdict in ("EXIT", "MLE"):
                 self.stop(verdict, f"{names[0]}: {text}")
-            error = _error(*_nearest(names), text, ends_iteration=operation == "next")
-            self.raised = [error, str(names[0])]
+            error = _error(names, text, held, ends_iteration=operation == "next")
+            self.raised = [error, str(names[0])[:100], str(where)[:50]]
             raise error
         self.stop("SV", "a forged message")
 
     def _answer(self, request: list[Any]) -> None:
         """The submission uses something it was lent: calls a function, draws from an iterator, reads an attribute."""
-        _, action, number, raw_args, raw_kwargs = request
+        _, _, action, number, raw_args, raw_kwargs = request
         lent = self._lent[_small(number, len(self._lent))]
         args = [wire.decode(item, self._reference) for item in raw_args]
         kwargs = {str(key): wire.decode(item, self._reference) for key, item in raw_kwargs}
@@ -120,9 +140,9 @@ class Candidate:
         except Exception as error:  # of trusted code; the submission sees its kind and text
             if isinstance(error, AssertionError):  # ... and may catch it, which changes nothing
                 self.failed.append(str(error)[:_MAX_TEXT] or "a check inside a function it was given")
-            self._channel.send(["raise", _nearest([kind.__name__ for kind in type(error).__mro__])[0], str(error)])
+            self._send(["raise", _nearest([kind.__name__ for kind in type(error).__mro__]).__name__, str(error)])
         else:
-            self._channel.send(["answer", wire.encode(result, self._lend)])
+            self._send(["answer", wire.encode(result, self._lend)])
 
     def _used(self, action: str, lent: Any, args: list[Any], kwargs: dict[str, Any]) -> Any:
         if action == "call" and callable(lent):
@@ -168,27 +188,64 @@ class RemoteError(Exception):
     """Mixed into every exception that stands for one of the submission's."""
 
 
-def _nearest(names: list[Any]) -> tuple[str]:
+def _nearest(names: list[Any]) -> type[Exception]:
     """The first of an exception's classes that is built in. Test code can't be made to skip or exit by it."""
     for name in names:
-        kind = getattr(builtins, name, None) if type(name) is str else None
+        kind = vars(builtins).get(name) if type(name) is str else None
         if isinstance(kind, type) and issubclass(kind, Exception):
-            return (name,)
-    return ("Exception",)
+            return kind
+    return Exception
 
 
-def _error(name: str, text: str, *, ends_iteration: bool = False) -> Exception:
-    """An exception of that built-in class, marked as the submission's own.
+def _from_library(places: list[Any]) -> type[Exception] | None:
+    """The first of an exception's classes that is the standard library's, if the test itself has imported it."""
+    for module, name in places:
+        if module in sys.stdlib_module_names and module != "unittest":  # SkipTest would end a test without a failure
+            kind = vars(sys.modules.get(module, builtins)).get(name)
+            if isinstance(kind, type) and issubclass(kind, Exception) and kind.__module__ == module:
+                return kind
+        if str(module).startswith("json.") and module in sys.modules and name == "JSONDecodeError":
+            return vars(sys.modules[module])[name]  # type: ignore[no-any-return]
+    return None
+
+
+def _error(names: list[Any], text: str, held: list[Any] | None = None, *, ends_iteration: bool = False) -> Exception:
+    """An exception of the nearest class known here, marked as the submission's own.
 
     StopIteration would end a loop of the test early and quietly, so only a real iterator may raise it.
+
+    Args:
+        names: of its class, then of its built-in bases; or of a built-in class.
+        held: where its classes are, its arguments and its attributes, as the other side sent them.
     """
-    kind = getattr(builtins, name)
+    places, raw_args, attributes = held or [[], None, []]
+    kind = _from_library(places) or _nearest(names[1:] or names)
     if issubclass(kind, StopAsyncIteration) or (issubclass(kind, StopIteration) and not ends_iteration):
         kind = RuntimeError
-    try:
-        return type(kind.__name__, (kind, RemoteError), {})(text)  # type: ignore[no-any-return]
-    except TypeError:  # UnicodeError and groups want more than a text
-        return type("ValueError", (ValueError, RemoteError), {})(text)  # type: ignore[no-any-return]
+    args = wire.decode(raw_args, wire.no_reference) if raw_args is not None else (text,)
+    if type(args) is not tuple:
+        raise wire.WireError("malformed exception")
+    body = {"__str__": lambda _: text, "__module__": kind.__module__}
+    error = _made(kind, str(names[0])[:100], body, args)
+    for name, raw in attributes:
+        value = wire.decode(raw, wire.no_reference)
+        if type(name) is str and not name.startswith("_"):
+            with contextlib.suppress(AttributeError, TypeError, ValueError):
+                setattr(error, name, value)
+    return error
+
+
+def _made(kind: type[Exception], name: str, body: dict[str, Any], args: tuple[Any, ...]) -> Exception:
+    """An instance of a subclass of `kind`, or of the nearest base that can be made of these arguments."""
+    bases: list[type[Any]] = [base for base in kind.__mro__ if issubclass(base, Exception) and base is not Exception]
+    for base in bases:
+        made = type(name if name.isidentifier() else base.__name__, (base, RemoteError), body)
+        for make in (made, made.__new__):
+            try:
+                return make(*args) if make is made else make(made, *args)  # type: ignore[no-any-return]
+            except Exception:  # a constructor that wants other arguments than it keeps, as those of groups
+                continue
+    return type(name if name.isidentifier() else "Exception", (RemoteError,), body)(*args)  # type: ignore[no-any-return]
 
 
 def _small(value: Any, size: int) -> int:
@@ -321,7 +378,7 @@ def _number_of(remote: Remote) -> int | str:
 def _typed(remote: Remote, operation: str, kind: type[_T], *args: Any) -> _T:
     value = _do(remote, operation, *args)
     if type(value) is not kind:
-        raise _error("TypeError", f"{operation} gave {type(value).__name__}")
+        raise _error(["TypeError"], f"{operation} gave {type(value).__name__}")
     return value
 
 
@@ -329,8 +386,8 @@ def _next(remote: Remote) -> Any:
     candidate: Candidate = object.__getattribute__(remote, "_candidate")
     try:
         items = _do(remote, "next")
-    except StopIteration:
-        raise StopIteration from None
+    except StopIteration as end:
+        raise StopIteration(*end.args) from None
     if type(items) is not list or len(items) != 1:
         candidate.stop("SV", "a forged message")
     return items[0]
@@ -345,7 +402,7 @@ class _RemoteIterator:
 
     def __next__(self) -> Any:
         if type(self._source) is not Remote:
-            raise _error("TypeError", "iter() gave no iterator")
+            raise _error(["TypeError"], "iter() gave no iterator")
         return _next(self._source)
 
 
@@ -377,10 +434,13 @@ def main(channel: Channel, job: Any) -> None:
     namespace = module.__dict__
     candidate = Candidate(Channel(_CANDIDATE, job["limit"]), namespace)
     results: list[list[str]] = []
+    sys.setrecursionlimit(_RECURSION)
     try:
         candidate.start()
         for remote in job["names"]:
             namespace[remote] = Remote(candidate, remote, "named")
+        unknown = {name for name, _ in job["supplied"]}
+        _supply(namespace, job["supplied"])
         for source in job["setup"]:
             try:
                 exec(compile(source, "<setup>", "exec", dont_inherit=True), namespace)
@@ -395,7 +455,10 @@ def main(channel: Channel, job: Any) -> None:
         namespace[job["entry"]] = Remote(candidate, job["entry"], "named")
         for index, source in enumerate(job["tests"]):
             channel.send(["at", index])
-            results.append(_one(candidate, namespace, source))
+            results.append(_one(candidate, namespace, source, unknown))
+            if results[-1][0] == "NAME":  # nobody defines it: the problem's own fault
+                channel.send(["gold", results[-1][1]])
+                return
             if results[-1][0] != "AC" and job["stop"]:
                 break
     except RemoteStopError:
@@ -403,17 +466,35 @@ def main(channel: Channel, job: Any) -> None:
     channel.send(["verdicts", results, candidate.stopped, candidate.calls])
 
 
-def _one(candidate: Candidate, namespace: dict[str, Any], source: str) -> list[str]:
+def _supply(namespace: dict[str, Any], supplied: list[list[Any]]) -> None:
+    """Names of the standard library that the test code uses without importing them: [[name, modules], ...]."""
+    for name, modules in supplied:
+        for module in modules:
+            with contextlib.suppress(ImportError):
+                found = __import__(module, fromlist=["*"])
+                if module == name or hasattr(found, name):
+                    namespace[name] = found if module == name else getattr(found, name)
+                    break
+
+
+def _one(candidate: Candidate, namespace: dict[str, Any], source: str, unknown: set[str]) -> list[str]:
+    """[verdict, text] of one test; "NAME" for one that uses a name of `unknown`, which nobody defines."""
     candidate.failed.clear()
     try:
         exec(compile(source, "<test>", "exec", dont_inherit=True), namespace)
     except RemoteError as error:
-        kind = candidate.raised[1] if candidate.raised and candidate.raised[0] is error else type(error).__name__
-        return ["RTE", f"{kind}: {error}"[:_MAX_TEXT]]
+        known = candidate.raised and candidate.raised[0] is error
+        kind, where = candidate.raised[1:] if known else (type(error).__name__, "")
+        return ["RTE", f"{kind}: {error}"[:_MAX_TEXT] + where]
     except AssertionError as error:
         return ["WA", str(error)[:_MAX_TEXT]]
     except MemoryError:
         return ["MLE", "while its value was looked at"]
+    except NameError as error:
+        return [
+            "NAME" if error.name in unknown and error.name not in namespace else "WA",
+            f"NameError: {error}"[:_MAX_TEXT],
+        ]
     except Exception as error:  # a value of the wrong kind makes the test's own code fail
         return ["WA", f"{type(error).__name__}: {error}"[:_MAX_TEXT]]
     except SystemExit as error:  # unittest.main() and the like: a test that ends the program has passed with status 0

@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 import ast
-import builtins
 import functools
-import threading
-import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -15,6 +12,7 @@ from verifiers.core import GoldError, Problem
 from verifiers.sandbox import wire
 from verifiers.sandbox.checkers import TextChecker, ValueChecker, text_checker, value_checker
 from verifiers.sandbox.limits import Limits
+from verifiers.sandbox.names import Names, parsed, resolve, without
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +34,7 @@ class AssertTests:
     entry_point: str
     tests: list[str]
     setup: list[str]
-    names: list[str]  # what the test code takes from the submission, the entry point first
+    names: Names  # where the test code's names come from
     prefix: str = ""
     prompt: str = ""  # a submission that only continues it is put behind it
 
@@ -51,7 +49,6 @@ class StdinTests:
 
 
 Tests = FunctionTests | AssertTests | StdinTests
-_parsing = threading.Lock()  # catch_warnings changes the whole process
 _COMMON = {"style", "time_s", "memory_mib"}
 _FIELDS = {
     "function": {"entry_point", "args", "kwargs", "outs", "checker", "prefix"},
@@ -126,15 +123,17 @@ def _asserts(tests: Mapping[str, Any]) -> AssertTests:
         if not isinstance(source, str):
             raise GoldError(f"tests must be texts, got {type(source).__name__}")
     setup = _code(tests, "setup")
-    names = free_names([setup, *sources])
-    if entry not in names:
-        used = {node.id for source in sources for node in ast.walk(parsed(source)) if isinstance(node, ast.Name)}
-        if entry not in used:
-            raise GoldError(f"no test mentions the entry point {entry!r}")
-    names = [entry, *(name for name in names if name != entry)]
-    return AssertTests(
-        entry, list(sources), [setup] if setup else [], names, _code(tests, "prefix"), _text(tests, "prompt", "")
-    )
+    used = {node.id for source in sources for node in ast.walk(parsed(source)) if isinstance(node, ast.Name)}
+    if entry not in used:
+        raise GoldError(f"no test mentions the entry point {entry!r}")
+    prefix, prompt = _code(tests, "prefix"), _text(tests, "prompt", "")
+    names = _names(entry, (setup, *sources), prefix, prompt)
+    return AssertTests(entry, list(sources), [code for code in (names.helpers, setup) if code], names, prefix, prompt)
+
+
+@functools.lru_cache(1024)
+def _names(entry: str, sources: tuple[str, ...], prefix: str, prompt: str) -> Names:
+    return resolve(entry, sources, (prefix, without(prompt, entry) if prompt else ""))
 
 
 def _stdin(tests: Mapping[str, Any]) -> StdinTests:
@@ -146,39 +145,6 @@ def _stdin(tests: Mapping[str, Any]) -> StdinTests:
     if not all(isinstance(text, str) for text in (*inputs, *outputs)):
         raise GoldError("inputs and outputs must be texts")
     return StdinTests(list(inputs), list(outputs), text_checker(_text(tests, "checker", "tokens")))
-
-
-def free_names(sources: Sequence[str]) -> list[str]:
-    """Names that the code uses and nowhere binds, built-in ones left out: the submission must supply them."""
-    used: dict[str, None] = {}
-    bound = set()
-    for source in sources:
-        for node in ast.walk(parsed(source)):
-            if isinstance(node, ast.Name):
-                if isinstance(node.ctx, ast.Load):
-                    used.setdefault(node.id)
-                else:
-                    bound.add(node.id)
-            elif isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
-                bound.add(node.name)
-            elif isinstance(node, ast.arg):
-                bound.add(node.arg)
-            elif isinstance(node, ast.alias):
-                bound.add((node.asname or node.name).partition(".")[0])
-            elif isinstance(node, ast.ExceptHandler) and node.name:
-                bound.add(node.name)
-    return [name for name in used if name not in bound and not hasattr(builtins, name)]
-
-
-@functools.lru_cache(4096)
-def parsed(source: str) -> ast.Module:
-    """The data set's code as a tree. Raises GoldError where it is no Python."""
-    try:
-        with _parsing, warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # odd escapes in its texts are none of the user's business
-            return ast.parse(source)
-    except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
-        raise GoldError(f"test code does not compile: {error}: {source[:200]!r}") from error
 
 
 def _entry_point(tests: Mapping[str, Any]) -> str:

@@ -7,7 +7,8 @@ import textwrap
 
 MAX_CHARS = 1_000_000
 _THINK_OPEN, _THINK_CLOSE = "<think>", "</think>"
-_FENCE = re.compile(r"[ \t>]*(`{3,}|~{3,})[ \t]*([^\s`]*)[^`]*")
+_FENCE = re.compile(r"([ \t>]*)(`{3,}|~{3,})[ \t]*([^\s`]*)[^`]*")
+_MOST_INDENT = 3  # of a closing fence beyond its opening one, as in CommonMark
 _ANSWER_TAGS = re.compile(r"^[ \t]*<answer>|</answer>[ \t]*$")  # beside a fence, where a newline was forgotten
 
 
@@ -59,10 +60,14 @@ def _answer(text: str, start: int) -> tuple[int, int] | None:
     return opening + len("<answer>"), closing if closing >= 0 else len(text)
 
 
+def _width(margin: str) -> int:
+    return len(margin.expandtabs(4))
+
+
 def _blocks(text: str, start: int) -> list[tuple[str, str, tuple[int, int]]]:
     """(language tag in lower case, code, span) of every fenced block; an unclosed one ends with answer or text."""
     found = []
-    fence, tag, begin = "", "", 0
+    fence, tag, begin, indent = "", "", 0, 0
     position = start
     while position < len(text):
         end = text.find("\n", position)
@@ -71,8 +76,14 @@ def _blocks(text: str, start: int) -> list[tuple[str, str, tuple[int, int]]]:
         marked = "```" in line or "~~~" in line
         match = _FENCE.fullmatch(_ANSWER_TAGS.sub("", line.rstrip())) if marked else None
         if match and not fence:
-            fence, tag, begin = match[1], match[2].lower(), min(end + 1, len(text))
-        elif match and fence and match[1].startswith(fence) and not match[2]:
+            fence, tag, begin = match[2], match[3].lower(), min(end + 1, len(text))
+            indent = _width(match[1])
+        elif (
+            match
+            and match[2].startswith(fence)
+            and not match[3]
+            and _width(match[1]) <= indent + _MOST_INDENT  # further in, it is text of the block, as in a docstring
+        ):
             found.append((tag, textwrap.dedent(text[begin:position]), (begin, position)))
             fence = ""
         position = end + 1

@@ -45,7 +45,7 @@ class CodeVerifier:
         VerifierError: (on first use) this machine can't isolate code; the message says what is missing.
     """
 
-    version = "2"
+    version = "3"
     kind = "program"
 
     def __init__(

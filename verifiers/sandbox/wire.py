@@ -70,8 +70,10 @@ def encode(value: Any, opaque: Reference, depth: int = 0) -> Any:
     kind = type(value)
     if kind is int:
         return value if -_SMALL < value < _SMALL else {"i": hex(value)}
-    if kind is str or kind is bool or value is None:
+    if kind is bool or value is None:
         return value
+    if kind is str:
+        return value if value.isascii() else _text_or_bytes(value)
     if kind is float:
         return value if value - value == 0 else {"r": repr(value)}
     if depth > MAX_DEPTH:
@@ -103,6 +105,15 @@ def encode(value: Any, opaque: Reference, depth: int = 0) -> Any:
     if scalar is not None and getattr(value, "shape", None) == ():
         return encode(value.item(), opaque, depth)
     return opaque(value)
+
+
+def _text_or_bytes(value: str) -> Any:
+    """JSON would join two lone surrogates into one character."""
+    try:
+        value.encode()
+    except UnicodeEncodeError:
+        return {"u": value.encode("utf-8", "surrogatepass").hex()}
+    return value
 
 
 def _library(module: str, name: str) -> Any:
@@ -172,6 +183,8 @@ def _tagged(tag: str, body: Any, reference: Callable[[str, Any], Any], depth: in
             return int(_text(body), 16)
         case "r":
             return float(_text(body))
+        case "u":
+            return bytes.fromhex(_text(body)).decode("utf-8", "surrogatepass")
         case "b":
             return bytes.fromhex(_text(body))
         case "a":

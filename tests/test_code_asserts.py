@@ -1,0 +1,193 @@
+"""Assert style at its borders: what a test sees of the submission, and what the submission may supply to a test."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from verifiers import Completion, GoldError, Problem, Verdict
+from verifiers.sandbox import CodeVerifier, probe
+from verifiers.sandbox.names import resolve
+
+
+@pytest.fixture(scope="module")
+def verifier() -> Iterator[CodeVerifier]:
+    if probe.report().best is None:
+        pytest.skip(f"nothing here isolates code: {probe.report().missing}")
+    with CodeVerifier(time_s=1, memory_mib=256, output_mib=1) as found:
+        yield found
+
+
+def judged(verifier: CodeVerifier, test: str, code: str, **fields: Any) -> Verdict:
+    return verifier(
+        Problem(tests={"style": "asserts", "entry_point": "f", "tests": [test], **fields}), Completion(code)
+    )
+
+
+def raises(kind: str, more: str = "True", imports: str = "") -> str:
+    """A test that wants this exception and no other."""
+    return (
+        f"{imports}\ncaught = False\ntry:\n    f(-1)\nexcept {kind} as e:\n    caught = {more}\n"
+        "except Exception:\n    pass\nassert caught"
+    )
+
+
+@pytest.mark.parametrize(
+    ("raised", "wanted", "caught"),
+    [
+        ("raise ValueError('negative')", raises("ValueError", "(str(e), e.args) == ('negative', ('negative',))"), True),
+        ("raise ValueError", raises("ValueError", "str(e) == '' and e.args == ()"), True),
+        ("raise ValueError(3, [4])", raises("ValueError", "e.args == (3, [4])"), True),
+        ("raise Exception('x')", raises("Exception", "type(e) is not ValueError and str(e) == 'x'"), True),
+        ("raise Exception('x')", raises("ValueError"), False),
+        ("raise ExceptionGroup('x', [ValueError()])", raises("ValueError"), False),
+        ("import queue; raise queue.Empty", raises("ValueError"), False),
+        ("import queue; raise queue.Empty", raises("queue.Empty", imports="import queue"), True),
+        ("class E(Exception): pass\n    raise E", raises("ValueError"), False),
+        ("class ValueError(Exception): pass\n    raise ValueError", raises("ValueError"), False),
+        ("class E(KeyError): pass\n    raise E('k')", raises("KeyError", "type(e).__name__ == 'E'"), True),
+        (
+            "class E(Exception):\n        def __init__(s, v): s.v = v\n    raise E(3)",
+            raises("Exception", "e.v == 3"),
+            True,
+        ),
+        ("raise KeyError('k')", raises("LookupError", "e.args[0] == 'k'"), True),
+        ("open('/none')", raises("FileNotFoundError", "e.errno == 2 and e.filename == '/none'"), True),
+        ("raise OSError(5, 'x')", raises("OSError", "(e.errno, e.strerror) == (5, 'x')"), True),
+        ("raise EOFError", raises("EOFError"), True),
+        ("raise BrokenPipeError", raises("ConnectionError"), True),
+        (r"b'\xff'.decode()", raises("UnicodeDecodeError", r"(e.object, e.start) == (b'\xff', 0)"), True),
+        ("import json; json.loads('{')", raises("json.JSONDecodeError", "e.pos == 1", "import json"), True),
+        (
+            "import decimal; decimal.Decimal('x')",
+            raises("decimal.InvalidOperation", imports="import decimal"),
+            True,
+        ),
+        ("raise StopIteration", raises("StopIteration"), False),  # it would end `all(map(f, ...))` early and quietly
+        ("raise StopIteration", "assert all(map(f, [1, 2]))", False),
+        ("import unittest; raise unittest.SkipTest", raises("unittest.SkipTest", imports="import unittest"), False),
+        ("raise SystemExit", raises("BaseException"), False),
+    ],
+)
+def test_exceptions_keep_what_they_are(verifier: CodeVerifier, raised: str, wanted: str, caught: bool) -> None:
+    verdict = judged(verifier, wanted, f"def f(x):\n    {raised}")
+    assert (verdict.score, verdict.reason == "AC") == (float(caught), caught), verdict.detail
+    assert "forged_message" not in verdict.flags
+
+
+def test_what_a_generator_returns_can_be_seen(verifier: CodeVerifier) -> None:
+    test = "g = f(1)\nassert next(g) == 1\ntry:\n    next(g)\nexcept StopIteration as e:\n    assert e.value == 7"
+    assert judged(verifier, test, "def f(x):\n    yield x\n    return 7").reason == "AC"
+    assert judged(verifier, test, "def f(x):\n    yield x\n    return 8").reason == "WA"
+
+
+def test_the_line_stands_in_the_detail(verifier: CodeVerifier) -> None:
+    verdict = judged(verifier, "assert f(1) == 1", "def f(x):\n    raise KeyError('k')")
+    assert verdict.reason == "RTE"
+    assert "KeyError: 'k' (line 2)" in verdict.detail
+
+
+SAME = "def f(x): return 0\n"
+LIAR = "class {}:\n    isclose = getsizeof = staticmethod(lambda *a, **k: True)\n"
+
+
+@pytest.mark.parametrize(
+    ("test", "hack", "fields"),
+    [
+        ("assert math.isclose(f(3), 9.5)", LIAR.format("math"), {}),
+        ("assert f(3) == sys.getsizeof(3) - sys.getsizeof(3) + 9", "class sys:\n    getsizeof = lambda x: 0\n", {}),
+        ("assert isclose(f(3), 9.5)", "isclose = lambda a, b: True\n", {}),
+        ("from math import *\nassert isclose(f(3), 9.5)", "isclose = lambda a, b: True\n", {}),
+        ("import math\nassert all([isclose(f(3), 9.5)])", "isclose = lambda a, b: True\n", {}),
+        ("assert Counter([f(3)]) == Counter([9])", "Counter = lambda x: 1\n", {}),
+        ("assert f(3) == helper(3)", "def helper(x): return 0\n", {"prefix": "def helper(x): return x * x"}),
+        ("assert helper(f(3)) == 9", "def helper(x): return 9\n", {"prefix": "def helper(x): return x * x"}),
+        (
+            "assert helper(f(3)) == 9",
+            "def helper(x): return 9\n",
+            {"prompt": "def helper(x):\n    return x * x\n\ndef f(x):\n    '''Doc.'''\n"},
+        ),
+    ],
+)
+def test_the_tests_own_names_are_not_the_submissions(
+    verifier: CodeVerifier, test: str, hack: str, fields: dict[str, str]
+) -> None:
+    assert judged(verifier, test, hack + SAME, **fields).score == 0
+
+
+@pytest.mark.parametrize(
+    ("test", "code", "fields"),
+    [
+        ("assert math.isclose(f(3), 9.5)", "def f(x): return 9.5", {}),
+        ("assert Counter(f('aab')) == Counter('aba')", "def f(x): return x", {}),
+        ("assert f(helper(3)) == 9", "def f(x): return x", {"prefix": "def helper(x): return x * x"}),
+        (
+            "assert f([Pair(5, 24), Pair(1, 2)]) == 2",
+            "class Pair:\n    def __init__(s, a, b): s.a = a\ndef f(x): return len({p.a for p in x})",
+            {},
+        ),
+        ("p = Pair(4)\nassert f(p) == 4", "class Pair:\n    def __init__(s, a): s.a = a\ndef f(p): return p.a", {}),
+        (
+            "l = f(Node(1, Node(2)))\nassert (l.v, l.n.v, l.n.n) == (2, 1, None)",
+            "def f(h):\n    p = None\n    while h: h.n, p, h = p, h, h.n\n    return p",
+            {"prefix": "class Node:\n    def __init__(s, v, n=None): s.v = v; s.n = n"},
+        ),
+        ("assert f(lambda g, n: 0 if n == 0 else g(n - 1) + 1, 150) == 150",
+         "def f(g, n): return g(lambda m: f(g, m), n)", {}),
+    ],
+)  # fmt: skip
+def test_honest_submissions_pass(verifier: CodeVerifier, test: str, code: str, fields: dict[str, str]) -> None:
+    verdict = judged(verifier, test, code, **fields)
+    assert verdict.reason == "AC", verdict.detail
+
+
+def test_a_name_that_nobody_defines_is_the_problems_fault(verifier: CodeVerifier) -> None:
+    with pytest.raises(GoldError, match="np"):
+        judged(verifier, "assert np.allclose(f(3), [9.5])", "class np: allclose = lambda *a: True\n" + SAME)
+
+
+@pytest.mark.parametrize(
+    ("test", "names"),
+    [
+        ("assert f(3) == 9", ["f"]),
+        ("assert f(g(h(3))) == 9", ["f", "g", "h"]),
+        ("assert g(f(3)) == h(9)", ["f"]),
+        ("x = g(1)\ny = [x, h(2)]\nassert f(k=y) == z(9)", ["f", "g", "h"]),
+        ("assert f(MOST) == 3", ["f"]),
+    ],
+)
+def test_the_submission_supplies_what_makes_arguments(test: str, names: list[str]) -> None:
+    assert sorted(resolve("f", [test], []).submission) == names
+
+
+@pytest.mark.parametrize("test", ["assert sum(f(3)) == 6", "assert 2.5 in f(3)", "assert list(map(str, f(3))) == []"])
+def test_a_value_that_takes_long_to_look_at_is_a_time_out(verifier: CodeVerifier, test: str) -> None:
+    verdict = judged(verifier, test, "def f(x): return range(10**12)")
+    assert (verdict.score, verdict.reason in ("TLE", "MLE")) == (0, True), verdict.detail
+
+
+def test_recursion_through_a_callback_is_no_forgery(verifier: CodeVerifier) -> None:
+    verdict = judged(verifier, "assert f(lambda g: f(g)) == 1", "def f(g): return g(g)")
+    assert (verdict.reason, verdict.flags) == ("RTE", ()), verdict.detail
+    assert "RecursionError" in verdict.detail
+
+
+def test_a_reply_counts_for_its_own_call(verifier: CodeVerifier) -> None:
+    """A process left behind answers before the next call was made."""
+    forger = (
+        "import os, socket, threading, time\n"
+        "body = b'[\"ok\",%d,9,[]]'\n"
+        "def f(x):\n"
+        "    if x == 1 and os.fork() == 0:\n"
+        "        time.sleep(0.1)\n"
+        "        for token in (0, 1, 2):\n"
+        "            text = body % token\n"
+        "            os.write(3, len(text).to_bytes(4, 'little') + text)\n"
+        "        os._exit(0)\n"
+        "    time.sleep(0.3 * (x != 1))\n"
+        "    return x\n"
+    )
+    verdict = judged(verifier, "assert f(1) == 1\nassert f(2) == 9", forger)
+    assert verdict.score == 0, verdict.detail
