@@ -200,12 +200,12 @@ def _nearest(names: list[Any]) -> type[Exception]:
 def _from_library(places: list[Any]) -> type[Exception] | None:
     """The first of an exception's classes that is the standard library's, if the test itself has imported it."""
     for module, name in places:
-        if module in sys.stdlib_module_names and module != "unittest":  # SkipTest would end a test without a failure
-            kind = vars(sys.modules.get(module, builtins)).get(name)
+        library = str(module).partition(".")[0]
+        # SkipTest would end a test without a failure.
+        if library in sys.stdlib_module_names and library != "unittest" and module in sys.modules:
+            kind = vars(sys.modules[module]).get(name)
             if isinstance(kind, type) and issubclass(kind, Exception) and kind.__module__ == module:
                 return kind
-        if str(module).startswith("json.") and module in sys.modules and name == "JSONDecodeError":
-            return vars(sys.modules[module])[name]  # type: ignore[no-any-return]
     return None
 
 
@@ -426,7 +426,7 @@ def main(channel: Channel, job: Any) -> None:
 
     ["verdicts", [[verdict, text], ...], stopped, calls]: one per test in order, fewer when it ends early; `stopped`
         is [verdict, text] when the submission's process ended it; `calls` counts the uses of the submission;
-    ["gold", text]: the setup itself fails, before the submission had a say.
+    ["gold", text]: the test code is at fault: its setup fails before the submission had a say, or a name is undefined.
     """
     name = "tests"
     module = types.ModuleType(name)
@@ -448,7 +448,7 @@ def main(channel: Channel, job: Any) -> None:
                 candidate.stop("RTE", f"{type(error).__name__}: {error}")
             except Exception as error:  # told as what it is: the problem's own fault, unless the submission is in it
                 if candidate.calls == 0 and "Remote" not in str(error):
-                    channel.send(["gold", f"{type(error).__name__}: {error}"])
+                    channel.send(["gold", f"their setup fails: {type(error).__name__}: {error}"])
                     return
                 candidate.stop("RTE", f"{type(error).__name__}: {error}")
         # A setup that defines the same name must not stand in for the submission.
@@ -457,7 +457,7 @@ def main(channel: Channel, job: Any) -> None:
             channel.send(["at", index])
             results.append(_one(candidate, namespace, source, unknown))
             if results[-1][0] == "NAME":  # nobody defines it: the problem's own fault
-                channel.send(["gold", results[-1][1]])
+                channel.send(["gold", f"they use a name that nobody defines: {results[-1][1]}"])
                 return
             if results[-1][0] != "AC" and job["stop"]:
                 break
