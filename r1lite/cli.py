@@ -96,6 +96,9 @@ def main(argv: Sequence[str] | None = None) -> int:
         raise
     except RunError as error:
         return _fail(str(error), 1)
+    except BrokenPipeError:  # `| head` has read enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # else Python complains once more at its end
+        return 0 if name in PLAIN else _fail(f"{name}: the output was closed", 1)
     except OSError as error:  # disk full, a folder taken away, ...
         return _fail(f"{error.filename or name}: {error.strerror or error}", 1)
     except Interrupted as stopped:

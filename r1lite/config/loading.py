@@ -66,6 +66,8 @@ def read_recipe(path: Path, config_class: type[Section]) -> dict[str, Any]:
         seen.append(at.resolve())
         keys = _read_yaml(at)
         base = keys.pop("base", None)
+        if base is not None and not isinstance(base, str):
+            raise UserError(f"{at}: base must be the path of a recipe, got {base!r}")
         for key in keys:
             if key not in config_class.model_fields:
                 near = _nearest(key, config_class.model_fields)
@@ -85,9 +87,38 @@ def dump(config: Section) -> str:
     return yaml.safe_dump(values, sort_keys=False, allow_unicode=True)
 
 
+class _Loader(yaml.SafeLoader):
+    """YAML in which a key stands once, and aliases don't multiply."""
+
+    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
+        seen = set()
+        for key, _ in node.value:
+            if key.tag != "tag:yaml.org,2002:merge" and key.value in seen:
+                raise yaml.YAMLError(f"the key '{key.value}' stands there twice (line {key.start_mark.line + 1})")
+            if isinstance(key, yaml.ScalarNode):
+                seen.add(key.value)
+        return super().construct_mapping(node, deep)
+
+
+_MOST_VALUES = 100_000
+
+
+def _count(value: Any, known: dict[int, int]) -> int:
+    """Values in it, those behind aliases as often as they are named."""
+    if not isinstance(value, (dict, list)):
+        return 1
+    if id(value) not in known:
+        known[id(value)] = _MOST_VALUES  # a list that holds itself has no end
+        inside = value.values() if isinstance(value, dict) else value
+        known[id(value)] = 1 + sum(_count(one, known) for one in inside)
+    return known[id(value)]
+
+
 def _read_yaml(path: Path) -> dict[str, Any]:
     try:
-        keys = yaml.safe_load(path.read_text(encoding="utf-8"))
+        keys = yaml.load(path.read_text(encoding="utf-8"), Loader=_Loader)
+        if _count(keys, {}) >= _MOST_VALUES:
+            raise ValueError(f"it holds more than {_MOST_VALUES:,} values (aliases count as what they stand for)")
     except FileNotFoundError:
         raise UserError(f"{path}: no such recipe") from None
     except (OSError, ValueError, RecursionError, yaml.YAMLError) as error:

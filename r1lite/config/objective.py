@@ -153,4 +153,25 @@ class ObjectiveConfig(Section):
                 self.reference_refresh_steps > 0 and self.reference_decay < 1,
                 "--reference-refresh-steps and --reference-decay are two ways to move the reference: choose one",
             ),
+            *self._without_effect(),
+        ]
+
+    def _without_effect(self) -> list[tuple[bool, str]]:
+        """What was set and would change nothing: a misunderstanding."""
+        needs = {
+            "cispo_cap": (self.loss == "cispo", "--loss cispo"),
+            "sapo_tau_positive": (self.loss == "sapo", "--loss sapo"),
+            "sapo_tau_negative": (self.loss == "sapo", "--loss sapo"),
+            "gamma": (self.has_token_advantages, "an --advantage by token"),
+            "kl_in": (self.kl_coef > 0, "--kl-coef above 0"),
+            "kl_estimator": (self.kl_coef > 0, "--kl-coef above 0"),
+            "entropy_coef_step": (self.entropy_target is not None, "--entropy-target"),
+        }
+        fields = type(self).model_fields
+        return [
+            (
+                name in fields and getattr(self, name) != fields[name].default and not holds,
+                f"--{name.replace('_', '-')} has no effect without {what}",
+            )
+            for name, (holds, what) in needs.items()
         ]

@@ -110,7 +110,7 @@ def _no_signal(run: Record) -> Iterable[Finding]:
         return
     share, accuracy = run.last.mean("groups_without_signal"), run.last.mean("accuracy")
     at_first, accuracy_first = run.first.mean("groups_without_signal"), run.first.mean("accuracy")
-    if share is None or share < 0.9:
+    if share is None or share < 0.9 or run.config.get("advantage") == "gae":  # a critic needs no siblings to compare
         return
     evidence = f"{share:.0%} of groups have equal rewards in {run.last.steps}"
     evidence += f"; accuracy {accuracy:.1%}" if accuracy is not None else ""
@@ -134,9 +134,11 @@ def _no_signal(run: Record) -> Iterable[Finding]:
             "(--entropy-target); check that the reward formula tells answers apart.",
         )
         return
+    still = not run.last.mean("grad_norm")
     yield Finding(
         "no_signal",
-        "Loss and gradient are 0: the completions of a group all earn the same, and hardly any is right.",
+        ("Loss and gradient are 0: the" if still else "The") + " completions of a group all earn the same, and hardly "
+        "any is right.",
         evidence,
         "The task is too hard for this model, or the reward never pays. Read a few rows of rollouts/: is the answer "
         "there but not found (template, format, verifier)? Else begin with easier problems, a cold start "

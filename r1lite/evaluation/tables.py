@@ -6,6 +6,7 @@ from typing import Any
 
 from rich.table import Table
 
+_FEWEST = 10  # problems that an interval of a difference is told from
 _MOST_PARTS = 15  # values of difficulty or source shown; more stand in summary.json
 
 
@@ -57,7 +58,7 @@ def comparison(against: str, found: dict[str, dict[str, Any]]) -> Table:
     table.add_row("that one", *(f"{one['against']:.1%}" for one in every))
     table.add_row("this one", *(f"{one['this']:.1%}" for one in every))
     table.add_row("difference", *(f"{100 * one['difference']:+.1f}" for one in every))
-    table.add_row("... 95 %", *(f"{100 * one['low']:+.1f} to {100 * one['high']:+.1f}" for one in every))
+    table.add_row("... 95 %", *map(_interval, every))
     table.add_row("better / worse on", *(f"{one['b_only']} / {one['a_only']} of {one['problems']}" for one in every))
     table.add_row("p", *(f"{one['p_value']:.2g}" for one in every))
     table.add_row("test", *(one["test"] for one in every))
@@ -78,3 +79,10 @@ def _rate(found: dict[str, Any], key: str) -> str:
         return "-"
     low, high = found[f"{key}_interval"]
     return f"{found[key]:.1%} ({100 * low:.1f}-{100 * high:.1f})"
+
+
+def _interval(found: dict[str, Any]) -> str:
+    """A bootstrap knows only the differences it saw: from few of them, or from equal ones, it tells too much."""
+    if found["problems"] < _FEWEST or found["low"] == found["high"]:
+        return "too few to tell"
+    return f"{100 * found['low']:+.1f} to {100 * found['high']:+.1f}"

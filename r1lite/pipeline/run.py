@@ -42,8 +42,12 @@ def run(config: PipelineConfig) -> dict[str, Any]:
     if config.check:
         console.print(_status(graph, None))
         return {}
+    if config.out and Path(config.out).expanduser().is_file():
+        raise UserError(f"--out {config.out} is not a folder")
     out = Path(config.out).expanduser().resolve() if config.out else claim_path("r1", "pipeline", "recipe").resolve()
     folder = out / "stages"
+    if out.exists() and not folder.exists() and any(file.name != ".lock" for file in out.iterdir()):
+        raise UserError(f"--out {out} holds something else than a pipeline; choose another --out")
     folder.mkdir(parents=True, exist_ok=True)
     with open(out / ".lock", "a") as lock:
         try:

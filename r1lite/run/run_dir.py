@@ -43,6 +43,13 @@ class RunDir:
 
     def __init__(self, path: Path, *, resume: bool = False) -> None:
         self.path = path
+        try:
+            str(path).encode("utf-8")
+        except UnicodeEncodeError:
+            raise UserError(
+                f"--out {str(path)!r}: the libraries that write models want a name in UTF-8; this locale has another "
+                "encoding. Choose an ASCII name, or set PYTHONUTF8=1"
+            ) from None
         if resume and not (path / "config.yaml").exists():
             raise UserError(f"--resume: {path} holds no run (no config.yaml)")
         try:
@@ -76,7 +83,7 @@ class RunDir:
 
     def discard(self) -> None:
         """Removes what describes a run that will not be continued."""
-        for name in ("config.yaml", "environment.json", "reward.json"):
+        for name in ("config.yaml", "environment.json", "reward.json", "set.json"):
             (self.path / name).unlink(missing_ok=True)
         self.discard_if_empty()
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import functools
 import resource
 import sys
 import time
@@ -112,8 +113,13 @@ def conduct(
                 setup = begin(config, notes, material, load)
         setup.watchdog, watchdog.folder = watchdog, setup.run_dir.path
         try:
-            with watchdog.during("load"):
-                course = make_course(config, setup, stop)
+            try:
+                with watchdog.during("load"):
+                    course = make_course(config, setup, stop)
+            except UserError:
+                if not config.resume:
+                    setup.run_dir.discard()  # nothing may stand in the way of the next try
+                raise
             return _train(config, setup, stop, course)
         except (Interrupted, BrokenPipeError, SystemExit):
             setup.display.finish()
@@ -121,7 +127,7 @@ def conduct(
             raise
         except RunError:
             setup.display.finish()
-            _diagnose(setup, set(), sys.stderr.write)
+            _diagnose(setup, set(), functools.partial(print, file=sys.stderr))
             raise
         except OSError as error:
             where = error.filename or setup.run_dir.path
@@ -238,7 +244,8 @@ def _diagnose(setup: Setup, told: set[str], say: Callable[[str], object]) -> lis
     findings = diagnose(setup.run_dir.path)
     for finding in findings:
         if finding.name not in told:
-            say(f"\ndoctor    {finding}\n")
+            for line in f"doctor    {finding}".splitlines():
+                say(line)
     told.update(finding.name for finding in findings)
     return findings
 
