@@ -11,7 +11,7 @@ from typing import Any
 import yaml
 
 from r1lite.bundled import bundled
-from r1lite.config import GRPOConfig, ProblemsConfig, SupervisedConfig, read_recipe
+from r1lite.config import GRPOConfig, PPOConfig, ProblemsConfig, SupervisedConfig, read_recipe
 from r1lite.errors import UserError
 from r1lite.nano import nano_path
 from r1lite.rollout.vllm_support import installed
@@ -120,6 +120,27 @@ def model_place(config: ProblemsConfig) -> str:
     return str(nano_path()) if config.model == NANO else config.model
 
 
+def located(name: str) -> str:
+    """The model a name stands for: a run directory's newest checkpoint; any other name as it is.
+
+    Raises:
+        UserError: a path of this machine where nothing is, or a run without a checkpoint.
+    """
+    if name == NANO:
+        return name
+    path = Path(name).expanduser()
+    if not path.exists():
+        if name.startswith((".", "/", "~", "runs/")) or name.count("/") > 1:
+            raise UserError(f"{name}: no such folder here")
+        return name
+    if not (path / "checkpoints").is_dir():
+        return str(path) if name.startswith("~") else name
+    numbered = sorted(path.glob("checkpoints/step-*"), key=lambda found: (len(found.name), found.name))
+    if not numbered:
+        raise UserError(f"{name} is a run without a checkpoint")
+    return str(numbered[-1])
+
+
 def recipe_for(model: str, config_class: type[ProblemsConfig]) -> tuple[str, dict[str, Any]] | None:
     """(where from, keys) of settings that suit this model, as far as this stage has such keys.
 
@@ -131,7 +152,11 @@ def recipe_for(model: str, config_class: type[ProblemsConfig]) -> tuple[str, dic
             return f"{path}, picked for this model", read_recipe(bundled(path), config_class)
     elif model in RECIPES:
         keys = read_recipe(bundled(RECIPES[model]), GRPOConfig)
-        return f"{RECIPES[model]}, picked for this model", {k: keys[k] for k in keys if k in config_class.model_fields}
+        own = (
+            {"group_size", "prompts_per_step"} if issubclass(config_class, PPOConfig) else set()
+        )  # siblings are GRPO's
+        fields = config_class.model_fields.keys() - own
+        return f"{RECIPES[model]}, picked for this model", {k: keys[k] for k in keys if k in fields}
     folder = Path(model).resolve()
     run = folder.parent.parent / "config.yaml"
     if run.exists() and folder.parent.name == "checkpoints" and read_environment(run.parent)["stage"] is not None:
@@ -144,6 +169,7 @@ def check_model(name: str) -> None:
     """Raises UserError unless a model of this name or path can be had; nothing but its configuration is read."""
     from transformers import AutoConfig
 
+    name = located(name)
     try:
         AutoConfig.from_pretrained(str(nano_path()) if name == NANO else name)
     except Exception as error:  # the library raises whatever its transport does

@@ -21,7 +21,7 @@ from r1lite.config import (
 )
 from r1lite.config.distill import SHAPED
 from r1lite.errors import UserError
-from r1lite.machine import NANO, choose, default_threads, load_model, model_place, recipe_for
+from r1lite.machine import NANO, choose, default_threads, load_model, located, model_place, recipe_for
 from r1lite.model.lora import add_adapter
 from r1lite.model.policy import Policy
 from r1lite.rollout.build import Built, build
@@ -48,6 +48,7 @@ _MAY_CHANGE = {
     *("workers", "push_to_hub"),  # of a curated set, which stays the same
 }
 _CANARY_TOKENS = 16  # for stages without a setting for it
+_MODELS = ("model", "teacher")  # fields that name a model
 _PLACES = ("model", "source", "test_source", "data", "teacher", "engine_weights_dir")  # fields that may hold a path
 
 
@@ -91,6 +92,8 @@ def settle(config: C) -> tuple[C, dict[str, str]]:
     Raises:
         UserError: a choice that can't be met, or one that a resumed run can't change.
     """
+    named = {key: name for key in _MODELS if isinstance(name := getattr(config, key, None), str)}
+    config = config.model_copy(update={key: located(name) for key, name in named.items()})
     given = config.model_dump(include=set(config.model_fields_set))
     if config.resume:
         return resumed(config, given), {}

@@ -32,8 +32,12 @@ class DistillConfig(SupervisedConfig):
     """Recipes only: a new student with random weights, as changes to the teacher's model configuration, such as
     {hidden_size: 64, num_hidden_layers: 2}; in place of --model."""
     trajectories: dict[str, Any] = Field(default_factory=dict)
-    """Recipes only: settings of r1lite reject for the teacher's completions, where there is no --data; by default 4
-    samples per problem, everything kept that is right and well-formed."""
+    """Recipes only: further settings of r1lite reject for the teacher's completions, where there is no --data; by
+    default everything is kept that is right and well-formed."""
+    max_problems: int | None = Field(None, ge=1)
+    """Problems that the teacher is asked where there is no --data (the first ones); by default all."""
+    samples: int = Field(4, ge=1)
+    """Completions of the teacher per problem, where there is no --data."""
     beta: float = Field(0.5, ge=0, le=1)
     """Divergence of on-policy distillation: 0 = KL(teacher || student), 1 = KL(student || teacher), between them the
     generalised Jensen-Shannon divergence."""
@@ -76,7 +80,7 @@ class DistillConfig(SupervisedConfig):
         shared = set(RejectConfig.model_fields) & set(type(self).model_fields) - {*_OURS, "format", "temperature"}
         values = {
             **{key: getattr(self, key) for key in shared},
-            **{"samples": 4, "difficulty_window": False, "per_problem": None, "model": self.teacher, "out": out},
+            **{"difficulty_window": False, "per_problem": None, "model": self.teacher, "out": out},
             **self.trajectories,
         }
         return validated(RejectConfig, values)

@@ -110,7 +110,8 @@ def _no_signal(run: Record) -> Iterable[Finding]:
         return
     share, accuracy = run.last.mean("groups_without_signal"), run.last.mean("accuracy")
     at_first, accuracy_first = run.first.mean("groups_without_signal"), run.first.mean("accuracy")
-    if share is None or share < 0.9 or run.config.get("advantage") == "gae":  # a critic needs no siblings to compare
+    # A critic needs no siblings to compare, and distillation no rewards.
+    if share is None or share < 0.9 or run.config.get("advantage") == "gae" or "teacher" in run.config:
         return
     evidence = f"{share:.0%} of groups have equal rewards in {run.last.steps}"
     evidence += f"; accuracy {accuracy:.1%}" if accuracy is not None else ""

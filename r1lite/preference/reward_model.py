@@ -177,6 +177,8 @@ def squashed(reward: float, centre: float, scale: float) -> float:
 def model_folder(path: str) -> str:
     """The folder to load: a run directory stands for its newest intact checkpoint. Raises UserError."""
     run = Path(path).expanduser()
+    if not run.exists() and (path.startswith((".", "/", "~", "runs/")) or path.count("/") > 1):
+        raise UserError(f"{path}: no such folder here")
     if not run.exists() or not (run / "checkpoints").is_dir():
         return str(run) if run.exists() else path
     found, _ = checkpoint.latest(run / "checkpoints")

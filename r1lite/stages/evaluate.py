@@ -21,7 +21,7 @@ from r1lite.evaluation.comparison import (
     write_rows,
 )
 from r1lite.evaluation.measure import breakdown, measure, summarize
-from r1lite.machine import check_model
+from r1lite.machine import check_model, located
 from r1lite.run.signals import StopSignal
 from r1lite.setup import Setup, begin, settle
 from r1lite.solve import Judge, Prompt, load_problems, make_judge, make_prompts
@@ -176,13 +176,13 @@ def _other(config: EvalConfig) -> Rows | str | None:
     path = Path(config.against).expanduser()
     if is_eval_dir(path):
         return read_rows(path)
-    if path.is_dir() and not (path / "config.json").exists():
+    if path.is_dir() and not any((path / name).exists() for name in ("config.json", "checkpoints")):
         raise UserError(
             f"--against {config.against}: neither a finished r1lite eval (problems.jsonl, summary.json) nor a model "
             "(config.json)"
         )
     check_model(config.against)
-    return config.against
+    return located(config.against)
 
 
 def _against(config: EvalConfig, setup: Setup, other: Rows | str | None) -> Rows | None:
