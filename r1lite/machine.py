@@ -152,9 +152,8 @@ def recipe_for(model: str, config_class: type[ProblemsConfig]) -> tuple[str, dic
             return f"{path}, picked for this model", read_recipe(bundled(path), config_class)
     elif model in RECIPES:
         keys = read_recipe(bundled(RECIPES[model]), GRPOConfig)
-        own = (
-            {"group_size", "prompts_per_step"} if issubclass(config_class, PPOConfig) else set()
-        )  # siblings are GRPO's
+        # PPO needs no siblings.
+        own = {"group_size", "prompts_per_step"} if issubclass(config_class, PPOConfig) else set()
         fields = config_class.model_fields.keys() - own
         return f"{RECIPES[model]}, picked for this model", {k: keys[k] for k in keys if k in fields}
     folder = Path(model).resolve()

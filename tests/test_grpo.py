@@ -158,7 +158,7 @@ def test_micro_batches_change_nothing_but_rounding(uninterrupted, tiny_path, sum
     ("change", "message"),
     [
         (["--task", "gsm8"], "did you mean 'gsm8k'"),
-        (["--model", "/nowhere/model"], "--model /nowhere/model: can't be loaded"),
+        (["--model", "/nowhere/model"], "/nowhere/model: no such folder here"),
         (["--model", "nobody/nothing"], "--model nobody/nothing: can't be loaded"),
         (["--source", "/nowhere"], "no such file"),
         (["--source", "hub"], "can't load openai/gsm8k"),

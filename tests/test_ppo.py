@@ -10,7 +10,7 @@ import pytest
 import torch
 from conftest import make_tiny_model, make_tiny_tokenizer
 
-import r1lite.trainer.loop
+import r1lite.trainer.learner
 from r1lite.cli import main
 from r1lite.config import PPOConfig
 from r1lite.errors import RunError, UserError
@@ -226,16 +226,16 @@ def test_stopped_and_resumed_is_the_same_as_never_stopped(critic, tiny_path, sum
     flags = ["--critic", critic, "--kl-coef", "0.05", "--kl-target", "0.01", "--kl-horizon", "20"]
     flags += ["--updates-per-rollout", "2", "--minibatches", "2", "--critic-warmup-steps", "1", "--gae-lambda", "0.9"]
     assert run(tmp_path / "whole", tiny_path, sums_path, *flags) == 0
-    score = r1lite.trainer.loop.Loop._score
+    learn = r1lite.trainer.learner.PolicyLearner.learn
     calls = []
 
     def stopping(self, *arguments):
         calls.append(1)
         if len(calls) == 3:
             os.kill(os.getpid(), signal.SIGTERM)
-        return score(self, *arguments)
+        return learn(self, *arguments)
 
-    monkeypatch.setattr(r1lite.trainer.loop.Loop, "_score", stopping)
+    monkeypatch.setattr(r1lite.trainer.learner.PolicyLearner, "learn", stopping)
     assert run(tmp_path / "stopped", tiny_path, sums_path, *flags) == 143
     assert max(path.name for path in (tmp_path / "stopped" / "checkpoints").iterdir()) == "step-000003"
     monkeypatch.undo()
@@ -250,7 +250,7 @@ def test_stopped_and_resumed_is_the_same_as_never_stopped(critic, tiny_path, sum
     ("flags", "message"),
     [
         (["--critic-model", "OTHER"], "has another tokenizer than the policy"),
-        (["--critic-model", "/nowhere"], "--critic-model /nowhere: can't be loaded"),
+        (["--critic-model", "/nowhere"], "/nowhere: no such folder here"),
         (["--critic", "shared", "--critic-model", "TINY"], "a shared critic has the policy's backbone"),
         (["--value-coef", "0.1"], "for --critic own set --critic-lr"),
         (["--critic-warmup-steps", "6"], "leaves none of --steps 6 to the policy"),

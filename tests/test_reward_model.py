@@ -226,7 +226,8 @@ def test_messages():
 
 
 @pytest.mark.parametrize(
-    ("path", "message"), [("/nowhere/model", "can't be loaded"), ("TINY", "is no reward model: it lacks score.weight")]
+    ("path", "message"),
+    [("/nowhere/model", "no such folder here"), ("TINY", "is no reward model: it lacks score.weight")],
 )
 def test_what_is_no_reward_model(path, message, tiny_path):
     with pytest.raises(ValueError, match=message):

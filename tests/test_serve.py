@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from verifiers import resolve
 from verifiers.__main__ import main
 from verifiers.commands.serve import is_loopback
 
@@ -74,7 +75,7 @@ def test_verify(port):
     assert [v["reward"] for v in answer["verdicts"]] == [pytest.approx(1.1), pytest.approx(0.1), pytest.approx(1.0)]
     assert [v["id"] for v in answer["verdicts"]] == [0, 1, 2]
     assert answer["verdicts"][1]["verdicts"]["math"]["reason"] == "different"
-    assert answer["versions"]["format"] == "2"
+    assert answer["versions"]["format"] == resolve("format").version
 
 
 def test_verify_with_another_reward(port):
