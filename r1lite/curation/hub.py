@@ -37,4 +37,4 @@ def push(folder: Path, repository: str, api: Any = None) -> str:
     except (OSError, HfHubHTTPError, HFValidationError, huggingface_hub.errors.OfflineModeIsEnabled) as error:
         first = next((line for line in str(error).splitlines() if line.strip()), type(error).__name__)
         raise RunError(f"--push-to-hub {repository}: {first}. The set itself is whole, in {folder}") from error
-    return str(getattr(done, "commit_url", "") or f"https://huggingface.co/datasets/{repository}")
+    return str(getattr(done, "commit_url", "") or repository)
