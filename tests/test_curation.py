@@ -237,7 +237,7 @@ class FakeHub:
 
 def test_upload(tmp_path):
     hub = FakeHub()
-    assert push(tmp_path, "me/set", hub) == "https://huggingface.co/datasets/me/set"
+    assert push(tmp_path, "me/set", hub) == "me/set"
     (_, _, made), (_, _, sent) = hub.calls
     assert made == {"repo_type": "dataset", "private": True, "exist_ok": True}
     assert sent["folder_path"] == str(tmp_path)
