@@ -47,6 +47,7 @@ FLOORS = [
     ("r1lite.choice", 5),
     ("r1lite.trainer.experience", 4),
     ("r1lite.trainer.objective", 4),
+    ("r1lite.trainer.credit", 4.5),
     ("r1lite.trainer.totals", 3),
     ("r1lite.rollout", 4),
     ("r1lite.model.policy", 4),

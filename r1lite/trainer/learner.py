@@ -21,18 +21,18 @@ from r1lite.model.batch import MicroBatch, cost
 from r1lite.model.out_of_memory import free_what_is_unused, is_out_of_memory
 from r1lite.model.policy import Policy, Trainer
 from r1lite.rl import losses
-from r1lite.rl.advantages import discounted_returns
 from r1lite.rl.aggregate import aggregate, masked_sum
 from r1lite.rl.entropy import adapted_entropy_coef, entropy_threshold, top_entropy
-from r1lite.rl.gae import adapted_kl_coef, gae, token_rewards, whiten
+from r1lite.rl.gae import adapted_kl_coef
 from r1lite.rl.importance import mismatch
 from r1lite.rl.kl import kl_estimate
 from r1lite.rl.schedule import learning_rate
 from r1lite.run.bad_batches import BadBatches
-from r1lite.trainer.experience import Part, Piece, gathered, halves, make_parts, spread
-from r1lite.trainer.objective import Terms, clip_bounds, completion_advantages, correction, policy_loss, rewards_of
+from r1lite.trainer import credit
+from r1lite.trainer.experience import Part, Piece, halves, make_parts
+from r1lite.trainer.objective import Terms, clip_bounds, correction, policy_loss, rewards_of
 from r1lite.trainer.totals import Totals
-from r1lite.trainer.trajectory import Group, Rollout
+from r1lite.trainer.trajectory import Group
 
 _MAX_MISMATCH = 0.02  # nats, in float32, where decoding and training differ by rounding alone (1e-5 is usual)
 
@@ -199,70 +199,23 @@ class PolicyLearner:
             rewards = rewards_of(groups)  # [P, G]
         except ValueError as error:
             raise RunError(str(error)) from error
-        by_token = config.advantage in ("reinforce_pp", "gae")
-        kl_in_reward = self.reference is not None and config.kl_in == "reward"
-        advantages = None if by_token or kl_in_reward else self._of_completions(rewards, groups)
-        parts = make_parts(
-            groups,
-            config.minibatches,
-            takes_part=self._takes_part,
-            # Every policy loss is 0, and so is its gradient, where the advantage is: unless more than it teaches.
-            teaches=lambda place: advantages is None or self._all_teach or bool(advantages[place] != 0),
-            max_tokens=min(config.micro_batch_tokens, self.micro_batch_tokens),
-            pad_id=self.policy.pad_id,
-            device=self.policy.model.device,
-        )
-        self._freeze(parts, step, totals)
-        pieces = [piece for part in parts for piece in part.pieces]
-        costs = [self._kl_cost(piece) for piece in pieces]  # [B, T] each
-        if by_token:
-            for piece, cost in zip(pieces, costs, strict=True):
-                self._credit_tokens(piece, cost)
-        else:
-            if advantages is None:
-                taken = [torch.where(p.batch.mask, c, 0.0).sum(dim=1) for p, c in zip(pieces, costs, strict=True)]
-                rewards = rewards - gathered(taken, pieces, rewards)
-                advantages = self._of_completions(rewards, groups)
-            for piece in pieces:
-                piece.advantages = spread(advantages, piece)
-        if config.whiten_advantages or config.advantage.startswith("reinforce_pp"):
-            _whiten(pieces)
-        if config.has_token_advantages:
-            advantages = gathered([_row_means(piece) for piece in pieces], pieces, rewards)
-        return advantages, parts
-
-    def _of_completions(self, rewards: Tensor, groups: Sequence[Group]) -> Tensor:
         try:
-            return completion_advantages(self.config, rewards, groups, self.reward_terms)
-        except ValueError as error:
-            raise RunError(f"--advantage {self.config.advantage}: {error}") from error
-
-    def _credit_tokens(self, piece: Piece, cost: Tensor) -> None:
-        config, mask = self.config, piece.batch.mask
-        rewards = token_rewards(piece.rewards, mask, cost)  # [B, T]
-        if config.advantage == "reinforce_pp":
-            piece.advantages = discounted_returns(rewards, mask, gamma=config.gamma)
-        else:
-            assert piece.old_values is not None
-            piece.advantages, piece.returns = gae(
-                rewards, piece.old_values, mask, gamma=config.gamma, gae_lambda=config.gae_lambda
+            advantages = credit.before_the_policy(config, rewards, groups, self.reward_terms)
+            parts = make_parts(
+                groups,
+                config.minibatches,
+                takes_part=lambda rollout: credit.takes_part(config, rollout),
+                # Every policy loss is 0, and so is its gradient, where the advantage is: unless more than it teaches.
+                teaches=lambda place: advantages is None or credit.all_teach(config) or bool(advantages[place] != 0),
+                max_tokens=min(config.micro_batch_tokens, self.micro_batch_tokens),
+                pad_id=self.policy.pad_id,
+                device=self.policy.model.device,
             )
-
-    def _takes_part(self, rollout: Rollout) -> bool:
-        cut = self.config.overlong_filter and rollout.completion.finish_reason == "length"
-        return rollout.score.reward is not None and not cut
-
-    @property
-    def _all_teach(self) -> bool:
-        """True if completions of advantage 0 have a gradient too, or others' advantages depend on them."""
-        config = self.config
-        return (
-            self.reference is not None
-            or config.has_token_advantages
-            or config.entropy_coef > 0
-            or config.entropy_target is not None
-            or config.top_entropy_share < 1
-        )
+            self._freeze(parts, step, totals)
+            pieces = [piece for part in parts for piece in part.pieces]
+            return credit.assign(config, advantages, rewards, groups, pieces, self.reward_terms, self.kl_coef), parts
+        except credit.Unfit as error:
+            raise RunError(f"--advantage {config.advantage}: {error}") from error
 
     @torch.no_grad()
     def _freeze(self, parts: Sequence[Part], step: int, totals: Totals) -> None:
@@ -293,14 +246,6 @@ class PolicyLearner:
                         raise
                 self._ran_out(step, [piece], totals)
                 waiting = [small for piece in waiting for small in self._within_budget(piece)]
-
-    def _kl_cost(self, piece: Piece) -> Tensor:
-        """What straying from the reference takes off the reward, [B, T]."""
-        if piece.ref_logprobs is None or self.config.kl_in == "loss":
-            return torch.zeros_like(piece.engine_logprobs)
-        assert piece.old_logprobs is not None
-        kl = kl_estimate(piece.old_logprobs, piece.ref_logprobs, estimator=self.config.kl_estimator)
-        return self.kl_coef * kl
 
     # --- from advantages to a gradient -------------------------------------------------------------------------------
 
@@ -471,30 +416,6 @@ class PolicyLearner:
                 self.entropy_coef, entropy, target=config.entropy_target, change=config.entropy_coef_step
             )
         return used
-
-
-def _whiten(pieces: Sequence[Piece]) -> None:
-    """Over all tokens of the step, whichever piece they are in."""
-    if not pieces:
-        return
-    masks = [piece.batch.mask for piece in pieces]
-    values = torch.cat(
-        [losses.by_token(_known(p)).expand(m.shape)[m] for p, m in zip(pieces, masks, strict=True)]
-    )  # [N]
-    white = whiten(values, torch.ones_like(values, dtype=torch.bool))
-    for piece, mask, part in zip(pieces, masks, white.split([int(mask.sum()) for mask in masks]), strict=True):
-        piece.advantages = torch.zeros(mask.shape, dtype=part.dtype, device=mask.device).masked_scatter(mask, part)
-
-
-def _known(piece: Piece) -> Tensor:
-    assert piece.advantages is not None
-    return piece.advantages
-
-
-def _row_means(piece: Piece) -> Tensor:
-    """[B]: the mean advantage of each row's tokens."""
-    mask = piece.batch.mask
-    return torch.where(mask, losses.by_token(_known(piece)), 0.0).sum(dim=1) / mask.sum(dim=1)
 
 
 def _with_advantages(groups: Sequence[Group], advantages: Tensor) -> list[Group]:
