@@ -22,7 +22,6 @@ from r1lite.model.batch import Row, cost, micro_batches
 from r1lite.model.out_of_memory import MicroBatchBudget
 from r1lite.model.packing import keeps_rows_apart, packed_batches
 from r1lite.model.policy import Policy, Trainer
-from r1lite.rl.schedule import learning_rate
 from r1lite.run.bad_batches import BadBatches
 from r1lite.setup import Setup, adapt, forward_dtype
 from r1lite.sft.tokens import TokenRows
@@ -64,14 +63,7 @@ class SupervisedLearner:
             RunError: no finite gradient three times in a row, or no memory for a single row.
         """
         config, num_tokens = self.config, sum(len(row.token_ids) for row in rows)
-        lr = learning_rate(
-            step,
-            peak=config.lr,
-            total_steps=self.total_steps,
-            warmup_steps=config.warmup_steps,
-            schedule=config.lr_schedule,
-            min_ratio=config.min_lr_ratio,
-        )
+        lr = config.lr_at(step, self.total_steps)
         losses: list[float] = []
 
         def add(piece: Piece) -> None:

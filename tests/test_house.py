@@ -17,6 +17,7 @@ FLOORS = [
     ("r1lite.errors", 1),
     ("r1lite.bundled", 1),
     ("r1lite.run.files", 1),
+    ("r1lite.rl.schedule", 1),
     ("r1lite.run.signals", 2),
     ("r1lite.config", 2),
     ("r1lite.prompts", 2),

@@ -7,6 +7,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
+from r1lite.config import PPOConfig
 from r1lite.rl.aggregate import masked_mean, masked_sum
 from r1lite.rl.kl import kl_k3
 from r1lite.rl.logprobs import token_logprobs
@@ -145,3 +146,9 @@ def test_learning_rate():
     assert learning_rate(1, peak=1.0, total_steps=10, warmup_steps=4) == 0.5
     with pytest.raises(ValueError, match="unknown schedule"):
         learning_rate(5, schedule="cosin", **options)
+
+
+def test_the_settings_of_a_run_say_its_learning_rate():
+    config = PPOConfig(lr=2.0, warmup_steps=2, lr_schedule="linear", min_lr_ratio=0.25)
+    assert [config.lr_at(step, 5) for step in range(5)] == pytest.approx([1.0, 2.0, 2.0, 1.25, 0.5])
+    assert [config.lr_at(step, 5, peak=0.2) for step in range(5)] == pytest.approx([0.1, 0.2, 0.2, 0.125, 0.05])

@@ -7,6 +7,7 @@ from typing import Literal
 from pydantic import Field
 
 from r1lite.config.base import Section
+from r1lite.rl.schedule import learning_rate
 
 
 class OptimizerConfig(Section):
@@ -36,3 +37,14 @@ class OptimizerConfig(Section):
     """Steps between checkpoints; one is also written at the end and on SIGINT or SIGTERM."""
     keep_checkpoints: int = Field(2, ge=1)
     """How many of the newest checkpoints are kept."""
+
+    def lr_at(self, step: int, total_steps: int, *, peak: float | None = None) -> float:
+        """The learning rate of step `step` (0-based) of so many, rising to `peak`; by default to `lr`."""
+        return learning_rate(
+            step,
+            peak=self.lr if peak is None else peak,
+            total_steps=total_steps,
+            warmup_steps=self.warmup_steps,
+            schedule=self.lr_schedule,
+            min_ratio=self.min_lr_ratio,
+        )

@@ -28,7 +28,6 @@ from r1lite.preference.pairs import Pair
 from r1lite.preference.reward_model import KEY, encode, load_classifier, padded
 from r1lite.rl.passk import wilson_interval
 from r1lite.rl.preference import bradley_terry, calibration
-from r1lite.rl.schedule import learning_rate
 from r1lite.run import checkpoint
 from r1lite.run.bad_batches import BadBatches
 from r1lite.run.run_dir import RunDir
@@ -133,14 +132,7 @@ class PreferenceTraining:
         started = time.perf_counter()
         config = self.config
         batch = [self.train[i] for i in self._order(step)]
-        lr = learning_rate(
-            step,
-            peak=config.lr,
-            total_steps=self.steps,
-            warmup_steps=config.warmup_steps,
-            schedule=config.lr_schedule,
-            min_ratio=config.min_lr_ratio,
-        )
+        lr = config.lr_at(step, self.steps)
         losses: list[float] = []
         chosen: list[Tensor] = []
         rejected: list[Tensor] = []

@@ -19,7 +19,6 @@ from r1lite.model.batch import MicroBatch
 from r1lite.model.policy import Policy, Trainer
 from r1lite.rl.aggregate import masked_sum
 from r1lite.rl.gae import explained_variance, value_loss
-from r1lite.rl.schedule import learning_rate
 from r1lite.run.bad_batches import BadBatches
 from r1lite.trainer.experience import Piece
 
@@ -104,16 +103,7 @@ class LearningCritic:
     def update(self, step: int) -> None:
         """Applies the accumulated gradient. Raises RunError after three in a row that are not finite."""
         config = self.config
-        norm = self.trainer.step(
-            learning_rate(
-                step,
-                peak=config.lr if config.critic_lr is None else config.critic_lr,
-                total_steps=config.steps,
-                warmup_steps=config.warmup_steps,
-                schedule=config.lr_schedule,
-                min_ratio=config.min_lr_ratio,
-            )
-        )
+        norm = self.trainer.step(config.lr_at(step, config.steps, peak=config.critic_lr))
         if norm is None:
             self._skipped += 1
             batches = [piece.as_dict() for piece in self._waiting]

@@ -26,7 +26,6 @@ from r1lite.rl.entropy import adapted_entropy_coef, entropy_threshold, top_entro
 from r1lite.rl.gae import adapted_kl_coef
 from r1lite.rl.importance import mismatch
 from r1lite.rl.kl import kl_estimate
-from r1lite.rl.schedule import learning_rate
 from r1lite.run.bad_batches import BadBatches
 from r1lite.trainer import credit
 from r1lite.trainer.experience import Part, Piece, halves, make_parts
@@ -134,14 +133,7 @@ class PolicyLearner:
             RunError: no finite gradient three times in a row, or the sampler's weights aren't the trainer's.
         """
         config = self.config
-        lr = learning_rate(
-            step,
-            peak=config.lr,
-            total_steps=config.steps,
-            warmup_steps=config.warmup_steps,
-            schedule=config.lr_schedule,
-            min_ratio=config.min_lr_ratio,
-        )
+        lr = config.lr_at(step, config.steps)
         self._refuse_unknown_sampler(groups, step)
         totals = Totals()
         advantages, parts = self._credit(groups, step, totals)
