@@ -158,6 +158,22 @@ def test_explained_variance():
     assert explained_variance(torch.full_like(returns, 9.0), returns, mask) == pytest.approx(0.0)
     assert explained_variance(-returns, returns, mask) == pytest.approx(-3.0)
     assert explained_variance(returns, torch.ones_like(returns), mask) is None
+    assert explained_variance(torch.full_like(returns, math.inf), returns, mask) is None
+    assert explained_variance(torch.full_like(returns, NAN), returns + NAN, mask) is None
+
+
+def test_equal_rewards_leave_no_variance_to_explain():
+    """Their returns are not quite equal in float32, and the critic seemed worse than its mean by a factor of 1e13."""
+    torch.manual_seed(0)
+    mask, values = torch.ones(8, 512, dtype=torch.bool), 1 + 0.3 * torch.randn(8, 512)
+    for reward in (0.1, 1.0, 1.1):
+        _, returns = gae(token_rewards(torch.full((8,), reward), mask, torch.zeros(8, 512)), values, mask)
+        assert returns.max() != returns.min()
+        assert explained_variance(values, returns, mask) is None
+    one_is_worse = torch.tensor([0.999] + [1.0] * 7)
+    _, returns = gae(token_rewards(one_is_worse, mask, torch.zeros(8, 512)), values, mask)
+    expected = 1 - 0.3**2 / (0.001**2 * 7 / 64)  # little, but it varies
+    assert explained_variance(values, returns, mask) == pytest.approx(expected, rel=0.1)
 
 
 @pytest.mark.parametrize(("kl", "expected"), [(6.0, 0.2), (6.6, 0.202), (60.0, 0.204), (0.0, 0.196), (5.4, 0.198)])
