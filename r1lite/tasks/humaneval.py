@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from r1lite.tasks import Task
-from r1lite.tasks.programs import STOP_TEXT, TEMPLATE, gold
+from r1lite.tasks.programs import task_of_programs
 from r1lite.tasks.sources import HubSplit, Row, Rows
 from verifiers import Problem
 from verifiers.sandbox import from_humaneval
@@ -19,20 +18,13 @@ def problem(row: Row) -> Problem:
     )
 
 
-TASK = Task(
-    name="humaneval",
+TASK = task_of_programs(
+    "humaneval",
     load=Rows(
         hub={"test": [HubSplit("openai/openai_humaneval", None, "test")]},
         columns=("task_id", "prompt", "canonical_solution", "test", "entry_point"),
         problem=problem,
     ),
-    reward="code + 0.1*format",
-    correct="code",
-    vote="none",
-    template=TEMPLATE,
-    stop_text=STOP_TEXT,
-    gold=gold,
-    sources=("hub",),
     example=problem(
         {
             "task_id": "example",

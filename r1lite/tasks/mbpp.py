@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from r1lite.tasks import Task
-from r1lite.tasks.programs import STOP_TEXT, TEMPLATE, gold
+from r1lite.tasks.programs import task_of_programs
 from r1lite.tasks.sources import HubSplit, Row, Rows
 from verifiers import Problem
 from verifiers.sandbox import from_mbpp
@@ -28,8 +27,8 @@ def split_of(row: Row) -> str:
     return "test" if 11 <= number <= 510 else "train" if number > 600 else "other"
 
 
-TASK = Task(
-    name="mbpp",
+TASK = task_of_programs(
+    "mbpp",
     load=Rows(
         hub={split: [HubSplit("google-research-datasets/mbpp", "full", split)] for split in ("train", "test")},
         columns=("task_id", "code"),
@@ -37,13 +36,6 @@ TASK = Task(
         problem=problem,
         split_of=split_of,
     ),
-    reward="code + 0.1*format",
-    correct="code",
-    vote="none",
-    template=TEMPLATE,
-    stop_text=STOP_TEXT,
-    gold=gold,
-    sources=("hub",),
     example=problem(
         {
             "task_id": 0,

@@ -2,15 +2,33 @@
 
 from __future__ import annotations
 
+from r1lite.tasks import Task
+from r1lite.tasks.sources import Rows
 from verifiers import Problem
 
 # A base model is shown where the program goes: fences on lines of their own, within the answer.
-TEMPLATE = (
+_TEMPLATE = (
     "{question}\n\nThe answer is the whole program in one fenced block:\n<answer>\n```python\n# program\n```\n</answer>"
 )
-STOP_TEXT = "</answer>"
+_STOP_TEXT = "</answer>"
 
 
-def gold(problem: Problem) -> str:
+def task_of_programs(name: str, load: Rows, example: Problem) -> Task:
+    """A task of the Hub whose answers are Python programs; their tests decide, and there is nothing to vote on."""
+    return Task(
+        name=name,
+        load=load,
+        reward="code + 0.1*format",
+        correct="code",
+        vote="none",
+        template=_TEMPLATE,
+        stop_text=_STOP_TEXT,
+        gold=_gold,
+        sources=("hub",),
+        example=example,
+    )
+
+
+def _gold(problem: Problem) -> str:
     """The data set's own solution."""
     return f"<think>This is the known solution.</think><answer>\n```python\n{problem.meta['solution']}\n```\n</answer>"
