@@ -20,6 +20,7 @@ from r1lite.config import (
     validated,
 )
 from r1lite.config.distill import SHAPED
+from r1lite.config.presets import PRESETS
 from r1lite.errors import UserError
 from r1lite.machine import NANO, choose, default_threads, load_model, located, model_place, recipe_for
 from r1lite.model.lora import add_adapter
@@ -209,6 +210,11 @@ def _begun(
     display.line("reward", str(judge.reward))
     for warning in judge.reward.warnings:
         display.line("warning", warning)
+    if (preset := getattr(config, "preset", None)) is not None:
+        display.line(
+            "preset",
+            f"{preset} ({PRESETS[preset].paper}), below all other settings; r1lite show-preset {preset} lists it",
+        )
     if "settings" in notes:
         display.line("settings", notes["settings"])
     display.line("run", f"{run_dir.path}{' (resumed)' if config.resume else ''}")

@@ -48,6 +48,26 @@ def test_the_kept_configuration_is_the_same_again(tmp_path):
     assert load(GRPOConfig, [str(tmp_path / "config.yaml")]) == config
 
 
+def test_a_run_names_its_preset(tiny_path, sums_path, tmp_path, capsys):
+    flags = [
+        *("--model", str(tiny_path), "--source", str(sums_path), "--reward", "format", "--template", "short"),
+        *("--steps", "1", "--group-size", "2", "--prompts-per-step", "2", "--max-completion-tokens", "4"),
+        *("--eval-problems", "2", "--eval-samples", "1", "--eval-sample-problems", "1", "--threads", "1"),
+    ]
+    said = "preset    dr_grpo (arXiv:2503.20783), below all other settings; r1lite show-preset dr_grpo lists it"
+    again = ["--resume", "--out", str(tmp_path / "with")]
+    with_one, resumed, without = (
+        [*flags, "--preset", "dr_grpo", "--out", str(tmp_path / "with")],
+        again,
+        [*flags, "--out", str(tmp_path / "without")],
+    )
+    for argv in (with_one, resumed):
+        assert main(["grpo", *argv]) == 0
+        assert capsys.readouterr().out.splitlines().count(said) == 1
+    assert main(["grpo", *without]) == 0
+    assert "\npreset " not in capsys.readouterr().out
+
+
 def test_show_preset(capsys):
     assert main(["show-preset", "dapo"]) == 0
     shown = capsys.readouterr().out
