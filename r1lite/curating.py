@@ -12,6 +12,7 @@ from typing import Any, TypeVar
 
 from r1lite.config import OF_THE_COMMAND, CurationConfig, dump, read_recipe, validated
 from r1lite.curation.curate import CARD, MANIFEST, Curated, curate
+from r1lite.curation.emit import PAIRS
 from r1lite.curation.hub import push
 from r1lite.curation.planning import default_workers, evaluation_sets, make_plan, task_of, version_warnings
 from r1lite.curation.rewrite import FOLDER as REWRITTEN
@@ -84,7 +85,8 @@ def report(config: CurationConfig, made: Curated, display: Display) -> None:
     display.console.print(table)
     data = manifest["data"]
     display.console.print(f"{data['rows']:,} rows of {data['problems']:,} problems in {made.folder / data['file']}")
-    display.line("set", f"{made.folder}: {data['file']}, {MANIFEST}, {CARD}")
+    pairs = [f"{PAIRS} ({manifest['pairs']:,} pairs)"] if "pairs" in manifest else []
+    display.line("set", f"{made.folder}: {', '.join([data['file'], *pairs, MANIFEST, CARD])}")
     if config.push_to_hub is not None:
         display.line("uploaded", push(made.folder, config.push_to_hub))
 

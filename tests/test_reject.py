@@ -205,6 +205,26 @@ def test_pairs_are_a_right_and_a_wrong_one(made):
     assert max(counts.values()) == 2
 
 
+def test_the_end_names_the_pairs_if_there_are_any(made, source, tmp_path, capsys):
+    count = len(lines(made / "pairs.jsonl"))
+    assert main(["reject", "--resume", "--out", str(made)]) == 0  # finished already
+    files = f"train.jsonl, pairs.jsonl ({count} pairs), manifest.json, README.md"
+    assert f"set       {made}: {files}\n" in capsys.readouterr().out
+    argv = [
+        "reject",
+        "--rollouts",
+        str(source),
+        "--out",
+        str(tmp_path / "set"),
+        "--workers",
+        "1",
+        "--source",
+        "bundled",
+    ]
+    assert main(argv) == 0
+    assert f"set       {tmp_path / 'set'}: train.jsonl, manifest.json, README.md\n" in capsys.readouterr().out
+
+
 def test_pass_rates_are_of_all_completions(made, source):
     right = collections.defaultdict(list)
     for row in lines(source):
