@@ -77,6 +77,22 @@ def test_no_prompt_is_on_both_sides(pairs_path):
     assert {pair.margin for pair in found.train} == {0.0, 0.25}
 
 
+@pytest.mark.parametrize(("held_out", "between"), [(3, "13-87"), (29, "33-67"), (30, None)])
+def test_few_held_out_pairs_are_warned_of(held_out, between, tiny_path, pairs_path, tmp_path, capsys):
+    rows = pairs_path.read_text().splitlines(keepends=True)
+    for name, some in (("train", rows[:16]), ("test", rows[-held_out:])):
+        (tmp_path / f"{name}.jsonl").write_text("".join(some))
+    argv = ["reward-model", "--model", str(tiny_path), "--source", str(tmp_path), "--out", str(tmp_path / "run")]
+    assert main([*argv, "--epochs", "1", "--batch-pairs", "16", "--threads", "1"]) == 0
+    said = capsys.readouterr().out
+    warnings = [line for line in said.splitlines() if line.startswith("warning")]
+    expected = f"only {held_out} held-out pairs: an accuracy of 50 % on them has a 95 % interval of {between} %"
+    assert [line.startswith(f"warning   {expected}") for line in warnings] == [True] * (between is not None)
+    low, high = json.loads((tmp_path / "run" / "summary.json").read_text())["eval_after"]["accuracy_interval"]
+    told = next(line for line in said.splitlines() if line.startswith("after"))
+    assert f"(95 % interval {100 * low:.1f}-{100 * high:.1f}) on {held_out} held-out pairs" in told
+
+
 def test_others_can_load_it(trained):
     from transformers import AutoModelForSequenceClassification, AutoTokenizer
 

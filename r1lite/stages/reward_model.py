@@ -14,6 +14,7 @@ from r1lite.nano import nano_path
 from r1lite.preference.pairs import load_pairs
 from r1lite.preference.reward_model import load_classifier, text_of
 from r1lite.preference.training import Example, PreferenceTraining, examples, fingerprint
+from r1lite.rl.passk import wilson_interval
 from r1lite.run.display import Display
 from r1lite.run.run_dir import RunDir, claim_path, read_environment
 from r1lite.run.signals import StopSignal
@@ -21,6 +22,7 @@ from r1lite.run.watchdog import Watchdog
 from r1lite.setup import resumed, with_absolute_paths
 
 _NANO_LR = 5e-4  # so small a model wants a large one
+_FEW_PAIRS = 30  # held out; with fewer, an accuracy's 95 % interval spans more than a third of the scale
 
 
 def run(config: RewardModelConfig) -> dict[str, Any]:
@@ -121,6 +123,7 @@ def _begin(config: RewardModelConfig, notes: dict[str, str], watchdog: Watchdog)
         ("device", f"{config.device}, {config.threads} threads" + _note(notes, "device")),
         ("model", f"{config.model}, {size / 1e6:.2f} M parameters" + _note(notes, "model")),
         ("pairs", f"{pairs.origin}: {len(train):,} to train on, {len(test):,} to measure by"),
+        *([("warning", few)] if (few := _few(len(test))) is not None else []),
         *([("dropped", f"{dropped} pairs longer than --max-tokens {config.max_tokens}")] if dropped else []),
         ("template", f"{config.template}"),
         *([("settings", notes["settings"])] if "settings" in notes else []),
@@ -128,6 +131,17 @@ def _begin(config: RewardModelConfig, notes: dict[str, str], watchdog: Watchdog)
     ]:
         display.line(label, text)
     return training, display
+
+
+def _few(held_out: int) -> str | None:
+    """A warning if so many held-out pairs tell little of the model."""
+    if held_out >= _FEW_PAIRS:
+        return None
+    low, high = wilson_interval(held_out / 2, held_out)
+    return (
+        f"only {held_out} held-out pairs: an accuracy of 50 % on them has a 95 % interval of {100 * low:.0f}-"
+        f"{100 * high:.0f} %; give more by --test-source or a larger --hold-out"
+    )
 
 
 def _encoded(
@@ -217,8 +231,9 @@ def _train(training: PreferenceTraining, display: Display, stop: StopSignal) -> 
 def _told(measured: dict[str, Any]) -> str:
     low, high = measured["accuracy_interval"]
     return (
-        f"accuracy {measured['accuracy']:.1%} ({100 * low:.1f}-{100 * high:.1f}) on {measured['pairs']} held-out "
-        f"pairs, loss {measured['loss']:.3f}, calibration error {measured['ece']:.3f}, Brier {measured['brier']:.3f}"
+        f"accuracy {measured['accuracy']:.1%} (95 % interval {100 * low:.1f}-{100 * high:.1f}) on "
+        f"{measured['pairs']} held-out pairs, loss {measured['loss']:.3f}, calibration error {measured['ece']:.3f}, "
+        f"Brier {measured['brier']:.3f}"
     )
 
 
