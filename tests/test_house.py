@@ -45,6 +45,7 @@ FLOORS = [
     ("r1lite.preference.reward_model", 4),
     ("r1lite.preference.training", 5),
     ("r1lite.run.display", 3),
+    ("r1lite.run.ending", 4),
     ("r1lite.choice", 5),
     ("r1lite.trainer.experience", 4),
     ("r1lite.trainer.objective", 4),

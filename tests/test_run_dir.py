@@ -8,8 +8,10 @@ import pytest
 import torch
 from conftest import make_tiny_tokenizer
 
-from r1lite.errors import UserError
+from r1lite.errors import Interrupted, RunError, UserError
 from r1lite.run import checkpoint
+from r1lite.run.display import Display
+from r1lite.run.ending import ending
 from r1lite.run.files import new_folder, replaced_file, write_json
 from r1lite.run.run_dir import RunDir
 
@@ -120,3 +122,35 @@ def test_only_checkpoints_are_removed_and_never_the_newest(tmp_path, tiny_model,
     save(5)  # after a resume from before step 6
     assert sorted(p.name for p in tmp_path.iterdir()) == ["step-000002.tar.gz", "step-000004-best", "step-000005"]
     assert checkpoint.latest(tmp_path)[0][0] == 5
+
+
+@pytest.mark.parametrize(
+    ("raised", "becomes", "said"),
+    [
+        (None, None, ""),
+        (Interrupted(15), Interrupted, "stopped; continue with --resume --out {run}\n"),
+        (BrokenPipeError(), BrokenPipeError, "stopped; continue with --resume --out {run}\n"),
+        (SystemExit(3), SystemExit, "stopped; continue with --resume --out {run}\n"),
+        (OSError(28, "No space left", "x.json"), RunError, ""),
+        (OSError("odd"), RunError, ""),
+        (RunError("no finite gradient"), RunError, ""),
+        (KeyError("a bug"), KeyError, ""),
+    ],
+)
+def test_whoever_started_a_run_is_told_how_to_go_on(raised, becomes, said, tmp_path, capsys):
+    run_dir, display = RunDir(tmp_path / "run", resume=False), Display()
+    display.start("training", 4)
+    expected = contextlib.nullcontext() if becomes is None else pytest.raises(becomes)
+    with contextlib.closing(run_dir), expected as caught, ending(run_dir, display):
+        if raised is not None:
+            raise raised
+    assert capsys.readouterr().err == said.format(run=run_dir.path)
+    with pytest.raises(AssertionError):
+        display.progress(1)  # finished
+    if type(raised) is OSError:
+        where, why = ("x.json", "No space left") if raised.filename else (run_dir.path, "odd")
+        how = f"What was saved stands; once that is mended, continue with --resume --out {run_dir.path}"
+        assert str(caught.value) == f"{where}: {why}. {how}"
+        assert caught.value.__cause__ is raised
+    elif raised is not None:
+        assert caught.value is raised

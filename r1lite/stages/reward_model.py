@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import contextlib
-import sys
 from pathlib import Path
 from typing import Any
 
 from r1lite.config import RewardModelConfig, dump, validated
-from r1lite.errors import Interrupted, RunError, UserError
+from r1lite.errors import Interrupted, UserError
 from r1lite.machine import NANO, choose_device, default_threads
 from r1lite.nano import nano_path
 from r1lite.preference.pairs import load_pairs
@@ -16,6 +15,7 @@ from r1lite.preference.reward_model import load_classifier, text_of
 from r1lite.preference.training import Example, PreferenceTraining, examples, fingerprint
 from r1lite.rl.passk import wilson_interval
 from r1lite.run.display import Display
+from r1lite.run.ending import ending
 from r1lite.run.run_dir import RunDir, claim_path, read_environment
 from r1lite.run.signals import StopSignal
 from r1lite.run.watchdog import Watchdog
@@ -42,22 +42,10 @@ def run(config: RewardModelConfig) -> dict[str, Any]:
             watchdog = guards.enter_context(Watchdog(config))
             with watchdog.during("load"):
                 training, display = _begin(config, notes, watchdog)
-        run_dir = training.run_dir
-        watchdog.folder = run_dir.path
-        try:
+        watchdog.folder = training.run_dir.path
+        guards.callback(training.run_dir.close)
+        with ending(training.run_dir, display):
             return _train(training, display, stop)
-        except (Interrupted, BrokenPipeError, SystemExit):
-            display.finish()
-            print(f"stopped; continue with --resume --out {run_dir.path}", file=sys.stderr)
-            raise
-        except OSError as error:
-            raise RunError(
-                f"{error.filename or run_dir.path}: {error.strerror or error}. What was saved stands; once that is "
-                f"mended, continue with --resume --out {run_dir.path}"
-            ) from error
-        finally:
-            display.finish()
-            run_dir.close()
 
 
 def _settle(config: RewardModelConfig) -> tuple[RewardModelConfig, dict[str, str]]:

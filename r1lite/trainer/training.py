@@ -22,6 +22,7 @@ from r1lite.model.lora import adapter_state
 from r1lite.model.policy import Policy
 from r1lite.rollout import EngineError
 from r1lite.run import checkpoint
+from r1lite.run.ending import ending
 from r1lite.run.signals import StopSignal
 from r1lite.run.watchdog import Watchdog
 from r1lite.setup import Material, Setup, begin, settle
@@ -112,34 +113,22 @@ def conduct(
             with watchdog.during("load"):
                 setup = begin(config, notes, material, load)
         setup.watchdog, watchdog.folder = watchdog, setup.run_dir.path
-        try:
+        for close in (setup.run_dir.close, setup.judge.close, setup.engine.close):
+            guards.callback(close)  # the last one is called first
+        with ending(setup.run_dir, setup.display):
             try:
-                with watchdog.during("load"):
-                    course = make_course(config, setup, stop)
-            except UserError:
-                if not config.resume:
-                    setup.run_dir.discard()  # nothing may stand in the way of the next try
+                try:
+                    with watchdog.during("load"):
+                        course = make_course(config, setup, stop)
+                except UserError:
+                    if not config.resume:
+                        setup.run_dir.discard()  # nothing may stand in the way of the next try
+                    raise
+                return _train(config, setup, stop, course)
+            except RunError:
+                setup.display.finish()
+                _diagnose(setup, set(), functools.partial(print, file=sys.stderr))
                 raise
-            return _train(config, setup, stop, course)
-        except (Interrupted, BrokenPipeError, SystemExit):
-            setup.display.finish()
-            print(f"stopped; continue with --resume --out {setup.run_dir.path}", file=sys.stderr)
-            raise
-        except RunError:
-            setup.display.finish()
-            _diagnose(setup, set(), functools.partial(print, file=sys.stderr))
-            raise
-        except OSError as error:
-            where = error.filename or setup.run_dir.path
-            raise RunError(
-                f"{where}: {error.strerror or error}. What was saved stands; once that is mended, continue with "
-                f"--resume --out {setup.run_dir.path}"
-            ) from error
-        finally:
-            setup.display.finish()
-            setup.engine.close()
-            setup.judge.close()
-            setup.run_dir.close()
 
 
 def _train(config: C, setup: Setup, stop: StopSignal, course: Course) -> dict[str, Any]:

@@ -1,0 +1,33 @@
+"""How a run that could not go to its end ends: whoever started it is told how to go on."""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+from collections.abc import Iterator
+
+from r1lite.errors import Interrupted, RunError
+from r1lite.run.display import Display
+from r1lite.run.run_dir import RunDir
+
+
+@contextlib.contextmanager
+def ending(run_dir: RunDir, display: Display) -> Iterator[None]:
+    """Around all that is done in the run directory; leaves the terminal as it was, however that ends.
+
+    Raises:
+        RunError: instead of an OSError (disk full, no permission), naming the file.
+    """
+    try:
+        yield
+    except (Interrupted, BrokenPipeError, SystemExit):
+        display.finish()
+        print(f"stopped; continue with --resume --out {run_dir.path}", file=sys.stderr)
+        raise
+    except OSError as error:
+        raise RunError(
+            f"{error.filename or run_dir.path}: {error.strerror or error}. What was saved stands; once that is mended, "
+            f"continue with --resume --out {run_dir.path}"
+        ) from error
+    finally:
+        display.finish()
