@@ -76,6 +76,9 @@ def environment(*, threads: int, cache_gib: int, cuda: bool, batch_invariant: bo
     }
     if not cuda:  # else the cache takes all that is free, and compiling each sampling option costs seconds
         values |= {"VLLM_CPU_KVCACHE_SPACE": str(cache_gib), "TORCHDYNAMO_DISABLE": "1"}
+        # vLLM would choose the cores by itself, every server the same ones, and as many threads as there are: of two
+        # servers on one machine the second starves on a core that the first one polls on.
+        values["VLLM_CPU_OMP_THREADS_BIND"] = os.environ.get("VLLM_CPU_OMP_THREADS_BIND", "nobind")
     if batch_invariant:
         values["VLLM_BATCH_INVARIANT"] = "1"
     return values
