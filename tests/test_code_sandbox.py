@@ -1,4 +1,4 @@
-"""The sandbox itself: what crosses the border, what is left behind, who may run it."""
+"""The sandbox itself: what can be read in it, what is left behind, who may run it."""
 
 from __future__ import annotations
 
@@ -15,11 +15,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
-from verifiers import Completion, GoldError, Problem, Verdict, VerifierError
-from verifiers.sandbox import CodeVerifier, Limits, checkers, pool, probe, seccomp, wire
+from verifiers import Completion, GoldError, Problem, VerifierError
+from verifiers.sandbox import CodeVerifier, Limits, pool, probe, seccomp, wire
 from verifiers.sandbox.names import free_names
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -27,176 +25,9 @@ ADD = {"style": "function", "entry_point": "add", "args": [[1, 2]], "outs": [3]}
 GOOD = "def add(a, b): return a + b"
 
 
-inf = math.inf
-
-
 def needs(level: str) -> None:
     if level not in probe.report().works:
         pytest.skip(f"isolation level '{level}': {probe.report().missing[level]}")
-
-
-def refuse(value: Any) -> Any:
-    raise wire.WireError(type(value).__name__)
-
-
-atoms = (
-    st.none()
-    | st.booleans()
-    | st.integers()
-    | st.floats()
-    | st.text()
-    | st.binary()
-    | st.complex_numbers()
-    | st.integers(min_value=10**30)
-    | st.dates()
-    | st.datetimes().map(lambda at: at.replace(fold=0))
-    | st.timedeltas()
-    | st.fractions()
-    | st.decimals(allow_nan=False)
-)
-keys = st.integers() | st.text() | st.tuples(st.integers(), st.text()) | st.frozensets(st.integers())
-values = st.recursive(
-    atoms,
-    lambda inner: st.lists(inner) | st.tuples(inner, inner) | st.dictionaries(keys, inner) | st.sets(keys),
-    max_leaves=20,
-)
-
-
-@settings(max_examples=100, deadline=None)
-@given(values)
-def test_wire_keeps_values_and_types(value: Any) -> None:
-    back = wire.decode(wire.unpack(wire.pack(wire.encode(value, refuse))[4:]), wire.no_reference)
-    assert type(back) is type(value)
-    assert checkers.equal(value, back, strict=not isinstance(value, complex)) or "nan" in repr(value)
-
-
-@settings(max_examples=100, deadline=None)
-@given(
-    st.recursive(
-        st.none() | st.integers() | st.text(max_size=3), lambda x: st.lists(x) | st.dictionaries(st.text(max_size=1), x)
-    )
-)
-def test_wire_takes_or_refuses_but_never_breaks(message: Any) -> None:
-    with contextlib.suppress(wire.WireError):
-        wire.decode(message, wire.no_reference)
-
-
-@pytest.mark.parametrize(
-    "message",
-    [
-        {"s": [i * (2**61 - 1) for i in range(5000)]},
-        {"d": [[i * (2**61 - 1), 0] for i in range(5000)]},
-        {"s": [{"t": [i * (2**61 - 1)]} for i in range(5000)]},
-        {"x": 1},
-        {"i": 5},
-        {"t": 5},
-        {"r": "1e5x"},
-        {"d": [[1]]},
-        {"d": [[[], 1]]},
-        {"s": [{"d": []}]},
-        {"a": "0"},
-        {"F": ["1", "0"]},
-        {"T": ["object", "x"]},
-        {"T": ["date", "2020-13-45"]},
-        {"g": ["a"]},
-        {"t": [], "s": []},
-    ],
-)
-def test_wire_refuses(message: Any) -> None:
-    begin = time.process_time()
-    with pytest.raises(wire.WireError):
-        wire.decode(message, wire.no_reference)
-    assert time.process_time() - begin < 1
-
-
-def test_wire_depth_is_bounded() -> None:
-    deep: list[Any] = []
-    for _ in range(wire.MAX_DEPTH + 5):
-        deep = [deep]
-    with pytest.raises(wire.WireError, match="deeper"):
-        wire.encode(deep, refuse)
-    with pytest.raises(wire.WireError):
-        wire.unpack(b"[" * 1_000_000)
-
-
-@pytest.mark.parametrize(
-    ("name", "expected", "got", "same"),
-    [
-        ("exact", 2, 2.0, True),
-        ("exact", [1, 2], (1, 2), True),
-        ("exact", True, 1, False),
-        ("exact", 1, "1", False),
-        ("exact", math.nan, math.nan, True),
-        ("exact", {1: [2]}, {1: (2,)}, True),
-        ("exact", {1: 2}, {1: 2, 3: 4}, False),
-        ("exact", 0.3, 0.1 + 0.2, False),
-        ("float:1e-6", 0.3, 0.1 + 0.2, True),
-        ("float:1e-6", [1.0], [1.1], False),
-        ("float:1e-6", 10**12, 10**12 + 1, False),
-        ("float:1e-6", 1.0, 10**400, False),
-        ("strict", 2, 2.0, False),
-        ("strict", [1], (1,), False),
-        ("strict", {"a": {1}}, {"a": {1}}, True),
-        ("unordered", [[1], [2]], [(2,), (1,)], True),
-        ("unordered", [1, 1, 2], [1, 2, 2], False),
-        ("unordered", [1, 2.0], [2, 1], True),
-        ("float:1e-6", inf, 5.0, False),
-        ("float:1e-6", inf, -inf, False),
-        ("float:1e-6", inf, inf, True),
-        ("float:1e-6", 5.0, inf, False),
-        ("float:1e-6", inf, 10**400, False),
-        ("float:1e-6", [1.0, {"a": -inf}], [1.0, {"a": -7}], False),
-        ("float:1e-6", [1.0, {"a": -inf}], [1.0, {"a": -inf}], True),
-        ("float:1e-6", math.nan, 5.0, False),
-        ("float:1e-6", 5.0, math.nan, False),
-        ("float:1e-6", math.nan, math.nan, True),
-        ("exact", {1, 2}, frozenset({1, 2}), True),
-        ("exact", {1, 2}, frozenset({1, 3}), False),
-        ("strict", {1, 2}, frozenset({1, 2}), False),
-    ],
-)
-def test_value_checkers(name: str, expected: Any, got: Any, same: bool) -> None:
-    assert checkers.value_checker(name)([], expected, got) is same
-
-
-@pytest.mark.parametrize(
-    ("name", "expected", "got", "verdict"),
-    [
-        ("exact", "1 2\n", "1 2", "AC"),
-        ("exact", "1 2", "1  2", "PE"),
-        ("exact", "1", "2", "WA"),
-        ("tokens", "1 2\n3", "1 2 3", "AC"),
-        ("tokens", "YES", "yes", "PE"),
-        ("tokens", "1 2", "1", "WA"),
-        ("tokens", "12", "1 2", "PE"),
-        ("float:1e-6", "0.333333", "0.3333331", "AC"),
-        ("float:1e-6", "1000000007", "1000000008", "WA"),
-        ("float:1e-6", "1.5", "nan", "WA"),
-        ("float:1e-6", "1", "1_0", "WA"),
-        ("float:1e-6", "1.5", "1.5" + "0" * 1000, "WA"),
-        ("float:1e-6", "3", "3.0", "AC"),
-        ("float:1e-6", "x 1.0", "x 1", "AC"),
-        ("tokens", "1 2 3", "1\x1c2\x853", "WA"),
-        ("tokens", "1 2 3", "1\xa02\u20033", "WA"),
-        ("tokens", "\xe9 2", "\xe9\t2\r\n", "AC"),
-        ("exact", "1 2", "1\xa02", "WA"),
-        ("float:1e-6", "1 2", "1\x1c2", "WA"),
-        ("float:1e-6", "inf", "5", "WA"),
-        ("float:1e-6", "1e999", "5", "WA"),
-        ("float:1e-6", "inf", "inf", "AC"),
-        ("unordered", "a\nb", "a\x1cb", "WA"),
-        ("unordered", "a b\nc", "c\na  b\n", "AC"),
-        ("unordered", "a\na\nb", "a\nb", "WA"),
-    ],
-)
-def test_text_checkers(name: str, expected: str, got: str, verdict: str) -> None:
-    assert checkers.text_checker(name)("", expected, got) == verdict
-
-
-@pytest.mark.parametrize("text", ["\ud83d\ude00", "\U0001f600", "\ud800", "\xe9", "a"])
-def test_surrogates_are_not_joined(text: str) -> None:
-    sent = wire.unpack(wire.pack([wire.encode({text: [text]}, wire.no_reference)])[4:])
-    assert wire.decode(sent[0], wire.no_reference) == {text: [text]}
 
 
 def test_free_names() -> None:
@@ -213,9 +44,10 @@ def test_filters_fit_the_kernels_limits() -> None:
 
 
 def memory_of(pid: int) -> bytes:
-    """Everything a process can read of itself."""
+    """Everything a process can read of itself; nothing of one that is gone."""
     found = []
     with (
+        contextlib.suppress(FileNotFoundError, ProcessLookupError),
         open(f"/proc/{pid}/maps", encoding="ascii", errors="replace") as maps,
         open(f"/proc/{pid}/mem", "rb", 0) as memory,
     ):
@@ -246,7 +78,7 @@ def test_expected_values_are_in_no_untrusted_memory(style: str) -> None:
     needs("ns")
     canary = "canary" + secrets.token_hex(12)
     marker = "marker" + secrets.token_hex(12)
-    code = f"import time\nmark = {marker!r}\ndef add(a, b):\n    time.sleep(1.2)\n    return a + b\n"
+    code = f"import time\nmark = {marker!r}\ndef add(a, b):\n    time.sleep(1.5)\n    return a + b\n"
     tests: dict[str, dict[str, Any]] = {
         "function": {**ADD, "outs": [canary]},
         "asserts": {
@@ -259,24 +91,26 @@ def test_expected_values_are_in_no_untrusted_memory(style: str) -> None:
     }
     code += "add(1, 2)" if style == "stdin" else ""
     with CodeVerifier(servers=1) as verifier:
-        verdicts: list[Verdict] = []
+        # What is being started is for a moment a copy of this process.
+        verdicts = [verifier(Problem(tests=tests[style]), Completion(GOOD))]
         # Twice: a server that has kept anything of the first run would hand it to the second.
         for _ in range(2):
             thread = threading.Thread(
                 target=lambda: verdicts.append(verifier(Problem(tests=tests[style]), Completion(code)))
             )
             thread.start()
-            time.sleep(0.6)
-            images = {pid: memory_of(pid) for pid in children_of(os.getpid())}
-            thread.join()
-            with_marker = [pid for pid, image in images.items() if marker.encode() in image]
-            with_canary = [pid for pid, image in images.items() if canary.encode() in image]
-            assert with_marker, "the scan does not find what must be there"
-            assert not set(with_marker) & set(with_canary)
-            # Only the oracle's run may hold it, and only in assert style; its server never does.
-            assert len(with_canary) == (1 if style == "asserts" else 0)
-            servers = [pid for pid, image in images.items() if children_of(pid)]
-            assert not set(servers) & {*with_canary, *with_marker}
+            complete = False
+            while thread.is_alive():  # looked at again and again: when a run has begun depends on the machine
+                images = {pid: memory_of(pid) for pid in children_of(os.getpid())}
+                servers = [pid for pid in images if children_of(pid)]
+                with_marker = {pid for pid, image in images.items() if marker.encode() in image}
+                with_canary = {pid for pid, image in images.items() if canary.encode() in image}
+                assert not with_marker & with_canary
+                # Only the oracle's run may hold it, and only in assert style; its server never does.
+                assert len(with_canary) <= (style == "asserts")
+                assert not set(servers) & (with_canary | with_marker)
+                complete |= bool(with_marker) and len(with_canary) == (style == "asserts")
+            assert complete, "the scan does not find what must be there"
         assert all(verdict.score == 0 for verdict in verdicts)
 
 
@@ -462,6 +296,26 @@ def test_a_dead_server_is_replaced_and_never_a_zero() -> None:
             verdict = verifier(Problem(tests=ADD), Completion("import time\ntime.sleep(1)\n" + GOOD))
             assert verdict.score == 1
         killer.join()
+        assert verifier(Problem(tests=ADD), Completion(GOOD)).score == 1
+
+
+@pytest.mark.parametrize("level", ["full", "ns", "landlock"])
+def test_a_job_that_can_not_be_read_is_our_trouble(level: str) -> None:
+    needs(level)
+    with CodeVerifier(isolation=level, servers=1) as verifier:
+        assert verifier(Problem(tests=ADD), Completion(GOOD)).score == 1
+        run = verifier._ready().start("candidate", Limits())
+        run.channel.sendall(wire.frame(b"no job"))
+        with pytest.raises(VerifierError, match="locked in or given its job"):
+            run.finish(5)
+        assert verifier(Problem(tests=ADD), Completion(GOOD)).score == 1
+
+
+def test_tests_that_do_not_fit_in_the_memory_are_not_the_submissions_failure() -> None:
+    large = {**ADD, "args": [["x" * (100 << 20), ""]], "outs": [""]}
+    with CodeVerifier(servers=1, memory_mib=64) as verifier:
+        with pytest.raises(VerifierError, match="given its job"):
+            verifier(Problem(tests=large), Completion(GOOD))
         assert verifier(Problem(tests=ADD), Completion(GOOD)).score == 1
 
 

@@ -77,10 +77,8 @@ def warm_up(common: dict[str, Any]) -> None:
     theirs.close()
 
 
-def main(common: dict[str, Any]) -> None:
+def main(channel: Channel, job: Any, common: dict[str, Any]) -> None:
     """Runs one job and never returns."""
-    channel = Channel(CHANNEL)
-    job = channel.receive()
     mode = job["mode"]
     if mode == "function":
         _serve(channel, job, common)

@@ -37,7 +37,7 @@ class Locks:
 
         Args:
             request: what the pool sent: flags, CPU s, wall s, memory, processes, file size, disk, inodes, files.
-            descriptors: become 0, 1, ...; the last is the pipe for trouble, closed by the last call.
+            descriptors: become 0, 1, ...; the last is the pipe for trouble, which the child closes once it has its job.
             input_bytes: what standard input may hold at most; it lies in the run's tmpfs too.
             box: the run's folder where it has no tmpfs of its own.
         """
@@ -55,7 +55,7 @@ class Locks:
         else:
             found.append(lambda: self._enter_folder(box))
         found += _limits(flags, cpu_s, memory, processes if self._namespaces else 0, file_size, files)
-        found += [self._capabilities, self._filter[processes > 1], linux.prepared_libc("close", trouble)]
+        found += [self._capabilities, self._filter[processes > 1]]
         return found
 
     def _enter_folder(self, box: str) -> int:

@@ -277,7 +277,9 @@ class Run:
                 f"the machine is overloaded: a run waited {usage.waited_s:.1f} of {usage.wall_s:.1f} s for a core"
             )
         if usage.killed == zygote.SETUP:
-            raise VerifierError("a run could not be locked in; `python -m verifiers doctor` says what is missing")
+            raise VerifierError(
+                "a run could not be locked in or given its job; `python -m verifiers doctor` says what is missing"
+            )
 
 
 class Pool:

@@ -231,7 +231,7 @@ class _Server:
         fork, wait, namespaces = self.fork, self.wait, self.namespaces
         poll, register, plan, handle, reply = self.poll.poll, self.poll.register, self.plan, self.handle, self.reply
         common, close, readable = self.common, os.close, select.POLLIN
-        run_job = child.main
+        open_channel, run_job = child.Channel, child.main
         while True:
             data, ancillary, _, _ = receive(_REQUEST_SIZE, 256)
             if not data:
@@ -247,11 +247,16 @@ class _Server:
                     for call in plan.calls:
                         if call() < 0:
                             raise linux.failure()
+                    channel = open_channel(child.CHANNEL)
+                    job = channel.receive()
+                    close(len(plan.descriptors))  # the pipe for trouble: what follows can be the submission's doing
+                except EOFError:  # the pool hung up
+                    os._exit(1)
                 except BaseException as error:  # not the submission's doing: the pool raises it
                     self._give_up(error)
                 try:
-                    run_job(common)
-                except BaseException:  # the submission broke the harness it runs in, or the pool hung up
+                    run_job(channel, job, common)
+                except BaseException:  # the submission broke the harness it runs in
                     os._exit(1)
             for descriptor in plan.descriptors:
                 close(descriptor)
@@ -307,7 +312,7 @@ class _Server:
         os._exit(_SETUP_FAILED)
 
     def _look_for_trouble(self) -> None:
-        """Only a child that could not lock itself in leaves a message: a submission finds the pipe closed."""
+        """Only a child whose run never began leaves a message: a submission finds the pipe closed."""
         with contextlib.suppress(BlockingIOError):
             if os.read(self.trouble[0], 4000):
                 self.reply.killed = SETUP
@@ -343,7 +348,7 @@ class _Server:
             _remove_tree(self._box)
 
 
-_SETUP_FAILED = 211  # exit status of a child that could not lock itself in; its pipe proves that it was no submission
+_SETUP_FAILED = 211  # exit status of a child whose run never began; its pipe proves that it was no submission
 KILLED, SETUP = 1, 7  # why a run ended: the pool asked; it never began. The others stand in watch.py
 
 
