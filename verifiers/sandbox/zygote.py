@@ -159,14 +159,18 @@ def serve(config: dict[str, Any], control: _socket.socket, procfs: int | None) -
             raise linux.failure()
     os.environ["HOME"] = os.environ["TMPDIR"] = rootfs.WORK
     del os.environ["LD_BIND_NOW"]  # meant for this process
-    server = _Server(config, control, procfs)
     sys.argv = [""]
-    child.warm_up(server.common)
+    common = child.common_names()
+    child.warm_up(common)
+    watch = Watch(procfs)
     if procfs is not None:
-        heap.keep_text_mapped(procfs, server.watch.own)
+        heap.keep_text_mapped(procfs, watch.own)
         if seccomp.installer(seccomp.for_server())() < 0:
             raise linux.failure()
     filling = heap.settle()
+    server = _Server(
+        config, control, procfs, common, watch
+    )  # on few pages: after a fork each that it writes to is copied
     control.send(READY)
     server.serve()
     del filling
@@ -208,15 +212,22 @@ class _Plan:
 
 
 class _Server:
-    def __init__(self, config: dict[str, Any], control: _socket.socket, procfs: int | None) -> None:
+    def __init__(
+        self,
+        config: dict[str, Any],
+        control: _socket.socket,
+        procfs: int | None,
+        common: dict[str, Any],
+        watch: Watch,
+    ) -> None:
         self.control = control
         self.level = config["level"]
         self.namespaces = procfs is not None
         self.config = config
-        self.watch = Watch(procfs)
+        self.watch = watch
         self.trouble = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
         self.runs = 0
-        self.common = child.common_names()
+        self.common = common
         self.locks = locks.Locks(config, namespaces=self.namespaces)
         # An IPC namespace per run would keep nothing apart: no run can make a queue, a segment or a semaphore set.
         flags = linux.CLONE_NEWPID | linux.CLONE_NEWNS if self.namespaces else 0
