@@ -237,6 +237,7 @@ def _start(source: str, code: bytes, control: int) -> subprocess.Popen[bytes]:
     environment = {
         "PATH": "/usr/local/bin:/usr/bin:/bin", "LANG": "C.UTF-8", "PYTHONUTF8": "1", "PYTHONHASHSEED": "0",
         "OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1", "HOME": "/",
+        "MALLOC_ARENA_MAX": "1",  # each thread would reserve 64 MiB of addresses, which are limited
         "LD_BIND_NOW": "1",  # once here, or each run looks up by itself what it is the first to call
     }  # fmt: skip
     moved = "" if control == 3 else f"import os\nos.dup2({control}, 3)\nos.close({control})\n"
