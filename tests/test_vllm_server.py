@@ -72,7 +72,7 @@ def test_both_servers_work_and_each_has_the_weights(case):
         server.complete = lambda *a, server=server, complete=complete: seen.append(server.url) or complete(*a)
     case.generate(Sampling(1.0, 20), case.prompts() * 3)
     assert set(seen) == {server.url for server in case.engine.servers}
-    assert all(server.is_current(case.engine._label) for server in case.engine.servers)
+    assert all(server.is_current(case.engine._weights.label) for server in case.engine.servers)
 
 
 def test_a_lost_weight_stops_the_run_and_is_named(case):
@@ -120,17 +120,51 @@ def test_a_server_dies_and_another_takes_over(case, servers, tmp_path_factory):
     prompts = case.prompts() * 6
     seeds = [[7 * p + g for g in range(2)] for p in range(len(prompts))]
     expected = case.engine.generate(prompts, seeds, sampling)
-    killer = threading.Timer(0.4, servers[0].kill)
+    first, second = case.engine.servers
+    assert case.engine.places == [first.url, second.url], "both must live before one is killed"
+    deaths, in_flight, complete = case.engine.deaths, threading.Event(), first.complete
+
+    def notice(*arguments):
+        in_flight.set()
+        return complete(*arguments)
+
+    def kill():
+        in_flight.wait(120)
+        time.sleep(0.05)  # 300 tokens take longer
+        loads.append(first.load)
+        servers[0].kill()
+
+    loads = []
+    killer = threading.Thread(target=kill)
     killer.start()
-    found = case.engine.generate(prompts, seeds, sampling)
-    killer.join()
-    found_again = case.engine.generate(prompts, seeds, sampling)
-    for groups in (found, found_again):
-        assert [[c.token_ids for c in group] for group in groups] == [[c.token_ids for c in g] for g in expected]
-    assert [server.alive for server in case.engine.servers] == [False, True]
-    assert case.engine.deaths >= 1  # a dying one may answer once more that it is well
-    case.push()  # to the living one
-    servers[0] = Running(tmp_path_factory.mktemp("again"), servers[0].port)
+    first.complete = notice
+    try:
+        found = case.engine.generate(prompts, seeds, sampling)
+        killer.join()
+        assert loads[0] > 0, "it was killed with nothing in flight"
+        same_completions("with the one that died", found, expected)
+        same_completions("by the one that is left", case.engine.generate(prompts, seeds, sampling), expected)
+        living = [server.alive for server in case.engine.servers]
+        assert living == [False, True], f"alive: {living}, {first.url} was killed"
+        assert case.engine.deaths == deaths + 1, f"{case.engine.deaths - deaths} deaths of one server"
+        case.push()  # to the living one
+    finally:  # the tests after this one need it
+        del first.complete
+        in_flight.set()
+        killer.join()
+        servers[0].kill()
+        servers[0] = Running(tmp_path_factory.mktemp("again"), servers[0].port)
+
+
+def same_completions(which, found, expected):
+    """Fails where a completion isn't the expected one, and says where and how."""
+    for p, (group, right) in enumerate(zip(found, expected, strict=True)):
+        for g, (ours, theirs) in enumerate(zip(group, right, strict=True)):
+            if ours.token_ids != theirs.token_ids:
+                pairs = zip(ours.token_ids, theirs.token_ids, strict=False)
+                at = next((t for t, (a, b) in enumerate(pairs) if a != b), "the end of the shorter")
+                lengths = f"{len(ours.token_ids)} and {len(theirs.token_ids)} tokens"
+                pytest.fail(f"{which}: completion {g} of prompt {p} differs from token {at} on ({lengths})")
 
 
 FLAGS = [
@@ -175,7 +209,7 @@ def test_the_dead_server_comes_back_with_the_weights(case):
     while not first.alive and time.monotonic() < deadline:
         case.generate(Sampling(1.0, 4))
         time.sleep(0.5)
-    assert first.is_current(case.engine._label)
+    assert first.is_current(case.engine._weights.label)
     assert {c.policy_version for group in case.generate(Sampling(1.0, 4)) for c in group} == {case.version}
 
 

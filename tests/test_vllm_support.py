@@ -2,6 +2,7 @@
 
 import contextlib
 import json
+import platform
 import socket
 import threading
 import time
@@ -162,6 +163,7 @@ class Fake:
             self.served += 1
             time.sleep(self.quirks.get("delay", 0.0))
             if self.served > self.quirks.get("dies_after", 1e9):
+                self.quirks["health"] = 503  # what vLLM says from then on
                 return 500, "EngineDeadError"
             version = int(self.label.rpartition("-")[2])
             ids = [[(body["seed"] + i) % 40 + 2, version + 2] for i in range(body["n"])]
@@ -451,11 +453,14 @@ def test_closing_ends_a_stream(delay, fakes, engine_of):
 
 
 def test_weights_of_killed_processes_are_swept(tmp_path):
-    left = tmp_path / "r1lite-weights-999999999-abc"
+    left = tmp_path / f"r1lite-weights-999999999-{platform.node().replace('-', '_').replace('.', '_')}-abc"
     left.mkdir()
-    (tmp_path / "r1lite-weights-other").mkdir()
+    others = [tmp_path / name for name in ("r1lite-weights-other", "r1lite-weights-999999999-another_machine-abc")]
+    for other in others:
+        other.mkdir()
     files = WeightFiles(tmp_path, torch.float32)
     assert not left.exists()
+    assert all(other.exists() for other in others)
     tied = torch.ones(2, 2)
     place = files.write([("a", tied), ("b", tied)], "1")
     from safetensors.torch import load_file

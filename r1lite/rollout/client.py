@@ -27,6 +27,11 @@ class Refused(Exception):
         super().__init__(f"status {status}: {text[:_SHOWN]}")
         self.status = status
 
+    @property
+    def later(self) -> bool:
+        """True where it has too much to do, or is starting or stopping: the request itself may be right."""
+        return self.status in (408, 425, 429, 503)
+
 
 class Client:
     """Requests to one server.
@@ -41,9 +46,11 @@ class Client:
         parts = urlsplit(url)
         if parts.scheme not in ("http", "https") or not parts.hostname:
             raise ValueError(f"'{url}' is not an address like http://127.0.0.1:8100")
+        _ = parts.port  # a ValueError where it is none
         self.url = url.rstrip("/")
         self._parts = parts
         self._open: set[socket.socket] = set()
+        self._closed = False
         self._lock = threading.Lock()
 
     def get(self, path: str, *, timeout_s: float) -> Any:
@@ -61,14 +68,21 @@ class Client:
         for sock in sockets:
             _break_off(sock)
 
+    def close(self) -> None:
+        """Hangs up for good: later requests are Unreachable at once."""
+        self._closed = True
+        self.hang_up()
+
     def _ask(self, method: str, path: str, body: Any, timeout_s: float) -> Any:
         kind = http.client.HTTPSConnection if self._parts.scheme == "https" else http.client.HTTPConnection
         data = None if body is None else json.dumps(body).encode()
         deadline = time.monotonic() + timeout_s
         connection = kind(self._parts.hostname or "", self._parts.port, timeout=min(timeout_s, _CONNECT_S))
         try:
+            if self._closed:
+                raise Unreachable(f"{self.url}: the connection was closed here")
             connection.connect()
-        except OSError as error:
+        except (OSError, UnicodeError) as error:  # the latter: a name that can't be one of a host
             connection.close()
             raise Unreachable(f"{self.url}: {error}") from error
         sock = connection.sock  # the connection forgets it where the answer says that nothing comes after it
@@ -79,6 +93,9 @@ class Client:
         alarm = threading.Timer(max(0.0, deadline - time.monotonic()), _break_off, [sock])
         alarm.daemon = True
         alarm.start()
+        if self._closed:  # since it was asked above: hang_up() did not see this socket
+            _break_off(sock)
+        response = None
         try:
             connection.request(
                 method, f"{self._parts.path.rstrip('/')}/{path}", data, {"Content-Type": "application/json"}
@@ -93,17 +110,32 @@ class Client:
             alarm.cancel()
             with self._lock:
                 self._open.discard(sock)
+            if response is not None:
+                response.close()  # it keeps the socket open where the answer was not read to its end
             connection.close()
         if time.monotonic() >= deadline:  # broken off, which looks like the end of an answer without a length
             raise Unreachable(f"{self.url}: no answer within {timeout_s:g} s")
+        if response.length:  # what is missing: read() says nothing of it
+            raise Unreachable(f"{self.url}: its answer broke off {response.length} bytes before the end")
         if not 200 <= response.status < 300:  # a redirection is no answer either
             raise Refused(response.status, text)
+        if response.length is None and not response.chunked and not _is_json(text):
+            raise Unreachable(f"{self.url}: its answer, of unknown length, broke off")
         try:
             return json.loads(text) if text else None
         except (ValueError, RecursionError):
             return text
 
 
+def _is_json(text: str) -> bool:
+    try:
+        json.loads(text)
+    except (ValueError, RecursionError):
+        return False
+    return True
+
+
 def _break_off(sock: socket.socket) -> None:
     with contextlib.suppress(OSError):
-        sock.shutdown(socket.SHUT_RDWR)
+        # Not sock.shutdown(): that of TLS takes the encryption away from under the thread that reads.
+        socket.socket.shutdown(sock, socket.SHUT_RDWR)

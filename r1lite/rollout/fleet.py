@@ -8,7 +8,7 @@ import os
 import threading
 import time
 import uuid
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -20,11 +20,14 @@ from r1lite.rollout import EngineError, Sampling, check_prompts, collect
 from r1lite.rollout.client import Refused, Unreachable
 from r1lite.rollout.vllm_calls import request_values, seed_runs, special_tokens
 from r1lite.rollout.vllm_server import Server
-from r1lite.rollout.weight_files import WeightFiles
+from r1lite.rollout.weight_files import WeightFiles, Weights
 from verifiers import Completion
 
 _LOOK_EVERY_S = 2.0  # whether a dead server has come back
+_POLL_S = 0.2  # while all are dead
 _GROUPS_A_SERVER = 64  # at once; vLLM queues what it can't take
+_TRIES = 3  # of a group at least, before it is given up
+_PAUSE_S = 1.0  # at most, before a group is given again to a server that had too much to do
 
 
 class ServerEngine:
@@ -60,12 +63,11 @@ class ServerEngine:
         if len(set(urls)) != len(urls):
             raise UserError("--engine-url: the same server twice")
         self._run = f"{os.getpid()}.{uuid.uuid4().hex[:8]}"
-        self._label = ""  # of the newest weights; each time they are given is told apart
+        self._weights: Weights | None = None
         self._given = 0
         self.servers = [Server(url, run=self._run, timeout_s=timeout_s) for url in urls]
         self.tokenizer, self.context, self.timeout_s = tokenizer, context, timeout_s
         self._vocabulary, self._only = vocabulary, ""
-        self.policy_version = 0
         self._eos, self._special = list(eos), special_tokens(tokenizer)
         for server in self.servers:
             if not server.wait(start_wait_s):
@@ -104,11 +106,11 @@ class ServerEngine:
         self, prompts: Sequence[Sequence[int]], seeds: Sequence[Sequence[int]], sampling: Sampling
     ) -> Iterator[tuple[int, list[Completion]]]:
         check_prompts(prompts, sampling.max_tokens, self.context)
-        if self._opened().current is None:
-            raise EngineError("the engine was given no weights yet")
+        self._opened()
+        self._newest()
         left = threading.Event()
         futures = {
-            self._pool.submit(self._group, prompt, group, sampling, left): place
+            self._submit(self._group, prompt, group, sampling, left): place
             for place, (prompt, group) in enumerate(zip(prompts, seeds, strict=True))
         }
         try:
@@ -121,20 +123,27 @@ class ServerEngine:
                 left.set()
                 for future in futures:
                     future.cancel()
-                for server in self.servers:
-                    server.client.hang_up()
-                concurrent.futures.wait(futures, timeout=self.timeout_s)
+                deadline = time.monotonic() + self.timeout_s
+                while time.monotonic() < deadline:  # again and again: some are between two requests
+                    for server in self.servers:
+                        server.client.hang_up()
+                    if not concurrent.futures.wait(futures, timeout=0.1).not_done:
+                        break
 
     def load_weights(self, weights: Iterable[tuple[str, Tensor]], *, version: int) -> None:
-        """To every server that lives; one that comes back later gets them before it serves."""
+        """To every server that lives; one that comes back later, or fails now, gets them before it serves."""
         files = self._opened()
         self._given += 1
-        files.write(weights, f"{self._given}-version-{version}")
-        self.policy_version, self._label = version, f"r1lite-{self._run}-{self._given}-version-{version}"
+        name = f"{self._given}-version-{version}"
+        folder = files.write(weights, name)
+        self._weights = Weights(folder, f"r1lite-{self._run}-{name}", version)
         self._wait_for_any()
         living = [server for server in self.servers if server.alive]
-        for future in [self._pool.submit(self._update, server) for server in living]:
-            future.result()
+        for server, future in [(server, self._submit(self._update, server)) for server in living]:
+            try:
+                future.result()
+            except Unreachable:
+                self._doubt(server)
         self._wait_for_any()
         files.keep_only_current()
 
@@ -144,9 +153,9 @@ class ServerEngine:
             if server.alive:
                 try:
                     server.forget()
-                except Refused as error:
-                    raise EngineError(f"{server.url} did not empty its prefix cache: {error}") from error
-                except Unreachable:
+                except (Refused, Unreachable) as error:
+                    if server.lives():
+                        raise EngineError(f"{server.url} did not empty its prefix cache: {error}") from error
                     self._bury(server)
 
     @property
@@ -171,7 +180,7 @@ class ServerEngine:
             return
         files, self._files = self._files, None
         for server in self.servers:
-            server.client.hang_up()
+            server.close()
         self._pool.shutdown(wait=True, cancel_futures=True)
         files.close()
 
@@ -180,20 +189,37 @@ class ServerEngine:
             raise EngineError("the engine is closed")
         return self._files
 
+    def _newest(self) -> Weights:
+        if self._weights is None:
+            raise EngineError("the engine was given no weights yet")
+        return self._weights
+
+    def _submit(self, work: Callable[..., Any], *arguments: Any) -> concurrent.futures.Future[Any]:
+        try:
+            return self._pool.submit(work, *arguments)
+        except RuntimeError as error:  # closed by another thread
+            raise EngineError("the engine is closed") from error
+
     def _group(
         self, prompt: Sequence[int], seeds: Sequence[int], sampling: Sampling, left: threading.Event
     ) -> list[Completion]:
         """All completions of one prompt, from one server: they share what it computed of the prompt."""
         values = request_values(sampling, self._eos, self._special)
         runs = seed_runs(seeds, single=sampling.temperature == 0)
+        failed: list[Server] = []
+        deadline = None
         while not left.is_set():
-            server = self._least_loaded(len(seeds), left)
+            server = self._least_loaded(len(seeds), left, failed)
             try:
-                if not server.is_current(self._label):
+                weights, times = self._newest(), server.times_given
+                while not server.is_current(weights.label):
                     self._update(server)
-                    if not server.alive:
-                        continue
+                    weights, times = self._newest(), server.times_given
                 parts = [server.complete(prompt, seed, count, values) for seed, count in runs]
+                # Asked again: it may have been started anew, or taken over, since it was asked before; and another
+                # thread may have given it these weights once more, behind this one's back.
+                if not server.is_current(weights.label) or server.times_given != times:
+                    raise Unreachable(f"{server.url} lost the weights, or was given newer ones, while it sampled")
                 if strange := {i for part in parts for ids, *_ in part for i in ids if not 0 <= i < self._vocabulary}:
                     raise EngineError(f"{server.url} answered with token {min(strange)}, which the model does not have")
                 return [
@@ -202,27 +228,41 @@ class ServerEngine:
                         token_ids=ids,
                         logprobs=logprobs,
                         finish_reason=reason,
-                        policy_version=self.policy_version,
+                        policy_version=weights.version,
                     )
                     for part in parts
                     for ids, logprobs, reason in part
                 ]
-            except Unreachable:
-                self._bury(server)
+            except Unreachable as error:
+                if left.is_set() or self._files is None:  # it was hung up here
+                    break
+                self._doubt(server)
+                failed.append(server)
+                deadline = deadline or time.monotonic() + self.timeout_s
+                untried = any(other not in failed for other in self._candidates())
+                if len(failed) >= _TRIES and time.monotonic() >= deadline and not untried:
+                    raise EngineError(
+                        f"a prompt of {len(prompt)} tokens was given up after {len(failed)} tries: {error}. Continue "
+                        "with --resume; what the servers print may say more"
+                    ) from error
+                if server.alive and not untried:  # it has too much to do
+                    left.wait(min(0.05 * 2 ** len(failed), _PAUSE_S))
             finally:
                 with self._routing:
                     server.load -= len(seeds)
         raise EngineError("the engine was closed while it sampled")
 
-    def _least_loaded(self, count: int, left: threading.Event) -> Server:
-        """A living server, with `count` completions more on its list. Raises EngineError if none comes back."""
+    def _least_loaded(self, count: int, left: threading.Event, failed: Sequence[Server]) -> Server:
+        """A living server, with `count` completions more on its list; one of the `failed` only if there is no other.
+
+        Raises EngineError if none comes back.
+        """
         deadline = time.monotonic() + self.timeout_s
         while True:
             self._look_for_returned()
             with self._routing:
-                living = [server for server in self.servers if server.alive]
-                if living:
-                    living = [server for server in living if server.url == self._only] or living
+                if living := self._candidates():
+                    living = [server for server in living if server not in failed] or living
                     server = min(living, key=lambda server: server.load)
                     server.load += count
                     return server
@@ -230,15 +270,20 @@ class ServerEngine:
                 raise EngineError("the engine was closed while it sampled")
             if time.monotonic() >= deadline:
                 raise EngineError(self._all_dead())
-            time.sleep(0.2)
+            time.sleep(_POLL_S)
+
+    def _candidates(self) -> list[Server]:
+        living = [server for server in self.servers if server.alive]
+        return [server for server in living if server.url == self._only] or living
 
     def _wait_for_any(self) -> None:
         deadline = time.monotonic() + self.timeout_s
         while not any(server.alive for server in self.servers):
+            self._opened()
             self._look_for_returned()
             if time.monotonic() >= deadline:
                 raise EngineError(self._all_dead())
-            time.sleep(0.2)
+            time.sleep(_POLL_S)
 
     def _all_dead(self) -> str:
         urls = ", ".join(server.url for server in self.servers)
@@ -256,8 +301,9 @@ class ServerEngine:
             self._looked = time.monotonic()
             for server in dead:
                 if server.healthy() and self._is_as_before(server):
-                    server.alive = True
-                    self._update(server)
+                    with contextlib.suppress(Unreachable):
+                        self._update(server)
+                        server.alive = True  # only now: who is sent to it waits for its weights
         finally:
             self._look.release()
 
@@ -276,18 +322,25 @@ class ServerEngine:
         return True
 
     def _update(self, server: Server) -> None:
-        """Gives a server the current weights, unless it has them or is gone."""
-        files = self._opened()
-        try:
-            with server.lock:
-                if files.current is not None and not server.is_current(self._label):
-                    server.give(files.current, self._label)
-        except Unreachable:
+        """Gives a server the current weights, unless it has them. Raises Unreachable, EngineError."""
+        with server.lock:
+            while (weights := self._weights) is not None and not server.is_current(weights.label):
+                try:
+                    server.give(weights.folder, weights.label)
+                except EngineError:
+                    if weights is self._weights:
+                        raise
+                    # Else newer ones came, and the files of these went, meanwhile.
+
+    def _doubt(self, server: Server) -> None:
+        """After a failed request: buries the server, unless it lives and only that request failed."""
+        if server.alive and self._files is not None and not server.lives():
             self._bury(server)
 
     def _bury(self, server: Server) -> None:
+        """Its other requests are taken back: some may wait for an answer that never comes."""
         with self._routing:
-            self.deaths += server.alive
-            server.alive = False
-        with contextlib.suppress(RuntimeError):
+            was_alive, server.alive = server.alive, False
+            self.deaths += was_alive
+        if was_alive:
             server.client.hang_up()

@@ -15,7 +15,9 @@ from r1lite.rollout.client import Client, Refused, Unreachable
 from r1lite.rollout.vllm_support import TESTED, Installed
 
 _QUICK_S = 10.0  # for questions that need no computing
+_BUSY_S = 60.0  # for those in the middle of a run: a busy engine answers between two of its steps
 _HELLO_S = 2.0
+_STARTED = "process_start_time_seconds"
 
 
 class Server:
@@ -28,17 +30,23 @@ class Server:
     def __init__(self, url: str, *, run: str, timeout_s: float) -> None:
         try:
             self.client = Client(url)
+            self._doctor = Client(url)  # hang_up() of the other must not make a living server look dead
         except ValueError as error:
             raise UserError(f"--engine-url: {error}") from error
         self.url, self.run, self.timeout_s = self.client.url, run, timeout_s
         self.alive = True
         self.load = 0  # completions asked for and not yet given
         self.lock = threading.Lock()  # of weight updates
+        self.times_given = 0  # weights, whole or not
         self.found = Installed("vllm", "")
         self.model = ""
         self.context = 0
         self._label: str | None = None  # of the weights it was given last
         self._born: float | None = None  # when its process began, where it can't name its weights
+
+    @property
+    def _patience_s(self) -> float:
+        return min(_BUSY_S, self.timeout_s)
 
     def wait(self, seconds: float) -> bool:
         """True as soon as it is healthy."""
@@ -50,11 +58,19 @@ class Server:
                 return False
             time.sleep(0.5)
 
-    def healthy(self) -> bool:
-        """True if it answers, and its engine lives."""
+    def healthy(self, timeout_s: float = _HELLO_S) -> bool:
+        """True if it answers, and knows nothing of its engine's death."""
         try:
-            self.client.get("health", timeout_s=_HELLO_S)
+            self._doctor.get("health", timeout_s=timeout_s)
             return True
+        except (Unreachable, Refused):
+            return False
+
+    def lives(self) -> bool:
+        """True if its engine answers too: one that hangs is healthy to the process in front of it."""
+        try:
+            self._doctor.get("is_paused", timeout_s=self._patience_s)
+            return self.healthy(self._patience_s)
         except (Unreachable, Refused):
             return False
 
@@ -63,11 +79,11 @@ class Server:
         try:
             version = str(self.client.get("version", timeout_s=_QUICK_S)["version"])
             (model, *_) = self.client.get("v1/models", timeout_s=_QUICK_S)["data"]
-            self.model, self.context = str(model["id"]), int(model["max_model_len"] or 0)
+            name, context = str(model["id"]), int(model["max_model_len"] or 0)
         except (Unreachable, Refused, KeyError, TypeError, ValueError, OverflowError) as error:
             raise UserError(f"--engine-url {self.url}: this is no vLLM server: {_why(error)}") from error
-        self.found = Installed("vllm", version)
-        if not self.found.tested and not untested:
+        found = Installed("vllm", version)
+        if not found.tested and not untested:
             raise UserError(
                 f"--engine-url {self.url}: vLLM {version} is not a version this was tested with ({TESTED}), and a "
                 "wrong weight update is silent; try it with --engine-untested"
@@ -79,25 +95,42 @@ class Server:
                 f"--engine-url {self.url}: this server takes no weights; start it with `r1lite serve-engine`, or with "
                 "VLLM_SERVER_DEV_MODE=1 in its environment"
             ) from error
+        self.found, self.model, self.context = found, name, context  # all or nothing: see ServerEngine._is_as_before
 
     def give(self, folder: Path, label: str) -> None:
-        """Puts the weights in `folder` in place. Raises Unreachable; EngineError if it can't take them."""
+        """Puts the weights in `folder` in place.
+
+        Raises:
+            Unreachable: it is gone, or another process than the one this began with.
+            EngineError: it can't take them.
+        """
         ask = self.client.post
         reload = {"method": "reload_weights", "kwargs": {"weights_path": str(folder)}}
+        self._label = None  # nobody takes it for current before the end
+        self.times_given += 1
+        born = self._process_start()
         try:
             ask("pause?mode=abort", timeout_s=self.timeout_s)
+            # The name goes first: a server that is started anew from here on has lost it.
+            if self.found.knows_weight_versions:
+                ask("update_weight_version", {"new_version": label}, timeout_s=self.timeout_s)
             ask("collective_rpc", reload, timeout_s=self.timeout_s)
             self.forget()
-            if self.found.knows_weight_versions:
-                ask("update_weight_version", {"new_version": label}, timeout_s=_QUICK_S)
             ask("resume", timeout_s=self.timeout_s)
-        except Refused as error:
+        except (Refused, EngineError) as error:
+            later = isinstance(error, Refused) and error.later
+            if later or not self.lives() or not self._holds(label, born):  # its engine died of something else
+                raise Unreachable(f"{self.url} died while it took weights: {error}") from error
+            if isinstance(error, EngineError):
+                raise
             raise EngineError(
                 f"{self.url} did not take the weights of this run's model, {error}. Is its model (served as "
                 f"{self.model}) another one, or can't it read {folder}? --engine-weights-dir names a folder that "
                 "trainer and servers share"
             ) from error
-        self._label, self._born = label, self._process_start()
+        if not self._holds(label, born):
+            raise Unreachable(f"{self.url} was started anew while it took weights")
+        self._label, self._born = label, born
 
     def forget(self) -> None:
         """Empties the prefix cache. Raises Unreachable or Refused; EngineError if it didn't."""
@@ -107,19 +140,21 @@ class Server:
 
     def is_current(self, label: str) -> bool:
         """True if it holds these weights; a server that was restarted doesn't. Raises Unreachable, EngineError."""
-        if self._label != label:
-            return False
+        return self._label == label and self._holds(label, self._born)
+
+    def _holds(self, label: str, born: float | None) -> bool:
+        """What the server itself says of that: as is_current()."""
         if not self.found.knows_weight_versions:
-            return self._process_start() == self._born
+            return self._process_start() == born
         try:
-            held = str(self.client.get("weight_info", timeout_s=_QUICK_S)["weight_version"])
+            held = str(self.client.get("weight_info", timeout_s=self._patience_s)["weight_version"])
         except Refused as error:
             raise Unreachable(str(error)) from error
         except (KeyError, TypeError) as error:
             raise EngineError(f"{self.url} does not say which weights it holds: {_why(error)}") from error
         if held.startswith("r1lite-") and not held.startswith(f"r1lite-{self.run}-"):
             raise EngineError(f"{self.url} was given the weights of another run in the middle of this one ({held})")
-        return held == self._label
+        return held == label
 
     def complete(
         self, prompt: Sequence[int], seed: int, count: int, values: dict[str, Any]
@@ -139,11 +174,15 @@ class Server:
         try:
             answer = self.client.post("v1/completions", body, timeout_s=self.timeout_s)
         except Refused as error:
-            if error.status >= 500:  # its engine died under it
+            # Its engine died under it, it has too much to do, or it is not the server any more that was given weights.
+            label = self._label
+            if error.status >= 500 or error.later or label is None or not self.is_current(label):
                 raise Unreachable(f"{self.url}: {error}") from error
             raise EngineError(f"{self.url} refused a prompt of {len(prompt)} tokens, {error}") from error
         try:
             choices = sorted(answer["choices"], key=lambda choice: int(choice["index"]))
+            if any(choice["finish_reason"] not in ("stop", "length") for choice in choices):  # somebody paused it
+                raise Unreachable(f"{self.url}: the request was aborted")
             found = [
                 (
                     tuple(operator.index(token) for token in c["token_ids"]),
@@ -156,20 +195,27 @@ class Server:
             raise EngineError(f"{self.url} answered without token ids and log-probabilities: {_why(error)}") from error
         if len(found) != count or any(len(ids) != len(logprobs) for ids, logprobs, _ in found):
             raise EngineError(f"{self.url} answered with {len(found)} completions of {count}, or in parts")
-        if any(reason not in ("stop", "length") for *_, reason in found):  # somebody paused it
-            raise Unreachable(f"{self.url}: the request was aborted")
         return found
+
+    def close(self) -> None:
+        """Breaks off what is under way; nothing can be asked any more."""
+        self.client.close()
+        self._doctor.close()
 
     def _process_start(self) -> float | None:
         """When its process began, as its metrics say."""
         if self.found.knows_weight_versions:
             return None
         try:
-            text = str(self.client.get("metrics", timeout_s=_QUICK_S))
+            text = str(self.client.get("metrics", timeout_s=self._patience_s))
+            return float(next(line for line in text.splitlines() if line.startswith(_STARTED)).split()[-1])
         except Refused as error:
             raise Unreachable(str(error)) from error
-        line = next((line for line in text.splitlines() if line.startswith("process_start_time_seconds")), None)
-        return None if line is None else float(line.split()[-1])
+        except (StopIteration, ValueError) as error:
+            raise EngineError(
+                f"{self.url} does not say when it was started, so that it can't be told whether it lost its weights: "
+                f"its metrics lack {_STARTED}. Start it with `r1lite serve-engine`"
+            ) from error
 
 
 def _why(error: Exception) -> str:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import os
+import platform
 import re
 import shutil
 import tempfile
 from collections.abc import Iterable
+from dataclasses import dataclass
 from pathlib import Path
 
 import torch
@@ -16,7 +18,17 @@ from torch import Tensor
 from r1lite.rollout import EngineError
 
 _SHARED_MEMORY = Path("/dev/shm")
-_NAME = re.compile(r"r1lite-weights-(\d+)-\w+")
+_HOST = re.sub(r"\W", "_", platform.node())  # of a folder that machines share, each knows its own processes only
+_NAME = re.compile(rf"r1lite-weights-(\d+)-{_HOST}-\w+")
+
+
+@dataclass(frozen=True, slots=True)
+class Weights:
+    """Where they lie and what they are, read and replaced as one."""
+
+    folder: Path
+    label: str  # each time weights are given is told apart
+    version: int
 
 
 class WeightFiles:
@@ -30,7 +42,7 @@ class WeightFiles:
         self.dtype = dtype
         parent = parent or (_SHARED_MEMORY if _SHARED_MEMORY.is_dir() else Path(tempfile.gettempdir()))
         _sweep(parent)
-        self.folder = Path(tempfile.mkdtemp(prefix=f"r1lite-weights-{os.getpid()}-", dir=parent))
+        self.folder = Path(tempfile.mkdtemp(prefix=f"r1lite-weights-{os.getpid()}-{_HOST}-", dir=parent))
         self.folder.chmod(0o755)  # a server may run as somebody else
         self.current: Path | None = None
 
