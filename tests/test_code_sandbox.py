@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import math
 import os
 import secrets
@@ -40,7 +41,27 @@ def test_free_names() -> None:
 def test_filters_fit_the_kernels_limits() -> None:
     for namespaces in (True, False):
         for processes in (True, False):
-            assert 0 < len(seccomp.compiled(namespaces=namespaces, processes=processes)) // 8 < 4096
+            assert 0 < len(seccomp.for_run(namespaces=namespaces, processes=processes)) // 8 < 4096
+    assert 0 < len(seccomp.for_server()) // 8 < 4096
+
+
+@pytest.mark.parametrize("level", ["full", "ns", "landlock"])
+def test_no_run_leaves_a_queue_or_a_segment_for_the_next(level: str) -> None:
+    """What would outlive a run in the IPC namespace that the runs of a server share can't be made."""
+    needs(level)
+    code = """
+import ctypes
+def f(key):
+    libc, found = ctypes.CDLL(None, use_errno=True), []
+    for name, *arguments in (("shmget", key, 4096, 0o1600), ("semget", key, 1, 0o1600), ("msgget", key, 0o1600),
+                             ("mq_open", b"/q", 0o102, 0o600, None)):
+        found.append(getattr(libc, name)(*arguments) >= 0 or ctypes.get_errno())
+    return found
+"""
+    tests = {"style": "function", "entry_point": "f", "args": [[77]], "outs": [[errno.EPERM] * 4]}
+    with CodeVerifier(isolation=level, servers=1) as verifier:
+        verdict = verifier(Problem(tests=tests), Completion(code))
+    assert verdict.score == 1, verdict
 
 
 def memory_of(pid: int) -> bytes:

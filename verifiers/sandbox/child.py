@@ -481,7 +481,12 @@ def _execute(channel: Channel, job: Any) -> None:
     for name, text in job["files"].items():
         with open(name, "w", encoding="utf-8", errors="surrogateescape") as file:
             file.write(text)
-    environment = {"PATH": "/usr/local/bin:/usr/bin:/bin", "HOME": os.getcwd(), "LANG": "C.UTF-8"}
+    environment = {
+        "PATH": "/usr/local/bin:/usr/bin:/bin",
+        "HOME": os.getcwd(),
+        "LANG": "C.UTF-8",
+        "MALLOC_ARENA_MAX": os.environ["MALLOC_ARENA_MAX"],
+    }
     os.set_inheritable(CHANNEL, False)
     try:
         if job["binary"]:

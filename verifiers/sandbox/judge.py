@@ -21,6 +21,7 @@ from verifiers.sandbox.spec import AssertTests, FunctionTests, StdinTests
 from verifiers.sandbox.watch import KILLED_BY_WATCH, WALL
 
 _SHOWN = 200  # characters of a value in a verdict's detail
+_QUICK_S = 0.02  # most runs are over by then: their answers are read together, instead of waking us with each
 _PATIENCE_S = 0.1  # for a process to end after its last answer
 _TESTS_S = 1.0  # CPU time of the test code's own work, beyond what the submission may take
 _ORACLE_S = 0.9  # the oracle's share of the wall clock in assert style
@@ -121,6 +122,7 @@ def judge_function(pool: Pool, tests: FunctionTests, code: str, limits: Limits, 
     ended = False
     with _ended(run):
         _send(run, job)
+        run.ends_within(_QUICK_S)
         frames = _Frames(run.channel, int(limits.output_mib * MIB))
         for index in range(total):
             try:
@@ -224,6 +226,7 @@ def judge_asserts(pool: Pool, tests: AssertTests, code: str, limits: Limits, *, 
                  "supplied": tests.names.library, "setup": tests.setup,
                  "tests": tests.tests, "stop": stop, "limit": output},
             )  # fmt: skip
+            oracle.ends_within(_QUICK_S)
             frames = _Frames(oracle.channel, 64 * MIB)
             at, said = 0, frames.next()
             while said is not None and said[0] == "at":

@@ -12,6 +12,7 @@ import os
 import struct
 import sys
 from collections.abc import Callable, Sequence
+from typing import Any
 
 MACHINE = os.uname().machine
 _NUMBERS = {  # what libc may have no wrapper for; beyond 424 all architectures agree
@@ -88,6 +89,11 @@ def failure() -> OSError:
     """Why the last prepared call returned -1."""
     errno = ctypes.get_errno()
     return OSError(errno, os.strerror(errno))
+
+
+def poll(descriptors: ctypes.Array[Any], wait_ms: int) -> None:
+    """poll(2) on an array of struct pollfd."""
+    _check(_libc.poll(descriptors, ctypes.c_ulong(len(descriptors)), ctypes.c_int(wait_ms)), "poll")
 
 
 def unshare(flags: int) -> None:

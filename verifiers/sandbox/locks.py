@@ -14,6 +14,7 @@ from verifiers.sandbox import linux, rootfs, seccomp
 
 NO_ADDRESS_LIMIT = 1  # request flag: the runtime reserves far more addresses than memory (V8)
 HAS_INPUT = 2  # request flag: standard input is a file, to be copied into the run's own
+NO_STREAMS = 4  # request flag: the first descriptor is the channel; standard streams are null, as the fork-server's are
 Call = Callable[[], int]
 
 
@@ -24,7 +25,7 @@ class Locks:
         self._config = config
         self._namespaces = namespaces
         self._filter = {
-            many: seccomp.installer(seccomp.compiled(namespaces=namespaces, processes=many)) for many in (False, True)
+            many: seccomp.installer(seccomp.for_run(namespaces=namespaces, processes=many)) for many in (False, True)
         }
         self._capabilities = linux.drop_capabilities()
         self._scope = linux.landlock_scope() if namespaces and linux.landlock_abi() >= 6 else None
@@ -37,16 +38,18 @@ class Locks:
 
         Args:
             request: what the pool sent: flags, CPU s, wall s, memory, processes, file size, disk, inodes, files.
-            descriptors: become 0, 1, ...; the last is the pipe for trouble, which the child closes once it has its job.
+            descriptors: become 0, 1, ... (with NO_STREAMS 3, 4, ...); the last is the pipe for trouble, which the child
+                closes once it has its job.
             input_bytes: what standard input may hold at most; it lies in the run's tmpfs too.
             box: the run's folder where it has no tmpfs of its own.
         """
         flags, cpu_s, _, memory, processes, file_size, disk, inodes, files = request
-        trouble = len(descriptors) - 1
-        found: list[Call] = [linux.prepared_libc("dup2", one, target) for target, one in enumerate(descriptors)]
+        found: list[Call] = [
+            linux.prepared_libc("dup2", one, target) for target, one in enumerate(descriptors, first_descriptor(flags))
+        ]
         if self._scope is not None:
             found.append(self._scope)  # its descriptor goes with the next line
-        found.append(linux.prepared("close_range", trouble + 1, 0xFFFFFFFF, 0))
+        found.append(linux.prepared("close_range", first_descriptor(flags) + len(descriptors), 0xFFFFFFFF, 0))
         found.append(linux.prepared_libc("setsid"))  # or kill(0, ...) would reach the fork-server
         if box is None:
             found += rootfs.box_calls(disk + input_bytes, inodes)
@@ -67,6 +70,11 @@ class Locks:
             linux.landlock_files(readable, [box], devices)
         os.environ["HOME"] = os.environ["TMPDIR"] = box
         return 0
+
+
+def first_descriptor(flags: int) -> int:
+    """The number in the run of the first descriptor that the pool sends."""
+    return 3 if flags & NO_STREAMS else 0
 
 
 def _copy_input() -> int:

@@ -168,6 +168,8 @@ class _Server:
                 f"a sandbox server did not start: {said[1:].decode('utf-8', 'replace') or 'no message'}"
             )
         _open_sockets.add(self.control)
+        self._end = select.poll()
+        self._end.register(self.control, select.POLLIN)
 
     def begin(self, limits: Limits, descriptors: Sequence[int], flags: int) -> None:
         memory = limits.memory_mib * MIB
@@ -189,9 +191,13 @@ class _Server:
         with contextlib.suppress(OSError):
             self.control.send(b"K")
 
+    def answers_within(self, seconds: float) -> bool:
+        """True as soon as the run has ended (or the server has)."""
+        return bool(self._end.poll(seconds * 1000))
+
     def finish(self, patience_s: float | None) -> Usage:
         try:
-            if patience_s is not None and not select.select([self.control], [], [], patience_s)[0]:
+            if patience_s is not None and not self.answers_within(patience_s):
                 self.kill_run()
             said = self.control.recv(1000)
         except OSError as error:
@@ -231,6 +237,7 @@ def _start(source: str, code: bytes, control: int) -> subprocess.Popen[bytes]:
     environment = {
         "PATH": "/usr/local/bin:/usr/bin:/bin", "LANG": "C.UTF-8", "PYTHONUTF8": "1", "PYTHONHASHSEED": "0",
         "OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1", "HOME": "/",
+        "MALLOC_ARENA_MAX": "1",  # each thread would reserve 64 MiB of addresses, which are limited
         "LD_BIND_NOW": "1",  # once here, or each run looks up by itself what it is the first to call
     }  # fmt: skip
     moved = "" if control == 3 else f"import os\nos.dup2({control}, 3)\nos.close({control})\n"
@@ -255,6 +262,10 @@ class Run:
 
     def kill(self) -> None:
         self._server.kill_run()
+
+    def ends_within(self, seconds: float) -> bool:
+        """Waits that long for the end of the run. What it says meanwhile is kept, and wakes nobody."""
+        return self._server.answers_within(seconds)
 
     def finish(self, patience_s: float | None = None) -> Usage:
         """Waits for the end of the run and hands its server back; kills it after `patience_s`."""
@@ -317,13 +328,16 @@ class Pool:
         server = self._take(role)
         ours, theirs = socket.socketpair()
         try:
-            null = _null()
-            descriptors = [null if number is None else number for number in (stdin, stdout, stderr)]
+            flags = 0 if address_limit else locks.NO_ADDRESS_LIMIT
+            if stdin is stdout is stderr is None:
+                flags |= locks.NO_STREAMS
+                descriptors = []
+            else:
+                descriptors = [_null() if number is None else number for number in (stdin, stdout, stderr)]
             descriptors.append(theirs.fileno())
             if extra is not None:
                 descriptors.append(extra)
             ours.settimeout(limits.wall * 10 + _GRACE_S)
-            flags = 0 if address_limit else locks.NO_ADDRESS_LIMIT
             if stdin is not None:
                 flags |= locks.HAS_INPUT
             try:

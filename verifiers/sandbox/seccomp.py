@@ -1,7 +1,8 @@
 """The system call filter of a run: what no honest program calls kills it, what it may only try is refused.
 
 A deny list below a ceiling: calls newer than the newest known one do not exist (ENOSYS). Built as a search tree,
-because the kernel walks the filter once for every call number when it is installed.
+because the kernel walks the filter once for every call number when it is installed. Where the fork-server can live
+under most of it, it installs that part once and each run inherits it; the run adds what only the server may do.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ from __future__ import annotations
 import ctypes
 import errno
 import struct
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 from verifiers.sandbox import linux
 
@@ -37,7 +38,7 @@ _FORBIDDEN = {
 _REFUSED = {  # honest runtimes try these and live with a refusal
     "name_to_handle_at": (303, 264), "adjtimex": (159, 171), "clock_adjtime": (305, 266), "vmsplice": (278, 75),
     # System V segments and memory files hold memory that no process is charged for.
-    "shmget": (29, 194), "msgget": (68, 186), "semget": (64, 190),
+    "shmget": (29, 194), "msgget": (68, 186), "semget": (64, 190), "mq_open": (240, 180),
     "process_mrelease": (448, 448), "fanotify_mark": (301, 263), "memfd_secret": (447, 447),
 }  # fmt: skip
 _ABSENT = {  # ... and these fall back to older calls when they seem not to exist
@@ -55,10 +56,13 @@ _NO_NAMESPACES = {
     "utimes": (235, None), "futimesat": (261, None), "utimensat": (280, 88), "setxattr": (188, 5),
     "lsetxattr": (189, 6), "fsetxattr": (190, 7), "removexattr": (197, 14), "lremovexattr": (198, 15),
     "fchown": (93, 55), "fchmod": (91, 52), "fremovexattr": (199, 16), "setxattrat": (463, 463),
-    "mq_open": (240, 180), "fork": (57, None), "vfork": (58, None), "bind": (49, 200),
+    "fork": (57, None), "vfork": (58, None), "bind": (49, 200),
     "connect": (42, 203),
 }  # fmt: skip
-_CLONE, _SOCKET, _IOCTL, _PRLIMIT, _TGKILL = (56, 220), (41, 198), (16, 29), (302, 261), (234, 131)
+_CLONE, _FORK = {"clone": (56, 220)}, {"fork": (57, None), "vfork": (58, None)}
+_SOCKET, _IOCTL = {"socket": (41, 198)}, {"ioctl": (16, 29)}
+_PRLIMIT, _TGKILL = {"prlimit64": (302, 261)}, {"tgkill": (234, 131)}
+_OF_SERVER = ("mount", "clone")  # what makes a run: its tmpfs and its namespaces
 _AF_UNIX = 1
 _NEW_NAMESPACES = 0x7E020080  # CLONE_NEW*, NEWTIME included
 _CLONE_THREAD = 0x00010000
@@ -66,33 +70,47 @@ _TERMINAL_INPUT = {0x5412, 0x541C}  # TIOCSTI, TIOCLINUX
 
 _Instruction = tuple[int, int, int, int]
 _Program = list[_Instruction]
+_Numbers = tuple[int | None, int | None]
+_Action = tuple[_Numbers, _Program]
 
 
-def compiled(*, namespaces: bool, processes: bool) -> bytes:
-    """The filter as an array of `struct sock_filter`.
+def for_server() -> bytes:
+    """The part that a fork-server with namespaces of its own lives under too, as an array of `struct sock_filter`."""
+    actions = _denied(namespaces=True, processes=True)
+    for name in _OF_SERVER:
+        del actions[name]
+    return _compiled(actions)
+
+
+def for_run(*, namespaces: bool, processes: bool) -> bytes:
+    """What a run adds before it begins: with namespaces to `for_server`, without them it is the whole filter.
 
     Args:
         namespaces: the run has PID and mount namespaces of its own; without them far more is refused.
         processes: the run may start processes; threads are always allowed.
     """
-    column = 0 if linux.MACHINE == "x86_64" else 1
-    actions: dict[int, _Program] = {}
+    actions = _denied(namespaces=namespaces, processes=processes)
+    if namespaces:
+        inherited = _denied(namespaces=True, processes=True)
+        actions = {
+            name: action for name, action in actions.items() if name in _OF_SERVER or inherited.get(name) != action
+        }
+    return _compiled(actions)
 
-    def add(numbers: tuple[int | None, ...], body: _Program) -> None:
-        found = numbers[column]
-        if found is not None:
-            actions[found] = body
+
+def _denied(*, namespaces: bool, processes: bool) -> dict[str, _Action]:
+    """What does not just go through, by name."""
+    actions: dict[str, _Action] = {}
+
+    def add(calls: Mapping[str, _Numbers], body: _Program) -> None:
+        actions.update({name: (numbers, body) for name, numbers in calls.items()})
 
     refuse = _return(_errno(errno.EPERM))
-    for numbers in _FORBIDDEN.values():
-        add(numbers, _return(_KILL))
-    for numbers in _REFUSED.values():
-        add(numbers, refuse)
-    for numbers in _ABSENT.values():
-        add(numbers, _return(_errno(errno.ENOSYS)))
+    add(_FORBIDDEN, _return(_KILL))
+    add(_REFUSED, refuse)
+    add(_ABSENT, _return(_errno(errno.ENOSYS)))
     if not namespaces:
-        for numbers in _NO_NAMESPACES.values():
-            add(numbers, refuse)
+        add(_NO_NAMESPACES, refuse)
         add(_TGKILL, _unless_own(0))
     add(_PRLIMIT, _unless_own(0))
     # Libraries look for an address of the machine now and then (uuid1), so the internet families are only refused.
@@ -102,10 +120,14 @@ def compiled(*, namespaces: bool, processes: bool) -> bytes:
     clone: _Program = [_load(0), (_JSET, 0, 1, _NEW_NAMESPACES), *_return(_KILL)]
     if not (processes and namespaces):
         clone += [(_JSET, 1, 0, _CLONE_THREAD), *_return(_errno(errno.EAGAIN))]
-        for numbers in ((57, None), (58, None)):
-            add(numbers, _return(_errno(errno.EAGAIN)))
+        add(_FORK, _return(_errno(errno.EAGAIN)))
     add(_CLONE, [*clone, *_return(_ALLOW)])
+    return actions
 
+
+def _compiled(actions: dict[str, _Action]) -> bytes:
+    column = 0 if linux.MACHINE == "x86_64" else 1
+    entries = sorted((number, body) for numbers, body in actions.values() if (number := numbers[column]) is not None)
     ceiling = _return(_KILL if column == 0 else _errno(errno.ENOSYS))  # bit 30 set: the x32 interface
     program: _Program = [
         (_LOAD, 0, 0, 4),
@@ -116,7 +138,7 @@ def compiled(*, namespaces: bool, processes: bool) -> bytes:
         *ceiling,
         (_JGE, 0, 1, _CEILING),
         *_return(_errno(errno.ENOSYS)),
-        *_tree(sorted(actions.items())),
+        *_tree(entries),
     ]
     return b"".join(struct.pack("=HBBI", *instruction) for instruction in program)
 

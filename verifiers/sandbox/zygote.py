@@ -18,13 +18,12 @@ import contextlib
 import ctypes
 import json
 import os
-import select
 import struct
 import sys
 import time
 from typing import Any
 
-from verifiers.sandbox import child, heap, linux, locks, rootfs
+from verifiers.sandbox import child, heap, linux, locks, rootfs, seccomp
 from verifiers.sandbox.watch import Watch
 
 CONTROL = 3  # descriptor of the socket to the pool
@@ -36,6 +35,7 @@ REPLY = struct.Struct("=4siiidddQ5q")
 READY, DONE = b"R", b"D"
 _REQUEST_SIZE = REQUEST.size
 _INPUT_UNIT = 1 << 16
+_POLLIN = 1
 _FIRST_MS = 20  # a run that ends within is never looked at
 # Few: each shared library is five mappings that every fork copies and every exit frees.
 _PRELOAD = (
@@ -159,12 +159,18 @@ def serve(config: dict[str, Any], control: _socket.socket, procfs: int | None) -
             raise linux.failure()
     os.environ["HOME"] = os.environ["TMPDIR"] = rootfs.WORK
     del os.environ["LD_BIND_NOW"]  # meant for this process
-    server = _Server(config, control, procfs)
     sys.argv = [""]
-    child.warm_up(server.common)
+    common = child.common_names()
+    child.warm_up(common)
+    watch = Watch(procfs)
     if procfs is not None:
-        heap.keep_text_mapped(procfs, server.watch.own)
+        heap.keep_text_mapped(procfs, watch.own)
+        if seccomp.installer(seccomp.for_server())() < 0:
+            raise linux.failure()
     filling = heap.settle()
+    server = _Server(
+        config, control, procfs, common, watch
+    )  # on few pages: after a fork each that it writes to is copied
     control.send(READY)
     server.serve()
     del filling
@@ -189,25 +195,42 @@ class _Reply(ctypes.Structure):
     ]
 
 
+class _Polled(ctypes.Structure):
+    """struct pollfd. `select` is a shared library that each fork would copy."""
+
+    _fields_ = [("fd", ctypes.c_int), ("wanted", ctypes.c_short), ("found", ctypes.c_short)]
+
+
 class _Plan:
     """What follows from a request, kept for the next one like it."""
 
-    def __init__(self, key: bytes, request: tuple[Any, ...], descriptors: list[int], calls: list[locks.Call]) -> None:
+    def __init__(
+        self, key: bytes, request: tuple[Any, ...], descriptors: list[int], trouble: int, calls: list[locks.Call]
+    ) -> None:
         self.key, self.request, self.descriptors, self.calls = key, request, descriptors, calls
+        self.trouble = trouble  # number, in the run, of the pipe for trouble
 
 
 class _Server:
-    def __init__(self, config: dict[str, Any], control: _socket.socket, procfs: int | None) -> None:
+    def __init__(
+        self,
+        config: dict[str, Any],
+        control: _socket.socket,
+        procfs: int | None,
+        common: dict[str, Any],
+        watch: Watch,
+    ) -> None:
         self.control = control
         self.level = config["level"]
         self.namespaces = procfs is not None
         self.config = config
-        self.watch = Watch(procfs)
+        self.watch = watch
         self.trouble = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
         self.runs = 0
-        self.common = child.common_names()
+        self.common = common
         self.locks = locks.Locks(config, namespaces=self.namespaces)
-        flags = linux.CLONE_NEWPID | linux.CLONE_NEWNS | linux.CLONE_NEWIPC if self.namespaces else 0
+        # An IPC namespace per run would keep nothing apart: no run can make a queue, a segment or a semaphore set.
+        flags = linux.CLONE_NEWPID | linux.CLONE_NEWNS if self.namespaces else 0
         if self.namespaces and not self.locks.scoped:
             flags |= linux.CLONE_NEWNET  # keeps abstract sockets of one run from the next
         self.handle = ctypes.c_int(-1)
@@ -217,9 +240,8 @@ class _Server:
             "wait4", -1, ctypes.byref(self.reply, _Reply.status.offset), 0,
             ctypes.byref(self.reply, _Reply.usage.offset),
         )  # fmt: skip
-        self.poll = select.poll()
-        self.poll.register(CONTROL, select.POLLIN)
-        self.plan = _Plan(b"", (), [], [])
+        self.watched = (_Polled * 2)(_Polled(CONTROL, _POLLIN), _Polled(-1, _POLLIN))  # the pool, the end of the run
+        self.plan = _Plan(b"", (), [], -1, [])
 
     def serve(self) -> None:
         """Takes a request, runs it, replies, until the pool is gone.
@@ -229,8 +251,9 @@ class _Server:
         """
         receive, send, monotonic = self.control.recvmsg, self.control.send, time.monotonic
         fork, wait, namespaces = self.fork, self.wait, self.namespaces
-        poll, register, plan, handle, reply = self.poll.poll, self.poll.register, self.plan, self.handle, self.reply
-        common, close, readable = self.common, os.close, select.POLLIN
+        pool_says, run_says = self.watched
+        poll = linux.prepared_libc("poll", self.watched, 2, _FIRST_MS)
+        plan, handle, reply, common, close = self.plan, self.handle, self.reply, self.common, os.close
         open_channel, run_job = child.Channel, child.main
         while True:
             data, ancillary, _, _ = receive(_REQUEST_SIZE, 256)
@@ -249,7 +272,7 @@ class _Server:
                             raise linux.failure()
                     channel = open_channel(child.CHANNEL)
                     job = channel.receive()
-                    close(len(plan.descriptors))  # the pipe for trouble: what follows can be the submission's doing
+                    close(plan.trouble)  # the pipe for trouble: what follows can be the submission's doing
                 except EOFError:  # the pool hung up
                     os._exit(1)
                 except BaseException as error:  # not the submission's doing: the pool raises it
@@ -262,11 +285,9 @@ class _Server:
                 close(descriptor)
             if pid < 0:
                 raise linux.failure()
-            number = handle.value
-            register(number, readable)
-            ready = poll(_FIRST_MS)
-            if len(ready) != 1 or ready[0][0] != number:
-                self._watched(pid, number, ready, started)
+            run_says.fd = number = handle.value
+            if poll() != 1 or pool_says.found:
+                self._watched(pid, started)
             while (ended := wait()) != pid:
                 if ended < 0:
                     raise linux.failure()
@@ -293,7 +314,7 @@ class _Server:
         if not self.namespaces:
             box, key = self._new_box(), b""
         calls = self.locks.calls(request, [*descriptors, self.trouble[1]], input_bytes, box)
-        return _Plan(key, request, descriptors, calls)
+        return _Plan(key, request, descriptors, locks.first_descriptor(request[0]) + len(descriptors), calls)
 
     def _new_box(self) -> str:
         self.runs += 1
@@ -306,7 +327,7 @@ class _Server:
 
     def _give_up(self, error: BaseException) -> None:
         """In the child, before anything of the submission ran."""
-        for trouble in (len(self.plan.descriptors), self.trouble[1]):
+        for trouble in (self.plan.trouble, self.trouble[1]):
             with contextlib.suppress(OSError):
                 os.write(trouble, f"{type(error).__name__}: {error}".encode())
         os._exit(_SETUP_FAILED)
@@ -317,25 +338,23 @@ class _Server:
             if os.read(self.trouble[0], 4000):
                 self.reply.killed = SETUP
 
-    def _watched(self, pid: int, handle: int, ready: list[tuple[int, int]], started: float) -> None:
+    def _watched(self, pid: int, started: float) -> None:
         """A run that is not over at once: waits for its end, and looks at what it uses."""
         _, cpu_s, wall_s, memory, _, _, disk, _, _ = self.plan.request
         box = None if self.namespaces else self._box
-        watch = self.watch
+        watch, (pool_says, run_says) = self.watch, self.watched
         watch.begin(pid, box, started, cpu_s, wall_s, memory if self.level != "full" else 0, disk)
-        while True:
-            names = [descriptor for descriptor, _ in ready]
-            if handle in names:
-                break
-            if CONTROL in names:
+        linux.poll(self.watched, 0)
+        while not run_says.found:
+            if pool_says.found:
                 self.control.recv(1)
                 watch.reason = KILLED
                 os.kill(pid, linux.SIGKILL)
-                self.poll.unregister(CONTROL)
+                pool_says.fd = -1
             elif watch.look():
                 os.kill(pid, linux.SIGKILL)
-            ready = self.poll.poll(watch.next_look_ms())
-        self.poll.register(CONTROL, select.POLLIN)
+            linux.poll(self.watched, watch.next_look_ms())
+        pool_says.fd = CONTROL
         reply = self.reply
         reply.killed, reply.cpu_s, reply.waited_s = watch.reason, watch.cpu, watch.waited
         reply.peak = max(watch.peak, 1)  # also the mark of a reply to be cleared
