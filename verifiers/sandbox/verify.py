@@ -45,7 +45,7 @@ class CodeVerifier:
         VerifierError: (on first use) this machine can't isolate code; the message says what is missing.
     """
 
-    version = "3"
+    version = "4"
     kind = "program"
 
     def __init__(
