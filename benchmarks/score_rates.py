@@ -75,7 +75,8 @@ def main() -> None:
         shares.append(single / (caller + workers))
         print(
             f"one process {single * 1e6:.1f} us of CPU an item; pool of {options.workers}: caller {caller * 1e6:.1f}, "
-            f"workers {workers * 1e6:.1f}; {shares[-1]:.2f} x cores x one process's rate by CPU time; "
+            f"workers {workers * 1e6:.1f}; {shares[-1]:.2f} x cores x one process's rate by CPU time, "
+            f"{single * more / wall / options.workers:.2f} by wall time; "
             f"{more / wall:,.0f} items per s of wall time"
         )
     print(f"median {statistics.median(shares):.2f}")
