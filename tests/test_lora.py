@@ -135,11 +135,11 @@ def test_a_killed_run_continues_exactly_and_its_model_opens(tiny_path, sums_path
     process.send_signal(signal.SIGKILL)
     process.communicate()
     assert main(["grpo", "--resume", "--out", str(broken), "--quiet"]) == 0
+    for step in range(1, STEPS + 1):  # in this order, so that a failure says where it began
+        name = f"rollouts/step-{step:06d}.jsonl"
+        assert (broken / name).read_text() == (whole / name).read_text(), f"step {step}"
     name = f"checkpoints/step-{STEPS:06d}/model.safetensors"
     assert (broken / name).read_bytes() == (whole / name).read_bytes()
-    for step in range(1, STEPS + 1):
-        rollouts = f"rollouts/step-{step:06d}.jsonl"
-        assert (broken / rollouts).read_text() == (whole / rollouts).read_text()
     lines = [json.loads(line) for line in (whole / "metrics.jsonl").read_text().splitlines()]
     assert 0 < lines[0]["kl"] < lines[-1]["kl"]  # the reference stays behind
     opened = AutoModelForCausalLM.from_pretrained(whole / "checkpoints" / f"step-{STEPS:06d}")
