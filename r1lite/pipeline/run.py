@@ -151,17 +151,17 @@ def _check_finished(graph: Graph, folder: Path) -> None:
 
 
 def _status(graph: Graph, folder: Path | None) -> Table:
+    """The steps, and what came of those that are done."""
+    records = {name: Place(folder, name).record() for name in graph.steps} if folder is not None else {}
     shown = Table(title="Stages", title_justify="left", title_style="bold")
-    for heading in ("name", "stage", "from", "outcome", "CPU s", "s"):
-        shown.add_column(heading, justify="right" if heading in ("CPU s", "s") else "left")
+    for heading in ("name", "stage", "from"):
+        shown.add_column(heading)
+    if any(records.values()):
+        shown.add_column("outcome")
+        shown.add_column("CPU s", justify="right")
+        shown.add_column("s", justify="right")
     for name, step in graph.steps.items():
-        record = Place(folder, name).record() if folder is not None else None
-        shown.add_row(
-            name,
-            step.kind,
-            ", ".join(f"{key} {source}" for key, source in step.inputs.items()),
-            record["outcome"] if record else "",
-            f"{record['cpu_s']:.0f}" if record else "",
-            f"{record['wall_s']:.0f}" if record else "",
-        )
+        record = records.get(name)
+        done = [record["outcome"], f"{record['cpu_s']:.0f}", f"{record['wall_s']:.0f}"] if record else []
+        shown.add_row(name, step.kind, ", ".join(f"{key} {source}" for key, source in step.inputs.items()), *done)
     return shown
