@@ -410,6 +410,35 @@ def test_closing_in_the_middle_of_anything(path, doing, fakes, engine_of):
     assert "closed" in str(ended[0])
 
 
+def test_closing_with_groups_that_have_not_begun(fakes, engine_of):
+    """What the pool of threads has not begun is over too: nobody waits for it for ever."""
+    server, many, reached, ended = fakes(), 200, threading.Event(), []
+
+    def plan(asked):
+        if asked == "v1/completions":
+            reached.set()
+            return "hang"
+        return None
+
+    server.plan = plan
+    engine = engine_of(server, timeout_s=60.0)
+    engine.load_weights(weights(1), version=1)
+
+    def work():
+        try:
+            engine.generate([PROMPTS[0]] * many, [[p] for p in range(many)], SAMPLING)
+        except Exception as error:
+            ended.append(error)
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    assert reached.wait(5)
+    engine.close()
+    thread.join(10)
+    assert not thread.is_alive()
+    assert "closed" in str(ended[0])
+
+
 @pytest.mark.parametrize("doing", ["load", "sample"])
 def test_closing_while_all_are_dead(doing, fakes, engine_of):
     server = fakes(down_s=60)

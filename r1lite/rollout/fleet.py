@@ -124,11 +124,12 @@ class ServerEngine:
                 for future in futures:
                     future.cancel()
                 deadline = time.monotonic() + self.timeout_s
-                while time.monotonic() < deadline:  # again and again: some are between two requests
+                # Again and again: some are between two requests. A cancelled one is no longer waited for: where the
+                # pool is shut down nobody would say that it is over.
+                while (going := [f for f in futures if not f.done()]) and time.monotonic() < deadline:
                     for server in self.servers:
                         server.client.hang_up()
-                    if not concurrent.futures.wait(futures, timeout=0.1).not_done:
-                        break
+                    concurrent.futures.wait(going, timeout=0.1)
 
     def load_weights(self, weights: Iterable[tuple[str, Tensor]], *, version: int) -> None:
         """To every server that lives; one that comes back later, or fails now, gets them before it serves."""
@@ -181,7 +182,9 @@ class ServerEngine:
         files, self._files = self._files, None
         for server in self.servers:
             server.close()
-        self._pool.shutdown(wait=True, cancel_futures=True)
+        self._pool.shutdown(
+            wait=True
+        )  # what has not begun ends at once; cancelled here, it would be waited for for ever
         files.close()
 
     def _opened(self) -> WeightFiles:
