@@ -4,13 +4,14 @@ import itertools
 import os
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 
 import pytest
 
 from verifiers import Completion, Problem, Reward, Verdict, VerifierError, score_many
-from verifiers.pool import Pool
+from verifiers.pool import PLACE, SINCE, Pool
 
 TESTS = Path(__file__).resolve().parent
 
@@ -73,6 +74,40 @@ def test_trouble_costs_one_unscored_item_each():
         assert [score.reward for score in pool.map(pairs(["1", "print", "1"]))] == [1.0, 0.0, 1.0]  # and goes on
         (odd,) = pool.map(pairs(["odd"]))
         assert "must be text" in odd.error
+
+
+def test_what_a_worker_notes_is_never_half_new_and_half_old():
+    """A place beside the time of long ago would be late at once: unscored, in one run of some hundreds."""
+    old, stop = [], threading.Event()
+    with Pool(Reward("format"), workers=1) as pool:
+        worker = pool._workers[0]
+
+        def watch():
+            while not stop.is_set():
+                place, since = worker.progress()
+                if place >= 0 and time.monotonic() - since > 1:
+                    old.append((place, since))
+
+        watcher = threading.Thread(target=watch)
+        watcher.start()
+        time.sleep(1.5)
+        for _ in range(3000):
+            assert [score.error for score in pool.map(pairs(["1"]))] == [""]
+        stop.set()
+        watcher.join()
+        assert pool._workers[0] is worker
+    assert not old
+
+
+def test_a_worker_is_late_only_if_it_is_seen_so_twice():
+    with Pool(Reward("format"), workers=1) as pool:
+        worker = pool._workers[0]
+        list(pool.map(pairs(["1"])))
+        now = time.monotonic()
+        for since, late in ((now - 40, False), (now, False), (now - 40, False), (now - 40, True)):
+            SINCE.pack_into(worker._page, PLACE.size, since)
+            PLACE.pack_into(worker._page, 0, 0)
+            assert worker.is_late(now, 30) is late
 
 
 def test_names_registered_here_are_known_there():

@@ -32,7 +32,10 @@ from verifiers.registry import REGISTERED
 from verifiers.reward import Reward, Score
 
 _HEADER = struct.Struct("<Q")  # length of a message
-PROGRESS = struct.Struct("<qd")  # place in the chunk (-1: none), monotonic seconds when it began
+# What a worker notes: its place in the chunk (-1: none), and behind it the monotonic seconds when it began there. The
+# two are not written at once: the time first, so that no place is ever seen beside the time of long ago.
+PLACE, SINCE = struct.Struct("<q"), struct.Struct("<d")
+PAGE_SIZE = PLACE.size + SINCE.size
 _MAX_CHUNK = 256
 _MAX_CHUNK_BYTES = 1 << 20
 _AHEAD = 3  # chunks handed out per worker, the one in work included
@@ -218,9 +221,10 @@ class _Worker:
 
     def __init__(self, setup: bytes, environment: Mapping[str, str], bound: bool) -> None:
         self._file: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115  # shared with the process until kill()
-        self._file.truncate(PROGRESS.size)
-        self._page = mmap.mmap(self._file.fileno(), PROGRESS.size)
-        self._page[:] = PROGRESS.pack(-1, 0.0)
+        self._file.truncate(PAGE_SIZE)
+        self._page = mmap.mmap(self._file.fileno(), PAGE_SIZE)
+        self._page[:] = PLACE.pack(-1) + SINCE.pack(time.monotonic())
+        self._suspected: tuple[int, float] | None = None
         # The worker finds this package where we found it, whatever its working directory is.
         code = f"import sys; sys.path.insert(0, {str(Path(__file__).parent.parent)!r}); import verifiers.worker as w; "
         self._process = subprocess.Popen(
@@ -290,15 +294,16 @@ class _Worker:
 
     def progress(self) -> tuple[int, float]:
         """(place in the chunk in work or -1, since when)."""
-        place, since = PROGRESS.unpack(self._page[:])
-        return int(place), float(since)
+        return int(PLACE.unpack_from(self._page)[0]), float(SINCE.unpack_from(self._page, PLACE.size)[0])
 
     def is_late(self, now: float, timeout_s: float) -> bool:
         """True if it is at one item, or at starting up, for too long."""
-        place, since = self.progress()
+        place, since = seen = self.progress()
         if place < 0:
             return not self.ready and now - self._born > _START_TIMEOUT_S
-        return now - since > timeout_s
+        # Seen twice: another processor may show one half of the note before the other.
+        before, self._suspected = self._suspected, seen if now - since > timeout_s else None
+        return self._suspected is not None and self._suspected == before
 
     def kill(self) -> int:
         """Ends the process with all it started; returns its exit status."""

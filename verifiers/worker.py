@@ -15,7 +15,7 @@ import time
 from typing import Any
 
 from verifiers.core import Completion, Problem
-from verifiers.pool import PROGRESS
+from verifiers.pool import PAGE_SIZE, PLACE, SINCE
 from verifiers.registry import REGISTERED
 from verifiers.reward import Reward, score_one
 
@@ -31,7 +31,7 @@ def main(page_fd: int, die_with_parent: bool) -> None:
     null = os.open(os.devnull, os.O_RDONLY)
     os.dup2(null, 0)
     os.dup2(2, 1)
-    page = mmap.mmap(page_fd, PROGRESS.size)
+    page = mmap.mmap(page_fd, PAGE_SIZE)
     if die_with_parent:
         _die_with_parent()
     setup = _read(inbox)
@@ -51,9 +51,10 @@ def main(page_fd: int, die_with_parent: bool) -> None:
         results = []
         rows = marshal.loads(body[1:]) if body[:1] == b"m" else pickle.loads(body[1:])
         for place, row in enumerate(rows):
-            PROGRESS.pack_into(page, 0, place, time.monotonic())
+            SINCE.pack_into(page, PLACE.size, time.monotonic())  # first: see PLACE
+            PLACE.pack_into(page, 0, place)
             results.append(_scored(reward, Problem(*row[:6]), Completion(*row[6:])))
-        page[:] = PROGRESS.pack(-1, 0.0)
+        PLACE.pack_into(page, 0, -1)
         try:
             _write(outbox, results)
         except ValueError:  # types of a user's own in a verdict, numpy's numbers for one
