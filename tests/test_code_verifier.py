@@ -356,3 +356,29 @@ def test_import_loads_nothing_heavy_and_doctor_speaks() -> None:
     done = subprocess.run([sys.executable, "-m", "verifiers", "doctor"], capture_output=True, text=True)
     assert "in force by default" in done.stdout
     assert done.returncode == (0 if probe.report().best else 1)
+
+
+def test_sixteen_threads_at_once_fit_into_little_memory() -> None:
+    """In C++ too, where glibc would end the program instead of raising."""
+    code = """#include <atomic>
+#include <iostream>
+#include <thread>
+#include <vector>
+int main() {
+    std::atomic<int> up{0};
+    std::vector<std::thread> threads;
+    for (int i = 0; i < 16; i++)
+        threads.emplace_back([&] { std::vector<int> own(1000, 1); up++; while (up < 16) std::this_thread::yield(); });
+    for (auto& thread : threads) thread.join();
+    std::cout << up << std::endl;
+}"""
+    try:
+        installed(LANGUAGES["cpp"].build[0])
+    except VerifierError as error:
+        pytest.skip(str(error))
+    if not {"full", "ns"} & set(probe.report().works):
+        pytest.skip(f"compilers need processes, so namespaces: {probe.report().missing['ns']}")
+    with CodeVerifier(language="cpp", servers=1, memory_mib=256) as verifier:
+        tests = {"style": "stdin", "inputs": [""], "outputs": ["16"]}
+        verdict = judged(verifier, tests, f"```cpp\n{code}\n```")
+        assert verdict.reason == "AC", verdict.detail
