@@ -466,8 +466,7 @@ def test_weights_of_killed_processes_are_swept(tmp_path):
     from safetensors.torch import load_file
 
     assert set(load_file(place / "model.safetensors")) == {"a", "b"}  # the tied one under both of its names
-    files.write([("a", tied)], "2")
-    files.keep_only_current()
+    files.keep_only(files.write([("a", tied)], "2"))
     assert [path.name for path in files.folder.iterdir()] == ["2"]
     files.close()
 

@@ -146,7 +146,7 @@ class ServerEngine:
             except Unreachable:
                 self._doubt(server)
         self._wait_for_any()
-        files.keep_only_current()
+        files.keep_only(folder)
 
     def forget(self) -> None:
         """Empties the prefix caches."""

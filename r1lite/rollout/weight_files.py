@@ -44,7 +44,6 @@ class WeightFiles:
         _sweep(parent)
         self.folder = Path(tempfile.mkdtemp(prefix=f"r1lite-weights-{os.getpid()}-{_HOST}-", dir=parent))
         self.folder.chmod(0o755)  # a server may run as somebody else
-        self.current: Path | None = None
 
     def write(self, weights: Iterable[tuple[str, Tensor]], name: str) -> Path:
         """Writes weights, tied ones under each of their names, into a folder of that name.
@@ -64,13 +63,12 @@ class WeightFiles:
                 f"{place}: {size:.0f} MiB of weights for the servers can't be written: {error.strerror or error}. "
                 "Name another folder with --engine-weights-dir"
             ) from error
-        self.current = place
         return place
 
-    def keep_only_current(self) -> None:
-        """Removes the older versions: every server has the new one, or gets it before it serves again."""
+    def keep_only(self, newest: Path) -> None:
+        """Removes the older versions: every server has the newest, or gets it before it serves again."""
         for place in self.folder.iterdir():
-            if place != self.current:
+            if place != newest:
                 shutil.rmtree(place, ignore_errors=True)
 
     def close(self) -> None:
