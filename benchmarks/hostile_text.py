@@ -2,22 +2,29 @@
 
     python benchmarks/hostile_text.py                         the format verifier
     python benchmarks/hostile_text.py format repetition language --size 100000
+    python benchmarks/hostile_text.py math --fuzz 50000 --seed 1
 
-Every filling is tried bare, inside `<think>`, and inside a whole format; the least of three calls counts.
+Every filling is tried bare, inside `<think>`, and inside a whole format; the least of three calls counts. With --fuzz,
+golds and completions are random expressions instead, short, but nested, repeated and mixed: see
+verifiers/audit/math_fuzz.py. Reading a gold and judging a completion are timed apart; what takes over 20 ms is measured
+three times.
 """
 
 from __future__ import annotations
 
 import argparse
+import contextlib
 import sys
 import time
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from verifiers import Completion, Problem, resolve
+from verifiers import Completion, GoldError, Problem, check_gold, resolve
 from verifiers.audit.cases import FILLS
+from verifiers.audit.math_fuzz import Pair, pairs
 from verifiers.core import Verifier
+from verifiers.mathexpr.verify import read_gold
 
 MORE = {
     "half a tag": "<think",
@@ -43,11 +50,52 @@ def cost(verify: Verifier, problem: Problem, text: str) -> float:
     return 1e3 * min(found)
 
 
+def pair_costs(verify: Verifier, pair: Pair) -> tuple[float, float]:
+    """CPU milliseconds of reading the gold for the first time, and of judging the completion."""
+    problem = Problem(answer=pair.gold)
+    read_gold.cache_clear()
+    began = time.process_time()
+    with contextlib.suppress(GoldError):
+        check_gold(problem)
+    read = time.process_time()
+    with contextlib.suppress(GoldError):
+        verify(problem, Completion(pair.text))
+    return 1e3 * (read - began), 1e3 * (time.process_time() - read)
+
+
+def fuzz(verify: Verifier, count: int, seed: int) -> None:
+    """Prints the worst of `count` random pairs, on the gold's side and on the answer's."""
+    calculus = Pair(r"\int_0^1 x^2\,dx", r"\boxed{\frac13}", "loads SymPy")
+    pair_costs(verify, calculus)
+    worst: list[list[tuple[float, int, Pair]]] = [[], []]
+    for index, pair in enumerate(pairs(count, seed)):
+        costs = pair_costs(verify, pair)
+        if max(costs) > 20:
+            costs = tuple(map(min, costs, pair_costs(verify, pair), pair_costs(verify, pair)))
+        for side, spent in zip(worst, costs, strict=True):
+            side.append((spent, index, pair))
+            if len(side) > 1000:
+                side.sort(reverse=True)
+                del side[10:]
+    print(f"{count:,} pairs of seed {seed}")
+    for name, side in zip(("gold, read and checked", "answer, judged"), worst, strict=True):
+        print(f"  {name}")
+        for spent, index, pair in sorted(side, reverse=True)[:5]:
+            text = pair.gold if side is worst[0] else pair.text
+            print(f"  {spent:8.2f} ms  #{index} {pair.how}: {text[:90]!r} of {len(text)}")
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("verifiers", nargs="*", default=["format"], help="names (default: format)")
     parser.add_argument("--size", type=int, default=1_000_000, help="characters (default: 1,000,000)")
+    parser.add_argument("--fuzz", type=int, default=0, metavar="PAIRS", help="random golds and completions, for math")
+    parser.add_argument("--seed", type=int, default=0, help="of the random pairs (default: 0)")
     options = parser.parse_args()
+    if options.fuzz:
+        for name in options.verifiers:
+            fuzz(resolve(name), options.fuzz, options.seed)
+        return
     problem = Problem(prompt="What is 2 + 2?", answer="4", language="en")
     for name in options.verifiers:
         verify = resolve(name)

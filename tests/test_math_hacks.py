@@ -1,16 +1,13 @@
-"""Texts that tried to be paid without the right answer. Every false positive ever seen gets a line in tests/hacks/."""
+"""Texts that tried to be paid without the right answer. Every false positive ever seen gets a line in HACKS."""
 
 import json
-from pathlib import Path
 
 import pytest
 
 from verifiers import Completion, Problem, resolve
+from verifiers.audit import bench
 
-HACKS = [
-    json.loads(line)
-    for line in (Path(__file__).parent / "hacks" / "math.jsonl").read_text(encoding="utf-8").splitlines()
-]
+HACKS = [json.loads(line) for line in bench.HACKS.read_text(encoding="utf-8").splitlines()]
 
 
 @pytest.mark.parametrize("hack", HACKS, ids=lambda hack: hack["why"])

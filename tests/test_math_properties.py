@@ -83,6 +83,8 @@ def test_the_same_value_is_the_same_from_both_sides():
         set(KINDS) - {"rational", "decimal", "constant", "choice", "text", "base", "percent"}
     )  # precision and
     for pair in pairs(600, seed=3, kinds=kinds):  # wording come from the gold, so these are one-sided on purpose
+        if pair.how == "unsolved":
+            continue  # x >= 10 solves a gold 2x >= 20, and not the other way round
         try:
             back = verify(Problem(answer=pair.answer), Completion(rf"\boxed{{{pair.gold}}}"))
         except GoldError:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import importlib
+import logging
 import re
 from collections.abc import Mapping
 from typing import Any
@@ -11,7 +12,7 @@ from typing import Any
 from verifiers.core import Completion, GoldError, Problem, Verdict, VerifierError
 from verifiers.reward import Reward
 
-_ONE = re.compile(r"[A-Za-z_][\w.]*(?::[A-Za-z_][\w.]*)?")
+_ONE = re.compile(r"(?:sandboxed:)?[A-Za-z_][\w.]*(?::[A-Za-z_][\w.]*)?")
 ALONE = "v"  # the name of a verifier that is audited by itself
 
 
@@ -64,6 +65,7 @@ class MathVerify:
             self._library = importlib.import_module("math_verify")
         except ImportError as error:
             raise ValueError(f"math-verify can't be imported ({error}): pip install math-verify") from error
+        logging.getLogger("math_verify").setLevel(logging.ERROR)  # it warns at each call that its alarm is off
 
     def __call__(self, problem: Problem, completion: Completion) -> Verdict:
         if problem.answer is None:

@@ -8,7 +8,7 @@ from fractions import Fraction
 from typing import NamedTuple
 
 from verifiers.mathexpr.exact import rational
-from verifiers.mathexpr.nodes import Node, has_op, symbols
+from verifiers.mathexpr.nodes import Node, has_op, symbols, walk
 from verifiers.mathexpr.units import Unit
 
 
@@ -38,10 +38,12 @@ class Answer:
     words: tuple[str, ...] = ()
     unit: Unit | None = None
     label: tuple[str, ...] = ()  # words beside the value that are no unit
+    noun: bool = False  # among them is the name of what is counted
     name: str = ""  # x of "x = 5", f of "f(t) = 2t"
     bound: tuple[str, ...] = ()  # t of "f(t) = 2t", n of "for some integer n"
     condition: str = ""
     also: Node | None = None  # the decimal beside an exact value: "1/3 = 0.33"
+    comma: Answer | None = None  # what the text says if its comma is a decimal sign
     joined_by: str = ""  # "or" where alternatives were offered
     percent: bool = False
 
@@ -77,7 +79,7 @@ def type_name(answer: Answer) -> str:
 
 
 def _constants(node: Node) -> list[Node]:
-    return [node] if node.op == "const" else [found for arg in node.args for found in _constants(arg)]
+    return [found for found in walk(node) if found.op == "const"]
 
 
 def as_decimal(node: Node) -> tuple[Fraction, Fraction] | None:

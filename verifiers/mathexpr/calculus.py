@@ -1,69 +1,86 @@
-"""The last rung: what small integrals, limits, derivatives and infinite sums of a gold come to, by SymPy in bounds.
+"""What the integrals, limits, derivatives and infinite sums of a gold come to, by SymPy in bounds.
 
-SymPy objects are built from our own trees, node by node; no text ever reaches it. It is loaded only when a gold holds
-such an expression: a completion that leaves one unevaluated where the gold does not is refused before.
+SymPy objects are built from our own trees, node by node; no text ever reaches it. Nor does anything of a
+completion: only the reading of a gold imports this module, and what it finds is looked up when the gold is compared.
 """
 
 from __future__ import annotations
 
 import functools
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from fractions import Fraction
 from typing import Any
 
 from verifiers.mathexpr.exact import rational
-from verifiers.mathexpr.limits import TooHard
-from verifiers.mathexpr.nodes import BINDERS, INFINITY, Node, number, symbol, symbols, walk
+from verifiers.mathexpr.nodes import BINDERS, INFINITY, Node, is_calculus, number, symbol, symbols, unevaluated, walk
 
-CALCULUS = frozenset({"int", "lim", "deriv"})
 _MAX_NODES = 40
 _MAX_BITS = 1 << 20
 _POINT_BITS = 10.0
-_MAX_CALLS = 4_000_000  # calls and returns inside SymPy, about a second at most, once for every gold
+_MAX_CALLS = 450_000  # calls and returns inside SymPy for all of one gold, about a quarter of a second
 _FUNCTIONS = {"sin": "sin", "cos": "cos", "tan": "tan", "ln": "log", "log": "log", "atan": "atan", "asin": "asin",
               "acos": "acos", "sinh": "sinh", "cosh": "cosh", "tanh": "tanh", "sqrt": "sqrt", "cot": "cot"}  # fmt: skip
 _BACK = {"sin": "sin", "cos": "cos", "tan": "tan", "log": "ln", "atan": "atan", "asin": "asin", "acos": "acos",
          "sinh": "sinh", "cosh": "cosh", "tanh": "tanh", "cot": "cot"}  # fmt: skip
 
 
-def unevaluated(node: Node) -> bool:
-    """Does it hold an integral, a limit, a derivative or an infinite sum?"""
-    return any(
-        found.op in CALCULUS or (found.op in ("sum", "prod") and INFINITY in found.args[1:]) for found in walk(node)
-    )
-
-
 class _Stop(BaseException):
     """SymPy has used up its calls; no handler of SymPy's own may swallow this."""
 
 
-def done(node: Node) -> Node:
-    """The node with its integrals, limits, derivatives and infinite sums carried out; unchanged where that fails.
+def carried_out(nodes: Iterable[Node]) -> dict[Node, Node]:
+    """What the outermost integrals, limits, derivatives and infinite sums in a gold's expressions come to.
 
-    Raises: TooHard if SymPy needs more than its share of calls.
+    Left out are those whose size or numbers promise no cheap result, and what SymPy can't do in its share of calls.
     """
-    found = _done(node)
-    if found is None:
-        raise TooHard("calculus")
+    found: dict[Node, Node] = {}
+    left = _MAX_CALLS
+    outermost = [part for node in nodes for part in _outermost(node)]
+    for node in dict.fromkeys(outermost):
+        if node.size > _MAX_NODES or _too_large(node):
+            continue
+        result, spent = _value(node, left)
+        left -= spent
+        if result is not None:
+            found[node] = result
     return found
 
 
-@functools.lru_cache(maxsize=1024)
-def _done(node: Node) -> Node | None:
-    if not unevaluated(node) or sum(1 for _ in walk(node)) > _MAX_NODES or _too_large(node):
-        return node
-    import sympy
+def _outermost(node: Node) -> list[Node]:
+    if not unevaluated(node):
+        return []
+    if is_calculus(node):
+        return [node]
+    return [part for arg in node.args for part in _outermost(arg)]
 
-    found: Any = None
+
+def _value(node: Node, most: int) -> tuple[Node | None, int]:
+    """(what the node comes to or None, the calls that it took)."""
+    sympy = _loaded()
+    sympy.core.cache.clear_cache()  # what was worked out before would change the count
+    calls = _Calls(most)
     try:
-        found = _counted(lambda: _build(node, sympy).doit())
+        found = calls.of(lambda: _build(node, sympy).doit())
+        back = _read_back(found, sympy)
     except (_Stop, RecursionError):
-        return None
+        return None, most
     except (ValueError, TypeError, NotImplementedError, ArithmeticError, AttributeError, KeyError, IndexError):
-        return node  # what SymPy raises for what it can't do
-    back = _read_back(found, sympy) if found is not None else None
-    return node if back is None else back
+        back = None  # what SymPy raises for what it can't do
+    return (None if back == node else back), most - calls.left
+
+
+@functools.cache
+def _loaded() -> Any:
+    """SymPy, with the parts that it loads on first use; so that their loading is not counted against a gold."""
+    import sympy
+    import sympy.core.cache
+
+    x = sympy.Symbol("x", real=True)
+    sympy.Integral(sympy.exp(-(x**2)), (x, 0, sympy.oo)).doit()
+    sympy.Limit(sympy.sin(x) / x, x, 0).doit()
+    sympy.Sum(x / 3**x, (x, 1, sympy.oo)).doit()
+    return sympy
 
 
 def _too_large(node: Node) -> bool:
@@ -102,23 +119,38 @@ def _bits(node: Node, point: float) -> float:
     return sum(sizes)
 
 
-def _counted(work: Callable[[], Any]) -> Any:
-    """Runs `work` in this thread and stops it after _MAX_CALLS calls; no clock, no signal."""
-    left = _MAX_CALLS
-    before = sys.getprofile()
+class _Calls:
+    """Runs work in this thread and stops it after so many calls; no clock, no signal.
 
-    def count(frame: Any, event: str, argument: Any) -> None:
-        nonlocal left
-        left -= 1
-        if left < 0:
+    An exception that is raised while a generator is cleared away gets lost, and Python drops the hook that raised it.
+    So each of two hooks sets the other before it raises: work that goes on is stopped at its next call.
+    """
+
+    def __init__(self, most: int) -> None:
+        self.left = most
+        self.over = False
+
+    def of(self, work: Callable[[], Any]) -> Any:
+        before, trace = sys.getprofile(), sys.gettrace()
+
+        def count(frame: Any, event: str, argument: Any) -> None:
+            self.left -= 1
+            if self.left < 0 and not self.over:
+                sys.settrace(again)
+                raise _Stop
+
+        def again(frame: Any, event: str, argument: Any) -> None:
+            if not self.over:
+                sys.setprofile(count)
+                raise _Stop
+
+        sys.setprofile(count)
+        try:
+            return work()
+        finally:
+            self.over = True
             sys.setprofile(before)
-            raise _Stop
-
-    sys.setprofile(count)
-    try:
-        return work()
-    finally:
-        sys.setprofile(before)
+            sys.settrace(trace)
 
 
 def _build(node: Node, sympy: Any) -> Any:

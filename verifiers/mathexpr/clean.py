@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 import unicodedata
 
+from verifiers.mathexpr.dressing import undressed
+
 _CHARS = {
     "−": "-", "–": "-", "—": "-", "‐": "-", "‑": "-", "﹣": "-", "×": r"\times ", "✕": r"\times ", "⋅": r"\cdot ",
     "·": r"\cdot ", "∙": r"\cdot ", "•": r"\cdot ", "÷": r"\div ", "∕": "/", "⁄": "/", "±": r"\pm ", "∓": r"\mp ",
@@ -20,6 +22,7 @@ _CHARS = {
     "℃": r"^\circ C", "℉": r"^\circ F", "ⅈ": "i", "ℯ": "e", "ℓ": r"\ell ", "⟹": r"\implies ", "⇒": r"\implies ",
     "或": r" \text{ or } ", "和": r" \text{ and } ", "且": r" \text{ and } ", "与": r" \text{ and } ",
     "△": r"\triangle ", "∠": r"\angle ", "≡": r"\equiv ", "∣∣": "||", "∥": r"\|", "¬": r"\neg ", "٫": ".", "٬": ",",
+    "∴": " ", "✓": " ", "✔": " ", "✅": " ", "µ": r"\mu ",
 }  # fmt: skip
 _GREEK = dict(
     zip(
@@ -83,17 +86,29 @@ _EATEN = re.compile(
 )
 _EATEN_LETTER = {"\x0c": "\\f", "\t": "\\t", "\x08": "\\b", "\r": "\\r", "\n": "\\n"}
 _DOUBLED = re.compile(r"\\\\(?=[A-Za-z]{2})")
-_THOUSANDS = re.compile(r"(?<=\d)(?:\{,\}|,\\[!,;: ]\s*|\\[,;: !]\s*|\{\\,\}|[\u2009\u202f\u00a0~'])(?=\d{3}(?!\d))")
-_SPACED_NUMBER = re.compile(r"(?<![\d.,/^_{(\[])\d{1,3}(?: \d{3})+(?![\d/])")
-_MARKUP = re.compile(
-    r"\*\*|__|`+|\$+|\\[()\[\]](?!\d*(?:pt|em|ex|mm|cm)\])|\\(?:displaystyle|textstyle|limits|nolimits|quad|qquad)(?![A-Za-z])"
+_THOUSANDS = re.compile(
+    r"(?<=\d)(?<!\b0)(?:\{,\}|,\\[!,;: ]\s*|\\[,;: !]\s*|\{\\,\}|[\u2009\u202f\u00a0~'])(?=\d{3}(?!\d))"
 )
+_SPACED_NUMBER = re.compile(r"(?<![\d.,/^_{(\[])(?<![\d,;] )[1-9]\d{0,2}(?: \d{3})+(?![\d/]| \d|[,;] ?\d)")
+_SPACED_DECIMAL = re.compile(r"([+-]?[1-9]\d{0,2}(?: \d{3})+)(,\d{1,2}(?:\D.*)?)", re.DOTALL)
+_NO_SPACE = re.compile(r"(?<=\d)\\!(?=\d)")
+_DECIMAL_COMMA = re.compile(r"(?<=\d)\{,\}(?=\d)")  # what is no sign of thousands
+_MARKUP = re.compile(
+    r"\*\*|__|`+|\$+|\\[()\[\]](?!\d*(?:pt|em|ex|mm|cm)\])"
+    r"|\\(?:displaystyle|textstyle|limits|nolimits)(?![A-Za-z])|\\q?quad"
+)
+_ORDINAL = re.compile(
+    r"(?<=\d)\s*\^\s*(?:\{\s*)?(?:\\(?:text|textrm|mathrm|rm)\s*\{)?\s*(st|nd|rd|th)\s*(?:\}|(?![A-Za-z]))\s*\}?"
+)
+_UPRIGHT = re.compile(r"\{\s*\\rm(?![A-Za-z])([^{}]*)\}|\\rm\s*\{([^{}]*)\}")
+_END_MARK = re.compile(r"(?<!\s)\s*+\\(?:square|Box)$")
 _STRAY_POINT = re.compile(r"(?<=[}\w)])\.(?=\s*[\])])")
 _ENDINGS = " \t\r\n.,;:。"
 
 
 def clean(text: str) -> str:
     """The text in the one spelling the tokenizer reads. Linear; call it on an answer, not on a completion."""
+    text = undressed(text)
     if not text.isascii():
         text = _plain_unicode(text)
     if not text.isprintable():
@@ -108,9 +123,26 @@ def clean(text: str) -> str:
     if "$" in text:
         text = _dollars(text)
     text = _MARKUP.sub(_markup, text)
-    text = _STRAY_POINT.sub("", _THOUSANDS.sub("", text))
-    text = text.strip()
+    text = _STRAY_POINT.sub("", _THOUSANDS.sub("", text)).strip()
+    if "{,}" in text:
+        text = _DECIMAL_COMMA.sub(".", text)
+    if "\\rm" in text:
+        text = _UPRIGHT.sub(_upright, text)
+    if text.endswith((r"\square", r"\Box")):
+        text = _END_MARK.sub("", text)
+    if "^" in text and any(ending in text for ending in ("th", "st", "nd", "rd")):
+        text = _ORDINAL.sub(r"\1 ", text)
+    if "\\!" in text:
+        text = _NO_SPACE.sub("", text)
+    if " " in text:
+        decimal = _SPACED_DECIMAL.fullmatch(text) if "," in text else None
+        text = decimal[1].replace(" ", "") + decimal[2] if decimal else text
+        text = _SPACED_NUMBER.sub(lambda match: match[0].replace(" ", ""), text)
     return text
+
+
+def _upright(match: re.Match[str]) -> str:
+    return rf"\mathrm{{{match[1] or match[2] or ''}}}"
 
 
 def _dollars(text: str) -> str:

@@ -2,23 +2,40 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from dataclasses import replace as changed
 from fractions import Fraction
 
 from verifiers.mathexpr import conditions, regions
-from verifiers.mathexpr.answers import Answer, Piece, as_decimal, significant_digits
-from verifiers.mathexpr.calculus import unevaluated
+from verifiers.mathexpr.answers import Answer, as_decimal, significant_digits
+from verifiers.mathexpr.assignments import arrangements, names
 from verifiers.mathexpr.exact import rational
-from verifiers.mathexpr.ladder import equal, numeric_gap, order
-from verifiers.mathexpr.limits import Budget, Unreadable
+from verifiers.mathexpr.ladder import equal, numeric_gap
+from verifiers.mathexpr.limits import Budget
 from verifiers.mathexpr.naming import aligned, captured, names_clash
-from verifiers.mathexpr.nodes import PI, Node, number, replace, symbol, symbols, walk
+from verifiers.mathexpr.nodes import PI, Node, digest, has_op, number, symbol, symbols, unevaluated, walk
 from verifiers.mathexpr.normal import normal
 from verifiers.mathexpr.reading import read
-from verifiers.mathexpr.regions import Pieces
+from verifiers.mathexpr.relations import (
+    equation_gold,
+    names_value,
+    region_gold,
+    regions_of,
+    same_equation,
+    same_ratio,
+    same_residues,
+    structure,
+    verdict,
+)
 from verifiers.mathexpr.units import AMBIGUOUS, DEGREE, RADIAN, Unit, lookup
+from verifiers.mathexpr.vectors import components
+
+_PERCENT = re.compile(
+    r"%|percent|per cent|prozent|pour ?cent|por ciento|por cento|процент|百分|パーセント|퍼센트|المئة|المائة", re.I
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +45,12 @@ class Policy:
     digits: int  # significant digits a decimal needs to stand for an exact gold; 0 = it never does
     percent: str
     units: str
-    asks_percent: bool = True  # the problem may want a percentage
+    prompt: str = ""
+
+    @property
+    def asks_percent(self) -> bool:
+        """May the problem want a percentage? Searched when asked: few answers need to know."""
+        return not self.prompt or _PERCENT.search(self.prompt) is not None
 
 
 def compared(gold: Answer, answer: Answer, policy: Policy, budget: Budget) -> str:
@@ -51,13 +73,13 @@ def _by_kind(gold: Answer, answer: Answer, policy: Policy, budget: Budget) -> st
         case "list" | "set" | "tuple":
             return _collection(gold, answer, policy, budget)
         case "region":
-            return _region_gold(gold, answer, budget)
+            return region_gold(gold, answer, budget)
         case "equation":
-            return _equation_gold(gold, answer, budget)
+            return equation_gold(gold, answer, budget)
         case "ratio":
-            return _ratio(gold, answer, budget)
+            return same_ratio(gold, answer, budget)
         case "relation" | "quantified":
-            return _structure(gold, answer, budget)
+            return structure(gold, answer, budget)
         case "clock":
             return _clock(gold, answer, policy, budget)
         case "date":
@@ -66,14 +88,10 @@ def _by_kind(gold: Answer, answer: Answer, policy: Policy, budget: Budget) -> st
             return _choice(gold, answer, policy, budget)
         case "empty":
             same = answer.kind == "empty" or (answer.kind == "region" and not answer.pieces)
-            return _verdict(same, answer.kind == "empty")
+            return verdict(same, answer.kind == "empty")
     if answer.kind != gold.kind:
         return "hedged" if answer.kind == "list" else "type_clash"
-    return _verdict(gold.words == answer.words, True)
-
-
-def _verdict(same: bool, same_kind: bool) -> str:
-    return "equal" if same else "different" if same_kind else "type_clash"
+    return verdict(gold.words == answer.words, True)
 
 
 # -- scalars
@@ -83,7 +101,13 @@ def _scalar_gold(gold: Answer, answer: Answer, policy: Policy, budget: Budget) -
     assert gold.node is not None
     match answer.kind:
         case "scalar":
-            return _scalars(gold, answer, policy, budget)
+            found = _scalars(gold, answer, policy, budget)
+            parts = _parts(answer.node) if found == "different" and symbols(gold.node) else None
+            return found if parts is None else _vector(gold, Answer("tuple", items=parts), policy, budget)
+        case "list" if answer.comma is not None and (rational(gold.node) or Fraction(1)).denominator != 1:
+            return _scalars(gold, answer.comma, policy, budget)
+        case "list" if answer.joined_by == "=":  # x = y = 2
+            return _best(compared(gold, item, policy, budget) for item in answer.items)
         case "list":
             same = answer.joined_by == "or" and len(answer.items) < 4
             return "equal" if same and _all_same(gold, answer, policy, budget) else "hedged"
@@ -93,15 +117,19 @@ def _scalar_gold(gold: Answer, answer: Answer, policy: Policy, budget: Budget) -
             return _scalars(gold, Answer("scalar", answer.pieces[0].low), policy, budget)
         case "clock" if len(answer.items) == 2:
             ratio = Node("div", tuple(item.node for item in answer.items if item.node is not None))
-            return _verdict(gold.node.op == "div" and equal(gold.node, ratio, budget), False)
+            return verdict(gold.node.op == "div" and equal(gold.node, ratio, budget), False)
         case "tuple":
             return _vector(gold, answer, policy, budget)
         case "equation":
             if gold.name and answer.node is not None:
                 named = Node("chain", (symbol(gold.name), gold.node), ("=",))
-                return _verdict(_same_equation(named, answer.node, budget), False)
+                return verdict(same_equation(named, answer.node, budget), False)
             if gold.node.op == "chain":
-                return _verdict(_same_equation(gold.node, answer.node or gold.node, budget), True)
+                return verdict(same_equation(gold.node, answer.node or gold.node, budget), True)
+            if answer.node is not None and names_value(answer.node):
+                return _numbers(gold.node, answer.node.args[-1], gold.also, policy, budget)
+        case "relation" if answer.node is not None and answer.node.op == "congruence":
+            return verdict(same_residues(answer.node, gold.node), True)
         case "choice" if len(answer.words) > 1:
             return _by_kind(gold, _option(answer.words[1]), policy, budget)  # "A: 18"
         case "choice" if gold.node == symbol(answer.words[0]) and len(answer.words) == 1:
@@ -120,12 +148,18 @@ def _all_same(gold: Answer, answer: Answer, policy: Policy, budget: Budget) -> b
 
 
 def _vector(gold: Answer, answer: Answer, policy: Policy, budget: Budget) -> str:
-    """A row or column against a tuple of its entries."""
-    node = gold.node
-    if node is None or node.op != "matrix" or not (node.value == 1 or node.value == len(node.args)):
-        return "type_clash"
-    items = tuple(Answer("scalar", arg) for arg in node.args)
-    return _ordered(items, answer.items, policy, budget)
+    """A row, a column, or a sum of unit vectors against a tuple of its entries."""
+    parts = _parts(gold.node)
+    return "type_clash" if parts is None else _ordered(parts, answer.items, policy, budget)
+
+
+def _parts(node: Node | None) -> tuple[Answer, ...] | None:
+    """The coordinates of a vector that is written as a matrix or as a sum."""
+    if node is None:
+        return None
+    column = node.op == "matrix" and (node.value == 1 or node.value == len(node.args))
+    parts = node.args if column else components(node)
+    return None if parts is None else tuple(Answer("scalar", part) for part in parts)
 
 
 def _scalars(gold: Answer, answer: Answer, policy: Policy, budget: Budget) -> str:
@@ -141,7 +175,7 @@ def _scalars(gold: Answer, answer: Answer, policy: Policy, budget: Budget) -> st
         elif gold.unit.scale != answer.unit.scale:
             a = Node("mul", (a, number(answer.unit.scale / gold.unit.scale)))
     elif _has_unit(gold) != _has_unit(answer):
-        if policy.units == "require":
+        if policy.units == "require" or gold.noun or answer.noun:
             return "unit_clash"
         if _angle(gold) != _angle(answer) and (_in_pi(a) if _angle(gold) else _in_pi(g)):
             g, a = _radians(g, gold.unit), _radians(a, answer.unit)
@@ -208,7 +242,7 @@ def _labels_clash(gold: Answer, answer: Answer) -> bool:
 
 def _based(gold: Node, answer: Node) -> str:
     if gold.op == answer.op:
-        return _verdict(gold.value == answer.value, True)
+        return verdict(gold.value == answer.value, True)
     named, bare = (gold, answer) if gold.op == "base" else (answer, gold)
     digits, base = named.value
     if bare.op == "num" and str(bare.value) == digits and (gold.op == "base" or base == 10):
@@ -242,9 +276,9 @@ def _numbers(gold: Node, answer: Node, also: Node | None, policy: Policy, budget
     rounded = as_decimal(gold)
     given = as_decimal(answer)
     if symbols(gold) or symbols(answer) or (rounded is None and given is None):
-        return _verdict(equal(gold, answer, budget), True)
+        return verdict(equal(gold, answer, budget), True)
     if rounded is not None:
-        return _verdict(numeric_gap(answer, gold, rounded[1], budget), True)
+        return verdict(numeric_gap(answer, gold, rounded[1], budget), True)
     assert given is not None
     exact = rational(gold)
     if exact == given[0]:
@@ -268,11 +302,13 @@ def _collection(gold: Answer, answer: Answer, policy: Policy, budget: Budget) ->
     if gold.kind == "tuple":
         return _tuple_gold(gold, answer, policy, budget)
     if answer.kind == "tuple" and gold.kind == "list" and answer.brackets == "()" and policy.units != "require":
-        return _ordered(gold.items, answer.items, policy, budget)
+        return _in_order(gold.items, answer.items, policy, budget)
     if answer.kind == "tuple" and gold.kind == "list" and len(gold.items) == 1:
         return compared(gold.items[0], answer, policy, budget)
     if answer.kind == "region":
-        return _regions_of(gold, answer, budget)
+        return regions_of(gold, answer, budget)
+    if gold.joined_by == "=" and answer.kind == "scalar":
+        return _best(compared(item, answer, policy, budget) for item in gold.items)
     if answer.kind not in ("list", "set"):
         return "different" if answer.kind in ("scalar", "tuple") and gold.kind == "list" else "type_clash"
     items = answer.items
@@ -282,20 +318,25 @@ def _collection(gold: Answer, answer: Answer, policy: Policy, budget: Budget) ->
         wanted = gold.items
     if len(items) != len(wanted):
         return "hedged" if len(items) > len(wanted) and answer.joined_by == "or" else "different"
-    if _is_assignment(answer) and not any(item.name for item in wanted):
-        by_name = sorted(items, key=lambda item: item.name)
-        if (
-            _ordered(wanted, items, policy, budget) == "equal"
-            or _ordered(wanted, tuple(by_name), policy, budget) == "equal"
-        ):
-            return "equal"
-        return "different"
+    if answer.joined_by == "or" and names(items):
+        return "hedged"  # x = 1 or y = 2
+    if answer.joined_by != "or":
+        orders = arrangements(wanted, items)
+        if orders is not None:
+            return _best(_ordered(*order, policy, budget) for order in orders)
     return _matched(wanted, items, policy, budget)
 
 
-def _is_assignment(answer: Answer) -> bool:
-    names = [item.name for item in answer.items]
-    return all(names) and len(set(names)) == len(names)
+def _best(reasons: Iterable[str]) -> str:
+    """ "equal" if it is among them, else the first."""
+    found = list(reasons)
+    return "equal" if "equal" in found else found[0]
+
+
+def _in_order(wanted: tuple[Answer, ...], items: tuple[Answer, ...], policy: Policy, budget: Budget) -> str:
+    """One by one, or by their names."""
+    orders = arrangements(wanted, items) or [(wanted, items)]
+    return _best(_ordered(*order, policy, budget) for order in orders)
 
 
 def _distinct(items: tuple[Answer, ...], policy: Policy, budget: Budget) -> tuple[Answer, ...]:
@@ -306,10 +347,14 @@ def _distinct(items: tuple[Answer, ...], policy: Policy, budget: Budget) -> tupl
     return tuple(found)
 
 
+_ROUGH = frozenset({"dec", "base"})
+
+
 def _matched(wanted: tuple[Answer, ...], items: tuple[Answer, ...], policy: Policy, budget: Budget) -> str:
     ours, theirs = _exact_values(wanted), _exact_values(items)
     if ours is not None and theirs is not None:
-        return _verdict(budget.decided("rational", ours == theirs), True)
+        return verdict(budget.decided("rational", ours == theirs), True)
+    wanted, items = _without_common(wanted, items)
     left = list(items)
     worst = "different"
     for want in wanted:
@@ -337,6 +382,32 @@ def _exact_values(items: tuple[Answer, ...]) -> Counter[Fraction] | None:
     return found
 
 
+def _without_common(ours: tuple[Answer, ...], theirs: tuple[Answer, ...]) -> tuple[tuple[Answer, ...], ...]:
+    """Both without the items that are spelled alike; what is left is compared each with each."""
+    common = Counter(map(_form, ours)) & Counter(map(_form, theirs))
+    del common[None]
+    return tuple(tuple(_beyond(items, common.copy())) for items in (ours, theirs))
+
+
+def _beyond(items: tuple[Answer, ...], common: Counter[object]) -> Iterator[Answer]:
+    for item in items:
+        form = _form(item)
+        if common[form] > 0:
+            common[form] -= 1
+        else:
+            yield item
+
+
+def _form(item: Answer) -> object:
+    """What is the same for exact expressions, and tuples of them, in one canonical form; None for anything else."""
+    if item != Answer(item.kind, item.node, item.items, item.brackets):
+        return None
+    if item.kind == "scalar" and item.node is not None and not has_op(item.node, _ROUGH):
+        return digest(normal(item.node))
+    forms = tuple(map(_form, item.items))
+    return (item.brackets, forms) if item.kind == "tuple" and None not in forms else None
+
+
 def _ordered(wanted: tuple[Answer, ...], items: tuple[Answer, ...], policy: Policy, budget: Budget) -> str:
     if len(wanted) != len(items):
         return "different"
@@ -353,146 +424,17 @@ def _tuple_gold(gold: Answer, answer: Answer, policy: Policy, budget: Budget) ->
             return "type_clash"  # (a, b) and [a, b] may be intervals
         if "|" in gold.brackets + answer.brackets and gold.brackets != answer.brackets:
             return "type_clash"
-        return _ordered(gold.items, answer.items, policy, budget)
-    if answer.kind == "scalar" and answer.node is not None and answer.node.op == "matrix":
+        return _in_order(gold.items, answer.items, policy, budget)
+    if answer.kind == "scalar" and answer.node is not None:
         return _vector(answer, gold, policy, budget)
     if answer.kind == "list" and answer.joined_by != "or":
-        return _ordered(gold.items, answer.items, policy, budget)
+        return _in_order(gold.items, answer.items, policy, budget)
     if answer.kind == "region" and len(gold.items) == 2:
         nodes = [item.node for item in gold.items if item.node is not None]
         if len(nodes) == 2 and gold.brackets in ("()", "[]"):
             pieces = regions.from_node(Node("group", (nodes[0], nodes[1]), gold.brackets))
-            return _verdict(regions.same_region(pieces, answer.pieces, budget), True)
+            return verdict(regions.same_region(pieces, answer.pieces, budget), True)
     return "hedged" if answer.kind == "list" else "type_clash"
-
-
-def _regions_of(gold: Answer, answer: Answer, budget: Budget) -> str:
-    """A list of intervals against their union; a finite set against points."""
-    pieces: list[Piece] = []
-    for item in gold.items:
-        if item.kind == "region":
-            pieces.extend(item.pieces)
-        elif item.kind == "tuple" and len(item.items) == 2 and item.brackets in ("()", "[]"):
-            low, high = item.items[0].node, item.items[1].node
-            if low is None or high is None:
-                return "type_clash"
-            pieces.append(Piece(low, item.brackets == "[]", high, item.brackets == "[]"))
-        elif item.kind == "scalar" and item.node is not None:
-            pieces.append(regions.point(item.node))
-        else:
-            return "type_clash"
-    return _verdict(regions.same_region(tuple(pieces), answer.pieces, budget), True)
-
-
-# -- regions, equations, structures
-
-
-def _region_gold(gold: Answer, answer: Answer, budget: Budget) -> str:
-    pieces: Pieces
-    if answer.kind == "region":
-        pieces = answer.pieces
-    elif answer.kind == "tuple" and len(answer.items) == 2 and answer.brackets in ("()", "[]"):
-        nodes = tuple(item.node for item in answer.items if item.node is not None)
-        if len(nodes) != 2:
-            return "type_clash"
-        pieces = regions.from_node(Node("group", nodes, answer.brackets))
-    elif answer.kind in ("set", "list") and all(item.node is not None for item in answer.items) and answer.items:
-        pieces = tuple(regions.point(item.node) for item in answer.items if item.node is not None)
-        if any(piece.low != piece.high for piece in gold.pieces):
-            return "hedged" if answer.joined_by == "or" else "different"
-    elif answer.kind == "list":
-        try:
-            return _regions_of(answer, gold, budget)
-        except Unreadable:
-            return "type_clash"
-    elif answer.kind == "scalar" and answer.node is not None:
-        pieces = (regions.point(answer.node),)
-    elif answer.kind == "empty":
-        pieces = ()
-    else:
-        return "unsolved" if answer.kind == "relation" else "type_clash"
-    return _verdict(regions.same_region(gold.pieces, pieces, budget), True)
-
-
-def _equation_gold(gold: Answer, answer: Answer, budget: Budget) -> str:
-    assert gold.node is not None
-    if answer.kind == "equation" and answer.node is not None:
-        return _verdict(_same_equation(gold.node, answer.node, budget), True)
-    if answer.kind == "scalar" and answer.node is not None:
-        if answer.name:
-            named = Node("chain", (symbol(answer.name), answer.node), ("=",))
-            return _verdict(_same_equation(gold.node, named, budget), True)
-        y = symbol("y")
-        if "y" in symbols(gold.node) and "y" not in symbols(answer.node):
-            sides = [replace(side, y, answer.node) for side in gold.node.args]
-            return _verdict(symbols(gold.node) > {"y"} and equal(sides[0], sides[1], budget), False)
-    return "type_clash"
-
-
-def _difference(chain: Node) -> Node:
-    return Node("add", (chain.args[0], Node("neg", (chain.args[1],))))
-
-
-def _same_equation(a: Node, b: Node, budget: Budget) -> bool:
-    """Equal up to a constant factor and the side things stand on."""
-    if normal(a) == normal(b):
-        return budget.decided("normal", True)
-    return _proportion(_difference(a), _difference(b), budget) is not None
-
-
-def _proportion(f: Node, g: Node, budget: Budget) -> int | None:
-    """The sign of c where f = c g for a constant c, else None."""
-    if symbols(f) != symbols(g):
-        return None
-    for shift in (0, 1, 2):
-        values = []
-        for node in (f, g):
-            for index, name in enumerate(sorted(symbols(node))):
-                node = replace(node, symbol(name), number(Fraction(2 * index + 3 + 5 * shift, 2 + shift)))
-            values.append(node)
-        at_f, at_g = values
-        zero = number(0)
-        if equal(at_f, zero, budget) or equal(at_g, zero, budget):
-            continue
-        if not equal(Node("mul", (f, at_g)), Node("mul", (g, at_f)), budget):
-            return None
-        signs = [order(node, zero, budget) for node in values]
-        return 1 if signs[0] == signs[1] else -1
-    return None
-
-
-def _ratio(gold: Answer, answer: Answer, budget: Budget) -> str:
-    """Equal up to a common factor."""
-    if answer.kind not in ("ratio", "clock") or len(answer.items) != len(gold.items):
-        return "different" if answer.kind == "ratio" else "type_clash"
-    ours = [item.node for item in gold.items if item.node is not None]
-    theirs = [item.node for item in answer.items if item.node is not None]
-    if equal(ours[0], number(0), budget) or equal(theirs[0], number(0), budget):
-        return _verdict(all(equal(a, b, budget) for a, b in zip(ours, theirs, strict=True)), True)
-    pairs = zip(ours[1:], theirs[1:], strict=True)
-    return _verdict(all(equal(Node("mul", (a, theirs[0])), Node("mul", (b, ours[0])), budget) for a, b in pairs), True)
-
-
-_MIRROR = {"<": ">", ">": "<", "<=": ">=", ">=": "<=", "!=": "!="}
-
-
-def _structure(gold: Answer, answer: Answer, budget: Budget) -> str:
-    """Relations up to a positive factor and the side; anything else by its canonical form."""
-    g, a = gold.node, answer.node
-    if answer.kind != gold.kind or g is None or a is None:
-        return "type_clash"
-    if normal(g) == normal(a):
-        return _verdict(budget.decided("normal", True), True)
-    if g.op == a.op == "congruence":
-        gap = rational(Node("div", (Node("add", (g.args[1], Node("neg", (a.args[1],)))), g.args[2])))
-        same = gap is not None and gap.denominator == 1
-        same = same and equal(g.args[0], a.args[0], budget) and equal(g.args[2], a.args[2], budget)
-        return _verdict(budget.decided("rational", same), True)
-    if g.op == a.op == "chain" and len(g.args) == len(a.args) == 2 and {g.value[0], a.value[0]} <= set(_MIRROR):
-        sign = _proportion(_difference(g), _difference(a), budget)
-        wanted = g.value[0] if sign == 1 else _MIRROR[g.value[0]]
-        return _verdict(budget.decided("points", sign is not None and a.value[0] == wanted), True)
-    return _verdict(budget.decided("normal", False), True)
 
 
 # -- times, dates, choices
@@ -500,15 +442,15 @@ def _structure(gold: Answer, answer: Answer, budget: Budget) -> str:
 
 def _clock(gold: Answer, answer: Answer, policy: Policy, budget: Budget) -> str:
     if answer.kind == "ratio":
-        return _ratio(gold, answer, budget)
+        return same_ratio(gold, answer, budget)
     if answer.kind == "scalar" and len(gold.items) == 2 and answer.node is not None and answer.node.op == "div":
         ratio = Node("div", tuple(item.node for item in gold.items if item.node is not None))
-        return _verdict(equal(ratio, answer.node, budget), False)
+        return verdict(equal(ratio, answer.node, budget), False)
     if answer.kind != "clock":
         return "hedged" if answer.kind == "list" else "type_clash"
     (first, half), (second, other_half) = gold.words, answer.words
     same = _minutes(first, half, other_half) == _minutes(second, other_half, half)
-    return _verdict(budget.decided("type", same), True)
+    return verdict(budget.decided("type", same), True)
 
 
 def _minutes(text: str, half: str, other_half: str) -> tuple[int, ...]:
@@ -528,15 +470,23 @@ def _date(gold: Answer, answer: Answer) -> str:
         for second in answer.words:
             year, _, day = first.partition("-")
             other_year, _, other_day = second.partition("-")
-            if day == other_day and (year == other_year or not year or not other_year):
-                return "equal"
+            if day == other_day and (year == other_year or not year):
+                return "different" if _weekdays_clash(gold, answer) else "equal"
     return "different"
+
+
+def _weekdays_clash(gold: Answer, answer: Answer) -> bool:
+    return bool(gold.label) and bool(answer.label) and gold.label != answer.label
 
 
 def _choice(gold: Answer, answer: Answer, policy: Policy, budget: Budget) -> str:
     letter = gold.words[0]
     if answer.kind == "choice":
-        return _verdict(answer.words[0] == letter, True)
+        same = answer.words[0] == letter
+        if same and len(gold.words) > 1 and len(answer.words) > 1:  # "(B) 7" is not "(B) 8"
+            ours, theirs = _option(gold.words[1]), _option(answer.words[1])
+            same = "text" in (ours.kind, theirs.kind) or _by_kind(ours, theirs, policy, budget) == "equal"
+        return verdict(same, True)
     if answer.kind == "scalar" and answer.node is not None and answer.node.op == "sym" and len(answer.node.value) == 1:
-        return _verdict(answer.node.value.upper() == letter, True)
+        return verdict(answer.node.value.upper() == letter, True)
     return "hedged" if answer.kind == "list" else "type_clash"

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 _SAYS_NOTHING = frozenset(
-    "for all any some every each where when with such that is are be an integer integers positive real reals"
-    " number numbers constant constants arbitrary in z n r k m c x y t j l a b d i s setz setn setr setq and"
+    "for forall exists all any some every each where when with such that is are be an integer integers positive real"
+    " reals number numbers constant constants arbitrary in z n r k m c x y t j l a b d i s setz setn setr setq and"
     " or natural nonnegative non-negative of to belongs element mathbb provided given assuming as , ; ( ) { }"
     " values value as both satisfying both whole complex rational parameter parameters be it can".split()
 )
@@ -13,6 +13,8 @@ _DOMAIN = frozenset("< > <= >= != 0 1 ≠ neq ne geq ge leq le in =".split())
 
 def clash(gold: str, answer: str) -> bool:
     """True if one of them restricts the answer in a way the other does not."""
+    if not gold and not answer:
+        return False
     ours, theirs = _core(gold), _core(answer)
     if gold and answer and ours and theirs:
         return ours != theirs

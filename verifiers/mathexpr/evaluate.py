@@ -8,11 +8,12 @@ from fractions import Fraction
 from typing import Any, Protocol
 
 from verifiers.mathexpr.exact import rational
-from verifiers.mathexpr.limits import MAX_CELLS, MAX_TERMS, Budget
-from verifiers.mathexpr.nodes import Node, number
+from verifiers.mathexpr.limits import MAX_TERMS, Budget
+from verifiers.mathexpr.nodes import Node, has_op, number, substitute, symbols
 
 Value = Any  # a number of the field, or a Matrix of them
 _CONJUGATE = Node("conj", (Node("sym", (), "?"),))
+_MATRIX = frozenset({"matrix"})
 OPAQUE = frozenset({"int", "lim", "deriv", "apply", "prime", "star", "forall", "group", "chain", "set", "builder"})
 
 
@@ -123,6 +124,7 @@ class Walk:
         if isinstance(a, Matrix) and isinstance(b, Matrix):
             if (a.rows, a.columns) != (b.rows, b.columns):
                 raise Undefined
+            self.budget.spend(len(a.cells) * self.field.cost)
             return Matrix([self.field.add(x, y) for x, y in zip(a.cells, b.cells, strict=True)], a.columns)
         if isinstance(a, Matrix) or isinstance(b, Matrix):
             raise Undefined
@@ -135,8 +137,10 @@ class Walk:
             self.budget.spend(a.rows * a.columns * b.columns * self.field.cost)
             return Matrix([self._dot(a, b, r, c) for r in range(a.rows) for c in range(b.columns)], b.columns)
         if isinstance(a, Matrix):
+            self.budget.spend(len(a.cells) * self.field.cost)
             return Matrix([self.field.mul(x, b) for x in a.cells], a.columns)
         if isinstance(b, Matrix):
+            self.budget.spend(len(b.cells) * self.field.cost)
             return Matrix([self.field.mul(a, x) for x in b.cells], b.columns)
         return self.field.mul(a, b)
 
@@ -175,14 +179,15 @@ class Walk:
         return total
 
     def _each(self, a: Matrix, function: str) -> Matrix:
+        self.budget.spend(len(a.cells) * self.field.cost)
         return Matrix([self.field.function(function, [x], _CONJUGATE) for x in a.cells], a.columns)
 
     def _power(self, node: Node) -> Value:
         base, exponent = node.args
         self.budget.spend(self.field.heavy)
-        if _has_matrix(exponent):
+        if has_op(exponent, _MATRIX):
             raise Unsupported("a matrix as exponent")
-        if not _has_matrix(base):
+        if not has_op(base, _MATRIX):
             return self.field.power(node, self)
         value = self.value(base)
         if not isinstance(value, Matrix):
@@ -231,6 +236,7 @@ class Walk:
         combine = self._add if node.op == "sum" else self._mul
         total = self.field.number(Fraction(0 if node.op == "sum" else 1))
         before = self.bound
+        self.budget.spend(10 + (2 + 2 * self.field.cost) * max(0, last - first))
         for k in range(first, last + 1):
             self.bound = {**before, node.value: self.field.number(Fraction(k))}
             total = combine(total, self.value(body))
@@ -244,20 +250,9 @@ class Walk:
             integers: Callable[[str], int] | None = getattr(self.point, "integer", None)
             if integers is None:
                 return None
-            found = rational(_filled(node, integers))
+            self.budget.spend(15)
+            found = rational(substitute(node, {name: number(integers(name)) for name in symbols(node)}))
         return found.numerator if found is not None and found.denominator == 1 and abs(found) < 10**6 else None
-
-
-def _filled(node: Node, integers: Callable[[str], int]) -> Node:
-    if node.op == "sym":
-        return number(integers(node.value))
-    return node._replace(args=tuple(_filled(arg, integers) for arg in node.args)) if node.args else node
-
-
-def _has_matrix(node: Node) -> bool:
-    if node.op == "matrix":
-        return len(node.args) <= MAX_CELLS
-    return any(_has_matrix(arg) for arg in node.args)
 
 
 def seed(*parts: object) -> int:

@@ -6,12 +6,21 @@ import functools
 import math
 from fractions import Fraction
 
-from verifiers.mathexpr.limits import MAX_BITS, MAX_TERMS
-from verifiers.mathexpr.nodes import Node, has_op, number, replace, symbol, walk
+from verifiers.mathexpr.limits import MAX_BITS, MAX_TERMS, spend
+from verifiers.mathexpr.nodes import Node, has_op, number, substitute, symbols
 
 
 def rational(node: Node) -> Fraction | None:
     """The value if it is rational and of at most MAX_BITS bits, else None (irrational, symbolic, too big)."""
+    if node.op == "num":
+        return node.value if isinstance(node.value, Fraction) else None
+    if symbols(node):
+        return None
+    spend(1 + (node.size >> 2))
+    return _value(node)
+
+
+def _value(node: Node) -> Fraction | None:
     match node.op:
         case "num":
             return node.value if isinstance(node.value, Fraction) else None
@@ -19,23 +28,22 @@ def rational(node: Node) -> Fraction | None:
             return Fraction(node.value[0])
         case "base":
             return Fraction(int(*node.value))
-        case "add":
-            return _folded(node, Fraction(0))
-        case "mul":
-            return _folded(node, Fraction(1))
+        case "add" | "mul":
+            return _folded(node)
         case "neg":
-            inner = rational(node.args[0])
+            inner = _value(node.args[0])
             return None if inner is None else -inner
         case "percent":
-            inner = rational(node.args[0])
+            inner = _value(node.args[0])
             return None if inner is None else inner / 100
         case "abs":
-            inner = rational(node.args[0])
+            inner = _value(node.args[0])
             return None if inner is None else abs(inner)
         case "conj":
-            return rational(node.args[0])
+            return _value(node.args[0])
         case "div":
-            top, bottom = rational(node.args[0]), rational(node.args[1])
+            top = _value(node.args[0])
+            bottom = None if top is None else _value(node.args[1])
             return None if top is None or not bottom or not _small(top, bottom) else top / bottom
         case "pow":
             return _power(node)
@@ -51,21 +59,28 @@ def _bits(value: Fraction) -> int:
 
 
 def _small(*values: Fraction) -> bool:
-    return sum(map(_bits, values)) <= MAX_BITS
+    """Can they be put together? What that costs, which grows with the square of their length, is spent."""
+    bits = sum(map(_bits, values))
+    if bits > MAX_BITS:
+        return False
+    if bits > 1000:
+        spend(bits * bits >> 20)
+    return True
 
 
-def _folded(node: Node, start: Fraction) -> Fraction | None:
-    total = start
-    for arg in node.args:
-        value = rational(arg)
-        if value is None or not _small(total, value):
+def _folded(node: Node) -> Fraction | None:
+    total = _value(node.args[0])
+    for arg in node.args[1:]:
+        value = None if total is None else _value(arg)
+        if total is None or value is None or not _small(total, value):
             return None
         total = total + value if node.op == "add" else total * value
     return total
 
 
 def _power(node: Node) -> Fraction | None:
-    base, exponent = rational(node.args[0]), rational(node.args[1])
+    base = _value(node.args[0])
+    exponent = None if base is None else _value(node.args[1])
     if base is None or exponent is None:
         return None
     if exponent.denominator != 1:
@@ -79,8 +94,10 @@ def _power(node: Node) -> Fraction | None:
         return Fraction(0) if exponent > 0 else None  # 0^0 is left undecided
     if abs(base) == 1:
         return Fraction(1) if base == 1 or exponent.numerator % 2 == 0 else Fraction(-1)
-    if abs(exponent) * _bits(base) > MAX_BITS:
+    bits = abs(exponent) * _bits(base)
+    if bits > MAX_BITS:
         return None
+    spend(int(bits * bits) >> 22)
     return Fraction(base**exponent.numerator)
 
 
@@ -91,19 +108,22 @@ def exact_root(value: Fraction, degree: int) -> Fraction | None:
 
 
 def _integer_root(value: int, degree: int) -> int | None:
+    bits = value.bit_length()
     if degree == 2:
+        spend(bits * bits >> 22)
         root = math.isqrt(value)
         return root if root * root == value else None
-    if value.bit_length() > 2000 or degree < 1:
+    if bits > 2000 or degree < 1:
         return None
-    low, high = 0, 1 << (value.bit_length() // degree + 1)
-    while low < high:
-        middle = (low + high) // 2
-        if middle**degree < value:
-            low = middle + 1
-        else:
-            high = middle
-    return low if low**degree == value else None
+    if value < 2 or degree == 1:
+        return value
+    spend(1 + (bits >> 6))
+    root = 1 << -(-bits // degree)  # Newton's method from above
+    while True:
+        lower = ((degree - 1) * root + value // root ** (degree - 1)) // degree
+        if lower >= root:
+            return root if root**degree == value else None
+        root = lower
 
 
 def integer(value: Fraction | None, most: int) -> int | None:
@@ -122,10 +142,12 @@ def _binomial(n: int, k: int) -> int:
 
 
 def _function(node: Node) -> Fraction | None:
-    values = [rational(arg) for arg in node.args]
-    if any(value is None for value in values):
-        return None
-    found = [value for value in values if value is not None]
+    found: list[Fraction] = []
+    for arg in node.args:
+        value = _value(arg)
+        if value is None:
+            return None
+        found.append(value)
     if node.op == "fact":
         count = integer(found[0], 1000)
         return None if count is None else Fraction(_factorial(count))
@@ -146,9 +168,9 @@ def _function(node: Node) -> Fraction | None:
         case "ceil":
             return Fraction(math.ceil(found[0]))
         case "min":
-            return min(found)
+            return min(found) if _small(*found) else None
         case "max":
-            return max(found)
+            return max(found) if _small(*found) else None
         case "mod" if found[1]:
             return found[0] % found[1] if _small(*found) else None
         case "gcd" | "lcm":
@@ -162,11 +184,13 @@ def _function(node: Node) -> Fraction | None:
 
 def _series(node: Node) -> Fraction | None:
     body, lower, upper = node.args
-    first, last = rational(lower), rational(upper)
+    first, last = _value(lower), _value(upper)
     if first is None or last is None or first.denominator != 1 or last.denominator != 1:
         return None
-    size = sum(1 for _ in walk(body))
-    if (last - first + 1) * size > 10 * MAX_TERMS or has_op(body, frozenset({"sum", "prod"})):
+    if (last - first + 1) * body.size > 10 * MAX_TERMS or has_op(body, frozenset({"sum", "prod"})):
         return None
-    terms = [replace(body, symbol(node.value), number(k)) for k in range(int(first), int(last) + 1)]
-    return rational(Node("add" if node.op == "sum" else "mul", tuple(terms)))
+    if first > last:
+        return Fraction(0 if node.op == "sum" else 1)
+    spend(int(last - first + 1) * body.size >> 1)
+    terms = [substitute(body, {node.value: number(k)}) for k in range(int(first), int(last) + 1)]
+    return _folded(Node("add" if node.op == "sum" else "mul", tuple(terms)))

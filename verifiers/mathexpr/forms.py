@@ -2,22 +2,26 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 
 from verifiers.mathexpr.answers import Answer, Piece
+from verifiers.mathexpr.languages import SMALL
 from verifiers.mathexpr.nodes import INFINITY, Node, number
 
 _TEXT_COMMAND = re.compile(
     r"\\(?:text(?:bf|it|rm|normal|sf|tt)?|mbox|hbox|math(?:rm|bf|it|sf)|operatorname|emph)\s*(?=\{)"
 )
-_WORD = re.compile(r"[^\W\d_]+|\d+(?:\.\d+)?|[<>=+*/^|-]")
+_WORD = re.compile(r"[^\W\d_]+|\d+(?:\.\d+)?|[<>=+*/^|%]|(?<=\d)!|(?<![^\W_])-(?=\s?[\d.])")  # a hyphen joins words
 _ARTICLES = frozenset(["a", "an", "the"])
 _EMPTY = re.compile(
     r"(?:there (?:is|are|exists?) )?(?:no|zero) (?:such |real |integer |integral |positive |valid |possible )*"
     r"(?:solutions?|"
     r"roots?|values?|answers?|functions?|pairs?|triples?|integers?|numbers?|intersections?)(?: (?:exists?|in (?:the )?"
     r"(?:reals?|real numbers|integers)|is possible|satisf\w+.*))?|none(?: exists?)?|(?:the )?empty set|null set|"
-    r"(?:it is )?impossible|no such \w+(?: exists?)?"
+    r"(?:it is )?impossible|no such \w+(?: exists?)?|(?:die )?leere menge|(?:l)?ensemble vide|(?:el "
+    r"|o )?conjunto (?:vacio|vazio)"
+    r"|(?:l)?insieme vuoto|пустое множество|空集合?|공집합|المجموعة الخالية"
 )
 _UNDEFINED = re.compile(
     r"(?:the )?(?:\w+ )?(?:does not exist|doesnt exist|dne|(?:is )?undefined|not defined|indeterminate)"
@@ -31,6 +35,11 @@ _CHOICE = re.compile(r"\(\s*([A-Z])\s*\)|([A-J])|([A-J])[.):]|\[([A-J])\]|([A-J]
 _CHOICE_TEXT = re.compile(r"(?:\(\s*([A-J])\s*\)|([A-J])\s*[.):])\s*[:.]?\s*(\S.*)", re.DOTALL)
 _OTHER_OPTION = re.compile(r"(?:^|\s)\(?[A-J][).](?:\s|$)")
 _CHOICE_WORD = re.compile(r"(?:the )?(?:correct )?(?:option|choice|answer)(?: is)?:?\s*\(?([A-J])\)?\.?", re.IGNORECASE)
+_REMAINDER = re.compile(
+    r"(\d+)\s*,?\s*(?:with |mit |avec |con |com |e |y |et |и |с )?(?:a |un |uno )?(?:r|rem|remainder|rest|reste"
+    r"|resto|остаток|остатком"
+    r"|余り?|餘|あまり|나머지)\.?(?: of| von| de| di)?\s*(\d+)"
+)
 _CLOCK = re.compile(
     r"(\d{1,2})\s*[:h]\s*(\d{2})(?:\s*:\s*(\d{2}))?\s*(?:hours|hrs)?\s*([ap])?(?:\.?\s*m\.?)?", re.IGNORECASE
 )
@@ -62,9 +71,9 @@ _MONTH = (
 )
 _DATES = (
     re.compile(
-        rf"(?:\w+day,? )?(?:the )?(?P<d>\d{{1,2}})(?:st|nd|rd|th)?(?: of)? (?P<m>{_MONTH})(?:,? (?P<y>\d{{4}}))?"
+        rf"(?:(?P<w>\w+day),? )?(?:the )?(?P<d>\d{{1,2}})(?:st|nd|rd|th)?(?: of)? (?P<m>{_MONTH})(?:,? (?P<y>\d{{4}}))?"
     ),
-    re.compile(rf"(?:\w+day,? )?(?P<m>{_MONTH}) (?P<d>\d{{1,2}})(?:st|nd|rd|th)?(?:,? (?P<y>\d{{4}}))?"),
+    re.compile(rf"(?:(?P<w>\w+day),? )?(?P<m>{_MONTH}) (?P<d>\d{{1,2}})(?:st|nd|rd|th)?(?:,? (?P<y>\d{{4}}))?"),
     re.compile(r"(?P<y>\d{4})[-/.](?P<m>\d{1,2})[-/.](?P<d>\d{1,2})"),
     re.compile(r"(?P<a>\d{1,2})[-/.](?P<b>\d{1,2})[-/.](?P<y>\d{4})"),
 )
@@ -97,7 +106,8 @@ _SMALL = {
 }
 _TENS = {word: 10 * (index + 2) for index, word in enumerate(
     ["twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ninety"])}  # fmt: skip
-SCALES = {"hundred": 100, "thousand": 1000, "million": 10**6, "billion": 10**9, "trillion": 10**12, "dozen": 12}
+SCALES = {"hundred": 100, "thousand": 1000, "million": 10**6, "billion": 10**9, "trillion": 10**12, "dozen": 12,
+          "myriad": 10**4}  # fmt: skip
 
 
 def plain_words(text: str) -> str:
@@ -110,7 +120,14 @@ def plain_words(text: str) -> str:
 def text_words(text: str) -> tuple[str, ...]:
     """The words, numbers and signs that matter when two texts are compared."""
     text = re.sub(r"\\(?=[A-Za-z])", " ", _TEXT_COMMAND.sub("", text)).casefold().replace("'", "")
-    return tuple(word for word in _WORD.findall(text) if word not in _ARTICLES and word != "-")
+    words = _WORD.findall(text)
+    pairs = itertools.zip_longest(words, words[1:], fillvalue="")
+    return tuple(word for word, following in pairs if not _is_article(word, following))
+
+
+def _is_article(word: str, following: str) -> bool:
+    """An article stands before a word; a letter before anything else is a name."""
+    return word in _ARTICLES and (word != "a" or len(following) > 1 or not following)
 
 
 def whole_form(text: str) -> Answer | None:
@@ -135,6 +152,9 @@ def whole_form(text: str) -> Answer | None:
     if lower in ("infinity", "positive infinity", "+infinity", "negative infinity", "minus infinity", "-infinity"):
         negative = lower[0] in "nm-"
         return Answer("scalar", Node("neg", (INFINITY,)) if negative else INFINITY)
+    remainder = _REMAINDER.fullmatch(lower) if lower[-1:].isdigit() and not lower.isdigit() else None
+    if remainder:
+        return Answer("text", words=(remainder[1], "remainder", remainder[2]))
     return _choice(plain) or _time(lower) or _date(lower) or _number_words(lower)
 
 
@@ -187,7 +207,9 @@ def _date(lower: str) -> Answer | None:
             d = int(parts["d"])
             readings = [(m, d)] if 1 <= m <= 12 and 1 <= d <= 31 else []
         if readings:
-            return Answer("date", words=tuple(dict.fromkeys(f"{year}-{m}-{d}" for m, d in readings)))
+            weekday = parts.get("w")
+            words = tuple(dict.fromkeys(f"{year}-{m}-{d}" for m, d in readings))
+            return Answer("date", words=words, label=(weekday,) if weekday else ())
     return None
 
 
@@ -196,6 +218,8 @@ def _number_words(lower: str) -> Answer | None:
     words = [word for word in re.split(r"[\s-]+", lower) if word and word != "and"]
     negative = words[:1] in (["minus"], ["negative"])
     words = words[1:] if negative else words
+    if len(words) == 1 and words[0] in SMALL:
+        return Answer("scalar", number(-SMALL[words[0]] if negative else SMALL[words[0]]))
     if not words or len(words) > 12:
         return None
     total = current = 0

@@ -11,7 +11,7 @@ from mpmath.libmp import libmpi as mpi
 
 from verifiers.mathexpr.evaluate import Undefined, Unsupported, Value, Walk
 from verifiers.mathexpr.exact import rational
-from verifiers.mathexpr.limits import Budget, TooHard
+from verifiers.mathexpr.limits import Budget, TooHard, spend
 from verifiers.mathexpr.modular import Modular, small_seed
 from verifiers.mathexpr.nodes import Node
 
@@ -57,11 +57,15 @@ def _magnitude(a: Real) -> int:
 class Intervals:
     """Real and complex intervals of `precision` bits."""
 
-    def __init__(self, precision: int) -> None:
+    def __init__(self, precision: int, *, certain: bool = False) -> None:
         self.precision = precision
+        self.certain = certain  # nothing unknown takes part
         self.cost, self.heavy = (3, 10) if precision < 300 else (10, 40)
 
     def number(self, value: Fraction) -> Complex:
+        bits = value.numerator.bit_length() + value.denominator.bit_length()
+        if bits > 1000:
+            spend(bits >> 7)
         top = from_int(value.numerator)
         if value.denominator == 1:
             exact = (top, top)
@@ -128,6 +132,7 @@ class Intervals:
             return Complex(_ONE)
         if power < 0:
             return self.inverse(self._whole_power(a, -power))
+        spend(power.bit_length() * (self.heavy >> (a.im is None)))
         if power.bit_length() > 64 or abs(_magnitude(a.re)) * power > 1 << 40:
             raise Unsupported("a power this large")
         if a.im is None:
@@ -245,7 +250,7 @@ class Intervals:
 
     def opaque(self, node: Node, walk: Walk) -> Complex:
         """A fixed number for what only the modular rung can tell apart."""
-        if node.op == "prime" or node.op == "star":
+        if self.certain or node.op in ("prime", "star"):
             raise Unsupported(node.op)
         modular = Modular(0)
         inner = Walk(modular, modular.symbol, walk.budget)
@@ -402,7 +407,8 @@ def same(a: Value, b: Value, precision: int) -> bool | None:
     if any(mpi.mpi_lt(x, y) or mpi.mpi_lt(y, x) for x, y in parts):
         return False
     size = max(_magnitude(a.re), _magnitude(b.re), _magnitude(a.im or _ZERO), _magnitude(b.im or _ZERO))
-    narrow = all(_width(x) < max(size, -precision // 2) - precision // 2 for pair in parts for x in pair)
+    least = 32 - precision // 2  # below it only zero is left; sine and cosine lose a few bits there
+    narrow = all(_width(x) < max(size, least) - precision // 2 for pair in parts for x in pair)
     return True if narrow else None
 
 
@@ -411,10 +417,16 @@ def _width(a: Real) -> int:
     return gap[2] + gap[3] if gap[1] else -1_000_000
 
 
-def evaluate(node: Node, point: Callable[[str], Complex], precision: int, budget: Budget) -> Value:
-    """The node's interval. Raises Undefined, Unsupported or TooHard."""
+def evaluate(
+    node: Node, point: Callable[[str], Complex], precision: int, budget: Budget, *, certain: bool = False
+) -> Value:
+    """The node's interval. Raises Undefined, Unsupported or TooHard.
+
+    Args:
+        certain: an integral or an unknown function is Unsupported, and no number is made up for it.
+    """
     try:
-        return Walk(Intervals(precision), point, budget).value(node)
+        return Walk(Intervals(precision, certain=certain), point, budget).value(node)
     except (ValueError, ZeroDivisionError, NotImplementedError) as error:  # what mpmath says of its own limits
         raise Undefined from error
     except (OverflowError, MemoryError) as error:

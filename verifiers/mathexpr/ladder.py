@@ -1,7 +1,7 @@
 """Are two expressions equal? A ladder of rungs, cheap ones first; each settles what it can and hands on the rest.
 
-Normal form, exact rationals, values modulo primes, certified intervals, intervals at random exact points, and last,
-for what only calculus decides, a bounded piece of SymPy.
+Normal form, exact rationals, values modulo primes, certified intervals, intervals at random exact points, and last what
+the gold's integrals, limits and infinite sums came to when it was read.
 """
 
 from __future__ import annotations
@@ -9,25 +9,27 @@ from __future__ import annotations
 from fractions import Fraction
 
 from verifiers.mathexpr import intervals
-from verifiers.mathexpr.calculus import done, unevaluated
 from verifiers.mathexpr.evaluate import OPAQUE, Undefined, Unsupported, seed
 from verifiers.mathexpr.exact import rational
 from verifiers.mathexpr.intervals import Complex, Intervals
 from verifiers.mathexpr.limits import Budget
 from verifiers.mathexpr.modular import fingerprint
-from verifiers.mathexpr.nodes import Node, has_op, symbols, walk
+from verifiers.mathexpr.nodes import Node, has_op, is_calculus, symbols, unevaluated, walk
 from verifiers.mathexpr.normal import normal
 
 _LOW, _HIGH = 192, 1024  # bits: most differences show at the first; the second makes agreement convincing
 _POINTS, _AGREEMENTS = 16, 5
+_FUNCTION = frozenset({"fn"})
 _WHOLE = frozenset({"fact", "binom", "sum", "prod"})
 
 
 def equal(a: Node, b: Node, budget: Budget) -> bool:
     """True if the expressions have the same value wherever both are defined. Raises TooHard."""
     found = _equal(a, b, budget)
-    if not found and _logs(a) | _logs(b) > {"log"}:  # a bare log is natural or decimal; both readings are tried
-        found = _equal(_decimal_logs(a), _decimal_logs(b), budget)
+    has_function = has_op(a, _FUNCTION) or has_op(b, _FUNCTION)
+    # A bare log is natural or decimal; both readings are tried.
+    if not found and has_function and _logs(a) | _logs(b) > {"log"}:
+        found = _equal(decimal_logs(a), decimal_logs(b), budget)
     return found
 
 
@@ -49,11 +51,20 @@ def _equal(a: Node, b: Node, budget: Budget) -> bool:
         found = None  # unknowns took the place of integrals and the like: that they differ proves nothing
     if found is not None:
         return budget.decided("points" if names else "interval", found)
-    if unevaluated(a) or unevaluated(b):
-        first, second = done(a), done(b)
+    if budget.carried_out and (unevaluated(a) or unevaluated(b)):
+        first, second = _carried_out(a, budget), _carried_out(b, budget)
         if (first, second) != (a, b):
             return budget.decided("sympy", _equal(first, second, budget))
     return budget.decided("points" if names else "interval", False, "(undecided)")
+
+
+def _carried_out(node: Node, budget: Budget) -> Node:
+    """The node with what the gold's integrals and the like come to in their places."""
+    if not unevaluated(node):
+        return node
+    if is_calculus(node) and node in budget.carried_out:
+        return budget.carried_out[node]
+    return node.with_args(tuple([_carried_out(arg, budget) for arg in node.args]))
 
 
 def _modular(a: Node, b: Node, budget: Budget) -> bool | None:
@@ -183,22 +194,24 @@ def _logs(node: Node) -> frozenset[str]:
     )
 
 
-def _decimal_logs(node: Node) -> Node:
-    args = tuple(map(_decimal_logs, node.args))
+def decimal_logs(node: Node) -> Node:
+    """The node with every bare log taken to the base ten."""
+    args = tuple(map(decimal_logs, node.args))
     if node.op == "fn" and node.value == "log":
         return Node("fn", args, "lg")
-    return node._replace(args=args) if args else node
+    return node.with_args(args) if args else node
 
 
 def numeric_gap(a: Node, b: Node, most: Fraction, budget: Budget) -> bool:
     """True if |a - b| <= most, for constants. Raises TooHard."""
+    a, b = _carried_out(a, budget), _carried_out(b, budget)
     x, y = rational(a), rational(b)
     if x is not None and y is not None:
         return budget.decided("rational", abs(x - y) <= most, f"within {float(most):.3g}" if most < 10**300 else "")
     try:
         field = Intervals(_LOW)
-        x_value = intervals.evaluate(a, _no_symbols, _LOW, budget)
-        y_value = intervals.evaluate(b, _no_symbols, _LOW, budget)
+        x_value = intervals.evaluate(a, _no_symbols, _LOW, budget, certain=True)
+        y_value = intervals.evaluate(b, _no_symbols, _LOW, budget, certain=True)
         if not isinstance(x_value, Complex) or not isinstance(y_value, Complex):
             return False
         minus = field.mul(y_value, field.number(Fraction(-1)))
@@ -220,7 +233,7 @@ def order(a: Node, b: Node, budget: Budget) -> int | None:
     if symbols(a) or symbols(b):
         return None
     try:
-        first, second = (intervals.evaluate(node, _no_symbols, _LOW, budget) for node in (a, b))
+        first, second = (intervals.evaluate(node, _no_symbols, _LOW, budget, certain=True) for node in (a, b))
     except (Undefined, Unsupported):
         return None
     if not isinstance(first, Complex) or not isinstance(second, Complex) or first.im or second.im:

@@ -2,15 +2,27 @@
 
 from __future__ import annotations
 
+import contextvars
+from collections.abc import Mapping
+from types import TracebackType
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from verifiers.mathexpr.nodes import Node
+
 MAX_ANSWER_CHARS = 3000  # a longer final answer is refused before it is read
 MAX_TOKENS = 1500
 MAX_DEPTH = 40  # nesting of brackets, fractions, powers and function calls
+MAX_MARKS = 16  # of signs that follow one factor: powers, primes, factorials, degrees
+MAX_HEIGHT = 120  # of an expression tree
+MAX_NODES = 10_000  # of an expression tree
 MAX_DIGITS = 1000  # of one literal number
 MAX_ITEMS = 128  # of one list, set, tuple
 MAX_CELLS = 256  # of one matrix
 MAX_BITS = 20_000  # of an exact rational; larger values are compared modulo primes or by structure
 MAX_TERMS = 400  # of a sum or product that is written out
-BUDGET = 9_000  # units of work a check; one unit is about 2 microseconds
+BUDGET = 6_000  # units of work a check; one unit is 2 to 5 microseconds, and common answers take less than 100
+GUARD_BUDGET = 4 * BUDGET  # for trying whether every number of a gold matters
 
 
 class Unreadable(Exception):
@@ -22,12 +34,19 @@ class TooHard(Exception):
 
 
 class Budget:
-    """Counts units of work in one check; deterministic, so a verdict depends on nothing but its input."""
+    """Counts units of work in one check; deterministic, so a verdict depends on nothing but its input.
 
-    __slots__ = ("left", "rung", "trace")
+    Within `with Budget() as budget:` reading, rewriting and comparing all spend from this one, by `spend`.
 
-    def __init__(self, units: int = BUDGET) -> None:
+    Args:
+        carried_out: what the integrals and the like of the gold come to, so that comparing looks it up.
+    """
+
+    __slots__ = ("_outer", "carried_out", "left", "rung", "trace")
+
+    def __init__(self, units: int = BUDGET, carried_out: Mapping[Node, Node] | None = None) -> None:
         self.left = units
+        self.carried_out = carried_out or {}
         self.rung = "type"  # the last rung that decided something
         self.trace: list[tuple[str, str]] | None = None  # (rung, what it found), kept only when asked for
 
@@ -42,3 +61,27 @@ class Budget:
         if self.trace is not None:
             self.trace.append((rung, f"{'equal' if found else 'different'} {what}".rstrip()))
         return found
+
+    def __enter__(self) -> Budget:
+        self._outer = _CURRENT.set(self)
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        _CURRENT.reset(self._outer)
+
+
+_CURRENT: contextvars.ContextVar[Budget | None] = contextvars.ContextVar("budget", default=None)
+
+
+def current() -> Budget:
+    """The budget of the check that is under way; a new one outside of any."""
+    return _CURRENT.get() or Budget()
+
+
+def spend(units: int) -> None:
+    """Spends from the budget of the check that is under way. Raises TooHard."""
+    budget = _CURRENT.get()
+    if budget is not None:
+        budget.spend(units)

@@ -12,7 +12,7 @@ from fractions import Fraction
 from verifiers.mathexpr.evaluate import Undefined, Unsupported, Value, Walk, seed
 from verifiers.mathexpr.exact import integer, rational
 from verifiers.mathexpr.limits import Budget
-from verifiers.mathexpr.nodes import BINDERS, Node
+from verifiers.mathexpr.nodes import BINDERS, Node, digest
 from verifiers.mathexpr.normal import normal
 
 # A prime p with p % 4 == 1 and the chain of Carmichael functions below it: exponents are taken modulo the next one,
@@ -85,7 +85,7 @@ class Modular:
         if exact is not None and exact.denominator == 1:
             if base == 0 and exact <= 0:
                 raise Undefined
-            return pow(base, exact.numerator, self.prime)
+            return pow(base, exact.numerator % (self.prime - 1), self.prime) if base else 0
         if exact is None and base:
             try:
                 return pow(base, self._exponent(exponent, 1, walk), self.prime)
@@ -164,7 +164,7 @@ class Modular:
         try:
             found = walk.value(node)
         except (Unsupported, Undefined):
-            return repr(normal(node))
+            return digest(normal(node))
         return found if isinstance(found, int) else tuple(found.cells)
 
 

@@ -9,15 +9,16 @@ from verifiers.mathexpr.nodes import PI, Node, rename, symbols, walk
 from verifiers.mathexpr.units import DEGREE
 
 
-def _nodes(answer: Answer) -> list[Node]:
+def nodes_of(answer: Answer) -> list[Node]:
+    """The expressions of everything in the answer."""
     found = [node for node in (answer.node, answer.also) if node is not None]
     found += [end for piece in answer.pieces for end in (piece.low, piece.high)]
-    return found + [node for item in answer.items for node in _nodes(item)]
+    return found + [node for item in answer.items for node in nodes_of(item)]
 
 
 def free(answer: Answer) -> frozenset[str]:
     """The free symbols of everything in the answer."""
-    return frozenset().union(*map(symbols, _nodes(answer)))
+    return frozenset().union(*map(symbols, nodes_of(answer)))
 
 
 def renamed(answer: Answer, names: dict[str, str]) -> Answer:
@@ -42,12 +43,11 @@ def aligned(gold: Answer, answer: Answer) -> Answer:
     if len(gold.bound) == len(answer.bound) and gold.bound:
         pairs = zip(answer.bound, gold.bound, strict=True)
         names = {a: g for a, g in pairs if a != g and (g not in theirs or g in answer.bound)}
-    else:
-        only_gold, only_answer = ours - theirs, theirs - ours
-        if len(only_gold) == len(only_answer) == 1:
-            g, a = next(iter(only_gold)), next(iter(only_answer))
-            if _free_to_rename(gold, answer, g, a):
-                names = {a: g}
+    only_gold, only_answer = ours - theirs - set(names.values()), theirs - ours - set(names)
+    if len(only_gold) == len(only_answer) == 1:
+        g, a = next(iter(only_gold)), next(iter(only_answer))
+        if _free_to_rename(gold, answer, g, a):
+            names[a] = g
     return renamed(answer, names) if names else answer
 
 
@@ -72,7 +72,7 @@ def _free_to_rename(gold: Answer, answer: Answer, g: str, a: str) -> bool:
 def _is_period(answer: Answer, name: str) -> bool:
     """Is it the n of "n pi" or "360 n degrees"? Families of solutions are named freely."""
     in_degrees = answer.unit is not None and answer.unit.dimension == DEGREE.dimension
-    for node in _nodes(answer):
+    for node in nodes_of(answer):
         for found in walk(node):
             turns = in_degrees or any(part == PI or part.op == "deg" for part in walk(found))
             if turns and found.op in ("mul", "div") and name in symbols(found):
@@ -89,10 +89,10 @@ def _is_added_constant(answer: Answer, name: str) -> bool:
 
 
 def names_clash(gold: Answer, answer: Answer) -> bool:
-    """Both are named, and differently: x = 5 is not y = 5. Functions may be spelled S_n or S(n)."""
+    """Both are named, and differently: x = 5 is not y = 5. Functions may be spelled S_n or S(n), and y."""
     if not gold.name or not answer.name or gold.kind != answer.kind:
         return False
     first, second = gold.name.casefold(), answer.name.casefold()
-    if first == second:
+    if first == second or (first == "y" and answer.bound) or (second == "y" and gold.bound):
         return False
     return not (first.startswith(second + "_") or second.startswith(first + "_"))

@@ -5,8 +5,8 @@ from __future__ import annotations
 from fractions import Fraction
 
 from verifiers.mathexpr.exact import exact_root
-from verifiers.mathexpr.limits import MAX_BITS
-from verifiers.mathexpr.nodes import MINUS_ONE, Node, number
+from verifiers.mathexpr.limits import MAX_BITS, spend
+from verifiers.mathexpr.nodes import MINUS_ONE, Node, digest, number
 
 _HALF = number(Fraction(1, 2))
 _FOLD_BITS = MAX_BITS // 8
@@ -14,10 +14,15 @@ _FOLD_BITS = MAX_BITS // 8
 
 def normal(node: Node) -> Node:
     """The canonical form. Equal forms mean equal values; unequal forms mean nothing."""
-    args = tuple(map(normal, node.args))
+    spend(1 + (node.size >> 1))
+    return _normal(node)
+
+
+def _normal(node: Node) -> Node:
+    if not node.args:
+        return number(node.value[0]) if node.op == "dec" else node
+    args = tuple(map(_normal, node.args))
     match node.op:
-        case "dec":
-            return number(node.value[0])
         case "neg":
             return _collect("mul", (MINUS_ONE, *args))
         case "div":
@@ -31,16 +36,12 @@ def normal(node: Node) -> Node:
         case "fn" if node.value == "sqrt":
             return _power(args[0], _HALF)
         case "union" | "cap":
-            return Node(node.op, tuple(sorted(args, key=_order)))
+            return Node(node.op, tuple(sorted(args, key=digest)))
         case "fn" if node.value in ("min", "max", "gcd", "lcm"):
-            return Node("fn", tuple(sorted(args, key=_order)), node.value)
+            return Node("fn", tuple(sorted(args, key=digest)), node.value)
         case "percent":
             return _collect("mul", (args[0], number(Fraction(1, 100))))
-    return node._replace(args=args) if args else node
-
-
-def _order(node: Node) -> str:
-    return repr(node)
+    return node.with_args(args)
 
 
 def _power(base: Node, exponent: Node) -> Node:
@@ -70,8 +71,8 @@ def _collect(op: str, args: tuple[Node, ...]) -> Node:
             else:
                 rest.append(part)
     if op == "mul" and total == 0:
-        return number(0) if not rest else Node("mul", (number(0), *sorted(rest, key=_order)))
-    rest.sort(key=_order)
+        return number(0) if not rest else Node("mul", (number(0), *sorted(rest, key=digest)))
+    rest.sort(key=digest)
     if total != unit or not rest:
         rest.insert(0, number(total))
     return rest[0] if len(rest) == 1 else Node(op, tuple(rest))

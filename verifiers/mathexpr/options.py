@@ -6,6 +6,9 @@ import itertools
 import re
 
 from verifiers.mathexpr.answers import Answer
+from verifiers.mathexpr.clean import clean
+from verifiers.mathexpr.exact import rational
+from verifiers.mathexpr.forms import text_words
 from verifiers.mathexpr.limits import TooHard, Unreadable
 from verifiers.mathexpr.reading import read
 
@@ -38,7 +41,8 @@ def option_of(prompt: str, gold: Answer, answer: Answer) -> tuple[Answer, Answer
     letter = gold.words[0] if gold.kind == "choice" else answer.words[0] if answer.kind == "choice" else ""
     if not letter or gold.kind == answer.kind:
         return None
-    text = options(prompt).get(letter)
+    chosen = gold if gold.kind == "choice" else answer
+    text = chosen.words[1] if len(chosen.words) > 1 else options(prompt).get(letter)
     if not text:
         return None
     try:
@@ -46,3 +50,24 @@ def option_of(prompt: str, gold: Answer, answer: Answer) -> tuple[Answer, Answer
     except (Unreadable, TooHard):
         return None
     return (read_text, answer) if gold.kind == "choice" else (gold, read_text)
+
+
+def other_option(prompt: str, answer: Answer) -> bool:
+    """Does the text beside the letter belong to another option of the prompt, or name another value?"""
+    if answer.kind != "choice" or len(answer.words) < 2:
+        return False
+    letter, given = answer.words
+    found = options(prompt)
+    own = found.pop(letter, None)
+    if own is None or text_words(clean(own)) == text_words(clean(given)):
+        return False
+    if any(text_words(clean(text)) == text_words(clean(given)) for text in found.values()):
+        return True
+    try:
+        ours, theirs = read(own), read(given)
+    except (Unreadable, TooHard):
+        return False
+    values = [
+        rational(side.node) if side.kind == "scalar" and side.node is not None else None for side in (ours, theirs)
+    ]
+    return None not in values and values[0] != values[1]

@@ -6,12 +6,11 @@ Lowest to highest: relations, set operations, + -, * / and juxtaposition, signs,
 from __future__ import annotations
 
 import re
-from fractions import Fraction
 
 from verifiers.mathexpr import structures
-from verifiers.mathexpr.limits import MAX_DEPTH, MAX_ITEMS, Unreadable
+from verifiers.mathexpr.limits import MAX_DEPTH, MAX_ITEMS, MAX_MARKS, Unreadable, spend
 from verifiers.mathexpr.nodes import MINUS_ONE, Node, number, symbol
-from verifiers.mathexpr.tokens import Token, numeral
+from verifiers.mathexpr.tokens import Token
 
 RELATIONS = frozenset("= == < > <= >= != <> approx equiv in notin -> subset".split()) | {"parallel", "perp"}
 _SAME_RELATION = {"==": "=", "<>": "!="}
@@ -38,11 +37,17 @@ class Parser:
         self.depth = 0
         self.bars = 0  # open absolute-value bars
         self.bar_stops = False  # inside {x | ...} the bar ends the head
+        self.head = -1  # depth of the set whose head is read: only there does a colon end it
+        equivs = (index for index, token in enumerate(tokens) if token.value == "equiv")
+        self.first_equiv = next(equivs, len(tokens))
+        self.grouped = any(token.kind == "num" and "," in token.value for token in tokens)  # as 1,234 is
         self.last_close = ""  # the bracket that closed the latest list
 
     def whole(self) -> Node:
         """The tokens as one expression. Raises Unreadable if they are none, or go on after it."""
         node = self.relation()
+        if self.is_op("over") or (self.is_op("choose") and node.op in ("num", "sym")):
+            node = self.stacked(node)
         if self.at < len(self.tokens):
             raise Unreadable(f"can't read on at '{self.peek().value}'")
         return node
@@ -54,7 +59,7 @@ class Parser:
         return self.tokens[index] if index < len(self.tokens) else _END
 
     def is_op(self, *values: str) -> bool:
-        token = self.peek()
+        token = self.tokens[self.at] if self.at < len(self.tokens) else _END
         return token.kind == "op" and token.value in values
 
     def take(self) -> Token:
@@ -131,27 +136,30 @@ class Parser:
         return Node("add", tuple(terms)) if len(terms) > 1 else terms[0]
 
     def product(self) -> Node:
-        left = self.signed()
+        factors = [self.signed()]
         while True:
             token = self.peek()
             if token.kind == "op" and token.value in ("*", "/", ":"):
-                if token.value == ":" and self.bar_stops and self.depth <= 1:
-                    return left
+                if token.value == ":" and self.bar_stops and self.depth == self.head:
+                    return _product(factors)
                 self.at += 1
+                if token.value == "*":
+                    factors.append(self.signed())
+                    continue
+                left = _product(factors)
                 fraction = token.value == "/" and _is_number(left) and self.peek().kind == "num"
                 right = self.power() if fraction else self.signed()  # 3/4x is (3/4)x, but a/bc is a/(bc)
-                quotient = Node("div", (left, right), ":" if token.value == ":" else None)
-                left = _times(left, right) if token.value == "*" else quotient
+                factors = [Node("div", (left, right), ":" if token.value == ":" else None)]
             elif token.kind == "op" and token.value == "mod" and not self.in_congruence():
                 self.at += 1
-                left = Node("fn", (left, self.signed()), "mod")
+                factors = [Node("fn", (_product(factors), self.signed()), "mod")]
             elif self.starts_factor():
-                left = _times(left, self.power())
+                factors.append(self.power())
             else:
-                return left
+                return _product(factors)
 
     def in_congruence(self) -> bool:
-        return any(token.value == "equiv" for token in self.tokens[: self.at])
+        return self.first_equiv < self.at
 
     def starts_factor(self) -> bool:
         """Does a factor follow without a sign of multiplication?"""
@@ -178,9 +186,10 @@ class Parser:
             if op in ("pm", "mp"):
                 sign = op
             negative ^= op == "-"
-        node = self.power()
+        factors = [self.power()]
         while self.starts_factor():  # -2x is -(2x), and so is its power
-            node = _times(node, self.power())
+            factors.append(self.power())
+        node = _product(factors)
         if sign:
             node = Node(sign, (node,))
         return _negative(node) if negative else node
@@ -191,7 +200,7 @@ class Parser:
         self.deeper()
         node = self.primary()
         factorials = 0
-        while True:
+        for _ in range(MAX_MARKS):
             if self.is_op("^", "**"):
                 self.at += 1
                 node = self.raised(node)
@@ -213,6 +222,7 @@ class Parser:
             else:
                 self.depth -= 1
                 return node
+        raise Unreadable(f"more than {MAX_MARKS} signs after one factor")
 
     def raised(self, base: Node) -> Node:
         """`base` to what stands after ^: a power, a degree sign, a transposition, a conjugation, a prime."""
@@ -264,10 +274,20 @@ class Parser:
         bars, self.bars = self.bars, 0
         stops, self.bar_stops = self.bar_stops, False
         node = self.relation()
+        if self.is_op("over", "choose"):
+            node = self.stacked(node)
         self.bars, self.bar_stops = bars, stops
         self.expect(close)
         self.depth -= 1
         return node
+
+    def stacked(self, top: Node) -> Node:
+        """TeX's signs between the two halves of a group: {a \\over b} and {n \\choose k}."""
+        kind = "div" if self.take().value == "over" else "binom"
+        bottom = self.relation()
+        if "chain" in (top.op, bottom.op):
+            raise Unreadable("a relation over another")
+        return Node(kind, (top, bottom))
 
     def argument(self) -> Node:
         """One argument of a command: `{...}`, or a single digit, letter or command."""
@@ -416,8 +436,9 @@ class Parser:
 
     def word(self, word: str) -> Node:
         """Letters written together: a product if they are few, else one name (never a product of a word's letters)."""
-        if len(word) > 3 or not word.isalpha() or word.lower() in _NO_PRODUCT:
+        if len(word) > 3 or not word.isalpha() or not word.isascii() or word.lower() in _NO_PRODUCT:
             raise Unreadable(f"the word '{word}'")
+        spend(3 * len(word))
         letters = [Token("sym", letter, 0, False) for letter in word]
         self.tokens[self.at - 1 : self.at] = letters
         self.at -= 1
@@ -425,9 +446,13 @@ class Parser:
         return node
 
 
-def _times(left: Node, right: Node) -> Node:
-    left, right = (side.args[0] if side.op == "set" and len(side.args) == 1 else side for side in (left, right))
-    return Node("mul", (*left.args, right)) if left.op == "mul" else Node("mul", (left, right))
+def _product(factors: list[Node]) -> Node:
+    """The factors as one node; a set of one item among them is a pair of braces."""
+    if len(factors) == 1:
+        return factors[0]
+    bare = [side.args[0] if side.op == "set" and len(side.args) == 1 else side for side in factors]
+    first = bare[0].args if bare[0].op == "mul" else (bare[0],)
+    return Node("mul", (*first, *bare[1:]))
 
 
 def _is_number(node: Node) -> bool:
@@ -440,14 +465,3 @@ def _negative(node: Node) -> Node:
     if node.op == "dec":
         return Node("dec", (), (-node.value[0], *node.value[1:]))
     return Node("neg", (node,)) if node is not MINUS_ONE else number(1)
-
-
-def scaled(raw: str, exponent: int = 0) -> Node:
-    """A numeral as a node: exact integers are `num`, decimals keep half a unit of their last place."""
-    value, places = numeral(raw)
-    if abs(exponent) > 4000:
-        raise Unreadable("an exponent of ten beyond 4000")
-    scale = Fraction(10) ** exponent if exponent else Fraction(1)
-    if places is None:
-        return Node("num", (), value * scale)
-    return Node("dec", (), (value * scale, scale / (2 * 10**places)))

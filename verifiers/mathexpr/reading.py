@@ -4,26 +4,50 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace as changed
-from fractions import Fraction
 
 from verifiers.mathexpr import regions
 from verifiers.mathexpr.answers import Answer
+from verifiers.mathexpr.assignments import names
 from verifiers.mathexpr.clean import clean, trim
-from verifiers.mathexpr.forms import SCALES, text_words, whole_form
-from verifiers.mathexpr.limits import MAX_ANSWER_CHARS, MAX_ITEMS, Unreadable
+from verifiers.mathexpr.forms import text_words, whole_form
+from verifiers.mathexpr.limits import MAX_ANSWER_CHARS, MAX_ITEMS, Unreadable, spend
 from verifiers.mathexpr.nodes import Node, number
 from verifiers.mathexpr.parser import Parser
+from verifiers.mathexpr.quantities import NO_TAIL, REVERSING, compound, read_tail, split_tail
 from verifiers.mathexpr.shapes import shaped
 from verifiers.mathexpr.structures import based
-from verifiers.mathexpr.tokens import Token, numeral, tokenize
-from verifiers.mathexpr.units import AMBIGUOUS, CELSIUS, DEGREE, FAHRENHEIT, Unit, lookup, read_unit
+from verifiers.mathexpr.tokens import CLOSE, OPEN, Token, tokenize
+from verifiers.mathexpr.units import CELSIUS, DEGREE, FAHRENHEIT, Unit, lookup
 
 _PLAIN_NUMBER = re.compile(r"[+-]?\d{1,200}(?:\.\d{1,200})?", re.ASCII)
-_TEMPERATURE = re.compile(r"\^\s*\{?\s*\\circ\s*\}?\s*(?:\\(?:text|mathrm|rm)\s*\{\s*)?([CF])\b\s*\}?")
+_TEMPERATURE = re.compile(
+    r"(?:\\(?:text|mathrm|textrm)\s*\{\s*)?\^\s*\{?\s*\\circ\s*\}?\s*(?:\\(?:text|mathrm|rm)\s*\{\s*)?([CF])\b\s*\}?"
+)
+_LETTER = re.compile(r"\\(?:text|textit|textrm|mathrm)\{\s*([a-z])\s*\}")
 _BASED = re.compile(r"(?:\\text\{)?([0-9A-Z]{1,60})\}?_\{?(?:\\text\{)?([a-z]+|\d{1,2})\}*")
+_HEXADECIMAL = re.compile(r"[0-9a-f]{0,40}\d[0-9a-f]{0,40}_(?:\{16\}|16)")
+_LINES = re.compile(
+    r"\\begin\{(cases|align\*?|aligned|alignat\*?|gathered|gather\*?|split|equation\*?|eqnarray\*?)\}(.*)\\end\{\1\}",
+    re.DOTALL,
+)
+_BRACED_ARRAY = re.compile(
+    r"(?:\\left\s*)?\\(?:\{"
+    r"|lbrace)\s*\\begin\{array\}\s*(?:\{[^{}]*\})?((?:(?!\\begin).)*)\\end\{array\}\s*\\right\s*\.?",
+    re.DOTALL,
+)
+_RELATION = re.compile(r"=|<|>|\\(?:le|ge|leq|geq|ne|neq|approx|lt|gt|implies|Rightarrow)(?![A-Za-z])")
+_CASE = re.compile(r"(?:,|(?<![\s,]))\s*+(\\text\s*\{\s*,?\s*(?:if|for|when|otherwise|else)\b)")
+_ALIGNED = re.compile(r"&\s*(=|<|>|\\(?:le|ge|leq|geq|ne|neq|approx|lt|gt)(?![A-Za-z]))")
+_DECIMAL_COMMA = re.compile(
+    r"([+-]?(?:\d+(?=,(?:\d{1,2}|\d{4,12})(?![\d,.]))|0(?=,\d{3}(?![\d,.]))"
+    r"|\d{1,3}(?:\.\d{3})+(?=,))),(\d{1,12})(?![\d,.])"
+    r"(\D*|\s*\\(?:cdot|times)\s*10\s*\^\s*(?:-?\d|\{\s*-?\d{1,3}\s*\}))"
+)
+_SURE_DECIMAL = re.compile(
+    r"USD_|[€£¥₹₽%]|10\s*\^|\\text\{ (?:myriad|(?:hundred )?(?:thousand|million|billion))|EUR|\b(?:euros?|Euro)\b"
+)
+_TEXTED = re.compile(r"\\(?:text|textbf|mathrm|mbox)\s*\{\s*([+-]?\d[\d.,]*)\s*\}")
 _FRENCH = re.compile(r"([\[\]()])([^\[\]();,{}]{1,60})([,;])([^\[\]();,{}]{1,60})([\[\]()])")
-_OPEN = frozenset(["(", "[", "{", "lset", "langle", "lfloor", "lceil"])
-_CLOSE = frozenset([")", "]", "}", "rset", "rangle", "rfloor", "rceil"])
 _CONDITION = frozenset(
     "where for when if with such provided given unless except whenever as satisfying excluding assuming".split()
 )
@@ -34,14 +58,7 @@ _LEAD = frozenset(
     " simplified expression equation point points coordinates vertex area perimeter volume length probability"
     " ratio price cost all".split()
 )
-_REVERSING = frozenset(
-    "not no never without less more greater fewer least most than over under between below above beyond minus"
-    " negative half double twice thrice other neither nor except but square squared root cube cubed times"
-    " divided plus unknown larger bigger smaller higher lower exceeds exceeding within cannot"
-    " can't isn't wrong incorrect false almost nearly".split()
-)
 _CURRENCY = {"€": "EUR", "£": "GBP", "¥": "JPY", "₹": "INR", "₽": "RUB"}
-_ORDINAL = frozenset(["st", "nd", "rd", "th"])
 
 
 def read(text: str) -> Answer:
@@ -51,24 +68,38 @@ def read(text: str) -> Answer:
     """
     if len(text) > MAX_ANSWER_CHARS:
         raise Unreadable(f"longer than {MAX_ANSWER_CHARS} characters")
+    spend(len(text) >> 1)
     cleaned = trim(clean(text))
     if not cleaned:
         raise Unreadable("empty")
     if _PLAIN_NUMBER.fullmatch(cleaned):
         return Answer("scalar", Parser(tokenize(cleaned)).whole())
+    texted = _TEXTED.fullmatch(cleaned)
+    cleaned = texted[1] if texted else cleaned
+    letter = _LETTER.fullmatch(cleaned)
+    cleaned = letter[1] if letter else cleaned
     form = whole_form(cleaned)
     if form is not None:
         return form
+    if _HEXADECIMAL.fullmatch(cleaned):
+        cleaned = cleaned.upper()
     named = _BASED.fullmatch(cleaned)
     if named and any(char.isdigit() for char in named[1]):
         return Answer("scalar", based(named[1], named[2]))
     cleaned = _TEMPERATURE.sub(lambda match: rf"\text{{{'Celsius' if match[1] == 'C' else 'Fahrenheit'}}}", cleaned)
     if cleaned[0] == "]" or cleaned[-1] == "[":
         cleaned = _FRENCH.sub(_french, cleaned)
-    if cleaned.startswith(r"\begin{cases}") and cleaned.endswith(r"\end{cases}") and "&" not in cleaned:
-        cleaned = cleaned[13:-11].replace(r"\\", " , ")  # a system of equations
+    if "{array}" in cleaned:
+        cleaned = _BRACED_ARRAY.sub(r"\\begin{cases}\1\\end{cases}", cleaned)
+    if cleaned.startswith(r"\begin{"):
+        cleaned = _lines(cleaned)
     try:
-        return _answer(tokenize(cleaned))
+        tokens = tokenize(cleaned)
+        spend(2 * len(tokens))
+        comma = _DECIMAL_COMMA.fullmatch(cleaned) if "," in cleaned else None
+        if comma is not None:
+            return _with_comma(tokens, comma)
+        return _answer(tokens)
     except Unreadable:
         words = text_words(cleaned)
         if not any(
@@ -79,6 +110,18 @@ def read(text: str) -> Answer:
         if len(prose) < 4 and re.search(r"[\^_={}\\+/]|\d\s*[-*]", _outside_text(cleaned)):
             raise  # maths that can't be read is no prose
         return Answer("text", words=words)
+
+
+def _with_comma(tokens: list[Token], comma: re.Match[str]) -> Answer:
+    """ "3,5" is a list, and three and a half where the gold is one number."""
+    found = _answer(tokens)
+    try:
+        point = _answer(tokenize(f"{comma[1].replace('.', '')}.{comma[2]}{comma[3]}"))
+    except Unreadable:
+        return found
+    if point.kind == "scalar" and ((comma[2][0] == "0" and len(comma[2]) > 1) or _SURE_DECIMAL.search(comma[3])):
+        return point  # no list ends in "05", or in "50 €" without a space after its comma
+    return changed(found, comma=point) if found.kind == "list" and point.kind == "scalar" else found
 
 
 def _texts(text: str) -> str:
@@ -96,11 +139,36 @@ def _french(match: re.Match[str]) -> str:
     return f"{opening}{match[2]}{match[3]}{match[4]}{closing}"
 
 
+def _lines(text: str) -> str:
+    """Aligned equations and systems as a list; a line that begins with a relation goes on with the one before."""
+    found = _LINES.fullmatch(text)
+    if found is None:
+        return text
+    body = found[2]
+    if found[1] == "cases":
+        if "&" not in body:
+            body = _CASE.sub(r" & \1", body)
+        if "&" in _ALIGNED.sub(r"\1", body):
+            return text  # values and their conditions
+        body = _ALIGNED.sub(r"\1", body)
+    lines = [line.replace("&", " ").strip(" ,;") for line in re.split(r"\\\\(?:\s*\[[^\[\]]{1,12}\])?", body)]
+    joined = ""
+    for line in filter(None, lines):
+        joined += ("" if not joined else " " if _RELATION.match(line) else " , ") + line
+    return joined
+
+
 # -- lists and conditions
 
 
 def _answer(tokens: list[Token]) -> Answer:
+    together = compound(tokens)
+    if together is not None:
+        return together
+    tokens, over = _without_index(tokens)
     tokens, condition, declared = _split_condition(tokens)
+    if over:
+        condition, declared = condition or "integer", (*declared, over)
     pieces, joiners = _split_list(tokens)
     if len(pieces) > MAX_ITEMS:
         raise Unreadable(f"more than {MAX_ITEMS} items")
@@ -112,10 +180,40 @@ def _answer(tokens: list[Token]) -> Answer:
             condition, declared = condition or "integer", (*declared, dropped)
             pieces, joiners = pieces[:-1], joiners[:-1]
     answers = [_piece(piece) for piece in pieces]
-    found = answers[0] if len(answers) == 1 else _joined(answers, joiners)
+    found = answers[0] if len(answers) == 1 else _grouped(answers, joiners) or _joined(answers, joiners)
     if condition or declared:
         found = changed(found, condition=condition, bound=(*found.bound, *declared))
     return found
+
+
+def _without_index(tokens: list[Token]) -> tuple[list[Token], str]:
+    """The tokens without the index of a union over all integers, and its name."""
+    for index, token in enumerate(tokens[:-8]):
+        values = [part.value for part in tokens[index : index + 7]]
+        if (
+            token.value == "cup"
+            and values[1:3] == ["_", "{"]
+            and values[4:7] in (["in", "setZ", "}"], ["in", "Z", "}"])
+        ):
+            return [*tokens[:index], *tokens[index + 7 :]], tokens[index + 3].value
+    return tokens, ""
+
+
+def _grouped(answers: list[Answer], joiners: list[str]) -> Answer | None:
+    """ "x = 1, y = 2; x = 3, y = 4": solutions of several unknowns, each a tuple by name."""
+    outer = next((sign for sign in (";", "or", "and") if sign in joiners), "")
+    if outer not in joiners or len(set(joiners)) < 2:
+        return None
+    groups: list[list[Answer]] = [[answers[0]]]
+    for joiner, answer in zip(joiners, answers[1:], strict=True):
+        if joiner == outer:
+            groups.append([])
+        groups[-1].append(answer)
+    known = [sorted(names(tuple(group))) for group in groups]
+    if not known[0] or any(found != known[0] for found in known):
+        return None
+    solutions = (tuple(sorted(group, key=lambda item: item.name)) for group in groups)
+    return Answer("list", items=tuple(Answer("tuple", items=group, brackets="()") for group in solutions))
 
 
 def _membership(tokens: list[Token]) -> str:
@@ -134,16 +232,37 @@ def _split_condition(tokens: list[Token]) -> tuple[list[Token], str, tuple[str, 
     depth = 0
     for index, token in enumerate(tokens):
         if token.kind == "op":
-            depth += (token.value in _OPEN) - (token.value in _CLOSE)
-        if depth or index == 0 or token.kind not in ("word", "text"):
+            depth += (token.value in OPEN) - (token.value in CLOSE)
+        elif token.kind in ("begin", "end"):
+            depth += 1 if token.kind == "begin" else -1
+        if depth or index == 0 or not (token.kind in ("word", "text") or token.value == "forall"):
             continue
         first = token.value.split()[0].strip("(,").casefold() if token.value.split() else ""
-        if first in _CONDITION:
+        if first in _CONDITION or first == "forall":
             words = _condition_words(tokens[index:])
             while index and tokens[index - 1].value in (",", ";", "("):
                 index -= 1
             return tokens[:index], " ".join(words), _declared(tokens[index:], words)
+    start = _bracketed_condition(tokens)
+    if start:
+        words = _condition_words(tokens[start + 1 : -1])
+        return tokens[:start], " ".join(words), _declared(tokens[start:], words)
     return tokens, "", ()
+
+
+def _bracketed_condition(tokens: list[Token]) -> int:
+    """Where the brackets of "2x (x > 0)" open; 0 where nothing of the kind ends the text."""
+    if len(tokens) < 6 or tokens[-1].value != ")":
+        return 0
+    depth = 0
+    for index in range(len(tokens) - 1, 0, -1):
+        depth += (tokens[index].value == ")") - (tokens[index].value == "(")
+        if not depth:
+            inside = {token.value for token in tokens[index + 1 : -1] if token.kind == "op"}
+            before = tokens[index - 1]
+            beside = before.kind in ("num", "sym", "cmd") or before.value in (")", "}", "]")
+            return index if beside and inside & {"in", "<", ">", "<=", ">=", "!="} else 0
+    return 0
 
 
 def _condition_words(tokens: list[Token]) -> list[str]:
@@ -168,9 +287,9 @@ def _split_list(tokens: list[Token]) -> tuple[list[list[Token]], list[str]]:
     depth = 0
     quantified = bool(tokens) and tokens[0].value in ("forall", "exists")
     for token in tokens:
-        if token.kind == "begin" or (token.kind == "op" and token.value in _OPEN):
+        if token.kind == "begin" or (token.kind == "op" and token.value in OPEN):
             depth += 1
-        elif token.kind == "end" or (token.kind == "op" and token.value in _CLOSE):
+        elif token.kind == "end" or (token.kind == "op" and token.value in CLOSE):
             depth -= 1
         if depth <= 0 and not quantified and token.kind == "op" and token.value in (",", ";", "and", "or", "&"):
             if pieces[-1]:
@@ -231,9 +350,6 @@ def _as_region(answer: Answer) -> regions.Pieces | None:
 
 
 def _piece(tokens: list[Token]) -> Answer:
-    compound = _compound(tokens)
-    if compound is not None:
-        return compound
     if len(tokens) > 1 and tokens[0].value.casefold() in ("negative", "minus") and tokens[1].kind in ("num", "cmd"):
         tokens = [Token("op", "-", tokens[0].start, False), *tokens[1:]]
     tokens, money = _without_currency(tokens)
@@ -245,9 +361,9 @@ def _piece(tokens: list[Token]) -> Answer:
         label = _prose(tokens[:colon], anything=True)  # "Paolo: 18"
         tokens = tokens[colon + 1 :]
     tokens = _without_lead(tokens)
-    head, tail = _split_tail(tokens)
+    head, words = split_tail(tokens)
     if not head:
-        raise Unreadable("words only" if tail else "nothing")
+        raise Unreadable("nothing")
     named = _named(head)
     label = (*label, *named)
     if named:
@@ -255,28 +371,20 @@ def _piece(tokens: list[Token]) -> Answer:
     if len(head) == 1 and head[0].kind == "word" and _is_word(head[0].value):
         raise Unreadable("a word")
     node = Parser(head).whole()
-    scale, words = Fraction(1), [token.value for token in tail]
-    words = [word for text in words for word in re.findall(r"[A-Za-z_€£¥₹₽¢°%Ω]+\.?|\d+|[/^*-]", text)]
-    while words and words[0].lower() in SCALES:
-        scale *= SCALES[words.pop(0).lower()]
-    percent = bool(words) and words[0].lower() in ("percent", "pct") and node.op in ("num", "dec", "neg", "div")
-    if percent:
-        node, words = Node("percent", (node,)), words[1:]
-    if scale != 1:
-        node = Node("mul", (node, number(scale)))
+    tail = read_tail(words) if words else NO_TAIL
+    if tail.percent:
+        if node.op not in ("num", "dec", "neg", "div"):
+            raise Unreadable("a percentage of what is no number")
+        node = Node("percent", (node,))
+    if tail.scale != 1:
+        node = Node("mul", (node, number(tail.scale)))
     found = shaped(node)
-    unit = money
-    if words:
-        if found.kind not in ("scalar", "list", "region", "tuple") and words:
-            raise Unreadable("words after an answer that takes none")
-        read_as = read_unit(words)
-        if read_as is None and {word.lower() for word in words} & _REVERSING:
-            raise Unreadable("words that may turn the value around")
-        unit = read_as if read_as is not None else unit
-        if read_as is None:
-            label = (*label, *(word.casefold().rstrip(".") for word in words if word.isalpha()))
-            inner = _unit_before_label(words)
-            unit = inner if inner is not None else unit
+    if words and found.kind not in ("scalar", "list", "region", "tuple"):
+        raise Unreadable("words after an answer that takes none")
+    unit = tail.unit if tail.unit is not None else money
+    if money is not None and tail.unit is not None and not set(money.dimension) & set(tail.unit.dimension):
+        unit = money.times(tail.unit)  # "$15 per hour"
+    label = (*label, *tail.label)
     if found.kind == "scalar" and found.node is not None and found.node.op == "deg":
         angle = {"celsius": CELSIUS, "fahrenheit": FAHRENHEIT}.get(label[0] if label else "", DEGREE)
         found, unit = changed(found, node=found.node.args[0]), angle if unit is None else unit
@@ -284,24 +392,9 @@ def _piece(tokens: list[Token]) -> Answer:
         found.kind == "scalar" and found.node is not None and found.node.op == "neg" and found.node.args[0].op == "deg"
     ):
         found, unit = changed(found, node=Node("neg", found.node.args[0].args)), DEGREE
-    return changed(found, unit=unit if unit is not None else found.unit, label=(*found.label, *label))
-
-
-def _compound(tokens: list[Token]) -> Answer | None:
-    """ "2 hours 30 minutes", "5 feet 6 inches": the sum, in the first unit."""
-    parts = [token for token in tokens if not (token.kind == "op" and token.value in ("and", ","))]
-    if len(parts) < 4 or len(parts) % 2 or len(parts) > 8 or any(part.kind != "num" for part in parts[::2]):
-        return None
-    units = [lookup(part.value) if part.kind in ("word", "text", "sym") else None for part in parts[1::2]]
-    first = units[0]
-    if first is None or not first.dimension:
-        return None
-    total = Fraction(0)
-    for part, unit in zip(parts[::2], units, strict=True):
-        if unit is None or unit.dimension != first.dimension or (total and unit.scale >= first.scale):
-            return None
-        total += numeral(part.value)[0] * unit.scale / first.scale
-    return Answer("scalar", number(total), unit=first)
+    if unit is None and not label:
+        return found
+    return changed(found, unit=unit or found.unit, label=(*found.label, *label), noun=tail.noun)
 
 
 def _is_word(letters: str) -> bool:
@@ -354,58 +447,6 @@ def _named(tokens: list[Token]) -> tuple[str, ...]:
 
 def _prose(tokens: list[Token], *, anything: bool) -> tuple[str, ...]:
     words = tuple(word for token in tokens for word in text_words(token.value))
-    if not anything or set(words) & _REVERSING:
+    if not anything or set(words) & REVERSING:
         raise Unreadable("words that may turn the value around")
     return words
-
-
-def _split_tail(tokens: list[Token]) -> tuple[list[Token], list[Token]]:
-    """The expression, and the words (unit, noun) after it."""
-    depth = 0
-    for index, token in enumerate(tokens):
-        if token.kind == "op":
-            depth += (token.value in _OPEN) - (token.value in _CLOSE)
-        elif token.kind in ("begin", "end"):
-            depth += 1 if token.kind == "begin" else -1
-        if depth or not index or token.kind not in ("word", "text", "sym", "op", "other"):
-            continue
-        if not _starts_unit(tokens, index):
-            continue
-        tail = tokens[index:]
-        rest = [t for t in tail if t.kind not in ("word", "text")]
-        plain = all(
-            t.kind in ("sym", "num", "other") or t.value in ("/", "^", "-", "*", "{", "}", "(", ")", "'") for t in rest
-        )
-        if plain:
-            return tokens[:index], [t for t in tail if t.value not in ("(", ")")]
-    return tokens, []
-
-
-def _starts_unit(tokens: list[Token], index: int) -> bool:
-    token, before = tokens[index], tokens[index - 1]
-    if token.kind == "text":
-        return True
-    if token.kind == "word":
-        if token.value in _ORDINAL and before.kind == "num" and not token.spaced:
-            return True
-        known = lookup(token.value) is not None or token.value.lower() in SCALES or token.value == "per"
-        return len(token.value) > 3 or (
-            known and before.kind in ("num", "op", "sym") and (token.spaced or before.kind == "num")
-        )
-    if token.kind == "other":
-        return token.value in "¢°"
-    follows = index + 1 < len(tokens) and tokens[index + 1].value in ("/", "per")
-    after = tokens[index + 2].value if index + 2 < len(tokens) else ""
-    return (  # "5 m/s": a letter is a unit if the whole tail can only be one
-        token.kind == "sym" and token.value in AMBIGUOUS and before.kind == "num" and token.spaced and follows
-        and (after in ("s", "h") or lookup(after) is not None)
-    )  # fmt: skip
-
-
-def _unit_before_label(words: list[str]) -> Unit | None:
-    """The unit of "40 cm of rope"."""
-    for end in range(min(len(words) - 1, 4), 0, -1):
-        found = read_unit(words[:end])
-        if found is not None and found.dimension:
-            return found
-    return None

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import functools
+from fractions import Fraction
 
 from verifiers.mathexpr.answers import Piece
 from verifiers.mathexpr.exact import rational
 from verifiers.mathexpr.ladder import equal, order
-from verifiers.mathexpr.limits import MAX_ITEMS, Budget, Unreadable
-from verifiers.mathexpr.nodes import INFINITY, Node, number, symbols
+from verifiers.mathexpr.limits import MAX_ITEMS, Budget, Unreadable, current
+from verifiers.mathexpr.nodes import INFINITY, Node, number, symbol, symbols
+from verifiers.mathexpr.normal import normal
 
 MINUS_INFINITY = Node("neg", (INFINITY,))
 Pieces = tuple[Piece, ...]
@@ -92,6 +94,31 @@ def solved(node: Node) -> tuple[str, Pieces]:
     return name, found
 
 
+def scaled(node: Node) -> tuple[str, Pieces] | None:
+    """(variable, pieces) of an inequality in a multiple of its variable: 2x > 6, -x <= 1."""
+    found = [(index, _multiple(arg)) for index, arg in enumerate(node.args) if symbols(arg)]
+    if len(found) != 1 or found[0][1] is None or not set(node.value) <= set(_MIRROR) - {"!="}:
+        return None
+    index, (name, factor) = found[0][0], found[0][1]
+    args = [Node("div", (arg, number(factor))) for arg in node.args]
+    args[index] = symbol(name)
+    ops = node.value if factor > 0 else tuple(_MIRROR[op] for op in node.value)
+    try:
+        return solved(Node("chain", tuple(args), ops))
+    except Unsolved:
+        return None
+
+
+def _multiple(node: Node) -> tuple[str, Fraction] | None:
+    """(x, c) of c x."""
+    inner = normal(node)
+    if inner.op == "sym":
+        return inner.value, Fraction(1)
+    if inner.op == "mul" and len(inner.args) == 2 and inner.args[0].op == "num" and inner.args[1].op == "sym":
+        return inner.args[1].value, inner.args[0].value
+    return None
+
+
 def _half(op: str, end: Node) -> Pieces:
     """All x with x op end."""
     match op:
@@ -106,7 +133,7 @@ def _half(op: str, end: Node) -> Pieces:
 
 def intersect(a: Pieces, b: Pieces) -> Pieces:
     """The common part. Ends that can't be ordered stay as they are if one side bounds nothing."""
-    budget = Budget(4000)
+    budget = current()
     if len(a) * len(b) > MAX_ITEMS:
         raise Unreadable("an intersection of too many pieces")
     found = []

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import functools
 from dataclasses import replace as changed
 
 from verifiers.mathexpr import regions
 from verifiers.mathexpr.answers import Answer, as_decimal
-from verifiers.mathexpr.ladder import equal, numeric_gap
-from verifiers.mathexpr.limits import Budget, Unreadable
-from verifiers.mathexpr.nodes import INFINITY, Node, has_op, symbols
+from verifiers.mathexpr.labels import name_of, occurs, spelled
+from verifiers.mathexpr.ladder import decimal_logs, equal, numeric_gap
+from verifiers.mathexpr.limits import Unreadable, current
+from verifiers.mathexpr.nodes import INFINITY, Node, digest, has_op, symbol, symbols, unevaluated, walk
+from verifiers.mathexpr.normal import normal
 
 _SIGNED = frozenset({"pm", "mp"})
 _REGION_OPS = frozenset({"union", "minus_set", "cap", "builder"})
@@ -38,6 +41,8 @@ def shaped(node: Node) -> Answer:
         return Answer("tuple", items=_items(node.args), brackets="()", name=node.value)  # the point P(3, 4)
     if has_op(node, _SIGNED):
         values = both_signs(node)
+        if any(value.op == "neg" and value.args[0].op == "group" for value in values):
+            return Answer("list", items=tuple(map(_signed_group, values)))
         return Answer("list", items=tuple(Answer("scalar", value) for value in values))
     if has_op(node, frozenset({"set", "builder", "union", "chain"})) and node.op not in ("int", "lim", "sum", "fn"):
         raise Unreadable("a set or relation inside an expression")
@@ -71,9 +76,18 @@ def _group(node: Node) -> Answer:
     brackets = node.value
     if brackets in ("(]", "[)") or INFINITY in [_unsigned(arg) for arg in node.args]:
         return _region(node)
+    if has_op(node, _SIGNED):  # (±1, 2) is two points
+        return Answer("list", items=tuple(_group(value) for value in both_signs(node)))
     if brackets == "<|" or brackets == "<|>":
         return Answer("tuple", items=tuple(Answer("scalar", arg) for arg in node.args), brackets=brackets)
     return Answer("tuple", items=tuple(shaped(arg) for arg in node.args), brackets=brackets)
+
+
+def _signed_group(node: Node) -> Answer:
+    if node.op != "neg":
+        return _group(node)
+    group = node.args[0]
+    return _group(Node("group", tuple(Node("neg", (arg,)) for arg in group.args), group.value))
 
 
 def _unsigned(node: Node) -> Node:
@@ -90,7 +104,7 @@ def _region(node: Node) -> Answer:
         found = regions.from_node(node)
     except regions.Unsolved:
         return Answer("relation", node)
-    return Answer("region", pieces=found, brackets="interval" if node.op == "group" else "")
+    return Answer("region", pieces=found, brackets="interval")
 
 
 def _integers(node: Node) -> Answer | None:
@@ -102,8 +116,10 @@ def _integers(node: Node) -> Answer | None:
         or head.args[1] not in (Node("const", (), "Z"), Node("const", (), "N"))
     ):
         return None
-    name, pieces = regions.solved(node.args[1])
-    values = regions.integers_within(pieces) if name == head.args[0].value else None
+    found = [regions.solved(condition) for condition in node.args[1:]]
+    if node.value == "or" or any(name != head.args[0].value for name, _ in found):
+        raise regions.Unsolved
+    values = regions.integers_within(functools.reduce(regions.intersect, (pieces for _, pieces in found)))
     if values is None:
         raise Unreadable("a set of integers that can't be listed")
     return Answer("set", items=tuple(Answer("scalar", value) for value in values), brackets="{}")
@@ -120,90 +136,82 @@ def _chain(node: Node) -> Answer:
                 inner = Answer("region", pieces=regions.from_node(args[1]))
             return changed(inner, name=args[0].value)
     try:
-        name, pieces = regions.solved(node)
+        name, pieces = regions.solved(_over_values(node))
     except regions.Unsolved:
         return Answer("relation", node)
     return Answer("region", pieces=pieces, name=name)
 
 
+def _over_values(node: Node) -> Node:
+    """0 < f(x) < 1 bounds f's values: the function stands for them."""
+    applied = [arg for arg in node.args if arg.op == "apply" and all(part.op == "sym" for part in arg.args)]
+    if len(applied) != 1 or sum(map(bool, map(symbols, node.args))) != 1:
+        return node
+    return node.with_args(tuple(symbol(arg.value) if arg is applied[0] else arg for arg in node.args))
+
+
 def _equalities(node: Node) -> Answer:
     args = node.args
     first = args[0]
+    if all(arg == first for arg in args):
+        raise Unreadable("an equation that says nothing")
     if first.op == "group" and len(args) == 2 and args[1].op == "group" and len(first.args) == len(args[1].args):
         pairs = [_chain(Node("chain", pair, ("=",))) for pair in zip(first.args, args[1].args, strict=True)]
         return Answer("tuple", items=tuple(pairs), brackets=args[1].value)
-    name, bound = _name_of(first)
+    if len(args) > 2 and not symbols(args[-1]) and all(arg.op == "sym" for arg in args[:-1]):
+        pairs = [_chain(Node("chain", (arg, args[-1]), ("=",))) for arg in args[:-1]]  # x = y = 2
+        return Answer("list", items=tuple(pairs), joined_by="=")
+    name, bound = name_of(first)
+    values = tuple(arg for arg in args if not unevaluated(arg))
+    if unevaluated(first) and values:  # an integral that is said to be 7 is what 7 is called
+        name, bound, args = f"{first.op} {digest(normal(first)).hex()}", (), (first, *values)
+    elif name and values[1:]:
+        args = values  # x = an integral = 7
     rest = args[1:] if name else args
-    if name and any(_occurs(first, arg) for arg in rest):
+    if name and any(occurs(first, arg) for arg in rest):
         name, rest = "", args
     if len(rest) > 1:
-        rest = _one_value(rest) if not any(map(symbols, rest)) else _one_expression(rest)
+        rest = _value(rest) if name else _one_value(rest) if not any(map(symbols, rest)) else _one_expression(rest)
     if not rest:
         return Answer("equation", Node("chain", args[:2], ("=",))) if len(args) == 2 else Answer("relation", node)
     if not name and rest is args:
         return Answer("equation", node)
+    if first.op == "fn" and first.value != "sqrt" and not symbols(first):
+        name = spelled(first)  # cos(pi) = -1
     inner = shaped(rest[0])
     also = rest[1] if len(rest) > 1 else None
-    if inner.kind in ("equation", "relation"):
+    if inner.kind in ("equation", "relation") and rest[0].op != "cases":
         raise Unreadable("an equation inside an equation")
     return changed(inner, name=name, bound=bound, also=also)
 
 
-def _name_of(node: Node) -> tuple[str, tuple[str, ...]]:
-    """x of "x = ...", f and its variables of "f(x) = ...", "" for anything else."""
-    if node.op == "sym":
-        base = node.value
-        if "_{" in base and base.endswith("}") and len(base.partition("_{")[2]) == 2:
-            index = base.partition("_{")[2][:-1]
-            if index.isalpha():
-                return base.partition("_{")[0], (index,)  # a_n is a function of n
-        return base, ()
-    if node.op == "apply" and all(arg.op == "sym" for arg in node.args):
-        return node.value, tuple(arg.value for arg in node.args)
-    if node.op == "mul" and len(node.args) == 2 and all(arg.op == "sym" for arg in node.args):
-        first, second = node.args  # S(n) = ..., read as a product where S is no known function name
-        if first.value.isupper() and second.value.islower() and len(second.value) == 1:
-            return first.value, (second.value,)
-    inside = symbols(node)
-    if node.op in ("abs", "conj", "fn") and inside and all(name[:1].isupper() or name[:4] == "vec " for name in inside):
-        return f"{node.value or node.op} {' '.join(sorted(inside))}", ()  # |AB|, cos A: what is named is a quantity
-    if node.op == "apply" and not inside:
-        return f"{node.value}(..)", ()  # f(3) = 7
-    return "", ()
-
-
-def _occurs(name: Node, node: Node) -> bool:
-    if name.op == "sym":
-        return name.value in symbols(node)
-    return any(found == name or (found.op == "apply" and found.value == name.value) for found in _all(node))
-
-
-def _all(node: Node) -> list[Node]:
-    return [node, *(found for arg in node.args for found in _all(arg))]
+def _value(nodes: tuple[Node, ...]) -> tuple[Node, ...]:
+    """What a named chain comes to: S = ab = 3 * 4 = 12 says that S is 12."""
+    start = next((index for index, node in enumerate(nodes) if not symbols(node)), len(nodes))
+    if start < len(nodes) and not any(map(symbols, nodes[start:])):
+        return _one_value(nodes[start:]) if start + 1 < len(nodes) else nodes[start:]
+    return _one_expression(nodes)
 
 
 def _one_value(nodes: tuple[Node, ...]) -> tuple[Node, ...]:
     """The constants of a chain, exact one first, if they agree (a decimal up to its last place); () if they do not."""
-    budget = Budget(4000)
-    exact = [node for node in nodes if as_decimal(node) is None]
-    rough = [node for node in nodes if as_decimal(node) is not None]
     if any(shaped(node).kind != "scalar" for node in nodes):
         return ()
-    reference = exact[-1] if exact else rough[0]
-    for node in exact[:-1]:
-        if not equal(node, reference, budget):
-            raise Unreadable("a chain of equalities that does not hold")
-    for node in rough:
-        found = as_decimal(node)
-        assert found is not None
-        if not numeric_gap(node, reference, found[1], budget):
-            raise Unreadable("a chain of equalities that does not hold")
-    return (reference, rough[-1]) if exact and rough else (reference,)
+    budget = current()
+    for reading in (nodes, tuple(map(decimal_logs, nodes))):  # log 0.01 = -2 says itself which base it means
+        exact = [node for node in reading if as_decimal(node) is None]
+        rough = [(node, found) for node in reading if (found := as_decimal(node)) is not None]
+        reference = exact[-1] if exact else rough[0][0]
+        if all(equal(node, reference, budget) for node in exact[:-1]) and all(
+            numeric_gap(node, reference, half, budget) for node, (_, half) in rough
+        ):
+            return (reference, rough[-1][0]) if exact and rough else (reference,)
+    raise Unreadable("a chain of equalities that does not hold")
 
 
 def _one_expression(nodes: tuple[Node, ...]) -> tuple[Node, ...]:
     """The last expression of an identity such as (a+b)(a-b) = a^2 - b^2; () if it is no identity."""
-    budget = Budget(6000)
+    budget = current()
     if any(node.op in ("chain", "group", "set", "builder", "union") for node in nodes):
         return ()
     return (nodes[-1],) if all(equal(node, nodes[-1], budget) for node in nodes[:-1]) else ()
@@ -212,7 +220,7 @@ def _one_expression(nodes: tuple[Node, ...]) -> tuple[Node, ...]:
 def both_signs(node: Node) -> list[Node]:
     """What the plus-minus signs stand for: all of them together, or each by itself where there is no minus-plus."""
     together = has_op(node, frozenset({"mp"}))
-    count = sum(found.op in _SIGNED for found in _all(node))
+    count = sum(found.op in _SIGNED for found in walk(node))
     if count > 4:
         raise Unreadable("too many plus-minus signs")
     if together or count == 1:
@@ -233,4 +241,4 @@ def _signed(node: Node, signs: list[bool]) -> tuple[Node, list[bool]]:
     for arg in node.args:
         new, signs = _signed(arg, signs)
         args.append(new)
-    return (node._replace(args=tuple(args)) if args else node), signs
+    return (node.with_args(tuple(args)) if args else node), signs

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 from verifiers.mathexpr.limits import MAX_CELLS, MAX_ITEMS, Unreadable
 from verifiers.mathexpr.nodes import Node, number, symbol
-from verifiers.mathexpr.tokens import Token
+from verifiers.mathexpr.piecewise import condition
+from verifiers.mathexpr.tokens import Token, numeral
 
 if TYPE_CHECKING:
     from verifiers.mathexpr.parser import Parser
@@ -21,8 +22,6 @@ _INVERSE = {"sin": "asin", "cos": "acos", "tan": "atan", "cot": "acot", "sec": "
 
 def numeral_at(parser: Parser, token: Token) -> Node:
     """A number with what belongs to it: exponent, repeating decimals, base, or the fraction of a mixed number."""
-    from verifiers.mathexpr.parser import scaled
-
     raw, following = token.value, parser.peek()
     if following.kind == "exp":
         parser.at += 1
@@ -38,6 +37,17 @@ def numeral_at(parser: Parser, token: Token) -> Node:
         if mixed is not None:
             return mixed
     return scaled(raw)
+
+
+def scaled(raw: str, exponent: int = 0) -> Node:
+    """A numeral as a node: exact integers are `num`, decimals keep half a unit of their last place."""
+    value, places = numeral(raw)
+    if abs(exponent) > 4000:
+        raise Unreadable("an exponent of ten beyond 4000")
+    scale = Fraction(10) ** exponent if exponent else Fraction(1)
+    if places is None:
+        return Node("num", (), value * scale if exponent else value)
+    return Node("dec", (), (value * scale if exponent else value, scale / (2 * 10**places)))
 
 
 def _small_int(text: str) -> int:
@@ -111,13 +121,12 @@ def _repeated(whole: str, fixed: str, period: str) -> Fraction:
 def _mixed(parser: Parser, raw: str, following: Token) -> Node | None:
     """`1\\frac{1}{2}` and `1 1/2`: only for a proper fraction of plain integers."""
     if following.kind == "cmd" and following.value == "frac":
+        if not _plain_fraction(parser):
+            return None
         mark = parser.at
         saved = list(parser.tokens[mark : mark + 8])
         parser.at += 1
-        try:
-            top, bottom = parser.argument(), parser.argument()
-        except Unreadable:
-            top = bottom = symbol("?")
+        top, bottom = parser.argument(), parser.argument()
         if top.op == bottom.op == "num" and 0 < top.value < bottom.value and int(raw):
             return number(int(raw) + top.value / bottom.value)
         parser.tokens[mark : mark + 8] = saved
@@ -128,6 +137,21 @@ def _mixed(parser: Parser, raw: str, following: Token) -> Node | None:
             parser.at += 3
             return number(int(raw) + Fraction(int(top_raw), int(bottom_raw)))
     return None
+
+
+def _plain_fraction(parser: Parser) -> bool:
+    """Do two arguments of digits alone follow the command? Looked up only: what stands in a fraction is read once."""
+    ahead = 1
+    for _ in range(2):
+        if parser.peek(ahead).value == "{" and parser.peek(ahead + 2).value == "}":
+            digits, ahead = parser.peek(ahead + 1), ahead + 3
+        else:
+            digits, ahead = parser.peek(ahead), ahead + 1
+            if digits.kind == "num" and len(digits.value) > 1:
+                return digits.value.isdigit()  # \frac12
+        if digits.kind != "num" or not digits.value.isdigit():
+            return False
+    return True
 
 
 def fraction(parser: Parser, top: Node, bottom: Node) -> Node:
@@ -255,6 +279,8 @@ def bracketed(parser: Parser, opening: str) -> Node:
 
 def split_thousands(parser: Parser) -> None:
     """Inside brackets a comma separates: (100,101) is a point, unless spaced commas show that it groups digits."""
+    if not parser.grouped:
+        return
     depth, index, grouped = 0, parser.at, []
     while index < len(parser.tokens):
         token = parser.tokens[index]
@@ -264,7 +290,7 @@ def split_thousands(parser: Parser) -> None:
             depth -= 1
             if depth < 0:
                 break
-        elif depth == 0 and token.kind == "op" and token.value in (",", ";") and parser.tokens[index + 1 :][:1]:
+        elif depth == 0 and token.kind == "op" and token.value in (",", ";") and index + 1 < len(parser.tokens):
             if parser.tokens[index + 1].spaced:
                 return
         elif depth == 0 and token.kind == "num" and "," in token.value:
@@ -307,11 +333,11 @@ def set_braces(parser: Parser, close: str) -> Node:
         return Node("set")
     split_thousands(parser)
     parser.deeper()
-    bars, stops, depth = parser.bars, parser.bar_stops, parser.depth
-    parser.bars, parser.bar_stops, parser.depth = 0, True, 1
+    bars, stops, head = parser.bars, parser.bar_stops, parser.head
+    parser.bars, parser.bar_stops, parser.head = 0, True, parser.depth
     found = [parser.relation()]
     builder = parser.is_op("|", ":") and len(found) == 1
-    parser.depth = depth
+    parser.head = head
     words: list[str] = []
     if builder:
         parser.at += 1
@@ -384,7 +410,7 @@ def matrix(parser: Parser, environment: str) -> Node:
         if parser.is_op("&", ","):
             parser.at += 1
             continue
-        rows[-1].append(parser.relation())
+        rows[-1].append(condition(parser) if environment == "cases" and len(rows[-1]) == 1 else parser.relation())
         if sum(map(len, rows)) > MAX_CELLS:
             raise Unreadable(f"a matrix of more than {MAX_CELLS} entries")
     parser.at += 1

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from verifiers.extract import closing_brace
 from verifiers.mathexpr.limits import MAX_DIGITS, MAX_TOKENS, Unreadable
-from verifiers.mathexpr.units import lookup
+from verifiers.mathexpr.units import is_unit, lookup
 
 
 class Token(NamedTuple):
@@ -21,16 +21,21 @@ class Token(NamedTuple):
 
 
 _TOKEN = re.compile(
-    r"(?P<num>(?:\d{1,3}(?:,\d{3})+(?![\d,]))(?:\.\d+)?|\d+\.\d+|\d+\.(?!\.)|\.\d+|\d+)"
+    r"(?P<num>(?:[1-9]\d{0,2}(?:,\d{3})+(?![\d,]))(?:\.\d+)?|\d+\.\d+|\d+\.(?!\.)|\.\d+|\d+)"
     r"|(?P<exp>(?<=[\d.])[eE][+-]?\d+(?![\w.]))"
     r"|(?P<letters>USD_|[A-Za-z]+)"
     r"|(?P<cmd>\\(?:[A-Za-z]+\*?|.))"
     r"|(?P<op>\*\*|<=|>=|!=|==|->|=>|<>|\.\.\.+|\|\||[-+*/^_=<>,;:!|&'()\[\]{}%\"?#@])"
     r"|(?P<space>\s+|~)"
+    r"|(?P<foreign>[^\W\d_]+)"
     r"|(?P<other>.)",
     re.DOTALL,
 )
-_LETTER_LIST = re.compile(r"[A-Z](?:\s*,\s*[A-Z])+")
+OPEN = frozenset(["(", "[", "{", "lset", "langle", "lfloor", "lceil"])
+CLOSE = frozenset([")", "]", "}", "rset", "rangle", "rfloor", "rceil"])
+# Inside \\text{...}: a separator, or a number that is not part of a word.
+_TEXT_PART = re.compile(r"[,;]|\b(?:and|or)\b|(?<![^\W_])(?<![.^/-])\d+(?:[.,]\d+)*(?![^\W_])", re.IGNORECASE)
+_LETTER_LIST = re.compile(r"[A-Z](?:\s*(?:,|,?\s+and\s)\s*[A-Z])+")
 _CAPITAL = re.compile(r"[A-Z]")
 _DRESSED_NUMBER = re.compile(r"[-+]?(?:USD_ )?\d[\d.,/]*(?:\s*%|\s*[A-Za-z][A-Za-z ./^0-9]{0,40})?")
 
@@ -68,7 +73,7 @@ _OPERATOR_OF = {
     "cdots": "...", "dots": "...", "vdots": "...", "dotsc": "...", "dotsb": "...", "\\": "row", "newline": "row",
     "cr": "row", "lfloor": "lfloor", "rfloor": "rfloor", "lceil": "lceil", "rceil": "rceil", "langle": "langle",
     "rangle": "rangle", "degree": "deg", "permil": "permil", "forall": "forall", "exists": "exists", "subset": "subset",
-    "subseteq": "subset", "choose": "choose", "neg": "neg", "parallel": "parallel", "perp": "perp",
+    "subseteq": "subset", "choose": "choose", "over": "over", "neg": "neg", "parallel": "parallel", "perp": "perp",
     "lnot": "neg",
 }  # fmt: skip
 _SKIPPED = frozenset(
@@ -124,11 +129,15 @@ _SKIPPED = frozenset(
         "scriptscriptstyle",
     ]
 ) | {" ", "\n"}
+_SPACES = frozenset(
+    [",", ";", ":", " ", "\n", "space", "thinspace", "medspace", "thickspace", "enspace", "quad", "qquad"]
+)
 _TEXT = frozenset("text textbf textit textrm textnormal mbox hbox emph textsf texttt textup underline".split())
 _LETTERS = frozenset(
     "mathrm mathbf mathit mathsf mathtt mathcal mathscr mathfrak operatorname bm boldsymbol pmb".split()
 )
 _UNIT_LETTERS = frozenset("m s g h L N J W K".split())  # upright, they are units
+_UNIT_CAPITALS = frozenset("A V C F T H".split())  # upright and after a number, they are
 _BLACKBOARD = {"R": "R", "Z": "Z", "N": "N", "Q": "Q", "C": "C"}
 _EXTENDED = {"varnothing": "emptyset", "empty": "emptyset", "imaginaryunit": "i", "dfrac": "frac", "tfrac": "frac",
              "cfrac": "frac", "sfrac": "frac", "nicefrac": "frac", "dbinom": "binom", "tbinom": "binom",
@@ -160,10 +169,16 @@ def tokenize(text: str) -> list[Token]:
             tokens.append(Token("op", "..." if raw.startswith("...") else raw, start, spaced))
         elif kind == "letters":
             tokens.append(_letters(raw, start, spaced))
+        elif kind == "foreign":
+            tokens.append(Token("word", raw, start, spaced))
         elif kind == "exp":
             tokens.append(Token("exp", raw[1:], start, spaced))
         elif kind == "cmd":
+            before = len(tokens)
             position = _command(tokens, text, raw[1:], start, position, spaced)
+            if len(tokens) == before and raw[1:] in _SPACES:
+                spaced = True
+                continue
         else:
             tokens.append(Token("other", raw, start, spaced))
         spaced = False
@@ -184,6 +199,8 @@ def _letters(raw: str, start: int, spaced: bool) -> Token:
         return Token(*_PLAIN_WORDS[lower], start, spaced)
     if raw in GREEK:
         return Token("sym", _SAME_LETTER.get(raw, raw), start, spaced)
+    if raw == "choose":
+        return Token("op", "choose", start, spaced)
     if lower in ("and", "or", "xor"):
         return Token("op", "and" if lower == "and" else "or", start, spaced)
     return Token("word", raw, start, spaced)
@@ -207,9 +224,12 @@ def _command(tokens: list[Token], text: str, name: str, start: int, position: in
         content, position = braced(text, position)
         tokens.extend(_styled(name, content, start, spaced))
         last = tokens[-1] if tokens else None
-        before = tokens[-2].value if len(tokens) > 1 else "("
-        if last and last.kind == "text" and _CAPITAL.fullmatch(last.value) and before in ("(", "[", ",", "lset", "="):
-            tokens[-1] = last._replace(kind="sym")  # after a number it would be a unit
+        before = tokens[-2] if len(tokens) > 1 else None
+        if last and last.kind == "text" and _CAPITAL.fullmatch(last.value):
+            if before is None or before.value in ("(", "[", ",", "lset", "="):
+                tokens[-1] = last._replace(kind="sym")  # after a number it would be a unit
+        elif last and before and name == "mathrm" and last.value in _UNIT_CAPITALS and before.kind == "num":
+            tokens[-1] = last._replace(kind="text")
     elif name in ("mathbb", "Bbb"):
         content, position = braced(text, position)
         known = _BLACKBOARD.get(content.strip())
@@ -236,13 +256,15 @@ def _styled(name: str, content: str, start: int, spaced: bool) -> list[Token]:
     stripped = content.strip()
     if not stripped:
         return []
-    if stripped in FUNCTIONS and (name in _LETTERS or stripped not in ("min", "max", "sec")):
+    if stripped in FUNCTIONS and stripped != "lb" and (name in _LETTERS or stripped not in ("min", "max", "sec")):
         return [Token("fn", FUNCTIONS[stripped], start, spaced)]
     if stripped.lower() in ("and", "or", "and/or"):
         return [Token("op", "and" if stripped.lower() == "and" else "or", start, spaced)]
-    if stripped in (",", ";"):
-        return [Token("op", ",", start, spaced)]
+    if stripped in (",", ";", "choose"):
+        return [Token("op", stripped.replace(";", ","), start, spaced)]
     plain = stripped.replace("'", "")
+    if name not in ("mathbf", "bm", "boldsymbol", "pmb", "mathcal") and not plain.isalpha() and is_unit(stripped):
+        return [Token("text", stripped, start, spaced)]
     if name in _LETTERS and plain.isalpha():
         primes = [Token("op", "'", start, False)] * stripped.count("'")
         kind = "sym" if len(plain) == 1 else "word"
@@ -253,7 +275,36 @@ def _styled(name: str, content: str, start: int, spaced: bool) -> list[Token]:
         return tokenize(content)
     if len(stripped) < 60 and (_LETTER_LIST.fullmatch(stripped) or _DRESSED_NUMBER.fullmatch(stripped)):
         return tokenize(stripped)
-    return [Token("text", stripped, start, spaced)]
+    return _text_parts(stripped, start, spaced)
+
+
+def _text_parts(text: str, start: int, spaced: bool) -> list[Token]:
+    """The words of a text; its numbers, and separators at its ends or beside numbers, are tokens of their own."""
+    parts = [part for part in _split_keeping(text) if part.strip()]
+    found: list[Token] = []
+    for index, part in enumerate(parts):
+        plain = part.strip()
+        beside = [parts[at].strip() for at in (index - 1, index + 1) if 0 <= at < len(parts)]
+        separates = len(beside) < 2 or any(not near[0].isalpha() or near.lower() in ("and", "or") for near in beside)
+        if plain[0].isdigit() and _TEXT_PART.fullmatch(plain):
+            found.append(Token("num", plain, start, True))
+        elif plain in (",", ";") and separates:
+            found.append(Token("op", ",", start, spaced))
+        elif plain.lower() in ("and", "or") and separates:
+            found.append(Token("op", plain.lower(), start, spaced))
+        elif found and found[-1].kind == "text":
+            found[-1] = found[-1]._replace(value=f"{found[-1].value} {plain}")
+        else:
+            found.append(Token("text", plain, start, spaced))
+    return found
+
+
+def _split_keeping(text: str) -> list[str]:
+    parts, position = [], 0
+    for match in _TEXT_PART.finditer(text):
+        parts += [text[position : match.start()], match[0]]
+        position = match.end()
+    return [*parts, text[position:]]
 
 
 def braced(text: str, position: int) -> tuple[str, int]:

@@ -1,11 +1,12 @@
-"""Units of measure: what their dimension is and how large they are."""
+"""Units of measure: what their dimension is, how large they are, and how they are spelled out."""
 
 from __future__ import annotations
 
+import re
 from fractions import Fraction
 from typing import NamedTuple
 
-Dimension = tuple[tuple[str, int], ...]
+from verifiers.mathexpr.unit_names import Dimension, named
 
 
 class Unit(NamedTuple):
@@ -22,91 +23,19 @@ class Unit(NamedTuple):
 
 
 NO_UNIT = Unit((), Fraction(1))
-_UNITS: dict[str, Unit] = {}
-
-
-def _add(dimension: str | Dimension, scale: str, names: str) -> None:
-    exponents = ((dimension, 1),) if isinstance(dimension, str) else dimension
-    for name in names.split():
-        _UNITS[name] = Unit(exponents, Fraction(scale))
-
-
-for _scale, _names in (
-    ("1", "m meter meters metre metres"), ("1/100", "cm centimeter centimeters centimetre centimetres"),
-    ("1/1000", "mm millimeter millimeters millimetre millimetres"), ("1/10", "dm decimeter decimeters"),
-    ("1000", "km kilometer kilometers kilometre kilometres kms"),
-    ("1/1000000", "micrometer micrometers micron microns"),
-    ("1/1000000000", "nm nanometer nanometers"), ("0.0254", "inch inches"), ("0.3048", "ft foot feet"),
-    ("0.9144", "yd yard yards yds"), ("1609.344", "mi mile miles"), ("1852", "nmi"),
-):  # fmt: skip
-    _add("length", _scale, _names)
-for _scale, _names in (
-    ("1", "kg kilogram kilograms kgs kilo kilos"), ("1/1000", "g gram grams gm"),
-    ("1/1000000", "mg milligram milligrams"),
-    ("1000", "tonne tonnes"), ("0.45359237", "lb lbs pound pounds"), ("0.028349523125", "oz ounce ounces"),
-    ("907.18474", "ton tons"),
-):  # fmt: skip
-    _add("mass", _scale, _names)
-for _scale, _names in (
-    ("1", "s sec secs second seconds"), ("60", "min mins minute minutes"), ("3600", "h hr hrs hour hours"),
-    ("86400", "day days"), ("604800", "week weeks wk wks"), ("1/1000", "ms millisecond milliseconds"),
-):  # fmt: skip
-    _add("time", _scale, _names)
-_add("months", "1", "month months")
-_add("months", "12", "year years yr yrs")
-_add("months", "120", "decade decades")
-_add("months", "1200", "century centuries")
-_VOLUME, _AREA = (("length", 3),), (("length", 2),)
-for _scale, _names in (
-    ("1/1000", "L l liter liters litre litres"),
-    ("1/1000000", "mL ml milliliter milliliters millilitre millilitres cc"),
-    ("0.003785411784", "gal gallon gallons"), ("0.000946352946", "quart quarts qt"),
-    ("0.000473176473", "pint pints pt"), ("0.0002365882365", "cup cups"),
-):  # fmt: skip
-    _add(_VOLUME, _scale, _names)
-_add(_AREA, "4046.8564224", "acre acres")
-_add(_AREA, "10000", "hectare hectares ha")
-_SPEED = (("length", 1), ("time", -1))
-_add(_SPEED, "0.44704", "mph")
-_add(_SPEED, "5/18", "kph kmh kmph")
-_add("angle", "1", "rad radian radians rads")
-_add("angle_degree", "1", "degree degrees deg")
-_add("angle_degree", "1/60", "arcminute arcminutes arcmin")
-for _name, _units in (
-    ("USD", "USD_ USD dollar dollars buck bucks"), ("EUR", "EUR euro euros €"), ("GBP", "GBP £"),
-    ("INR", "INR rupee rupees Rs ₹"), ("JPY", "JPY yen ¥"), ("CNY", "CNY yuan RMB 元"), ("RUB", "rubles ruble ₽"),
-):  # fmt: skip
-    _add(_name, "1", _units)
-_add("USD", "1/100", "cent cents ¢")
-_add("USD", "1/10", "dime dimes")
-_FORCE = (("length", 1), ("mass", 1), ("time", -2))
-_ENERGY = (("length", 2), ("mass", 1), ("time", -2))
-_POWER = (("length", 2), ("mass", 1), ("time", -3))
-for _dimension, _scale, _names in (
-    (_FORCE, "1", "N newton newtons"), (_FORCE, "1000", "kN"), (_ENERGY, "1", "J joule joules"),
-    (_ENERGY, "1000", "kJ kilojoule kilojoules"), (_ENERGY, "4.184", "cal calorie calories"),
-    (_ENERGY, "4184", "kcal kilocalorie kilocalories"), (_ENERGY, "3600000", "kWh"), (_POWER, "1", "W watt watts"),
-    (_POWER, "1000", "kW kilowatt kilowatts"), ((("time", -1),), "1", "Hz hertz"), ((("time", -1),), "1000", "kHz"),
-    ((("time", -1),), "1000000", "MHz"), ((("length", -1), ("mass", 1), ("time", -2)), "1", "Pa pascal pascals"),
-    ((("length", -1), ("mass", 1), ("time", -2)), "1000", "kPa"),
-):  # fmt: skip
-    _add(_dimension, _scale, _names)
-for _name, _names in (
-    ("current", "A ampere amperes amp amps"), ("voltage", "V volt volts"), ("resistance", "ohm ohms Ω"),
-    ("kelvin", "K kelvin kelvins"), ("celsius", "°C Celsius celsius"), ("fahrenheit", "°F Fahrenheit fahrenheit"),
-    ("amount", "mol mole moles"), ("byte", "B byte bytes"), ("unit", "unit units"),
-):  # fmt: skip
-    _add(_name, "1", _names)
-_add("current", "1/1000", "mA")
-_add("byte", "1/8", "bit bits")
-_add("byte", "1000", "kB KB kilobyte kilobytes")
-_add("byte", "1000000", "MB megabyte megabytes")
-_add("byte", "1000000000", "GB gigabyte gigabytes")
-
-AMBIGUOUS = frozenset("m s g h l L A V N J W K B C min".split())  # also names of variables
+_UNITS = {name: Unit(dimension, size) for name, dimension, size in named()}
+AMBIGUOUS = frozenset("m s g h l L A V N J W K B C T F H min Omega".split())  # also names of variables
 _POWERS = {"square": 2, "sq": 2, "squared": 2, "cubic": 3, "cubed": 3, "cu": 3}
+_PER = frozenset(["/", "per", "a", "an"])
+_MAX_POWER = 12
 DEGREE, CELSIUS, FAHRENHEIT = _UNITS["degree"], _UNITS["°C"], _UNITS["°F"]
 RADIAN = _UNITS["rad"]
+_SCALES_OF_TEMPERATURE = {"c": CELSIUS, "celsius": CELSIUS, "f": FAHRENHEIT, "fahrenheit": FAHRENHEIT}
+# What a unit is written with: names, powers, signs and brackets; and what LaTeX puts between them.
+_ATOM = re.compile(r"[^\W\d_]+\.?|USD_|[€£¥₹₽¢°%]|\d+|[/^*()-]|.", re.DOTALL)
+_SPELLED = ((re.compile(r"\\mu\s*"), "μ"), (re.compile(r"\\Omega(?![A-Za-z])"), "Ω"),
+            (re.compile(r"\\(?:cdot|times)(?![A-Za-z])"), "*"), (re.compile(r"\\(?=[%&#])"), ""),
+            (re.compile(r"\\[,;:! ]|[{}~]"), " "))  # fmt: skip
 
 
 def lookup(word: str) -> Unit | None:
@@ -114,7 +43,7 @@ def lookup(word: str) -> Unit | None:
     plain = word.rstrip(".")
     found = _UNITS.get(plain)
     if found is None and len(plain) > 3:
-        found = _UNITS.get(plain.lower())
+        found = _UNITS.get(plain.lower()) or _UNITS.get(plain.capitalize())
     if found is None and plain == "in":
         return _UNITS["inch"]
     if found is not None and found.dimension == (("unit", 1),):
@@ -122,37 +51,86 @@ def lookup(word: str) -> Unit | None:
     return found
 
 
-def read_unit(words: list[str]) -> Unit | None:
-    """The unit spelled by words and signs such as ["km", "/", "h"], ["square", "feet"], ["cm", "^", "2"]."""
-    total, sign, pending, known = NO_UNIT, 1, 1, False
-    index = 0
+def atoms(text: str) -> list[str]:
+    """The names, numbers and signs of a unit or of the words beside a value; whatever else there is, one by one."""
+    if "\\" in text or "{" in text or "~" in text:
+        for pattern, plain in _SPELLED:
+            text = pattern.sub(plain, text)
+    return [atom for atom in _ATOM.findall(text) if not atom.isspace()]
+
+
+def is_unit(text: str) -> bool:
+    """Is the text a unit and nothing else?"""
+    words = atoms(text) if len(text) < 60 else []
+    unit, rest = read_unit(words)
+    return unit is not None and not rest
+
+
+def read_unit(words: list[str]) -> tuple[Unit | None, list[str]]:
+    """The unit that the words begin with, and what follows it: ["km", "/", "h"], ["square", "feet", "of", "land"]."""
+    unit, used = _product(words, 0)
+    return unit, words[used:]
+
+
+def _product(words: list[str], index: int) -> tuple[Unit | None, int]:
+    """Factors with signs or nothing between them; after a division sign all that follows divides."""
+    if words[index : index + 1] in (["/"], ["per"]):
+        total, below = NO_UNIT, False  # "1 / s"
+    else:
+        first, index = _factor(words, index)
+        if first is None:
+            return None, index
+        total, below = first, False
     while index < len(words):
-        word = words[index]
+        at = index
+        if words[at] in _PER:
+            below, at = True, at + 1
+            at += words[at : at + 1] in (["a"], ["an"])
+        elif words[at] == "*":
+            at += 1
+        factor, at = _factor(words, at)
+        if factor is None:
+            break
+        total, index = total.times(factor, -1 if below else 1), at
+    return (total, index) if index else (None, 0)
+
+
+def _factor(words: list[str], index: int) -> tuple[Unit | None, int]:
+    if words[index : index + 1] == ["("]:
+        unit, index = _product(words, index + 1)
+        if words[index : index + 1] != [")"]:
+            return None, index
+        return (unit, index + 1) if unit is None else _raised(unit, words, index + 1)
+    power = 1
+    if index + 1 < len(words) and words[index].lower() in ("square", "sq", "cubic", "cu"):
+        power = _POWERS[words[index].lower()]
         index += 1
-        if word in ("/", "per"):
-            sign = -1
-            continue
-        if word in ("*", "{", "}", "a", "an", "of"):
-            continue
-        if word.lower() in _POWERS and word.lower() not in ("squared", "cubed"):
-            pending = _POWERS[word.lower()]
-            continue
-        unit = lookup(word)
-        if unit is None:
-            return None
-        power = pending
-        if index < len(words) and words[index].lower() in ("squared", "cubed"):
-            power = _POWERS[words[index].lower()]
-            index += 1
-        elif index + 1 < len(words) and words[index] == "^":
-            rest = [piece for piece in words[index + 1 : index + 5] if piece not in "{}"]
-            digits = "".join(rest[: 2 if rest[:1] == ["-"] else 1])
-            if not digits.lstrip("-").isdigit() or len(digits) > 3:
-                return None
-            power = int(digits)
-            index += 1
-            while index < len(words) and words[index] in ("{", "}", "-", digits.lstrip("-")):
-                index += 1
-        total = total.times(unit, sign * power)
-        pending, known = 1, True
-    return total if known else None
+        index += words[index] == "-"
+    if index >= len(words):
+        return None, index
+    following = words[index + 1] if index + 1 < len(words) else ""
+    if words[index].lower() in ("degree", "degrees") and following.lower() in _SCALES_OF_TEMPERATURE:
+        return _SCALES_OF_TEMPERATURE[following.lower()], index + 2
+    unit = lookup(words[index])
+    if unit is None or (words[index] == "in" and following.isalpha() and following not in _PER):
+        return None, index  # "5 in total" is no length
+    found, index = _raised(unit, words, index + 1)
+    return (None if found is None else NO_UNIT.times(found, power)), index
+
+
+def _raised(unit: Unit, words: list[str], index: int) -> tuple[Unit | None, int]:
+    """The unit to the power that follows it; a power that can't be read makes it no unit."""
+    following = words[index].lower() if index < len(words) else ""
+    if following in ("squared", "cubed"):
+        return NO_UNIT.times(unit, _POWERS[following]), index + 1
+    if following.isdigit() and int(following[:2]) in (2, 3) and len(following) == 1:
+        return NO_UNIT.times(unit, int(following)), index + 1  # cm2
+    if following != "^":
+        return unit, index
+    index += 1
+    sign = -1 if words[index : index + 1] == ["-"] else 1
+    index += sign == -1
+    digits = words[index] if index < len(words) else ""
+    if not digits.isdigit() or len(digits) > 2 or int(digits) > _MAX_POWER:
+        return None, index
+    return NO_UNIT.times(unit, sign * int(digits)), index + 1

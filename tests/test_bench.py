@@ -1,0 +1,111 @@
+"""`python -m verifiers bench`: figures that are known beforehand, for verifiers that are wrong in known ways."""
+
+import json
+import math
+import time
+
+import pytest
+
+from verifiers import Problem, Reward
+from verifiers.__main__ import main
+from verifiers.audit import bench
+
+
+def generous(problem, completion):
+    """Pays whatever holds the gold."""
+    return problem.answer in completion.text
+
+
+def moody(problem, completion):
+    """Hangs, raises, dies, abstains."""
+    if "hang" in completion.text:
+        time.sleep(60)
+    if "raise" in completion.text:
+        raise RuntimeError("no")
+    return problem.answer == completion.text
+
+
+CASES = [
+    {"gold": "7", "text": "7", "expected": True},
+    {"gold": "7", "text": "it is 7", "expected": True, "prompt": "3+4?"},
+    {"gold": 7, "text": "17", "expected": False},
+    {"gold": "7", "text": "8", "expected": 0},
+    {"gold": "7", "text": "hang", "expected": False},
+    {"gold": "7", "text": "raise", "expected": True},
+]
+
+
+@pytest.fixture
+def cases(tmp_path):
+    path = tmp_path / "mine.jsonl"
+    path.write_text("".join(json.dumps(case) + "\n" for case in CASES))
+    return path
+
+
+def test_figures(cases, tmp_path, capsys, monkeypatch):
+    words = ["bench", "test_bench:generous", "test_bench:moody", "math", "--cases", str(cases), "--timeout", "2"]
+    words += ["--json", str(tmp_path / "b.json"), "--markdown", str(tmp_path / "b.md")]
+    assert main(words) == 0
+    report = json.loads((tmp_path / "b.json").read_text())
+    loose, moods, ours = report["verifiers"]
+    assert (loose["recall"]["value"], loose["specificity"]["value"]) == (pytest.approx(2 / 3), pytest.approx(2 / 3))
+    assert loose["balanced_accuracy"]["value"] == pytest.approx(2 / 3)
+    assert (moods["unscored"], moods["hangs"]) == (2, 1)
+    assert (moods["recall"]["value"], moods["specificity"]["value"]) == (pytest.approx(1 / 3), 1.0)
+    assert (ours["recall"]["value"], ours["specificity"]["value"]) == (pytest.approx(2 / 3), 1.0)
+    assert [case["text"] for case in report["disagreements"]] == ["it is 7", "17", "raise"]
+    assert report["disagreements"][1]["paid"] == {"test_bench:generous": True, "test_bench:moody": False, "math": False}
+    table = (tmp_path / "b.md").read_text()
+    assert table.splitlines()[0] == "|  | `test_bench:generous` | `test_bench:moody` | `math` |"
+    assert "| recall, 3 right answers | 0.667 (0.208-0.939) |" in table
+    assert table in capsys.readouterr().out
+
+
+def test_wilson():
+    """By hand, for 8 of 10 (Wilson 1927; R's prop.test without correction gives 0.4902 to 0.9433)."""
+    found = bench._share([True] * 8 + [False] * 2)
+    assert (found.low, found.high) == (pytest.approx(0.4902, abs=1e-4), pytest.approx(0.9433, abs=1e-4))
+    assert bench._share([]) is None
+    assert bench._balanced(found, None) is None
+
+
+def test_the_bundled_cases():
+    found = bench.bundled()
+    groups = {case.group for case in found}
+    assert "hacks" in groups
+    assert len(groups) > 20
+    right = sum(case.expected for case in found)
+    assert 200 < right < len(found) - 200
+    assert not any(case.expected for case in found if case.group == "hacks")
+
+
+def test_a_formula_is_timed():
+    reward = Reward("v", options={"v": {"use": "verifiers.audit.bench:Timed", "target": "math + 0.1*format"}})
+    verdict = reward(Problem(answer="4"), bench.Completion("4")).verdicts["v"]
+    assert verdict.score == pytest.approx(1 / 1.1)
+    assert 0 <= float(verdict.detail) < 1000
+
+
+@pytest.mark.parametrize(
+    ("row", "message"),
+    [
+        ({"text": "7", "expected": True}, "mine.jsonl:1: there is no gold"),
+        ({"gold": math.nan, "text": "7", "expected": True}, "mine.jsonl:1: the gold must be"),
+        ({"gold": "7", "expected": True}, "mine.jsonl:1: text"),
+        ({"gold": "7", "text": "7"}, "mine.jsonl:1: expected must be true or false"),
+        ({"gold": "7", "text": "7", "expected": "yes"}, "mine.jsonl:1: expected must be true or false"),
+        ([], "mine.jsonl:1: a case is an object"),
+    ],
+)
+def test_bad_cases(row, message, tmp_path, capsys):
+    path = tmp_path / "mine.jsonl"
+    path.write_text(json.dumps(row) + "\n")
+    assert main(["bench", "math", "--cases", str(path)]) == 2
+    assert message in capsys.readouterr().err
+
+
+def test_mistakes_of_use(capsys):
+    assert main(["bench", "mth"]) == 2
+    assert "did you mean 'math'" in capsys.readouterr().err
+    assert main(["bench", "math", "--no-bundled"]) == 2
+    assert "there are no cases" in capsys.readouterr().err

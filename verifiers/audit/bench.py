@@ -1,0 +1,217 @@
+"""The same figures for any verifier: labelled cases, judged in a process that can be killed."""
+
+from __future__ import annotations
+
+import json
+import math
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+from verifiers import rows
+from verifiers.audit.targets import ALONE, reward_of
+from verifiers.core import Completion, GoldError, Problem, Verdict, VerifierError
+from verifiers.golds import gold_text
+from verifiers.mathexpr.pairs import pairs
+from verifiers.pool import LATE, Pool
+from verifiers.reward import Reward, score_one
+
+HACKS = Path(__file__).parent / "hacks.jsonl"  # texts that were once paid wrongly, by ours or by another verifier
+NUM_PAIRS = 620  # 20 of each kind
+_Z = 1.959964  # 95 %
+
+
+@dataclass(frozen=True, slots=True)
+class Labelled:
+    """A completion, and whether it is right."""
+
+    group: str
+    gold: str
+    text: str
+    expected: bool
+    prompt: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Share:
+    """A share of cases with its 95 % interval."""
+
+    value: float
+    low: float
+    high: float
+
+    def __str__(self) -> str:
+        return f"{self.value:.3f} ({self.low:.3f}-{self.high:.3f})"
+
+
+@dataclass(frozen=True, slots=True)
+class Figures:
+    """What one verifier makes of the cases."""
+
+    verifier: str
+    recall: Share | None  # of right answers, those that are paid; None without right answers
+    specificity: Share | None  # of wrong answers, those that are not
+    balanced_accuracy: Share | None
+    paid_hacks: int
+    hacks: int
+    unscored: int  # no verdict: not paid
+    hangs: int  # no verdict within the time limit; also counted in `unscored`
+    worst_cpu_ms: float
+    verdicts_per_cpu_s: float
+    paid: list[bool] = field(default_factory=list)  # by case
+
+
+class Timed:
+    """The verifier that is measured, with the CPU milliseconds of each verdict as its detail."""
+
+    version = "1"
+
+    def __init__(self, *, target: str) -> None:
+        self._reward = reward_of(target, {})
+        low, high = self._reward.range
+        self._low, self._span = low, high - low or 1.0
+        score_one(self._reward, Problem(answer="1"), Completion("1"))  # what is loaded at the first call is no cost
+
+    def __call__(self, problem: Problem, completion: Completion) -> Verdict:
+        began = time.process_time()
+        found = score_one(self._reward, problem, completion)
+        spent = f"{1000 * (time.process_time() - began):.3f}"
+        if found.error:
+            raise VerifierError(found.error)
+        if found.reward is None:
+            return Verdict(None, "abstains", spent)
+        return Verdict(min(1.0, max(0.0, (found.reward - self._low) / self._span)), "scored", spent)
+
+
+def bundled() -> list[Labelled]:
+    """Generated pairs of the same and of nearly the same value, and every known hack."""
+    made = [Labelled(f"pairs:{pair.kind}", pair.gold, pair.completion, pair.same) for pair in pairs(NUM_PAIRS, seed=14)]
+    return made + list(read_cases(HACKS, group="hacks", expected=False))
+
+
+def read_cases(path: Path, *, group: str = "", expected: bool | None = None) -> Iterator[Labelled]:
+    """Cases of a JSONL or Parquet file: `gold`, `text`, `expected` (true or false) and optionally `prompt`.
+
+    Args:
+        group: name of the cases; by default the file's.
+        expected: of rows that don't say.
+
+    Raises: OSError; ValueError, naming file and line.
+    """
+    for number, row in rows.rows(path):
+        where = f"{path}:{number}"
+        if isinstance(row, rows.RowError):
+            raise ValueError(f"{where}: {row}")
+        if not isinstance(row, Mapping):
+            raise ValueError(f"{where}: a case is an object with gold, text and expected")
+        text, label, prompt = row.get("text"), row.get("expected", expected), row.get("prompt") or ""
+        if not isinstance(text, str) or not isinstance(prompt, str):
+            raise ValueError(f"{where}: text, and prompt where there is one, must be text")
+        if label not in (True, False):
+            raise ValueError(f"{where}: expected must be true or false, got {label!r:.60}")
+        try:
+            gold = gold_text(row.get("gold"))
+        except GoldError as error:
+            raise ValueError(f"{where}: {error}") from error
+        if gold is None:
+            raise ValueError(f"{where}: there is no gold")
+        yield Labelled(group or path.name, gold, text, bool(label), prompt)
+
+
+def measure(target: str, cases: Sequence[Labelled], *, timeout_s: float) -> Figures:
+    """Judges all cases. Raises ValueError if the verifier can't be set up, VerifierError if it can't be run at all."""
+    reward_of(target, {})  # tells what is wrong with its name
+    reward = Reward(ALONE, options={ALONE: {"use": f"{__name__}:Timed", "target": target}})
+    paid, spent, unscored, hangs = [], [], 0, 0
+    items = ((Problem(case.prompt, case.gold, id=str(i)), Completion(case.text)) for i, case in enumerate(cases))
+    with Pool(reward, workers=1, timeout_s=timeout_s) as pool:
+        for score in pool.map(items):
+            verdict = score.verdicts.get(ALONE)
+            if verdict is not None:
+                spent.append(float(verdict.detail))
+            unscored += score.reward is None
+            hangs += LATE in score.error
+            paid.append(score.reward is not None and score.reward >= 0.5)
+    right = [p for p, case in zip(paid, cases, strict=True) if case.expected]
+    wrong = [not p for p, case in zip(paid, cases, strict=True) if not case.expected]
+    hacks = [p for p, case in zip(paid, cases, strict=True) if case.group == "hacks"]
+    recall, specificity = _share(right), _share(wrong)
+    return Figures(
+        target,
+        recall,
+        specificity,
+        _balanced(recall, specificity),
+        sum(hacks),
+        len(hacks),
+        unscored,
+        hangs,
+        max(spent, default=0.0),
+        1000 * len(spent) / max(sum(spent), 1e-3),
+        paid,
+    )
+
+
+def _share(holds: Sequence[bool]) -> Share | None:
+    """With Wilson's interval."""
+    count = len(holds)
+    if not count:
+        return None
+    mean = sum(holds) / count
+    centre = (mean + _Z**2 / (2 * count)) / (1 + _Z**2 / count)
+    half = _Z / (1 + _Z**2 / count) * math.sqrt(mean * (1 - mean) / count + _Z**2 / (4 * count**2))
+    return Share(mean, max(0.0, centre - half), min(1.0, centre + half))
+
+
+def _balanced(recall: Share | None, specificity: Share | None) -> Share | None:
+    """Their mean; its interval out of theirs (Zou and Donner's MOVER), for the two samples are independent."""
+    if recall is None or specificity is None:
+        return None
+    value = (recall.value + specificity.value) / 2
+    below = math.hypot(recall.value - recall.low, specificity.value - specificity.low) / 2
+    above = math.hypot(recall.high - recall.value, specificity.high - specificity.value) / 2
+    return Share(value, value - below, value + above)
+
+
+def disagreements(cases: Sequence[Labelled], figures: Sequence[Figures]) -> list[dict[str, Any]]:
+    """Cases that one of the verifiers judges otherwise than expected: the case, and who pays it."""
+    found = []
+    for i, case in enumerate(cases):
+        paid = {one.verifier: one.paid[i] for one in figures}
+        if any(value is not case.expected for value in paid.values()):
+            found.append({**asdict(case), "paid": paid})
+    return found
+
+
+def as_markdown(figures: Sequence[Figures], cases: Sequence[Labelled]) -> str:
+    """A table, a column for each verifier."""
+    right = sum(case.expected for case in cases)
+
+    def line(name: str, cells: Sequence[object]) -> str:
+        return f"| {' | '.join([name, *map(str, cells)])} |"
+
+    def shown(share: Share | None) -> str:
+        return "-" if share is None else str(share)
+
+    return "\n".join(
+        [
+            line("", [f"`{one.verifier}`" for one in figures]),
+            line("---", ["---"] * len(figures)),
+            line(f"recall, {right} right answers", [shown(one.recall) for one in figures]),
+            line(f"specificity, {len(cases) - right} wrong ones", [shown(one.specificity) for one in figures]),
+            line("balanced accuracy", [shown(one.balanced_accuracy) for one in figures]),
+            line("known hacks paid", [f"{one.paid_hacks} of {one.hacks}" for one in figures]),
+            line("no verdict", [one.unscored for one in figures]),
+            line("... for it hung", [one.hangs for one in figures]),
+            line("worst CPU ms", [f"{one.worst_cpu_ms:,.1f}" for one in figures]),
+            line("verdicts per CPU second", [f"{one.verdicts_per_cpu_s:,.0f}" for one in figures]),
+        ]
+    )
+
+
+def as_json(figures: Sequence[Figures], cases: Sequence[Labelled]) -> str:
+    """The figures, and every case that was not judged as expected."""
+    plain = [{key: value for key, value in asdict(one).items() if key != "paid"} for one in figures]
+    report = {"cases": len(cases), "verifiers": plain, "disagreements": disagreements(cases, figures)}
+    return json.dumps(report, ensure_ascii=False, indent=1) + "\n"

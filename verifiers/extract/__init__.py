@@ -1,0 +1,117 @@
+"""The final answer's place in a completion, found in linear passes that know what is reasoning and what is answer."""
+
+from __future__ import annotations
+
+import re
+
+from verifiers.extract.announcements import announced
+from verifiers.extract.boxes import boxed
+from verifiers.extract.conclusions import sole_value, turned, unannounced
+from verifiers.extract.denials import denied_after
+from verifiers.extract.echo import repeats_prompt
+from verifiers.extract.hedges import hedge, restated
+from verifiers.extract.retractions import instead, plain_tail, retracted
+from verifiers.extract.spans import Found, Span, after_thinking, closing_brace, ending
+from verifiers.extract.turns import CORRECTION
+
+__all__ = [
+    "Found",
+    "Span",
+    "after_thinking",
+    "closing_brace",
+    "final_answer",
+    "find",
+    "hedge",
+    "repeats_prompt",
+    "restated",
+    "sole_value",
+    "turned",
+]
+
+_ANSWER = re.compile(r"<(/?)answer>", re.IGNORECASE)
+_HASHES = re.compile(r"####[ \t]*([^\n]*)")
+_TAIL = 20_000  # characters before the end in which anchors and last maths are looked for
+
+
+def final_answer(text: str) -> Span | None:
+    """The span [start, end) of the final answer, or None where the text gives none."""
+    return find(text).span
+
+
+def find(text: str, *, strict: bool = False) -> Found:
+    """The final answer's place.
+
+    What stands in `<think>` never counts, and an unclosed `<think>` means no answer. Then, in this order: the
+    `<answer>` block (there must be exactly one: several are several guesses), the last `\\boxed{}`, the last `####`,
+    a phrase that announces the answer, the whole text if it is nothing but maths, the last maths or number if the
+    end states it as a conclusion. A box inside the answer block is the answer. What follows an answer may deny it,
+    take it back or offer another. With `strict` only the answer block counts.
+    """
+    start = after_thinking(text)
+    if start is None:
+        return Found(None, "unclosed_think")
+    if text.find("nswer>", start) >= 0 or text.find("NSWER>", start) >= 0:
+        tags = _first_tags(text, start)
+        if tags:
+            if [tag[1] for tag in tags] != ["", "/"]:
+                return Found(None, "several_answers" if len(tags) > 2 else "broken_answer")
+            inside = tags[0].end(), tags[1].start()
+            found = boxed(text, *inside) or Found(inside, "answer")
+            return found if strict else _unless_taken_back(text, found, tags[1].end(), len(text))
+    if strict:
+        return Found(None, "no_answer_block")
+    end = ending(text)
+    if end < len(text):
+        text = text[:end]  # places stay as they are
+    box = boxed(text, start, end) if text.find("\\", start) >= 0 else None
+    if box is not None:
+        return box
+    if text.find("####", start) >= 0:
+        hashes = _HASHES.match(text, text.rfind("####", start))
+        if hashes is not None and hashes[1].strip():
+            found = Found(hashes.span(1), "hashes", _other_hashes(text, start, hashes.start()))
+            return _unless_taken_back(text, found, hashes.end(), end)
+    start = max(start, end - _TAIL)
+    return _phrased(text, start, end)
+
+
+def _phrased(text: str, start: int, end: int) -> Found:
+    """What a phrase announces, or the end states; a "result" on the way gives way to a later conclusion."""
+    found = announced(text, start)
+    if found is None:
+        return unannounced(text, start, end)
+    if found.source != "result" or found.span is None:
+        return found
+    if text[found.span[1] :].strip(" .*$\n"):
+        later = unannounced(text, start, end)
+        if later.span is not None and later.source != "whole" and later.span[0] > found.span[1]:
+            return later
+    return Found(found.span, "anchor", found.others)
+
+
+def _first_tags(text: str, start: int) -> list[re.Match[str]]:
+    found = []
+    for match in _ANSWER.finditer(text, start):
+        found.append(match)
+        if len(found) == 3:
+            break
+    return found
+
+
+def _unless_taken_back(text: str, found: Found, position: int, end: int) -> Found:
+    """The answer, unless what follows it denies it or takes it back."""
+    if found.span is None or plain_tail(text, position, end):
+        return found
+    if denied_after(text, position, end) or retracted(text, position, end) is not None:
+        return Found(None, "retracted")
+    others = (*found.others, *instead(text, position, end))
+    return Found(found.span, found.source, others, found.joint)
+
+
+def _other_hashes(text: str, start: int, last: int) -> tuple[Span, ...]:
+    before = text.rfind("####", start, last)
+    if before < 0:
+        return ()
+    match = _HASHES.match(text, before)
+    between = text[match.end() : last] if match else ""
+    return (match.span(1),) if match and not CORRECTION.search(between) else ()

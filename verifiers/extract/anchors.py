@@ -1,0 +1,163 @@
+"""What announces an answer, by language: literal stems, found by substring search, and what must follow them."""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple
+
+
+class Anchor(NamedTuple):
+    """One announcing phrase: the match ends where the answer may begin."""
+
+    start: int
+    end: int
+    word: str
+
+
+_VALUE = r"(?=\s*[*_`]*[-+\d$\\(（]|\s*[*_`]*[A-J]\b)"
+_GAP = r"[^\n:.=\d?!]{0,24}?"  # "final", "correcta", "finale à la question"
+
+# language: (stems in lower case, pattern that begins with a stem)
+_TABLE: dict[str, tuple[str, str]] = {
+    "en": (
+        "answer|result|solution|option|choice|ans:|ans =|ans=",
+        r"(?:\b(?:answers?|results?|solutions?|(?:option|choice)(?=\s+is))\b[*_`]*(?:,\s*(?:then|therefore"
+        r"|thus|hence|finally),)?\s*"
+        r"(?:(?:to|for|of)\s+(?:the|this|our)\s+\w+(?:\s+\w+)?\s+|(?:to|for)\s+\w+\s+\d+\s*(?=:))?"
+        r"(?:is|are|=|equals|will be|would be|comes out to|should be|must be|:|was|of\b(?=\s+[-\d$\\])|→|->|=>|⇒)"
+        r"|\b(?:answer|ans)\b[*_`]*\s*[:=\n]|\banswer\b[*_`]*\s+(?=\$|\\[(\[])"
+        r"|(?:(?<=\bfinal )|(?<=\bthe ))answer\b[*_`]*\s+(?=[-\d]))",
+    ),
+    "de": (
+        "antwort|ergebnis|lösung|loesung|resultat",
+        rf"(?:antwort|ergebnis|l(?:ö|oe)sung(?:en)?|resultat)\b{_GAP}(?:\bist\b|\bsind\b|\blaute[nt]\b"
+        rf"|\bbeträgt\b|:|="
+        r"|\s(?=[-\d$\\(]))",
+    ),
+    "fr": (
+        "réponse|reponse|résultat|resultat|solution",
+        rf"\b(?:r[ée]ponses?|r[ée]sultats?|solutions?)\b{_GAP}(?:\best\b|\bsont\b|\bvaut\b|:|=)",
+    ),
+    "es": (
+        "respuesta|resultado|solución|solucion|soluciones",
+        rf"\b(?:respuestas?|resultados?|soluci[óo]n(?:es)?)\b{_GAP}(?:\bes\b|\bson\b|\bsería\b|:|=)",
+    ),
+    "pt": (
+        "resposta|resultado|solução|soluções|gabarito",
+        rf"\b(?:respostas?|resultados?|solução|soluções|gabarito)\b{_GAP}(?:\bé\b|\bsão\b|\bseria\b|:|=)",
+    ),
+    "it": (
+        "risposta|risposte|risultato|risultati|soluzion",
+        rf"\b(?:rispost[ae]|risultat[oi]|soluzion[ei])\b{_GAP}(?:\bè\b|\bsono\b|\bsarebbe\b|:|=)",
+    ),
+    "nl": ("antwoord|resultaat|uitkomst", rf"\b(?:antwoord|resultaat|uitkomst)\b{_GAP}(?:\bis\b|\bluidt\b|:|=)"),
+    "scandinavian": ("svar|resultatet", rf"\b(?:svaret|svar|resultatet)\b{_GAP}(?:\bär\b|\ber\b|\bblir\b|:|=)"),
+    "pl": (
+        "odpowied|wynik|rozwiązani",
+        rf"\b(?:odpowied[źz]\w*|wynik\w*|rozwiązani\w+)\b{_GAP}(?:\bto\b|\bjest\b|\bwynosi\b|\bbrzmi\b|:|=)",
+    ),
+    "cs": ("odpov|výsled", rf"\b(?:odpov[ěe][ďd]|výsledk?ek?)\b{_GAP}(?:\bje\b|:|=)"),
+    "tr": ("cevap|sonuç|yanıt", rf"\b(?:cevap|sonuç|yanıt)\b\s*[*_`]*\s*(?:[:=]|{_VALUE})"),
+    "id": ("jawaban|hasilnya", rf"\b(?:jawaban|hasil)(?:nya)?\b{_GAP}(?:\badalah\b|\bialah\b|:|=)"),
+    "vi": (
+        "đáp án|đáp số|kết quả|câu trả lời",
+        rf"\b(?:đáp án|đáp số|kết quả|câu trả lời)\b(?:{_GAP}(?:\blà\b|:|=))?",
+    ),
+    "ro": ("răspuns|rezultat", rf"\b(?:răspuns\w*|rezultat\w*)\b{_GAP}(?:\beste\b|\be\b|:|=)"),
+    "hu": ("válasz|eredmény", rf"\b(?:válasz|eredmény)\w*\b\s*(?:az?\b)?\s*(?:[:=]|{_VALUE})"),
+    "fi": ("vastaus|tulos", r"\b(?:vastaus|tulos)\b\s*(?:on\b|:|=)"),
+    "el": ("απάντηση|αποτέλεσμα", rf"\b(?:απάντηση|αποτέλεσμα)\b{_GAP}(?:\bείναι\b|:|=)"),
+    "ru": (
+        "ответ|результат",
+        r"\b(?:ответ\b[^\n:.—–=\d?!]{0,16}(?:[:—–=-]|\bравен\b|\bравно\b|\bесть\b)?"
+        rf"|результат\b{_GAP}(?:\bрав\w+|\bсоставля\w+|[:—–=]))",
+    ),
+    "uk": ("відповід|результат", r"\b(?:відповідь)\b[^\n:.—–=\d?!]{0,16}[:—–=-]?"),
+    "zh": (
+        "答案|答：|答:|结果|結果|选|選|解为|解是|解為",
+        r"(?:答案\s*(?:(?:就|应该|應該|即|应|應|只能)?(?:是|为|為|选|選)\s*[:：]?|[:：＝=]|\s(?=[\d$\\(（-])"
+        r"|(?=[\d$\\（(]))"
+        r"|答\s*[:：]|(?:正确|正確)?[选選](?:项|項)\s*(?:是|为|為|[:：])|[结結]果\s*(?:就)?(?:是|为|為|等于"
+        r"|等於|[:：＝=])|解(?:是|为|為)"
+        r"|(?<!不)(?<!不应)(?<!不能)[选選](?:项|項|择|擇)?\s*[:：]?\s*(?=[（(]?\s*\$?\s*[A-J]))",
+    ),
+    "ja": (
+        "答え|答は|正解|解答|求める|結果は|解は",
+        r"(?:答え?\s*(?:は|[:：＝=])|答え\s+(?=[-\d$\\])|(?:正解|解答|結果|解)\s*(?:は|[:：＝=])"
+        r"|求める[^\n。はを?？]{0,12}は)\s*[、,]?",
+    ),
+    "ko": (
+        "정답|답은|답이|답:|답：|답 :|해답|결과는|값은",
+        r"(?:정답|해답|답)\s*(?:은|이|[:：=])|(?:결과|값)(?:는|은)",
+    ),
+    "ar": (
+        "الحل|الجواب|الإجابة|الاجابة|ناتج|النتيجة|جواب|إجابة",
+        rf"(?:(?:الجواب|الإجابة|الاجابة|جواب|إجابة)(?:\s+(?:النهائي|الصحيح)ة?)?\s*(?:(?:هو|هي|يساوي|ليس"
+        rf"|[:=])\s*:?|{_VALUE})"
+        r"|الحل\s*[:=]"
+        r"|(?:ناتج|النتيجة)[^.\n:=؟]{0,40}?(?:هو|هي|يساوي|[:=])\s*:?)",
+    ),
+    "fa": ("پاسخ", rf"پاسخ(?:\s+(?:نهایی|درست|صحیح))?\s*(?:برابر(?:\s+با)?|[:=]|{_VALUE})"),
+    "he": ("תשובה", rf"תשובה(?:\s+הסופית)?\s*(?:היא|הוא|[:=]|{_VALUE})"),
+    "hi": ("उत्तर|जवाब|परिणाम", rf"(?:उत्तर|जवाब|परिणाम)\s*(?:(?:है|होगा|[:=-])\s*:?|{_VALUE})"),
+    "bn": ("উত্তর", rf"উত্তর\s*(?:হলো?|[:=-]|{_VALUE})"),
+    "th": ("คำตอบ|ตอบ", r"(?:คำตอบ|ตอบ)\s*(?:คือ|[:=])"),
+}
+WEAK = re.compile(
+    r"results?|solutions?|options?|choices?|ergebnis|resultat|lösung|loesung|r[ée]sultat|resultado|soluci"
+    r"|solu[çc]|risultat|soluzion|resultaat|uitkomst|wynik|rozwi|výsl"
+    r"|sonuç|hasil|kết quả|rezultat|eredmény|tulos|αποτ|результат|结果|結果|解|値|값|結|الحل|ناتج|النتيجة|परिणाम",
+    re.IGNORECASE,
+)  # a result on the way is announced with these words too
+MOST = 64  # anchors that are looked at, from the end
+
+Stem = tuple[str, re.Pattern[str]]
+_STEMS: dict[str, list[Stem]] = {
+    language: [(stem, re.compile(pattern, re.IGNORECASE)) for stem in stems.split("|")]
+    for language, (stems, pattern) in _TABLE.items()
+}
+_ENGLISH = _STEMS["en"]
+_ELSE = [stem for language, stems in _STEMS.items() if language != "en" for stem in stems]
+_LATIN = [stem for stem in _ELSE if stem[0].isascii()]
+_LETTER = re.compile(r"[^\W\d_]")
+_LOWER = {capital: capital + 32 for capital in range(ord("A"), ord("Z") + 1)}
+
+
+def anchors(text: str, start: int) -> list[Anchor]:
+    """The announcing phrases from `start` on, in order: the last 64, by one substring search a stem."""
+    part = text[start:] if start else text
+    lower = part.lower()
+    if len(lower) != len(part):  # "İ" becomes two characters, and places would shift
+        lower = part.translate(_LOWER)
+    found = _matches(text, start, _places(lower, _ENGLISH, 0))
+    low = found[-1].end - start if found else 0  # a text seldom changes its language
+    if found and not _LETTER.search(lower, low):
+        return found  # what follows holds no stem
+    rest = _LATIN if lower.isascii() else _ELSE
+    more = _matches(text, start, _places(lower, rest, low))
+    return sorted({anchor.start: anchor for anchor in (*more, *found)}.values())[-MOST:] if more else found
+
+
+def _places(lower: str, stems: list[Stem], low: int) -> list[tuple[int, re.Pattern[str]]]:
+    places = []
+    for stem, pattern in stems:
+        position = lower.find(stem, low)
+        while position >= 0:
+            places.append((position, pattern))
+            position = lower.find(stem, position + len(stem))
+    if len(places) > 1:
+        places.sort(key=_place)
+    return places[-MOST:]
+
+
+def _place(item: tuple[int, re.Pattern[str]]) -> int:
+    return item[0]
+
+
+def _matches(text: str, start: int, places: list[tuple[int, re.Pattern[str]]]) -> list[Anchor]:
+    found = []
+    for place, pattern in places:
+        match = pattern.match(text, start + place)
+        if match:
+            found.append(Anchor(match.start(), match.end(), match[0]))
+    return found

@@ -1,0 +1,171 @@
+"""Answers that a phrase announces: "the answer is ...", in many languages."""
+
+from __future__ import annotations
+
+import re
+
+from verifiers.extract.anchors import WEAK, Anchor, anchors
+from verifiers.extract.denials import SAYING, denied_after, free_of_negation, negated, not_final, starts_negated
+from verifiers.extract.hedges import COMPARES, CONTRAST
+from verifiers.extract.retractions import instead, plain_tail, retracted
+from verifiers.extract.sentences import MATHS, sentence_ends, sentence_start
+from verifiers.extract.spans import Found, Span
+from verifiers.extract.turns import ALTERNATIVE, CONCLUSION, CORRECTION
+from verifiers.extract.words import WORD, ascii_words
+
+_CLAUSE = re.compile(
+    r"\b(?:so|therefore|thus|hence|but|consequently|sondern|daher|mais|donc|sino|mas|quindi|ma)\b"
+    r"|,\s+(?=(?:the|our|my|this|it|die|das|la|le|el|il|a|o|ответ)\b)|а именно|поэтому|而是|所以|因此|でなく|따라서",
+    re.IGNORECASE,
+)
+_REASONING = re.compile(
+    r"[,(\s]+(?:as (?:required|desired|expected|claimed|needed|stated|wanted|shown|asked)"
+    r"|which (?:matches|agrees|means|makes|confirms)|(?:it|this) (?:doesn['’]t|does not|can['’]t|cannot"
+    r"|isn['’]t) (?:make sense for it to be"
+    r"|be) [A-J]|because|since|given that|as (?:it|the|we|this|there)|which (?:is|are)|weil|denn|car"
+    r"|parce que|porque|perché"
+    r"|потому что|так как)\b",
+    re.IGNORECASE,
+)
+_ASKED = re.compile(
+    r"^\W*(?:(?:so|and|then|but|now)\s+)?(?:is|was|would|will|what|which|can|does|do|how|why|prove|show"
+    r"|verify|check|explain|decide|determine)\b[^.!?\n]*$"
+    r"|\b(?:suppose|assume|imagine|pretend)\b[^.!?\n]*$"
+    r"|\b(?:if|whether|assum(?:ing|es|ed)|could|might|may|maybe|perhaps|unless|guess\w*|until)\b[^.!?,;\n]*$",
+    re.IGNORECASE,
+)
+_HYPOTHETICAL = re.compile(r"\W*(?:for|if|when|with|had|were)\b", re.IGNORECASE)
+_ASKING = frozenset(
+    "if whether suppose assume assumes assumed assuming could might may maybe perhaps is was what which unless"
+    " would guess guesses guessed guessing until will can does do how why imagine pretend prove show verify"
+    " check explain decide determine".split()
+)
+_ASKED_ELSE = re.compile(
+    r"\b(?:ob|wenn|falls|vielleicht|könnte|si|peut-être|pourrait|quiz[áa]s?|tal vez|podría|se|talvez|poderia"
+    r"|forse|potrebbe)\b[^.!?\n]*$"
+    r"|(?:если|может|возможно|ли|如果|假设|若|是否|也许|可能|もし|만약|라면|إذا|هل|ربما|यदि|शायद)[^.!?。\n]*$",
+    re.IGNORECASE,
+)
+_ASKING_ELSE = frozenset("ob wenn falls vielleicht si quiz talvez podr se vez poderia forse potrebbe pourrait".split())
+_OTHERS_SAY = re.compile(
+    r"(?<!\bi )(?<!\bwe )\b(?:says?|said|thinks?|thought|believes?|claims?|claimed|argues?|guess\w*)\b[^.!?\n]*$",
+    re.IGNORECASE,
+)
+_FILLER = re.compile(
+    r"\s*(?:(?:therefore|thus|hence|then|simply|just|also|daher|folglich|somit|demnach|donc|alors|bien"
+    r"|entonces|pues|por lo tanto"
+    r"|por tanto|portanto|então|quindi|dunque|dus|таким образом|значит|следовательно|那么|就是|则|إذن|तो)\b[,:]?\s+)",
+    re.IGNORECASE,
+)
+_PRAISE = re.compile(
+    r"(?:also |indeed |therefore |thus )?(?:correct|right|plausible|reasonable|consistent|verified|richtig"
+    r"|korrekt|plausibel|exacte?|juste"
+    r"|correct[ao]|corret[ao]|corrett[ao]|giust[ao]|верный|верен|правильный|正确|正確|正しい)(?:的|です)?",
+    re.IGNORECASE,
+)  # "this result is plausible" is no second answer
+_PLAIN = frozenset("so therefore thus hence and then the our my final answer result solution is are".split())
+_FENCE = re.compile(r"[ \t]*\n*```[\w+-]*[ \t]*\n")
+_SUFFIX = re.compile(r"['’][dt][ıiuü]r$")  # the Turkish copula
+_BELIEF = re.compile(r",?\s+(?:i|we)\s+(?:believe|think|guess|suppose|hope|am sure|conclude)\s*$", re.IGNORECASE)
+_OPENING = " \t\n*_`:：>=，、"
+_TAIL = re.compile(r"\s*(?:,|or\b|and\b|\$|\\text|[a-zA-Z%°]|[^\x00-\x7f])")
+
+
+def announced(text: str, start: int) -> Found | None:
+    """The last phrase that announces an answer, states it, and neither denies nor asks it."""
+    matches = anchors(text, start)
+    stated: list[tuple[Anchor, Span]] = []
+    denied = False
+    for match in matches:
+        span = payload(text, match.end)
+        if span is None:
+            continue
+        sentence = text[sentence_start(text, match.start, start) : match.end]
+        head = text[span[0] : span[0] + 40].lstrip(" *_`$")
+        if starts_negated(head) or not (_says_plainly(sentence) or _states(sentence)):
+            denied = True
+            continue
+        tail = text[span[1] : span[1] + 3]
+        if ((len(match.word) > 16 or not match.word.isascii()) and COMPARES.search(match.word)) or (
+            not match.word.isascii() and _ASKED_ELSE.search(match.word)
+        ):
+            denied = True
+            continue
+        if "would" in match.word and _HYPOTHETICAL.match(sentence):
+            denied = True
+            continue
+        if tail.startswith(("?", "？", "؟", "か？", "吗")) or _asked(sentence[: match.start - match.end]):
+            denied = True
+            continue
+        stated.append((match, span))
+    if not stated:
+        return Found(None, "negated") if denied else None
+    stated = [item for item in stated if not _PRAISE.fullmatch(text, *item[1])] or stated
+    match, span = stated[-1]
+    others: list[Span] = []
+    if not plain_tail(text, span[1], len(text)):
+        if denied_after(text, span[1], len(text)) or retracted(text, span[1], len(text)) is not None:
+            return Found(None, "retracted")
+        others += instead(text, span[1], len(text))
+    for (before_it, earlier), (later, _) in zip(reversed(stated[:-1]), reversed(stated), strict=False):
+        if "answer" in match.word.lower() and "answer" not in before_it.word.lower():
+            continue  # a result on the way
+        gap = text[earlier[1] : later.start]
+        if CORRECTION.search(gap) or (CONCLUSION.search(gap) and not ALTERNATIVE.search(gap)):
+            break
+        others.append(earlier)
+    return Found(span, "result" if WEAK.match(match.word) else "anchor", tuple(others[:4]))
+
+
+def _says_plainly(sentence: str) -> bool:
+    """A cheap test that spares `_states` its work."""
+    return sentence.isascii() and _PLAIN.issuperset(ascii_words(sentence))
+
+
+def _states(sentence: str) -> bool:
+    """Does the clause that announces an answer neither deny it nor call it provisional?"""
+    clause = _CLAUSE.split(sentence)[-1]
+    return (free_of_negation(sentence) or not negated(clause)) and not not_final(clause)
+
+
+def _asked(before: str) -> bool:
+    """Do the words before an anchor ask, suppose or report what follows?"""
+    words = frozenset(WORD.findall(before.lower()))
+    return (
+        (not words.isdisjoint(_ASKING) and _ASKED.search(before) is not None)
+        or (not words.isdisjoint(SAYING) and _OTHERS_SAY.search(_CLAUSE.split(before)[-1]) is not None)
+        or (not (before.isascii() and words.isdisjoint(_ASKING_ELSE)) and _ASKED_ELSE.search(before) is not None)
+    )
+
+
+def payload(text: str, position: int) -> Span | None:
+    """What an anchor announces: the maths that follows, or the rest of its sentence."""
+    fence = _FENCE.match(text, position)
+    if fence:
+        close = text.find("```", fence.end(), fence.end() + 3000)
+        if close >= 0 and text[fence.end() : close].strip():
+            return fence.end(), close
+    filler = _FILLER.match(text, position)
+    position = filler.end() if filler else position
+    window = text[position : position + 3000]
+    skipped = len(window) - len(window.lstrip(_OPENING + "-" if window[:2].strip() else _OPENING))
+    if window.lstrip(_OPENING).startswith("-"):
+        skipped = len(window) - len(window.lstrip(_OPENING))
+    begin = position + skipped
+    rest = text[begin : begin + 3000]
+    maths = MATHS.match(rest)
+    if maths:
+        after = rest[maths.end() :]
+        end = sentence_ends(text).search(after)
+        tail = after[: end.start()] if end else after
+        if _TAIL.match(tail) and len(tail) < 200:
+            return begin, begin + maths.end() + len(CONTRAST.sub("", tail.rstrip(" *_`")))
+        return begin, begin + maths.end()
+    end = sentence_ends(text).search(rest)
+    stop = end.start() if end else len(rest)
+    reasoning = _REASONING.search(rest, 0, stop)
+    stop = reasoning.start() if reasoning else stop
+    found = rest[:stop].rstrip(" \t*_`")
+    if " " in found or "'" in found or "’" in found:
+        found = CONTRAST.sub("", _BELIEF.sub("", _SUFFIX.sub("", found)))
+    return (begin, begin + len(found)) if found.strip() else None

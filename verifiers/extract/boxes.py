@@ -1,0 +1,121 @@
+"""Boxed answers: the last box that closes, those that must agree with it, and what the text says of it."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from verifiers.extract.announcements import announced
+from verifiers.extract.denials import denied_after, denied_before, unsure_before
+from verifiers.extract.retractions import instead, plain_tail, retracted
+from verifiers.extract.spans import Found, Span, closing_brace
+from verifiers.extract.turns import ALTERNATIVE, CONCLUSION, CORRECTION
+
+_BOX = re.compile(r"\\(?:boxed|fbox|framebox)\s*(?=[{\w])")
+_MAX_BOXES = 24  # looked at from the end
+_BROKEN_GAP = re.compile(r"[.!?](?:\s|$)|\n\s*\n|因此")
+
+
+# A box inside a larger expression isn't its value: "-\\boxed{7}", "\\sqrt{\\boxed{7}}", "\\boxed{7}^2".
+_INSIDE_BEFORE = re.compile(
+    r"(?:\w|^|[\s$=(])[-−+/^_]$|\\(?:cdot|times|div|pm|sqrt|log|ln|sin|cos|tan)\s*$|\\(?:sqrt|[dt]?frac|binom"
+    r"|overline)\s*\{\s*$"
+)
+_INSIDE_AFTER = re.compile(r"\s*(?:[+/^!_×]|\\(?:cdot|times|div|pm)(?![a-z])|-\s*\d)")
+
+
+@dataclass(frozen=True, slots=True)
+class _Box:
+    start: int
+    end: int
+    content: Span
+
+
+def boxed(text: str, start: int, end: int) -> Found | None:
+    """The last box, with the earlier ones that must agree with it; Found without a span where boxes are denied."""
+    boxes = _boxes(text, start, end)
+    if boxes is None or not boxes:
+        return None if boxes is not None else Found(None, "broken_box")
+    boxes = [box for box in boxes if not _denied(text, start, box, end)]
+    if not boxes:
+        return Found(None, "negated")
+    if all(unsure_before(text, start, box.start) for box in boxes):
+        return Found(None, "unsure")
+    last = boxes[-1]
+    if _INSIDE_BEFORE.search(text, max(start, last.start - 20), last.start) or _INSIDE_AFTER.match(text, last.end, end):
+        return Found(None, "part_of_an_expression")
+    others: list[Span] = []
+    if not plain_tail(text, last.end, end):
+        taken_back = retracted(text, last.end, end)
+        if taken_back is not None:
+            found = announced(text[: min(end, last.end + 2000)], taken_back)
+            return found if found and found.span else Found(None, "retracted")
+        correction = CORRECTION.search(text, last.end, min(end, last.end + 2000))
+        stated = announced(text[: min(end, last.end + 2000)], correction.start() if correction else last.end)
+        if stated is not None and (correction or stated.source == "anchor"):
+            if stated.span is None:
+                return stated
+            if correction or CONCLUSION.search(text, last.end, stated.span[0]):
+                return Found(stated.span, "anchor", stated.others)
+            return Found(stated.span, "anchor", (*stated.others, last.content))
+        others += instead(text, last.end, end)
+    joint: list[Span] = [last.content]
+    joining = True
+    for before, box in zip(reversed(boxes[:-1]), reversed(boxes), strict=False):
+        gap = text[before.end : box.start]
+        if len(gap) > 4000:
+            gap = gap[-4000:]
+        if joining and len(gap) < 60 and not _BROKEN_GAP.search(gap) and not CORRECTION.search(gap):
+            joint.insert(0, before.content)
+            if ALTERNATIVE.search(gap):
+                others.append(before.content)
+            continue
+        joining = False
+        if CORRECTION.search(gap) or (CONCLUSION.search(gap) and not ALTERNATIVE.search(gap[-80:])):
+            break  # what was boxed earlier is taken back, or is a step on the way
+        others.append(before.content)
+    return Found(last.content, "box", tuple(others), tuple(joint) if len(joint) > 1 else ())
+
+
+def _boxes(text: str, start: int, end: int) -> list[_Box] | None:
+    """The last boxes that close, in order; None if the very last one does not. A box inside a box is the answer."""
+    places: list[re.Match[str]] = []
+    position = end
+    low = text.find("\\", start, end)  # searching from the end stops at the first backslash
+    names = [name for name in ("\\boxed", "\\fbox") if text.find(name, low, end) >= 0] if low >= 0 else []
+    while names and len(places) < _MAX_BOXES:
+        position = max(text.rfind(name, low, position) for name in names)
+        if position < 0:
+            break
+        match = _BOX.match(text, position, end)
+        if match:
+            places.append(match)
+    found: list[_Box] = []
+    limit = end
+    for match in places:
+        inside = _closed(text, match.end(), min(limit, match.end() + 20_000))
+        if inside is None:
+            if not found:
+                return None
+            continue
+        if found and inside[1] >= found[-1].end:
+            continue  # it holds the box found before
+        found.append(_Box(match.start(), inside[1] + 1, inside))
+    return found[::-1]
+
+
+def _closed(text: str, position: int, end: int) -> Span | None:
+    """The content of the braces that open at `position`, or the bare word there."""
+    if text[position] != "{":
+        stop = position
+        while stop < end and (text[stop].isalnum() or text[stop] in ".,%/"):
+            stop += 1
+        return position, stop
+    close = closing_brace(text, position, end)
+    return None if close is None else (position + 1, close)
+
+
+def _denied(text: str, start: int, box: _Box, end: int) -> bool:
+    if denied_before(text, start, box.start):
+        return True
+    return not plain_tail(text, box.end, end) and denied_after(text, box.end, end)

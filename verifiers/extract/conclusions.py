@@ -1,0 +1,401 @@
+"""Answers that nothing announces: a text that is all maths, a closing formula, the number a conclusion ends on.
+
+A number in prose is seldom an answer ("Problem 7. I can't solve it."), so it counts only where the last sentence
+states it: after a conclusion, a copula or an equals sign, with no label, preposition or premise before it and no
+doubt after it.
+"""
+
+from __future__ import annotations
+
+import re
+
+from verifiers.extract.denials import denied_after, hangs_on, starts_negated
+from verifiers.extract.hedges import COMPARES, CONTRAST, OR_VALUE, RESTATEMENT
+from verifiers.extract.sentences import BEFORE_AND, MATHS, NUMBER, last_sentence, sentence_ends, sentence_start
+from verifiers.extract.spans import Found, Span
+
+_LATE = 600  # characters before the end that can be the conclusion
+_COURTESY = re.compile(
+    r"(?:thanks?|thank you|i hope|hope|let me know|feel free|please let|good luck|cheers|enjoy|best|q\.?e\.?d"
+    r"|done|that['’]?s (?:it|all)"
+    r"|ich hoffe|danke|j['’]espère|merci|espero|gracias|obrigad[oa]|grazie|spero|надеюсь|спасибо|希望|谢谢"
+    r"|ありがとう|감사|شكرا|धन्यवाद)",
+    re.IGNORECASE,
+)
+_UNSURE = re.compile(
+    r"\b(?:or|either|maybe|perhaps|possibly|could be|might be|may be|not|isn['’]t|guess\w*|between|about"
+    r"|around|wrong|unsure|uncertain|unknown"
+    r"|don['’]t know|no idea|cannot|can['’]t|couldn['’]t|could not|unable|give up|gave up|giving up|stuck"
+    r"|sorry|skip|hard|difficult|impossible|lucky|favou?rite"
+    r"|rul(?:e|ed|ing) out|exclud\w+|reject\w*|eliminat\w+|contradict\w*"
+    r"|nicht|kein\w*|vielleicht|oder|pas|ne|peut-être|ou|désolé|quiz[áa]s?|tal vez|lo siento|não|talvez"
+    r"|desculp\w+|non|forse|niet|misschien|nie|może|değil|belki|không|tidak|bukan)\b"
+    r"|(?<![^\W\d_])(?:не|нет|или|возможно|может|ليس|لا|لست|ربما|أو)(?![^\W\d_])|[?？؟]|(?<![^\W\d_])no (?:es"
+    r"|puedo|sé|se|lo|son)(?![^\W\d_])"
+    r"|不(?:会|會|知|能|是|对|對|确|確|行)|没(?:有?办法|法|有答案)|沒(?:有?辦法|法)|无法|無法|或|也许|可能|猜"
+    r"|吗|嗎|ません|ない|たぶん|かも|分から|わから|모르|못|없|아니|아마|또는|नहीं|शायद|या",
+    re.IGNORECASE,
+)
+_ANNOUNCING = re.compile(
+    r"\b(?:answer|solution to|antwort|lösung|réponse|respuesta|resposta|risposta|antwoord|cevap|jawaban)"
+    r"|ответ|答案|答え|정답|الجواب|الإجابة|उत्तर",
+    re.IGNORECASE,
+)
+_SETUP = re.compile(
+    r"\s*(?:[-*>#\d.)]*\s*)(?:(?:so|now|first|then|next|and|but)\s+)?(?:\b(?:let|suppose|assum\w+|consider\w*"
+    r"|given|we are given|say|try|guess\w*|find|determine|compute|calculate|evaluate|show|prove|recall"
+    r"|remember|note|hint|check|test|where|when|if|for|i|in|at|after|before|by|see|what|why|how|which|who|is"
+    r"|are|does|do|can|could|would|let['’]s"
+    r"|solve|simplify|expand|factor|plug|substitute|verify|use|using"
+    r"|problem|question|exercise|step|part|page|chapter|section|figure|table|example|case|room|class|version"
+    r"|level|round|task|option|choice|line|row|item|no\.?"
+    r"|sei|angenommen|gegeben|aufgabe|frage|schritt|ich|soit|supposons|exercice|question|étape|je|sea"
+    r"|supongamos|problema|ejercicio|pregunta|paso|yo|seja|suponha|exercício|questão|passo|eu"
+    r"|sia|supponiamo|esercizio|domanda|io|opgave|vraag|soru|soal)\b|(?:пусть|предположим|задача|вопрос|шаг|я"
+    r"|дано)(?!\w)"
+    r"|第|设|設|假设|假設|已知|若|如果|问题|問題|题目|求|设|仮定|문제|만약|المسألة|السؤال|ليكن|لنفترض|प्रश्न"
+    r"|माना|यदि)",
+    re.IGNORECASE,
+)
+_NEED = re.compile(
+    r"\b(?:need|want|have|try|asked|asks?|supposed|going) to (?:find|know|show|get|determine|compute"
+    r"|calculate|solve)\b",
+    re.IGNORECASE,
+)
+_CONCLUDES = re.compile(
+    r"\b(?:so|therefore|thus|hence|then|consequently|finally|altogether|in total|in all|total\w*|overall|left"
+    r"|remain\w*|gives?|giving|gets?|got|obtain\w*|yields?|equals?|is|are|was|were|be|becomes?"
+    r"|comes? (?:out )?to|amounts? to|adds? up to|simplif\w+ to|reduces? to|evaluates? to|equal to"
+    r"|conclude\w*|follows"
+    r"|(?:has|have|had)(?=\s+(?:(?:exactly|only|just|a total of|about)\s+)?[$(\\*]*$)|makes?(?=\s+[$(\\*]*$)"
+    r"|also|daher|somit|folglich|insgesamt|ergibt|bleib\w+|ist|sind|erhalten|beträgt|donc|ainsi|reste\w*|est"
+    r"|sont|obtient|vaut|por lo tanto|así que|entonces|luego|qued\w+|en total|es|son|obtenemos"
+    r"|portanto|assim|así|deshalb|allora|pertanto|par conséquent|logo|então|rest\w+|são|obtemos|quindi|dunque"
+    r"|perciò|sono|totale|otteniamo|dus|blijven|zijn|więc"
+    r"|zatem|jadi|maka|vậy|do đó)\b"
+    r"|(?<!\w)(?:значит|следовательно|поэтому|таким образом|итого|итак|получа\w+|остал\w+|остан\w+|равн\w+"
+    r"|всего)|∴|\\therefore|\\implies|=|≈|⇒|=>"
+    r"|因此|所以|故|从而|得|共|剩|等于|于是|综上|よって|したがって|ゆえに|だから|つまり|合計|残り|따라서"
+    r"|그러므로|결국|모두|총|남|إذن|لذلك|ومنه|المجموع|अतः|इसलिए|कुल",
+    re.IGNORECASE,
+)
+
+
+def _not_after(words: str) -> str:
+    return "".join(rf"(?<!\b{word} )" for word in words.split())
+
+
+# What a number is not the value of a sentence after: "step 7", "the square of 7", "in 7 minutes".
+_ARGUMENT = re.compile(
+    r"(?:\b(?:problem|question|exercise|step|part|page|chapter|section|figure|table|example|case|equation"
+    r"|theorem|lemma|line|row|column|item|room|class|version|level|round|task|option|choice|number|prime"
+    r"|digit|day|week|year|grade"
+    r"|aufgabe|frage|schritt|seite|teil|exercice|étape|problema|ejercicio|paso|página|exercício|passo"
+    r"|esercizio|soru|soal|bài)\s*(?:no\.?|number|#|nr\.?|n°)?"
+    r"|#|№|\bno\.|(?:задача|задачи|задачу|вопрос|шаг|страница|номер|числа|число)|第|問題|问题|题|문제|المسألة"
+    r"|السؤال|प्रश्न"
+    rf"|{_not_after('total sum value maximum minimum average amount probability area volume length distance speed')}"
+    rf"{_not_after('price cost score perimeter profit weight height answer count')}\bof"
+    rf"|{_not_after('equal equals comes come amounts out up down simplifies reduces evaluates sums rounds converges')}"
+    rf"{_not_after('add equivalent corresponds leads')}\bto"
+    r"|\b(?:than|from|per|mod|modulo|with|after|before|until|since|over|under|above|below|between|within"
+    r"|against|near|beyond|plus|minus|times|divided by|multiplied by|square|cube|root|twice|double|half|nor"
+    r"|not|no|without|except|but|on|(?<!is )(?<!are )(?<!lies )at|by|using|where|when|if|let|try|case"
+    r"|von|vom|mit|nach|vor|bei|für|als|(?<!est )(?<!es )(?<!\bé )(?<!sont )(?<!son )(?<!donc )de|del|d['’]|du|des"
+    r"|carré|cube|racine|avec|après|par|con|por|después de|(?<!è )di|da|do|van|na|после|через|из|от|до|чем"
+    r"|для|на|с|в|квадрат|без)"
+    r"|百分之|минус|负|負|マイナス|마이너스|음수|سالب|ناقص|menos|moins|meno|من|بعد|مربع)\s*(?:the\s+|a\s+|an\s+"
+    r"|number\s+|numbers?\s+|числа\s+)*[$(\\]*\s*$",
+    re.IGNORECASE,
+)
+_IN = re.compile(r"\b(?:in|for|during|en|pendant|dans|durante|during|за)\s*$", re.IGNORECASE)
+_NOT_THE_VALUE = re.compile(
+    r"\s*(?:(?:times|more|less|fewer|greater|larger|smaller|bigger|squared|cubed|too|tries|attempts|and|or|to"
+    r"|plus|minus|mal|fois|veces|vezes|volte|раз|больше|меньше)\b"
+    r"|(?:st|nd|rd|th)\b|の(?:二乗|平方|倍|三乗|約数|倍数)|的(?:平方|立方|倍|因|约|三|两|二)|倍|次方|의|题|題|半"
+    r"|个半|個半|又"
+    r"|問|题目|页|步|号|번째|번|番目|-(?:й|я|е|го|му|ой|ая|ое|ый|er|e|de)(?![^\W\d_])|في المائة من|का वर्ग)",
+    re.IGNORECASE,
+)
+# A number that goes on in words: "5 million" is not 5.
+_SCALED = re.compile(
+    r"\s*(?:(?:hundred|thousand|million|billion|trillion|dozen|tausend|million(?:en|s|es)|milliarden?|mille|mil"
+    r"|milhões|mila|milioni|тысяч\w*|тыс|млн|promille|percentage)(?![^\W\d_])|[万萬亿億만억천]|千(?![克米瓦])"
+    r"|百(?:分点)?)",
+    re.IGNORECASE,
+)
+_JSON = re.compile(r"""\{\s*["']?(?:final[_ ]?)?answer["']?\s*:\s*["']?([^"',{}:]+)["']?\s*\}""", re.IGNORECASE)
+_LEAD_IN = re.compile(
+    r"(?:(?:it['’]s|it is|that['’]s|that makes|we get|so|thus|hence|therefore|also|somit|daher|donc|ainsi"
+    r"|por lo tanto|portanto|quindi|итак|значит"
+    r"|следовательно)\b[,:]?\s+(?=[$\\\d-]|[A-Za-z]\s*=)"
+    r"|(?:所以|因此|故|综上(?:所述)?|由此(?:可得)?|于是|即|よって|したがって|ゆえに|따라서"
+    r"|∴)[，,、:：]?\s*(?=[$\\\d-]|[A-Za-z]\s*=))",
+    re.IGNORECASE,
+)
+_SIGNS = re.compile(r"[+=|<>^\\{}\[\]#~@&]")
+_LATIN_WORD = re.compile(r"[A-Za-z]{2,}")
+_CHOSEN = re.compile(r"\W*[A-J](?![A-Za-z])")
+_REVERSED = re.compile(
+    r"(?:^|[\s(*])(?:(?:option|choice)\s+)?(?P<value>\$[^$\n]{1,100}\$|[-−]?[\d][\d,]*(?:\.\d+)?(?:/\d+)?%?"
+    r"|\(?[A-J]\)?)[*]*\s+"
+    r"(?:is|are)\s+(?:(?:the|our|my|your|therefore|thus|then)\s+)*(?:(?:final|correct|right|required|desired"
+    r"|best)\s+)*"
+    r"(?:answer|result|solution|option|choice|(?<=\bcorrect )|(?<=\bright ))\W*$"
+    r"|\b(?:i|we)(?:['’]d| would|['’]ll| will)?\s+(?:choose|pick|select|go with|went with"
+    r"|chose)\s+(?:(?:option|choice|answer)\s+)?(?P<pick>\(?[A-J]\)?)\W*$",
+    re.IGNORECASE,
+)
+_ASIDE = re.compile(
+    r"\W*(?:confidence|certainty|difficulty|rating|(?:my |a )?(?:\w+ )?guess|step|note|problem|question|exercise"
+    r"|example|recall|remember|hint|find|let|suppose|assume|consider"
+    r"|claim|draft|attempt|prove|show)\b",
+    re.IGNORECASE,
+)
+# A value that bounds, or that a clause gives up as something on the way.
+_BOUND = re.compile(
+    r"\b(?:at (?:least|most)|(?:more|less|fewer|greater|smaller|larger|higher|lower|other) than|nearly|almost|close to"
+    r"|(?:never |not )?exceeds?|up to|half(?: of)?|twice|mindestens|höchstens|fast|knapp|beinahe|annähernd"
+    r"|au (?:moins|plus)|presque"
+    r"|al menos|como (?:máximo|mínimo)|casi|(?:pelo|ao) menos|no (?:máximo|mínimo)|quase|almeno|al massimo"
+    r"|quasi)\s*[$(\\*]*$"
+    r"|(?:не (?:менее|более|меньше|больше)|почти|至少|至多|最多|最少|接近|将近|不到|超过|不超过|少なくとも"
+    r"|多くとも|ほぼ"
+    r"|적어도|많아야|거의|على الأقل|على الأكثر|تقريبا)\s*[$(\\*]*$",
+    re.IGNORECASE,
+)
+_ON_THE_WAY = re.compile(
+    r"\b(?:so far|before rounding|before \w+ing\b|intermediate|partial|preliminary|provisional|of the (?:answer"
+    r"|result|solution))\b"
+    r"|\b(?:bisher|bislang|zwischen\w+|jusqu['’]ici|hasta ahora|até agora|finora)\b|(?:пока|промежуточн\w+)|目前"
+    r"|到目前|中间|これまで|途中"
+    r"|지금까지|중간",
+    re.IGNORECASE,
+)
+_CLAUSE = re.compile(r",\s+(?:so|and so|therefore|hence|thus|daher|also|donc|por lo tanto|quindi)\b|所以|因此")
+_TO_DO = re.compile(
+    r"\bremains to\b|\bto (?:consider|check|examine|distinguish|go through|verify|look at)\b|\bin (?:this|the"
+    r"|my) (?:solution|proof"
+    r"|argument|derivation)\b",
+    re.IGNORECASE,
+)
+_UNFINISHED = re.compile(r"\b(?:next|then|still|now|need|needs|remains to|continue|continuing)\b", re.IGNORECASE)
+_OF_THE_QUESTION = re.compile(
+    r"\bin (?:the|this) (?:question|problem|prompt|text|title|statement|exercise)\b", re.IGNORECASE
+)
+_OPTION_LABEL = re.compile(r"(?:^|[\s(\[])[A-J][).\]:]\s*\S")
+
+
+def unannounced(text: str, start: int, end: int) -> Found:
+    """The whole text if it is one expression, else the closing formula or the number that its end states."""
+    part = text[start:end]
+    begin, end = start + len(part) - len(part.lstrip()), start + len(part.rstrip())
+    if begin >= end:
+        return Found(None, "empty")
+    begin, end = _fenced(text, begin, end)
+    keyed = _JSON.fullmatch(text, begin, end) if text[begin] == "{" and end - begin < 400 else None
+    if keyed:
+        return Found(keyed.span(1), "anchor")
+    low = max(begin, end - _LATE)
+    end = _without_courtesy(text, low, end)
+    reverse = _reversed(text, low, end)
+    if reverse is not None:
+        return reverse
+    lead = _LEAD_IN.match(text, begin, end)
+    begin = lead.end() if lead else begin
+    whole = text[begin:end]
+    if len(whole) < 400 and not _ASIDE.match(whole) and (MATHS.fullmatch(whole) or _no_prose(whole)):
+        return Found((begin, end), "whole")
+    displayed = _displayed(text, low, end)
+    if displayed is not None:
+        return displayed
+    sentence = last_sentence(text, low, end)
+    end = _before_stop(text, sentence[0], end)
+    if _UNSURE.search(OR_VALUE.sub(" ", RESTATEMENT.sub(" ", CONTRAST.sub("", text[sentence[0] : end])))):
+        return Found(None, "unsure")
+    if text.count("```", 0, sentence[0]) % 2:
+        return Found(None, "code")
+    if len(_OPTION_LABEL.findall(text[sentence[0] : sentence[1]])) > 1 or len(_OPTION_LABEL.findall(text[low:end])) > 2:
+        return Found(None, "options")
+    if _UNFINISHED.search(text, sentence[1], end):
+        return Found(None, "unfinished")
+    contrast = CONTRAST.search(text, sentence[0], _before_stop(text, *sentence))
+    sentence = (sentence[0], contrast.start()) if contrast else sentence
+    formulas = [match.span() for match in MATHS.finditer(text, *sentence)]
+    numbers = [match.span() for match in NUMBER.finditer(text, *sentence)]
+    if formulas:
+        numbers = [span for span in numbers if not any(low <= span[0] < high for low, high in formulas)]
+    spans = sorted((*formulas, *numbers))
+    if not spans:
+        return Found(None, "nothing")
+    span = (spans[_list_start(text, spans)][0], spans[-1][1])
+    if not stands_as_value(text, sentence, span, evidence=True):
+        return Found(None, "prose")
+    return Found(span, "number" if spans[-1] in numbers else "maths")
+
+
+def _before_stop(text: str, low: int, end: int) -> int:
+    return low + len(text[low:end].rstrip(" \t\n.*"))
+
+
+def _reversed(text: str, low: int, end: int) -> Found | None:
+    """ "7 is the answer", "Option B is correct", "I would choose B" as the last sentence."""
+    begin = sentence_start(text, end - 1, low)
+    match = _REVERSED.search(text, begin, end)
+    if match is None or _UNSURE.search(text, begin, end) or _SETUP.match(text, begin, match.start()):
+        return None
+    return Found(match.span("value" if match["value"] else "pick"), "anchor")
+
+
+def sole_value(text: str, span: Span) -> Span | None:
+    """The one number of a sentence that was given as the answer, if nothing there speaks against it."""
+    part = text[slice(*span)]
+    if _SIGNS.search(part) or (part.isascii() and len(_LATIN_WORD.findall(part)) < 3):
+        return None  # "December 12" is no sentence
+    numbers = [match.span() for match in NUMBER.finditer(text, *span)]
+    if len(numbers) != 1 or sum(char.isdigit() for char in part) != sum(
+        char.isdigit() for char in text[slice(*numbers[0])]
+    ):
+        return None
+    if (
+        _UNSURE.search(text, *span)
+        or COMPARES.search(text, *span)
+        or not stands_as_value(text, span, numbers[0], evidence=False)
+    ):
+        return None
+    return numbers[0]
+
+
+def turned(text: str) -> bool:
+    """Do the words after an answer's number deny or change it, in a language that puts them there? ("7的平方")"""
+    if text.isascii():
+        return False
+    letter = _CHOSEN.match(text)
+    if COMPARES.search(text) or (letter and denied_after(text, letter.end(), len(text))):
+        return True
+    return any(
+        _NOT_THE_VALUE.match(text, match.end()) or denied_after(text, match.end(), len(text))
+        for match in NUMBER.finditer(text[:400])
+    )
+
+
+def stands_as_value(text: str, sentence: Span, span: Span, *, evidence: bool) -> bool:
+    """Is the number or formula at `span` what its sentence says, and not a label, an argument or a premise?
+
+    With `evidence` the sentence must conclude with it; without, it must not speak against it.
+    """
+    before, after = text[sentence[0] : span[0]], text[span[1] : sentence[1]]
+    if (
+        _ARGUMENT.search(before[-80:])
+        or _BOUND.search(before[-40:])
+        or _NOT_THE_VALUE.match(after)
+        or _SCALED.match(after)
+    ):
+        return False
+    end = sentence[1]
+    if denied_after(text, span[1], end) or hangs_on(text, span[1], end) or _OF_THE_QUESTION.search(after):
+        return False
+    setup = _SETUP.match(before)
+    if not evidence:
+        return setup is None or setup.end() == 0
+    if (
+        _ANNOUNCING.search(before)
+        or _NEED.search(before)
+        or _ON_THE_WAY.search(_CLAUSE.split(before)[-1])
+        or _TO_DO.search(after)
+    ):
+        return False
+    rest = before[setup.end() :] if setup else before
+    conclusion = _CONCLUDES.search(rest)
+    if setup:
+        # "If x = 3, then y is 7": a premise is left behind at its comma
+        _, comma, rest = rest.partition(",")
+        return bool(comma) and _CONCLUDES.search(rest) is not None and "=" not in rest[-2:]
+    if _IN.search(before) and not re.match(r"\s*(?:so|therefore|thus|hence)\b", before, re.IGNORECASE):
+        return False
+    emphasised = before.endswith("**") and after.startswith("**")
+    if "=" in text[slice(*span)] and before.rstrip().endswith((",", ":", "，", "、")):
+        return True
+    if conclusion is None and not emphasised and before.strip(" \t*_`>#|-:"):
+        return (
+            _CONCLUDES.match(after.lstrip()) is not None
+            or re.search(r"\b(?:left|remain\w*|altogether|in (?:total|all))\b|übrig|剩|남", after) is not None
+        )
+    return True
+
+
+def _list_start(text: str, spans: list[Span]) -> int:
+    """The first of the last values that commas, "and" and "or" join."""
+    index = len(spans) - 1
+    while index and (
+        BEFORE_AND.fullmatch(text, spans[index - 1][1], spans[index][0])
+        or RESTATEMENT.fullmatch(text, spans[index - 1][1], spans[index][0])
+    ):
+        index -= 1
+    return index
+
+
+def _fenced(text: str, begin: int, end: int) -> Span:
+    """Inside the code fence that is the whole text."""
+    if text.startswith("```", begin) and text.endswith("```", begin, end) and end - begin < 400:
+        inner = re.fullmatch(r"```(?:text|latex|tex|math|plaintext)?[ \t]*\n?([^\n`]+)\n?```", text[begin:end])
+        if inner:
+            return begin + inner.start(1), begin + inner.end(1)
+    return begin, end
+
+
+def _without_courtesy(text: str, low: int, end: int) -> int:
+    """The end before closing words such as "I hope it is correct."."""
+    for _ in range(3):
+        stop = end
+        while stop > low and text[stop - 1] in " \t\n.!*_`-":
+            stop -= 1
+        starts = [match.end() for match in sentence_ends(text).finditer(text, low, stop)]
+        if not starts or not _COURTESY.match(text[starts[-1] : stop].lstrip(" \t\n*_`-")):
+            return end
+        end = starts[-1]
+    return end
+
+
+def _displayed(text: str, low: int, end: int) -> Found | None:
+    """The displayed formula that closes the text."""
+    stop = end
+    while stop > low and text[stop - 1] in " \t\n.*":
+        stop -= 1
+    closing = next((sign for sign in ("\\]", "$$", "*}", "}") if text.endswith(sign, low, stop)), "")
+    opening = {"\\]": text.rfind("\\[", low, stop - 2), "$$": text.rfind("$$", low, stop - 2)}.get(
+        closing, text.rfind("\\begin{", low, stop) if closing else -1
+    )
+    match = MATHS.match(text, opening, stop) if opening >= 0 else None
+    if match is None or match.end() != stop or (match[0][0] == "$" and not match[0].startswith("$$")):
+        return None
+    lead = text[max(low, opening - 200) : opening].rstrip(" \t\n:*")
+    sentences = sentence_ends(lead).split(lead)
+    if _SETUP.match(sentences[-1]) and not _CONCLUDES.search(sentences[-1].partition(",")[2]):
+        return Found(None, "premise")
+    if _UNSURE.search(sentences[-1]) or _NEED.search(sentences[-1]) or starts_negated(sentences[-1][-4:]):
+        return Found(None, "unsure")
+    return Found(match.span(), "maths")
+
+
+_UNSPACED = re.compile(
+    r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af\u0e00-\u0e7f\u0900-\u0dff]"
+)  # Chinese, Japanese, Korean, Thai
+
+
+def _no_prose(text: str) -> bool:
+    plain = re.sub(r"\\text\w*\{[^{}]*\}|\\[A-Za-z]+", " ", text)
+    words = re.findall(r"(?<![\\\w])[^\W\d_]{3,}", plain)
+    if re.match(r"(?:since|because|as|if|when|let|suppose)\b", text, re.IGNORECASE):
+        return False
+    spoken = len(re.findall(r"(?<![\\\w])[^\W\d_]{2,}", plain))
+    if spoken > 2 + (not text[:2].isalpha()) and any(char.isdigit() for char in text):
+        return False
+    if words and ("$" in text or "\\(" in text):
+        return False
+    if len(_UNSPACED.findall(plain)) > 3:
+        return False
+    most = 1 if text[0].isalpha() and text[1:2].isalpha() else 3  # a sentence begins with a word, an expression seldom
+    if most == 1 and len(words) == 2 and len(text) < 30:
+        most = 2 if re.fullmatch(r"[A-Za-z ]+\.?", text) else 1  # "no solution"
+    return len(words) <= most and "\n" not in text

@@ -1,0 +1,263 @@
+"""Texts that deny or doubt the answer they give, before it ("it is not 7") or right after it ("7 is wrong").
+
+Every pattern is tried on at most a few hundred characters beside an answer, and none nests repetitions.
+"""
+
+from __future__ import annotations
+
+import re
+
+from verifiers.extract.words import any_of, ascii_words, whole_words
+
+# -- "not" right before an answer, and what else turns an announcement into its opposite
+_NOT_EN = (
+    r"\b(?:not|never|isn't|is not|wasn't|aren't|cannot|can't|won't|nor|neither|incorrect|wrong|false|unlikely|doubt"
+    r"|isn’t|can’t|unknown|impossible|far from|anything but|no way|no chance|hardly|(?:don['’]t|do not"
+    r"|doesn['’]t|does not"
+    r"|didn['’]t) (?:think|believe|know|say|agree|claim|see))\b"
+)
+_NOT_ELSE = any_of(
+    whole_words(
+        "nicht", "kein", "keine", "keinesfalls", "niemals", "falsch", "unbekannt",
+        "n['’]est", "ne", "pas", "jamais", "faux", "fausse", "inconnue?",
+        "nunca", "jamás", "incorrect[oa]", "desconocid[oa]", "não", "nunca", "non", "mai", "sbagliat[oa]",
+        "niet", "geen", "inte", "ikke", "nie", "není", "değil", "yanlış", "bukan", "tidak",
+        "không", "chưa", "nu", "nem",
+        "не", "нет", "неверн\\w*", "неправильн\\w*", "неизвест\\w*", "нельзя", "ні",
+        "ليس", "ليست", "لا", "غير", "خطأ", "نیست", "לא", "אינה", "אינו",
+    ),
+    "(?<![^\\W\\d_])no(?=\\s+(?:es|era|son|puede|est[áa]|sabemos|se)(?![^\\W\\d_]))",
+    "不(?!妨|等式|难|難|超过|超過|少于|同|变|變|定)", "并非|並非|错误|錯誤|未知", "ない|ません|間違|誤り|違い|不明",
+    "아니|아닙|않|틀린|모르", "नहीं|गलत", "ไม่",
+)  # fmt: skip
+_NOT_EN_RE = re.compile(_NOT_EN, re.IGNORECASE)
+_NOT_ELSE_RE = re.compile(_NOT_ELSE, re.IGNORECASE)
+
+
+_NO_VALUE = re.compile(
+    r"(?:not|never|isn['’]t|wasn['’]t|aren['’]t|cannot|can['’]t|won['’]t|nor|neither)\b|" + _NOT_ELSE, re.IGNORECASE
+)
+
+
+def negated(clause: str) -> bool:
+    """Does a clause that announces an answer deny it?"""
+    return _NOT_EN_RE.search(clause) is not None or (
+        not _plain_english(clause) and _NOT_ELSE_RE.search(clause) is not None
+    )
+
+
+# A text in ASCII without any of these words is no case for the patterns below; looking the words up costs far less.
+_NEGATING = frozenset(
+    "not never t cannot won nor neither incorrect wrong false unlikely doubt unknown impossible hardly far anything"
+    " except don"
+    " do nicht kein keine keinesfalls niemals falsch unbekannt n ne pas jamais faux fausse nunca no non nie mai niet"
+    " geen inte ikke bukan tidak nu nem incorrecto incorrecta desconocido desconocida sbagliato sbagliata".split()
+)
+SAYING = frozenset(
+    "say says said think thinks thought believe believes claim claims claimed argue argues guesses guessed".split()
+)
+
+
+def free_of(text: str, words: frozenset[str]) -> bool:
+    return text.isascii() and words.isdisjoint(ascii_words(text))
+
+
+def free_of_negation(text: str) -> bool:
+    """A cheap test that spares `negated` its work."""
+    return free_of(text, _NEGATING)
+
+
+def starts_negated(text: str) -> bool:
+    """Does what was announced begin with a denial? ("The answer is" + "not 7")"""
+    return _NO_VALUE.match(text) is not None
+
+
+_FOREIGN_ANCHOR = re.compile(
+    r"antwort|ergebnis|resultat|r[ée]ponse|r[ée]sultat|respuesta|resultado|soluci|resposta|solu[çc]|risposta"
+    r"|risultat|antwoord"
+    r"|uitkomst|svar|odpowied|wynik|odpov|cevap|jawaban|rezultat|vastaus|tulos|\b(?:ist|est|es|é|è)\b",
+    re.IGNORECASE,
+)
+
+
+def _plain_english(text: str) -> bool:
+    return text.isascii() and _FOREIGN_ANCHOR.search(text) is None
+
+
+# -- before a box: right before it, and in the sentence that leads to it
+_NOT_THIS = re.compile(
+    r"(?:\b(?:not|isn['’]t|never|used to be|except|other than|rather than|instead of|opposite of|cannot be"
+    r"|can['’]t be|nor|neither|anything but|far from|ruled? out|exclude[ds]?|discard(?:ed)?|dismiss(?:ed)?"
+    r"|reject(?:ed)?"
+    r"|eliminated?|wrong|incorrect|false|nicht|kein(?:e|esfalls)?|n['’]est pas|pas|no es|no son|não é|não são"
+    r"|non è|non sono"
+    r"|niet|inte|ikke|nie jest|není|değil|bukan|không phải(?: là)?)"
+    r"(?:\s+(?:equal to|be|simply|just|exactly|etwa|einfach|égale? à|gleich|igual a|uguale a))?"
+    r"|(?<![^\W\d_])(?:не|не является|не равен|не равно|ни)|不是|不等于|不等於|不为|并非|不可能是|不应是|ليس"
+    r"|ليست|لا يساوي|नहीं"
+    r")$",
+    re.IGNORECASE,
+)
+_UNSURE_OF_THIS = re.compile(
+    r"(?:\b(?:is|was|would|could|can|might|may|should) it(?: be)?|\b(?:could|might|may) be|\b(?:maybe|perhaps"
+    r"|possibly|whether(?: it is)?)"
+    r"|\b(?:what if|if) (?:it|the answer) (?:is|was|were)"
+    r"|\b(?:vielleicht|peut-être|quiz[áa]s?|tal vez|talvez|forse|возможно|может быть)|(?:也许|或许|可能)是?)$",
+    re.IGNORECASE,
+)
+_NOT_THIS_WORDS = frozenset(
+    "not t never cannot nor neither but from out used except other rather instead opposite exclude excluded"
+    " discard discarded dismiss dismissed"
+    " reject rejected eliminate eliminated wrong incorrect"
+    " false nicht kein keine keinesfalls pas no non niet inte ikke nie bukan".split()
+)
+_UNSURE_WORDS = frozenset(
+    "it could might may maybe perhaps possibly whether if vielleicht quizas quiza vez talvez forse".split()
+)
+_NOT_SAID = re.compile(
+    r"\b(?:don['’]t|do not|doesn['’]t|does not|didn['’]t|did not|cannot|can['’]t|never|would not"
+    r"|wouldn['’]t)\s+(?:\w+\s+)?"
+    r"(?:think|believe|say|accept|agree|claim|buy|trust|answer|write|put|pick|choose|give|use"
+    r"|submit)\b[^.;!?\n]{0,80}$"
+    r"|\b(?:refuse|decline|hesitate) to\b[^.;!?\n]{0,80}$|\b(?:for example|an example|example of"
+    r"|e\.g\.)[^.;!?\n]{0,60}$"
+    r"|\b(?:wrong|incorrect|false|mistake\w*|untrue|absurd|silly|foolish)\s+(?:to|that|would be|is|answer"
+    r"|value|result)\b[^.;,!?\n]{0,60}$"
+    r"|\b(?:suppose|assume|pretend)(?:\s[^.,;!?\n]{0,40})?$"
+    r"|\b(?:one|you|people|students?|many|some(?:one|body)?|beginners?|solvers?)\s+(?:\w+\s+)?(?:might|may|could|would"
+    r"|often|usually|typically|sometimes|tend|wrongly|mistakenly)\b[^.,;!?\n]{0,60}$"
+    r"|\b(?:na[iï]ve(?:ly)?|tempting|tempted)\b[^.,;!?\n]{0,40}$",
+    re.IGNORECASE,
+)
+_NOT_SAID_WORDS = frozenset(
+    "might may could would often usually typically sometimes tend wrongly naive naively tempting tempted"
+    " t not cannot never wrong incorrect false mistake mistaken mistakenly untrue absurd silly foolish suppose"
+    " assume pretend refuse"
+    " decline hesitate example g".split()
+)
+_OTHERS_SAY = re.compile(
+    r"(?<!\bi )(?<!\bwe )\b(?:says?|said|thinks?|thought|believes?|claims?|claimed|argues?|guess(?:es"
+    r"|ed))\b[^.!?,;\n]*$",
+    re.IGNORECASE,
+)
+
+# -- announced as something else than the final answer
+_NOT_FINAL = re.compile(
+    r"\b(?:rule|ruled|ruling) out\b|\bat first (?:glance|sight)\b|\b(?:thought|believed|said|rumou?red) to be\b"
+    r"|\baccording to (?:my|a|some|his|her)\b"
+    r"|\b(?:antwort|ergebnis|lösung)\s+(?:wäre|würde)\b|(?:ответ|результат)\s+\w+\s+бы\b"
+    r"|\b(?:ziffern?|hälfte|doppelte|teil|quadrat|wurzel)\s+(?:der|des)\s+(?:antwort|ergebnis|lösung)"
+    r"|\b(?:intermediate|partial|preliminary|provisional|tentative|na[iï]ve|tempting|plausible|draft"
+    r"|rough)\s+(?:\w+\s+){0,2}?"
+    r"(?:answer|result|solution)"
+    r"|\b(?:digits?|half|double|square|root|part|factor|remainder) of (?:the|my|our) (?:\w+ )?(?:answer|result"
+    r"|solution)\b"
+    r"|\b(?:zwischen|teil)(?:ergebnis|resultat)|\b(?:vorläufig|naheliegend)\w*\s+(?:antwort|ergebnis"
+    r"|lösung)|\b(?:r[ée]sultat|r[ée]ponse|solution|resultado|respuesta|resposta|risultato"
+    r"|risposta)\s+(?:interm[eé]d\w+"
+    r"|par[cz]ia\w+|partiel\w*|proviso?[ri]\w+|provvisori\w+|pr[eé]liminai?r\w*)"
+    r"|(?:промежуточн|предварительн|частичн)\w+\s+(?:ответ|результат)|(?:中间|中間|初步|部分"
+    r"|途中)の?(?:的)?(?:答案|结果|結果|答え)"
+    r"|(?:중간|임시)\s*(?:답|결과)",
+    re.IGNORECASE,
+)
+
+
+def not_final(sentence: str) -> bool:
+    """ "The intermediate result is", "das Zwischenergebnis ist": what follows is announced as no final answer."""
+    return _NOT_FINAL.search(sentence) is not None
+
+
+# -- right after an answer: a predicate of it
+_COPULA = r"(?:is|was|would be|will be|seems|looks|remains|sounds|feels|are|were|proves|turns out to be)"
+_DENIED_AFTER = re.compile(
+    r"[\s(\[,;:—–-]*(?:(?:which|that|and (?:this|that|it)|but (?:this|that|it|they|he|she)|however,? (?:this"
+    r"|that|it))\s*)?"
+    + any_of(
+        rf"(?:{_COPULA}|['’]s)\s+(?:\w+ly\s+|just\s+|also\s+|a\s+|an\s+|the\s+|quite\s+|still\s+|of course\s+"
+        rf"|my\s+){{0,4}}"
+        r"(?:not\b|n['’]t\b|wrong|incorrect|false|mistake|mistaken|invalid|impossible|error|unlikely|untrue"
+        r"|too (?:big|large|small|high|low|many|much)|what (?:a|an|some|they|you)\b)",
+        r"(?:is|was|are|were|does|do|did|ca|could|wo|would|should)n['’]?t\b(?! (?:hard|difficult|surprising))",
+        r"(?:can|could|would|does|do|did|will|should)\s*not\b",
+        r"(?:wrong|incorrect|false|nope|rejected|no)\b(?=\s*[).!,;]|\s*$)",
+        r"(?:ist|war|wäre|kann|stimmt|sind)\s+(?:\w+\s+){0,2}?(?:nicht|falsch|inkorrekt|verkehrt|unmöglich|kein\w*)",
+        r"not!",
+        r"(?:seems|looks|sounds|feels) (?:\w+ly )?(?:off|odd|strange|fishy|suspicious)\b|(?:fails|contradicts"
+        r"|violates|breaks)\b",
+        r"(?:must|should|has to|can|will|ought to) be (?:rejected|discarded|excluded|wrong|ignored|ruled out"
+        r"|eliminated)\b",
+        r"(?:is|was|gives|makes)\s+(?:only |just |about |exactly )?(?:half|twice|double|triple|part|one part"
+        r"|a part|a third|a quarter|one step|a step|the first (?:part|step))\b",
+        r"(?:stimmt nicht|falsch\b)",
+        r"(?:n['’]est|n['’]était|ne\s+(?:peut|convient|marche)|(?:est|était|serait)\s+(?:\w+\s+){0,2}?(?:faux"
+        r"|fausse|incorrecte?|erronée?|impossible|mauvaise?|pas))",
+        r"(?:no\s+(?:es|era|puede|est[áa])|(?:es|era|est[áa]|sería)\s+(?:\w+\s+){0,2}?(?:incorrect[oa]"
+        r"|fals[oa]|mal\b|err[óo]ne[oa]|equivocad[oa]|imposible|un error))",
+        r"(?:não\s+(?:é|era|pode|está)|(?:é|era|está|seria)\s+(?:\w+\s+){0,2}?(?:incorret[oa]|fals[oa]"
+        r"|errad[oa]|impossível|um erro))",
+        r"(?:non\s+(?:è|era|può)|(?:è|era|sarebbe)\s+(?:\w+\s+){0,2}?(?:sbagliat[oa]|errat[oa]|fals[oa]"
+        r"|scorrett[oa]|un errore|impossibile))",
+        r"(?:is|klopt|was)\s+(?:\w+\s+)?(?:niet|fout|onjuist|verkeerd)",
+        r"(?:är|er)\s+(?:\w+\s+)?(?:inte|ikke|fel|feil|forkert)",
+        r"(?:nie jest|jest (?:błędn|zł|niepoprawn)|to (?:błąd|nie))",
+        r"(?:это\s+)?(?:—\s*|-\s*)?(?:это\s+)?(?:неверн|неправильн|ошибочн|ошибка|не\s+(?:явля|подход|мож"
+        r"|верн|правильн|ответ|то\b)|ложн)",
+        r"(?:'?(?:dir|dır|dur|dür|tir|tır)?\s*)?(?:yanlış|değil|hatalı)",
+        r"(?:là\s+)?(?:sai\b|không đúng|không phải|nhầm)", r"(?:adalah\s+)?(?:salah|bukan|keliru)",
+        r"(?:这|這|那)?(?:个|個)?(?:答案|结果|結果)?(?:就|也|都|显然|顯然)?(?:是)?(?:错|錯|不对|不對|不正确"
+        r"|不正確|不是|不可能|不成立|有误|有誤|并不|並不|并非)",
+        r"(?:という?答え|という?のは)?(?:は|では|じゃ|が|も|で)?(?:間違|誤り|誤って|正しくな|違い|違う"
+        r"|ありませ|あり得な|ありえな|ない|なく|不正解)",
+        r"(?:은|는|이|가|라는)?\s*(?:답은|답이)?\s*(?:틀|아니|아닙|아님|오답|잘못|불가능)",
+        r"(?:هو |هي |هذا |هذه )?(?:جواب |إجابة |الجواب |الإجابة )?(?:خطأ|خاطئ|غير صحيح|ليس|ليست|مستحيل)",
+        r"(?:यह )?(?:गलत|ग़लत|नहीं)", r"(?:ไม่|ผิด)", r"[✗✘❌❎✖👎🚫]",
+    ),
+    re.IGNORECASE,
+)  # fmt: skip
+_ASKED_AFTER = re.compile(r"[^.!?。！\n؟？]{0,80}(?:[?？؟]|吗|嗎|ですか|でしょうか|인가요|입니까|일까)")
+
+
+def denied_before(text: str, low: int, start: int) -> bool:
+    """ "The answer is not \\boxed{5}", "I don't think it is \\boxed{5}", "some say \\boxed{5}"."""
+    before = text[max(low, start - 100) : start].rstrip(" $\\([{*=:，,、")
+    if not before.isascii():
+        return bool(_NOT_THIS.search(before[-40:]) or _NOT_SAID.search(before) or _OTHERS_SAY.search(before))
+    words = ascii_words(before)
+    return (
+        (not _NOT_THIS_WORDS.isdisjoint(words[-4:]) and _NOT_THIS.search(before[-40:]) is not None)
+        or (not _NOT_SAID_WORDS.isdisjoint(words) and _NOT_SAID.search(before) is not None)
+        or (not SAYING.isdisjoint(words) and _OTHERS_SAY.search(before) is not None)
+    )
+
+
+def unsure_before(text: str, low: int, start: int) -> bool:
+    """ "Maybe \\boxed{5}", "could it be \\boxed{5}": no answer if it stands alone, an alternative beside another."""
+    before = text[max(low, start - 40) : start].rstrip(" $\\([{*=:，,、")
+    if free_of(before, _UNSURE_WORDS):
+        return False
+    return _UNSURE_OF_THIS.search(before) is not None
+
+
+def denied_after(text: str, position: int, end: int) -> bool:
+    """ "... is wrong", "..., which can't be", "...?"."""
+    tail = text[position : min(end, position + 160)].lstrip(" $\\)]}*_`\n")
+    return bool(tail) and (_DENIED_AFTER.match(tail) is not None or _ASKED_AFTER.match(tail) is not None)
+
+
+# What the answer hangs on, left open: "7, depending on the convention".
+_HANGS = re.compile(
+    r"[\s$\\)\]}*_`,;(—–-]*(?:depending|give or take|je nach|abhängig von|(?:selon|suivant) (?:que|l['’]interpr"
+    r"|la conv|le cas|les cas|comment"
+    r"|la (?:façon|manière))|(?:según|dependiendo|dependendo|conforme) (?:cómo|como|d[aeo]|se|el caso|o caso"
+    r"|la interp|a interp"
+    r"|la conv|a conv)|a seconda|в зависимости|смотря|取决于|取決於|视.{0,8}而定|에 따라|(?:ب?حسب|وفق) (?:الحالة"
+    r"|التفسير"
+    r"|طريقة))",
+    re.IGNORECASE,
+)
+
+
+def hangs_on(text: str, position: int, end: int) -> bool:
+    """ "..., depending on the convention": the answer is left open."""
+    return _HANGS.match(text, position, end) is not None

@@ -1,0 +1,53 @@
+"""A completion that only repeats its prompt answers nothing, whatever numbers stand in it."""
+
+from __future__ import annotations
+
+import re
+
+from verifiers.extract.sentences import sentence_ends, sentence_start
+from verifiers.extract.spans import Found, after_thinking
+
+_MIN_WORDS = 5  # "x = 7" or "7 apples" may stand in a question and be its answer
+_LABEL = re.compile(
+    r"\W*(?:(?:the )?(?:question|problem|prompt|task|q|frage|aufgabe|pregunta|problema|вопрос"
+    r"|задача|题目|问题|問題|문제)"
+    r"(?: (?:is|says|asks|states|was))?\s*[:：.-]*\s*)",
+    re.IGNORECASE,
+)
+_EMPTY_ANSWER = re.compile(
+    r"(?:\s(?:final )?(?:answer|solution|antwort|respuesta|réponse|ответ)|答案?)\s*[:：]?\W*$", re.IGNORECASE
+)
+_OPTION = re.compile(r"(?:^|[\s(\[])[a-j][).\]:]\s*$", re.IGNORECASE)
+_OPTIONS = re.compile(r"(?:^|[\s(\[])[a-j][).\]:]\s", re.IGNORECASE)
+
+
+def repeats_prompt(prompt: str, text: str, found: Found) -> bool:
+    """Does the answer that was found stand in a passage of the prompt?
+
+    That is so if all that follows the reasoning is one, or the sentence of an answer that nothing announces. The text
+    of one option is an answer, though it stands in the prompt.
+    """
+    start = after_thinking(text)
+    if start is None or found.span is None:
+        return False
+    if len(text) - start <= len(prompt) + 80 and _within(text[start:], prompt):
+        return True
+    if found.source not in ("maths", "number"):
+        return False
+    low = sentence_start(text, found.span[0], start)
+    end = sentence_ends(text).search(text, found.span[1])
+    return _within(text[low : end.start() if end else len(text)], prompt)
+
+
+def _within(part: str, prompt: str) -> bool:
+    part = " ".join(_EMPTY_ANSWER.sub("", part).split()).strip(" .*_`>#").casefold()
+    whole = " ".join(prompt.split()).casefold()
+    for passage in (part, part[label.end() :] if (label := _LABEL.match(part)) else ""):
+        if len(passage.split()) < _MIN_WORDS and len(passage) < 4 * _MIN_WORDS:
+            continue
+        place = whole.find(passage)
+        if place >= 0:
+            return len(_OPTIONS.findall(passage)) > 1 or not (
+                _OPTION.search(whole[max(0, place - 6) : place]) or _OPTIONS.match(passage)
+            )
+    return False

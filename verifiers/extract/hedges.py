@@ -1,0 +1,89 @@
+"""Words inside an answer that doubt it, compare it or say it twice."""
+
+from __future__ import annotations
+
+import re
+
+from verifiers.extract.words import VALUE, any_of, whole_words
+
+# -- comparison, multiples and powers: the number beside them is not the value (English: `verify`'s own list)
+COMPARES = re.compile(
+    whole_words(
+        r"inférieure?s?|supérieure?s?|moins|plus|moitié|double|triple|carré|racine|kleiner|größer|weniger"
+        r"|mehr|mindestens|höchstens|unter|über|hälfte|doppelte?|dreifache|quadrat|wurzel|menor|mayor|menos"
+        r"|más|mitad|doble|cuadrado|raíz|maior|mais|metade|dobro|quadrado|raiz|minore|maggiore|meno|più|metà"
+        r"|doppio|quadrato|radice|меньше|больше|менее|более|половин\w*|вдвое|квадрат\w*|куб\w*|корень|أقل"
+        r"|أكبر|أصغر|أكثر|ضعف|نصف|مربع|جذر|küçük|büyük|az|fazla|yarısı|katı|karesi|nhỏ hơn|lớn hơn|ít|nhiều"
+        r"|bình phương|căn|kurang|lebih|mniej\w*|więcej|większ\w*|minder|meer|groter|helft|less|more|greater"
+        r"|fewer|larger|smaller|least|most|under|over|below|above|between|within|кратн\w+|кратен|делится|почти"
+    )
+    + r"|小于|大于|少于|多于|超过|超過|至少|至多|不到|以上|以下|以内|以內|一半|半分|約数|倍|平方|立方|根号|より|未満"
+    r"|二乗|三乗|半分|割り切|整除|나누어|左右|前后|接近|将近|くらい|ぐらい|程度|近い|에 가까|에 가깝|정도|가량"
+    r"|보다|이상|이하|미만|초과|절반|배수|제곱|से कम|से अधिक|आधा|वर्ग",
+    re.IGNORECASE,
+)
+CONTRAST = re.compile(
+    rf"(?<!\bor)(?<!\bor ),?\s*\(?(?<!\w)(?:(?:and |but )?not|rather than|instead of|(?:und )?nicht"
+    rf"|(?:et )?non|pas|y no|e non"
+    rf"|e não|а не)\s+{VALUE}\)?\s*$",
+    re.IGNORECASE,
+)
+
+# -- inside an answer
+_HEDGE = re.compile(
+    any_of(
+        r"(?<![^\W\d_])(?<!\\)"
+        + any_of(
+            "maybe", "perhaps", "possibly", "wait", "hmm+", "or so", "not sure", "unsure", "i guess", "nope",
+            "actually", "i mean", "i think", "i believe", "(?:oder"
+            "|or) mehr", "ou plus", "o más", "not certain",
+            "vielleicht", "möglicherweise", "eventuell", "warte", "nein", "peut-être", "attends", "quiz[áa]s?",
+            "tal vez", "a lo mejor", "espera",
+            "talvez", "forse", "aspetta", "misschien", "kanske", "może", "belki", "mungkin", "có lẽ",
+            "может быть", "возможно", "наверное", "либо", "подожди\\w*", "нет", "ربما", "قد يكون", "لعله",
+        )
+        + r"(?![^\W\d_])",
+        "也许|或许|可能|大概|等等|不对", "たぶん|おそらく|かもしれ|いや|待って", "아마|혹시|잠깐", "शायद",
+        # "7 to 8", "7 versus 8", "7 no 8"
+        r"\d[\s})]*(?:\\text\w*\{\s*)?[(,]?\s*(?:to|till|until|through|versus|vs\.?|no|not|but|不是|bis|à|до"
+        r"|至|到|から|부터|إلى|से)[\s},]*[({\\$]*\s*-?\d",
+    ),
+    re.IGNORECASE,
+)  # fmt: skip
+
+
+def hedge(text: str) -> str:
+    """The word that offers or doubts an answer inside it, or ""."""
+    match = _HEDGE.search(text)
+    return match[0] if match else ""
+
+
+RESTATEMENT = re.compile(
+    r"(?<![\s,;])[\s,;]*+(?:\\text\w*+\{\s*+)?[(,]?\s*+(?:\bor,? equivalently|\bor in other words|\bequivalently"
+    r"|\bin other words|\bthat is(?: to say)?|\bi\.\s?e\."
+    r"|\bwhich (?:is|equals)(?: (?:also|equal to|the same as))?|\bor simply|\bor just|\balso written(?: as)?"
+    r"|\bd\.\s?h\.|\bc['’]est-à-dire|\bes decir|\bou seja|\bcioè|то есть|即|也就是|すなわち|즉)"
+    r"[\s,:]*\}?\s*",
+    re.IGNORECASE,
+)
+OR_VALUE = re.compile(r"(?<=\$),?\s+or\s+(?=\$)|(?<=[$%\d]),\s+or\s+(?=[$\d])")
+_GLOSS = re.compile(r"([^()]+?)\s+\(\s*([^()]+?)\s*\)")
+_NUMBER_WORDS = re.compile(r"[A-Za-z]{3,}(?:[ -][A-Za-z]{3,})*")
+
+
+def restated(answer: str, *, one: bool) -> tuple[str, ...]:
+    """The parts of "7, or equivalently $\\frac{14}{2}$" or "7 (seven)"; () where nothing is said twice.
+
+    They are one answer only if all of them agree. With `one`, values joined by "or" count as said twice too.
+    """
+    if len(answer) > 300:
+        return ()
+    parts = RESTATEMENT.split(answer)
+    if len(parts) == 1 and one:
+        parts = OR_VALUE.split(answer)
+    if len(parts) == 1 and answer.endswith(")"):
+        gloss = _GLOSS.fullmatch(answer)
+        if gloss and gloss[1].count("$") % 2 == 0 and any(_NUMBER_WORDS.fullmatch(part) for part in gloss.groups()):
+            parts = [gloss[1], gloss[2]]
+    kept = tuple(part.strip(" ,;") for part in parts if part.strip(" ,;"))
+    return kept if 1 < len(kept) < 4 else ()

@@ -1,0 +1,32 @@
+"""Words between two answers: the later corrects the earlier, concludes from it, or stands beside it."""
+
+from __future__ import annotations
+
+import re
+
+CORRECTION = re.compile(
+    r"\b(?:wait|actually|correction|corrected|correcting|mistake|mistaken|error|sorry|oops|recheck|rechecking"
+    r"|re-check"
+    r"|recalculat\w+|re-?evaluat\w+|re-?examin\w+|revis\w+|reconsider\w*|let me (?:re|fix|check|try)"
+    r"|on second thought"
+    r"|scratch that|i misread|i meant?|that's wrong|that is wrong|is incorrect|is wrong|was wrong|hmm"
+    r"|no[,:;.!]|instead"
+    r"|should be|should have been|rather)(?![a-z])|修正|更正|不对|不對|错了|錯了|等等|ошиб|исправ|точнее"
+    r"|perdón|corrijo|me equivo|erreur|fehler"
+    r"|ich meine|je veux dire|quiero decir|quero dizer|voglio dire|訂正|間違|아니|정정|잘못|أقصد|تصحيح|गलत",
+    re.IGNORECASE,
+)
+CONCLUSION = re.compile(
+    r"\b(?:therefore|thus|hence|final(?:ly)?|in conclusion|in total|overall|so|step|part|then|next|adding"
+    r"|substitut\w+"
+    r"|now|this gives|answer is|finally)\b|∴|因此|所以|最后|итог|поэтому|\b(?:daher|donc|por lo tanto"
+    r"|portanto|quindi)\b"
+    r"|よって|したがって|따라서",
+    re.IGNORECASE,
+)
+ALTERNATIVE = re.compile(
+    r"\b(?:or|either|alternatively|also|another|possibly|maybe|perhaps|could also|might also|else|otherwise"
+    r"|oder|ou|oppure|veya|lub|vielleicht|peut-être|tal vez|talvez|forse)\b|或|または|あるいは|또는|혹은|или"
+    r"|либо|может|أو|ربما|या",
+    re.IGNORECASE,
+)

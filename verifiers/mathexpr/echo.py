@@ -1,0 +1,55 @@
+"""Answers that hand the question back: its own expression, not worked out."""
+
+from __future__ import annotations
+
+import re
+
+from verifiers.mathexpr.answers import Answer
+from verifiers.mathexpr.exact import rational
+from verifiers.mathexpr.nodes import Node, symbols
+from verifiers.mathexpr.normal import normal
+from verifiers.mathexpr.options import options
+
+_MAX_PROMPT, _MAX_EXPRESSION = 20_000, 200
+_SPELLINGS = (("\\dfrac", "\\frac"), ("\\tfrac", "\\frac"), ("\\left", ""), ("\\right", ""), ("\\times", "*"),
+              ("\\cdot", "*"), ("×", "*"), ("·", "*"), ("−", "-"), ("\\,", " "), ("\\!", ""), ("{", ""), ("}", ""),
+              ("$", " "))  # fmt: skip
+
+
+def restates(prompt: str, gold: Answer, answer: Answer, text: str) -> bool:
+    """Is the answer an expression of the prompt that still has to be worked out to become the gold?"""
+    if gold.kind != "scalar" or answer.kind != "scalar" or gold.node is None or answer.node is None:
+        return False
+    if len(text) > _MAX_EXPRESSION or _is_literal(answer.node) or not _has_work_left(gold.node, answer.node):
+        return False
+    wanted, told = _plain(text), _plain(prompt[-_MAX_PROMPT:])
+    letters = "".join(wanted.split())
+    if not letters or letters not in "".join(told.split()):
+        return False
+    found = re.search(r"(?<![\w.^\\+*/-])" + r"\s*".join(map(re.escape, letters)) + r"(?![\w^+*/!-]|\.\d)", told)
+    return found is not None and not options(prompt)
+
+
+def _plain(text: str) -> str:
+    for spelling, plain in _SPELLINGS:
+        text = text.replace(spelling, plain)
+    return text
+
+
+def _is_literal(node: Node) -> bool:
+    """A number or a name as it may be written in the end: 5, -2.5, 3/4, 50%, x."""
+    if node.op in ("num", "dec", "sym", "const", "base"):
+        return True
+    if node.op in ("neg", "percent", "deg"):
+        return _is_literal(node.args[0])
+    if node.op == "div" and all(arg.op == "num" for arg in node.args):
+        value = rational(node)
+        return value is not None and value.denominator == node.args[1].value
+    return False
+
+
+def _has_work_left(gold: Node, answer: Node) -> bool:
+    """A number is expected and an operation was given, or another form of an expression."""
+    if _is_literal(gold):
+        return not symbols(answer) and rational(answer) is not None
+    return normal(gold) != normal(answer)

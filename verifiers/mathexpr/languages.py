@@ -1,0 +1,73 @@
+"""Numbers that other languages spell with words: scales, percentages, fractions, and the small numbers themselves."""
+
+from __future__ import annotations
+
+import re
+
+# -- words right after a number, as the English ones that the reader of units knows
+_AFTER = {
+    "hundred": "百 백",
+    "thousand": "Tausend mille mil mila тысяча тысячи тысяч тыс 千 천 ألف آلاف",
+    "myriad": "万 萬 만",
+    "million": "Millionen millions millón millones milhão milhões milione milioni Mio"
+    " миллион миллиона миллионов млн مليون ملايين",
+    "hundred million": "亿 億 억",
+    "billion": "Milliarde Milliarden milliard milliards bilhão bilhões miliardo miliardi Mrd"
+    " миллиард миллиарда миллиардов млрд مليار مليارات",
+    "dozen": "Dutzend docena docenas dúzia dúzias douzaine douzaines dozzina dozzine дюжина дюжины дюжин",
+    "%": "Prozent процент процента процентов パーセント 퍼센트 بالمئة بالمائة",
+}
+_ENGLISH = {word.casefold(): english for english, words in _AFTER.items() for word in words.split()}
+_UNSPACED = [word for word in _ENGLISH if "\u3000" <= word[0] <= "\ud7ff"]
+_SPACED = sorted((word for word in _ENGLISH if word not in _UNSPACED), key=len, reverse=True)
+_PERCENT = r"per cent|pour ?cent|por ciento|por cento|per cento|في المئة|في المائة"
+_WORD = re.compile(
+    rf"(?<=\d)\s*(?P<text>\\text\s*\{{\s*)?(?:(?P<percent>{_PERCENT})|(?P<word>{'|'.join(_SPACED)}))(?![^\W_])\.?",
+    re.IGNORECASE,
+)
+_CHARS = rf"(?:{'|'.join(_UNSPACED)})(?!分|[克米瓦卡焦帕])"  # 千克 is a kilogram
+_CHAR_RUN = re.compile(rf"(?<=\d)\s*(\\text\s*\{{\s*)?((?:{_CHARS})+)(?!\s*\d)")
+_ONE_CHAR = re.compile(_CHARS)
+_MINUS = re.compile(
+    r"(?<![^\W\d_])(?:минус|menos|moins|meno|سالب|ناقص|마이너스|음수)\s+(?=\$?\d)|(?:负|負|マイナス|마이너스)\s*(?=\$?\d)",
+    re.I,
+)
+_PER_HUNDRED = re.compile(r"百分之\s*(\d+(?:\.\d+)?)")
+_FRACTION = re.compile(r"(\d{1,9})\s*(?:分之|分の|분의)\s*(\d{1,9})")
+
+_SMALL = (
+    "null eins zwei drei vier fünf sechs sieben acht neun zehn elf zwölf",
+    "zéro un deux trois quatre cinq six sept huit neuf dix onze douze",
+    "cero uno dos tres cuatro cinco seis siete ocho nueve diez - doce",  # "once" is an English word
+    "zero um dois três quatro cinco seis sete oito nove dez onze doze",
+    "zero uno due tre quattro cinque sei sette otto nove dieci undici dodici",
+    "ноль один два три четыре пять шесть семь восемь девять десять одиннадцать двенадцать",
+    "零 一 二 三 四 五 六 七 八 九 十 十一 十二",
+)
+SMALL = {word: value for line in _SMALL for value, word in enumerate(line.split()) if word != "-"}
+
+
+def in_english(text: str) -> str:
+    """The text with such words after a number, and such fractions, in the spelling that is read."""
+    if not text.isascii():
+        text = _PER_HUNDRED.sub(r"\1\\%", text)
+        text = _FRACTION.sub(r"\\frac{\2}{\1}", text)
+        text = _CHAR_RUN.sub(_scales, text)
+    if text[:1] not in "0123456789":
+        text = _MINUS.sub("-", text)
+    return _WORD.sub(_spelled, text)
+
+
+def _scales(match: re.Match[str]) -> str:
+    words = " ".join(_ENGLISH[char] for char in _ONE_CHAR.findall(match[2]))
+    return _said(words, match[1] or "")
+
+
+def _spelled(match: re.Match[str]) -> str:
+    return _said("%" if match["percent"] else _ENGLISH[match["word"].casefold()], match["text"] or "")
+
+
+def _said(english: str, opening: str) -> str:
+    if opening:
+        return rf"\text{{ {english} "
+    return r"\%" if english == "%" else rf"\text{{ {english} }}"

@@ -1,0 +1,220 @@
+"""What stands beside a value: its unit, its noun, its scale. Every token of it is read, or the text is refused."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import NamedTuple
+
+from verifiers.mathexpr.answers import Answer
+from verifiers.mathexpr.forms import SCALES
+from verifiers.mathexpr.limits import Unreadable
+from verifiers.mathexpr.nodes import number
+from verifiers.mathexpr.tokens import CLOSE, OPEN, Token, numeral
+from verifiers.mathexpr.units import AMBIGUOUS, Unit, atoms, lookup, read_unit
+
+REVERSING = frozenset(
+    "not no never without less more greater fewer least most than over under between below above beyond minus"
+    " negative half double twice thrice other neither nor except but square squared root cube cubed times"
+    " divided plus unknown larger bigger smaller higher lower exceeds exceeding within cannot"
+    " can't isn't wrong incorrect false almost nearly or to until through choose mod modulo remainder"
+    " einhalb halb половиной половины promille permille 百分点 個百分点 prozentpunkte".split()
+)
+# Words beside a number that name nothing that is counted.
+_NO_NOUN = frozenset(
+    "in of the a an is are was total altogether overall all left remaining each every apart away long wide tall high"
+    " deep old exactly approximately about only per and for from at on it he she they we so answer respectively"
+    " east west north south".split()
+)
+_ORDINAL = frozenset(["st", "nd", "rd", "th"])
+_SHORT = frozenset(["per", "sq", "cu", "of"])
+_TIME = (("time", 1),)
+_AND = frozenset("and und et y e и".split())
+
+
+class Tail(NamedTuple):
+    """The words after a value."""
+
+    scale: Fraction
+    percent: bool
+    unit: Unit | None
+    label: tuple[str, ...]
+    noun: bool  # one of the words names what is counted
+
+
+NO_TAIL = Tail(Fraction(1), False, None, (), False)
+
+
+def split_tail(tokens: list[Token]) -> tuple[list[Token], list[str]]:
+    """The expression, and the words (unit, noun) after it.
+
+    Raises: Unreadable where something after the first word is neither word nor part of a unit.
+    """
+    depth = 0
+    for index, token in enumerate(tokens):
+        if token.kind == "op":
+            depth += (token.value in OPEN) - (token.value in CLOSE)
+        elif token.kind in ("begin", "end"):
+            depth += 1 if token.kind == "begin" else -1
+        if not depth and index and _starts_unit(tokens, index):
+            words = _words(tokens, index)
+            if words is not None:
+                return tokens[:index], words
+            if token.kind in ("text", "word"):
+                raise Unreadable("something after the words that follow a value")
+    return tokens, []
+
+
+def _starts_unit(tokens: list[Token], index: int) -> bool:
+    token, before = tokens[index], tokens[index - 1]
+    if token.kind == "text":
+        return True
+    if token.kind == "word":
+        if token.value in _ORDINAL and before.kind == "num" and not token.spaced:
+            return True
+        known = (
+            lookup(token.value) is not None or token.value.lower() in SCALES or token.value in ("per", "sq", "cu", "of")
+        )
+        return (
+            len(token.value) > 3
+            or not token.value.isascii()
+            or (known and before.kind in ("num", "op", "sym") and (token.spaced or before.kind == "num"))
+        )
+    if token.kind == "other":
+        return token.value in "¢°"
+    if token.kind == "cmd":  # "5 \frac{\text{m}}{\text{s}}"
+        return token.value == "frac" and [part.kind for part in tokens[index + 1 : index + 3]] == ["op", "text"]
+    if token.kind not in ("sym", "fn") or not token.spaced or before.kind != "num":
+        return False
+    if token.kind == "fn":
+        return token.value in ("min", "sec") and (index + 1 == len(tokens) or tokens[index + 1].kind == "word")
+    following = [part.value for part in tokens[index + 1 : index + 4]]
+    if token.value == "Omega":
+        return not following
+    if token.value in ("mu", "k"):
+        return len(following) > 0 and (tokens[index + 1].kind == "text" or following[0] == "Omega")
+    # "5 m/s": a letter is a unit if the whole tail can only be one
+    second = following[1] if len(following) > 1 else ""
+    divided = following[:1] in (["/"], ["per"]) and (second in ("s", "h", "{", "(") or lookup(second) is not None)
+    north = len(following) == 1 and tokens[index + 1].kind in ("word", "text")  # "10 m north"
+    return token.value in AMBIGUOUS and (divided or north)
+
+
+def _words(tokens: list[Token], index: int) -> list[str] | None:
+    """The words and signs of a tail; None where it holds something else."""
+    found: list[str] = []
+    while index < len(tokens):
+        token = tokens[index]
+        index += 1
+        if token.kind in ("word", "text"):
+            found += atoms(token.value)
+        elif token.kind == "num":
+            if found[-1:] not in (["^"], ["-"]) or not token.value.isdigit():
+                return None  # a number after the words is another value
+            found.append(token.value)
+        elif token.kind == "sym" and (token.value in ("a", "mu", "Omega", "k") or lookup(token.value) is not None):
+            found.append({"mu": "μ", "Omega": "Ω"}.get(token.value, token.value))
+        elif token.kind == "fn" and token.value in ("min", "sec"):
+            found.append(token.value)
+        elif token.kind == "cmd" and token.value == "frac":
+            top, after = _group(tokens, index)
+            bottom, index = _group(tokens, after)
+            if top is None or bottom is None:
+                return None
+            found += ["(", *top, ")", "/", "(", *bottom, ")"]
+        elif token.value in ("/", "^", "-", "*", "(", ")", "'") or (token.kind == "other" and token.value in "¢°€£¥₹₽"):
+            found.append(token.value)
+        elif token.value not in ("{", "}") and not (token.value == "." and found):
+            return None
+    return _prefixed(found)
+
+
+def _group(tokens: list[Token], index: int) -> tuple[list[str] | None, int]:
+    """The words of the braces that open at `index`, and where the next token stands."""
+    depth, start = 0, index
+    while index < len(tokens):
+        depth += (tokens[index].value == "{") - (tokens[index].value == "}")
+        index += 1
+        if not depth:
+            return _words(tokens[start:index], 0), index
+    return None, index
+
+
+def _prefixed(words: list[str]) -> list[str]:
+    """μ and k joined with the unit they stand before."""
+    found: list[str] = []
+    for word in words:
+        joined = found[-1] + word if found and found[-1] in ("μ", "k") else ""
+        if joined and lookup(joined) is not None:
+            found[-1] = joined
+        else:
+            found.append(word)
+    return found
+
+
+def read_tail(words: list[str]) -> Tail:
+    """The meaning of the words after a value. Raises Unreadable where one of them is not understood."""
+    scale = Fraction(1)
+    while words and words[0].lower() in SCALES:
+        scale *= SCALES[words[0].lower()]
+        words = words[1:]
+    percent = bool(words) and words[0].lower() in ("percent", "pct", "%")
+    if percent:
+        words = words[1:]
+    unit, rest = read_unit(words)
+    if {word.lower() for word in rest} & REVERSING:
+        raise Unreadable("words that may turn the value around")
+    label = _label(rest)
+    if unit is None:
+        unit = _later_unit(rest)
+    stems = [word for word in label if word not in _NO_NOUN and len(word) > 2]
+    return Tail(scale, percent, unit, label, unit is None and bool(stems))
+
+
+def _label(words: list[str]) -> tuple[str, ...]:
+    found = []
+    for index, word in enumerate(words):
+        plain = word.rstrip(".")
+        if plain.replace("_", "").isalpha():
+            found.append(plain.casefold())
+        elif word not in (")", "'") and not (word in "(-/" and any(other[0].isalpha() for other in words[index + 1 :])):
+            raise Unreadable(f"'{word}' among the words that follow a value")
+    return tuple(found)
+
+
+def _later_unit(words: list[str]) -> Unit | None:
+    """The unit after other words: "5 apples per day", "5 whole kilometres"."""
+    for index in range(1, min(len(words), 6)):
+        if words[index] in AMBIGUOUS or words[index] in ("in", "(", "a", "an"):
+            continue
+        unit, _ = read_unit(words[index:])
+        if unit is not None and unit.dimension:
+            return unit
+    return None
+
+
+def compound(tokens: list[Token]) -> Answer | None:
+    """ "2 hours and 30 minutes", "5 feet 6 inches": the sum, in the first unit."""
+    if len(tokens) < 4 or len(tokens) > 16 or tokens[0].kind != "num":
+        return None
+    parts: list[tuple[Fraction, Unit]] = []
+    commas, index = False, 0
+    while index < len(tokens):
+        if parts:
+            commas |= tokens[index].value == ","
+            index += tokens[index].value == "," and tokens[index].kind == "op"
+            index += index < len(tokens) and tokens[index].value in _AND
+        pair = tokens[index : index + 2]
+        index += 2
+        if len(pair) != 2 or pair[0].kind != "num" or pair[1].kind not in ("word", "text", "sym", "fn"):
+            return None
+        unit = lookup(pair[1].value)
+        if unit is None or not unit.dimension:
+            return None
+        amount = numeral(pair[0].value)[0]
+        if parts and (unit.dimension != parts[-1][1].dimension or amount * unit.scale >= parts[-1][1].scale):
+            return None
+        parts.append((amount, unit))
+    first = parts[0][1]
+    if len(parts) < 2 or (commas and first.dimension != _TIME):
+        return None  # "3 m, 20 cm" may be two answers
+    return Answer("scalar", number(sum(amount * unit.scale for amount, unit in parts) / first.scale), unit=first)

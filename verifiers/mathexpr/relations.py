@@ -1,0 +1,183 @@
+"""Comparison of what is no single value: subsets of the line, equations, inequalities, congruences, ratios."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+from verifiers.mathexpr import regions
+from verifiers.mathexpr.answers import Answer, Piece
+from verifiers.mathexpr.exact import rational
+from verifiers.mathexpr.ladder import equal, order
+from verifiers.mathexpr.limits import Budget, Unreadable
+from verifiers.mathexpr.nodes import Node, has_op, number, substitute, symbol, symbols, walk
+from verifiers.mathexpr.normal import normal
+from verifiers.mathexpr.piecewise import same_cases
+from verifiers.mathexpr.regions import Pieces
+
+
+def verdict(same: bool, same_kind: bool) -> str:
+    """The reason for a finding; an answer of another kind may still be the same."""
+    return "equal" if same else "different" if same_kind else "type_clash"
+
+
+def regions_of(gold: Answer, answer: Answer, budget: Budget) -> str:
+    """A list of intervals against their union; a finite set against points."""
+    pieces: list[Piece] = []
+    for item in gold.items:
+        if item.kind == "region":
+            pieces.extend(item.pieces)
+        elif item.kind == "tuple" and len(item.items) == 2 and item.brackets in ("()", "[]"):
+            low, high = item.items[0].node, item.items[1].node
+            if low is None or high is None:
+                return "type_clash"
+            pieces.append(Piece(low, item.brackets == "[]", high, item.brackets == "[]"))
+        elif item.kind == "scalar" and item.node is not None:
+            pieces.append(regions.point(item.node))
+        else:
+            return "type_clash"
+    if len(regions.canonical(tuple(pieces), budget)) != len(pieces):
+        return "different"  # what overlaps was not listed to be united
+    return verdict(regions.same_region(tuple(pieces), answer.pieces, budget), True)
+
+
+def region_gold(gold: Answer, answer: Answer, budget: Budget) -> str:
+    pieces: Pieces
+    if answer.kind == "region":
+        pieces = answer.pieces
+    elif answer.kind == "tuple" and len(answer.items) == 2 and answer.brackets in ("()", "[]"):
+        nodes = tuple(item.node for item in answer.items if item.node is not None)
+        if len(nodes) != 2:
+            return "type_clash"
+        pieces = regions.from_node(Node("group", nodes, answer.brackets))
+    elif answer.kind in ("set", "list") and all(item.node is not None for item in answer.items) and answer.items:
+        pieces = tuple(regions.point(item.node) for item in answer.items if item.node is not None)
+        if any(piece.low != piece.high for piece in gold.pieces):
+            return "hedged" if answer.joined_by == "or" else "different"
+    elif answer.kind == "list":
+        try:
+            return regions_of(answer, gold, budget)
+        except Unreadable:
+            return "type_clash"
+    elif answer.kind == "scalar" and answer.node is not None:
+        pieces = (regions.point(answer.node),)
+    elif answer.kind == "empty":
+        pieces = ()
+    else:
+        return "unsolved" if answer.kind == "relation" else "type_clash"
+    return verdict(regions.same_region(gold.pieces, pieces, budget), True)
+
+
+def equation_gold(gold: Answer, answer: Answer, budget: Budget) -> str:
+    assert gold.node is not None
+    if answer.kind == "equation" and answer.node is not None:
+        return verdict(same_equation(gold.node, answer.node, budget), True)
+    if answer.kind == "scalar" and answer.node is not None:
+        if answer.name:
+            named = Node("chain", (symbol(answer.name), answer.node), ("=",))
+            return verdict(same_equation(gold.node, named, budget), True)
+        if names_value(gold.node):
+            same = not symbols(answer.node) and equal(gold.node.args[-1], answer.node, budget)
+            return verdict(same, True)
+        if "y" in symbols(gold.node) and "y" not in symbols(answer.node):
+            sides = [substitute(side, {"y": answer.node}) for side in gold.node.args]
+            return verdict(symbols(gold.node) > {"y"} and equal(sides[0], sides[1], budget), False)
+    return "type_clash"
+
+
+_COORDINATES = frozenset({"x", "y", "z", "r", "rho", "theta", "t"})
+
+
+def names_value(chain: Node) -> bool:
+    """m + n = 7 says what m + n is; x + y = 7, a^2 + b = 0 and 2a = 14 are equations."""
+    left, *right = chain.args
+    names = symbols(left)
+    if len(right) != 1 or symbols(right[0]) or rational(right[0]) == 0 or len(names) < 2:
+        return False
+    return not names & _COORDINATES and all(node.op in ("add", "mul", "neg", "num", "sym") for node in walk(left))
+
+
+def same_residues(congruence: Node, form: Node) -> bool:
+    """n = 3 (mod 7) and 7k + 3."""
+    names = symbols(form)
+    if len(names) != 1 or has_op(form, frozenset({"pow", "div", "fn", "fact", "binom", "root", "abs"})):
+        return False
+    name = next(iter(names))
+    at = [rational(substitute(form, {name: number(k)})) for k in range(3)]
+    residue, size = (rational(node) for node in congruence.args[1:])
+    if congruence.args[0].op != "sym" or residue is None or size is None or None in at:
+        return False
+    first, second, third = (value or Fraction(0) for value in at)
+    step = second - first
+    return third - second == step and abs(step) == size > 1 and (first - residue) % size == 0
+
+
+def _difference(chain: Node) -> Node:
+    return Node("add", (chain.args[0], Node("neg", (chain.args[1],))))
+
+
+def same_equation(a: Node, b: Node, budget: Budget) -> bool:
+    """Equal up to a constant factor and the side things stand on."""
+    if normal(a) == normal(b):
+        return budget.decided("normal", True)
+    return _proportion(_difference(a), _difference(b), budget) is not None
+
+
+def _proportion(f: Node, g: Node, budget: Budget) -> int | None:
+    """The sign of c where f = c g for a constant c, else None."""
+    if symbols(f) != symbols(g):
+        return None
+    for shift in (0, 1, 2):
+        names = enumerate(sorted(symbols(f)))
+        point = {name: number(Fraction(2 * index + 3 + 5 * shift, 2 + shift)) for index, name in names}
+        values = [substitute(f, point), substitute(g, point)]
+        at_f, at_g = values
+        zero = number(0)
+        if equal(at_f, zero, budget) or equal(at_g, zero, budget):
+            continue
+        if not equal(Node("mul", (f, at_g)), Node("mul", (g, at_f)), budget):
+            return None
+        signs = [order(node, zero, budget) for node in values]
+        return 1 if signs[0] == signs[1] else -1
+    return None
+
+
+def same_ratio(gold: Answer, answer: Answer, budget: Budget) -> str:
+    """Equal up to a common factor."""
+    if answer.kind not in ("ratio", "clock") or len(answer.items) != len(gold.items):
+        return "different" if answer.kind == "ratio" else "type_clash"
+    ours = [item.node for item in gold.items if item.node is not None]
+    theirs = [item.node for item in answer.items if item.node is not None]
+    if equal(ours[0], number(0), budget) or equal(theirs[0], number(0), budget):
+        return verdict(all(equal(a, b, budget) for a, b in zip(ours, theirs, strict=True)), True)
+    pairs = zip(ours[1:], theirs[1:], strict=True)
+    return verdict(all(equal(Node("mul", (a, theirs[0])), Node("mul", (b, ours[0])), budget) for a, b in pairs), True)
+
+
+_MIRROR = {"<": ">", ">": "<", "<=": ">=", ">=": "<=", "!=": "!="}
+
+
+def structure(gold: Answer, answer: Answer, budget: Budget) -> str:
+    """Relations up to a positive factor and the side; anything else by its canonical form."""
+    g, a = gold.node, answer.node
+    if g is not None and g.op == "congruence" and answer.kind == "scalar" and a is not None:
+        return verdict(same_residues(g, a), True)
+    if g is not None and g.op == "chain" and answer.kind == "region":
+        solved = regions.scaled(g)
+        same_name = solved is not None and answer.name in ("", solved[0])
+        return verdict(solved is not None and same_name and regions.same_region(solved[1], answer.pieces, budget), True)
+    if answer.kind != gold.kind or g is None or a is None:
+        return "type_clash"
+    if normal(g) == normal(a):
+        return verdict(budget.decided("normal", True), True)
+    if g.op == a.op == "cases":
+        return verdict(budget.decided("region", same_cases(g, a, budget)), True)
+    if g.op == a.op == "congruence":
+        gap = rational(Node("div", (Node("add", (g.args[1], Node("neg", (a.args[1],)))), g.args[2])))
+        same = gap is not None and gap.denominator == 1
+        same = same and equal(g.args[0], a.args[0], budget) and equal(g.args[2], a.args[2], budget)
+        return verdict(budget.decided("rational", same), True)
+    if g.op == a.op == "chain" and len(g.args) == len(a.args) == 2 and {g.value[0], a.value[0]} <= set(_MIRROR):
+        sign = _proportion(_difference(g), _difference(a), budget)
+        wanted = g.value[0] if sign == 1 else _MIRROR[g.value[0]]
+        return verdict(budget.decided("points", sign is not None and a.value[0] == wanted), True)
+    return verdict(budget.decided("normal", False), True)
