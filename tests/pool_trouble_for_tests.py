@@ -14,6 +14,14 @@ def trouble(problem: Problem, completion: Completion):
         case "spin":
             while True:
                 pass
+        case "close":
+            os.closerange(3, 64)
+        case "close and work":
+            os.closerange(3, 64)
+            time.sleep(1000)
+        case "swap":
+            for number in range(3, 64):
+                os.dup2(2, number)
         case "crash":
             os._exit(7)
         case "abort":

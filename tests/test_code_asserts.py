@@ -143,6 +143,45 @@ def test_honest_submissions_pass(verifier: CodeVerifier, test: str, code: str, f
     assert verdict.reason == "AC", verdict.detail
 
 
+PRINTS = "print('loaded')\ndef f(*xs):\n    for x in xs: print(x, end='.')\n    return len(xs)"
+
+
+@pytest.mark.parametrize(
+    ("test", "code", "reason"),
+    [
+        ("from contextlib import redirect_stdout\nimport io\nout = io.StringIO()\n"
+         "with redirect_stdout(out): n = f(1, 'a')\n"
+         "assert (n, out.getvalue()) == (2, '1.a.')", PRINTS, "AC"),
+        ("import io, sys\nout = sys.stdout = io.StringIO()\nf(1)\nf(2)\nsys.stdout = sys.__stdout__\nf(3)\n"
+         "assert out.getvalue() == '1.2.'", PRINTS, "AC"),
+        ("import io\nfrom unittest.mock import patch\nwith patch('sys.stdout', new_callable=io.StringIO) as out: f(5)\n"
+         "assert out.getvalue() == '5.'", PRINTS, "AC"),
+        ("import io, sys\nsys.stdout = io.StringIO()\nf(lambda: 1)\nassert sys.stdout.getvalue() == 'before after'",
+         "def f(g): print('before', end=' '); g(); print('after', end='')", "AC"),
+        ("import io, sys\nsys.stdout = io.StringIO()\nf(1)\nassert sys.stdout.getvalue() == '2.'", PRINTS, "WA"),
+        ("import io, sys\nsys.stdout = io.StringIO()\nf(1)\nassert sys.stdout.getvalue() == '1.'",
+         "import sys\ndef f(x): sys.stdout.buffer.write(b'1.'); sys.stdout.flush()", "AC"),
+        ("import io, sys\nsys.stdout = io.StringIO()\nf(1)\nassert sys.stdout.getvalue() == '1.'",
+         "import sys\ndef f(x): sys.stdout.close()", "WA"),
+        ("import io, sys\nsys.stdout = io.StringIO()\nf(1)\nassert sys.stdout.getvalue() == '1.'",
+         "def f(x): print('1.', end='') or print('x' * 20_000_000)", "OLE"),
+        ("import io, sys\nsys.stdout = io.StringIO()\nf(1)\nassert sys.stdout.getvalue() == '1.'",
+         "import os\nt = b'[\"out\",0,\"1.\"]'\nos.write(3, len(t).to_bytes(4, 'little') + t)\ndef f(x): pass", "SV"),
+    ],
+)  # fmt: skip
+def test_what_is_printed_during_a_call_can_be_captured(
+    verifier: CodeVerifier, test: str, code: str, reason: str
+) -> None:
+    assert judged(verifier, test, code).reason == reason
+
+
+def test_names_are_not_supplied_unless_asked_for(verifier: CodeVerifier) -> None:
+    code = "def f(x: List[int] = []): return math.floor(sqrt(81)) if x else 0"
+    assert judged(verifier, "assert f(3) == 9", code).reason == "RTE"
+    with CodeVerifier(common_names=True, servers=1) as generous:
+        assert judged(generous, "assert f(3) == 9", code).reason == "AC"
+
+
 def test_a_name_that_nobody_defines_is_the_problems_fault(verifier: CodeVerifier) -> None:
     with pytest.raises(GoldError, match="np"):
         judged(verifier, "assert np.allclose(f(3), [9.5])", "class np: allclose = lambda *a: True\n" + SAME)

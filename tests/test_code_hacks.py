@@ -27,7 +27,7 @@ from verifiers.sandbox.pool import Run, Usage
 HERE = Path(__file__).parent
 CASES = [[1, 2, 3], [10, 20, 30, 40], [-7, 500, 33, 2, 2], []]
 TIME_S, WALL_S = 0.6, 1.5
-HUNG_S = 30  # of a program with all its inputs, on however busy a machine
+HUNG_S = 30  # of a program with all its inputs, on a machine that has a core for each of its processes
 HEADER = re.compile(r"^#=== (\S+) \[([a-z ]+)\](?: (\w+))?$", re.MULTILINE)
 
 
@@ -205,7 +205,8 @@ def test_hacks_do_not_pass_and_do_not_get_out(
         if usage.cpu_s > TIME_S + 1 or usage.wall_s - usage.waited_s > WALL_S + _ORACLE_S * name.endswith("asserts") + 1
     ]
     assert slow == []
-    late = {name: seconds for name, seconds in took.items() if seconds > HUNG_S}
+    crowd = max(1.0, max(os.getloadavg()) / len(os.sched_getaffinity(0)))
+    late = {name: seconds for name, seconds in took.items() if seconds > HUNG_S * crowd}
     assert late == {}, f"after {time.monotonic() - begin:.0f} s"
     # The servers and nothing else: every program's processes went with it.
     names = [Path(f"/proc/{pid}/cmdline").read_bytes() for pid in descendants(os.getpid()) - {targets.process.pid}]

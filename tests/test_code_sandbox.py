@@ -18,7 +18,7 @@ from typing import Any
 import pytest
 
 from verifiers import Completion, GoldError, Problem, VerifierError
-from verifiers.sandbox import CodeVerifier, Limits, pool, probe, seccomp, wire
+from verifiers.sandbox import CodeVerifier, Limits, judge, pool, probe, seccomp, wire
 from verifiers.sandbox.names import free_names
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -114,8 +114,10 @@ def test_expected_values_are_in_no_untrusted_memory(style: str) -> None:
     with CodeVerifier(servers=1) as verifier:
         # What is being started is for a moment a copy of this process.
         verdicts = [verifier(Problem(tests=tests[style]), Completion(GOOD))]
-        # Twice: a server that has kept anything of the first run would hand it to the second.
-        for _ in range(2):
+        # Twice: a server that has kept anything of the first run would hand it to the second. Again where a look at all
+        # that memory took longer than the run, on a busy machine.
+        seen = 0
+        for _ in range(30):
             thread = threading.Thread(
                 target=lambda: verdicts.append(verifier(Problem(tests=tests[style]), Completion(code)))
             )
@@ -131,7 +133,10 @@ def test_expected_values_are_in_no_untrusted_memory(style: str) -> None:
                 assert len(with_canary) <= (style == "asserts")
                 assert not set(servers) & (with_canary | with_marker)
                 complete |= bool(with_marker) and len(with_canary) == (style == "asserts")
-            assert complete, "the scan does not find what must be there"
+            seen += complete
+            if seen == 2:
+                break
+        assert seen == 2, "the scan does not find what must be there"
         assert all(verdict.score == 0 for verdict in verdicts)
 
 
@@ -183,11 +188,12 @@ def started(then: str, level: str = "auto", prefix: tuple[str, ...] = (), python
     return subprocess.Popen([*prefix, python, "-c", code], stdout=subprocess.PIPE, text=True, cwd="/")
 
 
-def leftovers() -> set[str]:
-    found = {str(path) for path in Path("/tmp").glob("verifiers-*")}
+def leftovers(host: int, folder: Path) -> set[str]:
+    """Of one host process, whose temporary files lie in `folder`: others may use the verifier at the same time."""
+    found = {str(path) for path in folder.glob("verifiers-*")}
     for top in ("/sys/fs/cgroup",):
         for folder, names, _ in os.walk(top):
-            found.update(f"{folder}/{name}" for name in names if name.startswith("verifiers-"))
+            found.update(f"{folder}/{name}" for name in names if name.startswith(f"verifiers-{host}-"))
     found.update(
         line for line in Path("/proc/self/mounts").read_text().splitlines() if "/box" in line or "sandbox" in line
     )
@@ -204,9 +210,10 @@ time.sleep(0.3)
 
 @pytest.mark.parametrize("level", ["full", "ns", "landlock"])
 @pytest.mark.parametrize("end", ["exit", "close", "SIGTERM", "SIGKILL", "SIGINT"])
-def test_nothing_is_left_behind(level: str, end: str) -> None:
+def test_nothing_is_left_behind(level: str, end: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     needs(level)
-    before = leftovers()
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    before = leftovers(0, tmp_path)  # mounts
     if end in ("exit", "close"):
         host = started("verifier.close()" if end == "close" else HANG, level)
         said, _ = host.communicate(timeout=60)
@@ -221,15 +228,15 @@ def test_nothing_is_left_behind(level: str, end: str) -> None:
         host.send_signal(getattr(signal, end))
         host.wait(30)
         host.stdout.close()
-        deadline = time.monotonic() + 10
+        deadline = time.monotonic() + 60
         while any(os.path.exists(f"/proc/{pid}/root") and b"zygote" in cmdline(pid) for pid in processes):
             assert time.monotonic() < deadline, "processes are left"
             time.sleep(0.02)
     assert said == f"1.0 {level}\n"
-    deadline = time.monotonic() + 5
-    while leftovers() - before and time.monotonic() < deadline:
+    deadline = time.monotonic() + 60
+    while leftovers(host.pid, tmp_path) - before and time.monotonic() < deadline:
         time.sleep(0.05)
-    assert leftovers() - before == set()
+    assert leftovers(host.pid, tmp_path) - before == set()
 
 
 def cmdline(pid: int) -> bytes:
@@ -338,6 +345,165 @@ def test_tests_that_do_not_fit_in_the_memory_are_not_the_submissions_failure() -
         with pytest.raises(VerifierError, match="given its job"):
             verifier(Problem(tests=large), Completion(GOOD))
         assert verifier(Problem(tests=ADD), Completion(GOOD)).score == 1
+
+
+@pytest.mark.parametrize("level", ["full", "ns", "landlock", "rlimit-only"])
+def test_a_strangers_kill_is_unscored(level: str) -> None:
+    needs(level)
+    slow = {**ADD, "time_s": 20}
+    with CodeVerifier(isolation=level, servers=1) as verifier:
+        assert verifier(Problem(tests=ADD), Completion(GOOD)).score == 1
+        servers = set(children_of(os.getpid()))
+        found: list[Any] = []
+
+        def judged() -> None:
+            found.extend(
+                verifier.verify_many([(Problem(tests=slow), Completion("import time\ntime.sleep(20)\n" + GOOD))])
+            )
+
+        thread = threading.Thread(target=judged)
+        thread.start()
+        while not (runs := set(children_of(os.getpid())) - servers):
+            time.sleep(0.02)
+        os.kill(runs.pop(), signal.SIGKILL)
+        thread.join()
+        assert isinstance(found[0], VerifierError), found
+        assert "outside the sandbox" in str(found[0])
+        assert verifier(Problem(tests=ADD), Completion(GOOD)).score == 1
+
+
+LACKING = """
+import errno, os, resource, subprocess, sys, threading
+sys.path.insert(0, {root!r})
+from verifiers import Completion, Problem, VerifierError
+from verifiers.sandbox import CodeVerifier
+tests = [{{"style": "function", "entry_point": "f", "args": [[1]], "outs": [2]}},
+         {{"style": "asserts", "entry_point": "f", "tests": ["assert f(1) == 2"]}},
+         {{"style": "stdin", "inputs": ["1"] * 4, "outputs": ["2"] * 4}}]
+code = "def f(x): return x + 1\\nimport sys\\nif sys.argv[0]: print(2)"
+pairs = [(Problem(tests=one), Completion(code)) for one in tests]
+verifier = CodeVerifier(servers=2)
+def scores():
+    return [getattr(verdict, "score", "unscored") for verdict in verifier.verify_many(pairs)]
+print(scores())
+{lack}
+print(scores())
+{back}
+print(scores())
+"""
+
+
+@pytest.mark.parametrize("warm", [True, False])
+@pytest.mark.parametrize(
+    ("lack", "back"),
+    [
+        (
+            "before = resource.getrlimit(resource.RLIMIT_NOFILE)\n"
+            "resource.setrlimit(resource.RLIMIT_NOFILE, (len(os.listdir('/proc/self/fd')), before[1]))",
+            "resource.setrlimit(resource.RLIMIT_NOFILE, before)",
+        ),
+        (
+            "def refuse(*_, **__): raise BlockingIOError(errno.EAGAIN, 'Resource temporarily unavailable')\n"
+            'def no_thread(self): raise RuntimeError("can\'t start new thread")\n'
+            "start, popen = threading.Thread.start, subprocess.Popen\n"
+            "subprocess.Popen, threading.Thread.start = refuse, no_thread",
+            "subprocess.Popen, threading.Thread.start = popen, start",
+        ),
+    ],
+    ids=["descriptors", "processes"],
+)
+def test_what_the_host_lacks_is_unscored(lack: str, back: str, warm: bool) -> None:
+    """... and nothing is lost by it: the next verdicts are right."""
+    if probe.report().best is None:
+        pytest.skip(f"nothing here isolates code: {probe.report().missing}")
+    lack = lack if warm else "verifier.close()\n" + lack
+    code = LACKING.format(root=str(ROOT), lack=lack, back=back)
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=300)
+    first, second, third = done.stdout.splitlines() or [done.stderr] * 3
+    assert first == third == "[1.0, 1.0, 1.0]", done.stderr
+    assert set(second.strip("[]").split(", ")) <= {"1.0", "'unscored'"}
+    assert warm or "unscored" in second
+
+
+class _Used:
+    """A run of which only the clock is asked."""
+
+    def __init__(self, waited_s: float) -> None:
+        self.waited_s, self.killed = waited_s, False
+
+    def ended(self) -> bool:
+        return False
+
+    def kill(self) -> None:
+        self.killed = True
+
+    def progress(self) -> pool.Usage:
+        return pool.Usage(0, 0, 0.1, 0.0, self.waited_s, 0)
+
+
+@pytest.mark.parametrize(
+    ("elapsed", "waited", "end"),
+    [
+        (1.0, 0.0, ""),
+        (2.5, 0.0, "late"),
+        (2.5, 1.0, ""),
+        (19.0, 18.0, ""),
+        (21.0, 20.0, "overloaded"),
+        (21.0, 3.0, "late"),
+    ],
+)
+def test_assert_style_counts_no_time_without_a_core(elapsed: float, waited: float, end: str) -> None:
+    candidate, oracle = _Used(waited / 2), _Used(waited / 2)
+    clock = judge._Clock(candidate, oracle, 2.0)  # type: ignore[arg-type]
+    clock._started -= elapsed
+    clock._next -= elapsed
+    if end == "overloaded":
+        with pytest.raises(VerifierError, match="overloaded"):
+            clock.look()
+    else:
+        clock.look()
+        assert clock.late is candidate.killed is (end == "late")
+
+
+def test_of_the_machine_only_what_runs_need_is_readable() -> None:
+    paths = ["/usr/local/share", "/usr/share/doc", "/usr/src", "/usr/games", "/srv", "/proc", "/sys", "/etc/hostname"]
+    code = f"import os\ndef add(a, b): return [path for path in {paths} if os.path.exists(path)]"
+    needs("ns")
+    with CodeVerifier(isolation="ns", servers=1) as verifier:
+        assert verifier(Problem(tests={**ADD, "outs": [[]]}), Completion(code)).reason == "AC"
+
+
+def test_cpu_time_of_children_that_nobody_waits_for_counts() -> None:
+    needs("full")
+    code = """
+import os, signal, time
+signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+def add(a, b):
+    for _ in range(8):
+        if os.fork() == 0:
+            while time.process_time() < 0.2: pass
+            os._exit(0)
+        try: os.wait()
+        except ChildProcessError: pass
+    return a + b
+"""
+    with CodeVerifier(isolation="full", servers=1, time_s=0.5, wall_s=30) as verifier:
+        assert verifier(Problem(tests=ADD), Completion(code)).reason == "TLE"
+    with CodeVerifier(isolation="full", servers=1, time_s=5, wall_s=30) as verifier:
+        assert verifier(Problem(tests=ADD), Completion(code)).reason == "AC"
+
+
+def test_no_run_changes_the_null_device_of_the_next() -> None:
+    code = """
+import fcntl, os
+def add(a, b):
+    before = [fcntl.fcntl(n, fcntl.F_GETFL) & (os.O_NONBLOCK | os.O_APPEND) for n in (0, 1, 2)]
+    for n in (0, 1, 2): fcntl.fcntl(n, fcntl.F_SETFL, os.O_NONBLOCK | os.O_APPEND)
+    return before
+"""
+    with CodeVerifier(servers=1) as verifier:
+        for _ in range(2):
+            assert verifier(Problem(tests={**ADD, "outs": [[0, 0, 0]]}), Completion(code)).reason == "AC"
 
 
 def test_overload_is_unscored_and_not_wrong(monkeypatch: pytest.MonkeyPatch) -> None:

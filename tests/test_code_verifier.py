@@ -6,6 +6,7 @@ import asyncio
 import os
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -16,6 +17,7 @@ import pytest
 from verifiers import Completion, GoldError, Problem, Reward, Verdict, VerifierError, resolve
 from verifiers.sandbox import CodeVerifier, from_code_contests, from_humaneval, from_mbpp, probe
 from verifiers.sandbox.languages import LANGUAGES, installed
+from verifiers.sandbox.submission import NoSubmissionError, extract
 
 ADD = {"style": "function", "entry_point": "add", "args": [[1, 2], [3, 4]], "outs": [3, 7]}
 ASSERTS = {"style": "asserts", "entry_point": "f", "tests": ["assert f(1) == 2", "assert f(5) == 6"]}
@@ -141,6 +143,28 @@ def test_submission(verifier: CodeVerifier, text: str, score: float) -> None:
 
 
 @pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("\n" * 3_900_000 + "```python\nprint(1)\n```", "print(1)\n"),
+        ("a`b~~c\n" * 500_000 + "```python\nprint(1)\n```", "print(1)\n"),
+        ("<think>" + "\n" * 9_000_000 + "</think>```python\nprint(1)\n```", "print(1)\n"),
+        ("```python\n" + "pass\n" * 700_000 + "```", None),
+        ("```python\n" + "pass\n" * 1_500_000 + "```", None),
+        ("\n" * 9_000_000 + "```python\nprint(1)\n```", None),
+    ],
+    ids=["empty lines", "near fences", "long reasoning", "long program", "longer program", "long text"],
+)
+def test_a_program_is_found_cheaply_in_any_text(text: str, found: str | None) -> None:
+    begin = time.process_time()
+    if found is None:
+        with pytest.raises(NoSubmissionError, match="characters; at most"):
+            extract(text, ("python",))
+    else:
+        assert extract(text, ("python",))[0] == found
+    assert time.process_time() - begin < 1
+
+
+@pytest.mark.parametrize(
     ("tests", "message"),
     [
         (None, "has no tests"),
@@ -151,10 +175,14 @@ def test_submission(verifier: CodeVerifier, text: str, score: float) -> None:
         ({**ADD, "args": [1, 2]}, "must be a list of arguments"),
         ({**ADD, "outs": [3, object()]}, "built-in types"),
         ({**ADD, "checker": "fuzzy"}, "unknown checker 'fuzzy'"),
-        ({**ADD, "checker": "no_such_module:fn"}, "can't be loaded"),
+        ({**ADD, "checker": "no_such_module:fn"}, "data runs no function of this process"),
+        ({**ADD, "checker": ["exact"]}, "must be a name or"),
+        ({**ADD, "checker": {"program": "def check(", "more": 1}}, "a program is given as"),
         ({**ADD, "checker": "float:2"}, "tolerance"),
         ({**ADD, "time": 3}, "no field 'time'"),
         ({**ADD, "time_s": -3}, "time_s"),
+        ({**ADD, "time_s": 10_000}, "60 at most"),
+        ({**ADD, "memory_mib": 100_000}, "4096 at most"),
         ({**ASSERTS, "tests": ["assert ("]}, "does not compile"),
         ({**ASSERTS, "tests": ["assert g(1)"]}, "no test mentions"),
         ({**ASSERTS, "tests": []}, "'tests' is empty"),
@@ -190,12 +218,34 @@ def ends_alike(given: str, expected: str, got: str) -> bool:
     return got.split()[-1] == expected.split()[-1]
 
 
-def test_custom_checker_that_fails_is_no_zero(verifier: CodeVerifier) -> None:
+def test_custom_checker_that_fails_is_no_zero() -> None:
     custom = {**STDIN, "checker": "test_code_verifier:ends_alike"}
-    assert judged(verifier, custom, "print('the sum is', sum(map(int, input().split())))").reason == "AC"
-    assert judged(verifier, custom, "print(3)").reason == "WA"
-    with pytest.raises(VerifierError, match="checker"):
-        judged(verifier, {**ADD, "checker": "math:sqrt"}, "def add(a, b): return a + b")
+    with CodeVerifier(checkers=["test_code_verifier:ends_alike", "math:sqrt"], servers=1) as verifier:
+        assert judged(verifier, custom, "print('the sum is', sum(map(int, input().split())))").reason == "AC"
+        assert judged(verifier, custom, "print(3)").reason == "WA"
+        with pytest.raises(VerifierError, match="checker"):
+            judged(verifier, {**ADD, "checker": "math:sqrt"}, "def add(a, b): return a + b")
+    with pytest.raises(ValueError, match="can't be loaded"):
+        CodeVerifier(checkers=["no_such_module:fn"])
+
+
+ROUNDED = "def check(given, expected, got):\n    return sum(given) == got or got == 'rounded'"
+
+
+def test_a_checker_that_comes_with_the_tests_is_a_program_in_the_sandbox(tmp_path: Path) -> None:
+    marker = tmp_path / "marker"
+    touch = f"import os\ndef check(given, expected, got):\n    os.system('touch {marker}')\n    return True"
+    with CodeVerifier(servers=1) as verifier:
+        own = {**ADD, "checker": {"program": ROUNDED}}
+        assert judged(verifier, own, "def add(a, b): return a + b").reason == "AC"
+        assert judged(verifier, own, "def add(a, b): return a - b").reason == "WA"
+        whole = {**STDIN, "checker": {"program": "def check(given, expected, got): return expected in got"}}
+        assert judged(verifier, whole, "print('the sum is', sum(map(int, input().split())))").reason == "AC"
+        judged(verifier, {**ADD, "checker": {"program": touch}}, "def add(a, b): return a + b")
+        assert not marker.exists()
+        for broken in ("def check(", "1/0", "def check(given, expected, got): return 1", "def other(): pass"):
+            with pytest.raises(GoldError, match="checker"):
+                judged(verifier, {**ADD, "checker": {"program": broken}}, "def add(a, b): return a + b")
 
 
 def test_partial_score_counts_all_tests(verifier: CodeVerifier) -> None:

@@ -5,13 +5,17 @@ from __future__ import annotations
 import contextlib
 import math
 import time
+from decimal import Decimal
+from fractions import Fraction
 from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from verifiers.sandbox import checkers, wire
+from verifiers import Completion, Problem, Verdict, VerifierError
+from verifiers.core import printable
+from verifiers.sandbox import CodeVerifier, checkers, probe, wire
 
 inf = math.inf
 
@@ -134,6 +138,53 @@ def test_wire_depth_is_bounded() -> None:
         ("exact", {1, 2}, frozenset({1, 2}), True),
         ("exact", {1, 2}, frozenset({1, 3}), False),
         ("strict", {1, 2}, frozenset({1, 2}), False),
+        ("exact", {1, 2}, {True, 2}, False),
+        ("exact", {1: "a"}, {True: "a"}, False),
+        ("exact", {(1, "x")}, {(True, "x")}, False),
+        ("exact", {frozenset({0})}, {frozenset({False})}, False),
+        ("exact", {True, 2}, {True, 2}, True),
+        ("exact", {1, 2}, {1.0, Decimal(2)}, True),
+        ("strict", {1, 2}, {1.0, 2.0}, False),
+        ("strict", {1: "a"}, {1.0: "a"}, False),
+        ("strict", {(1,): {2}}, {(1,): {2}}, True),
+        ("strict", {(1,)}, {(1.0,)}, False),
+        ("exact", {math.nan, 1}, {math.nan, 1}, True),
+        ("exact", {math.nan: 1, 2: 3}, {math.nan: 1, -math.nan: 3}, False),
+        ("exact", 1, Decimal(1), True),
+        ("exact", 3, Fraction(3, 1), True),
+        ("exact", 0.5, Fraction(1, 2), True),
+        ("exact", 0.1, Decimal("0.1"), False),
+        ("exact", True, Decimal(1), False),
+        ("exact", 2, 2 + 0j, True),
+        ("exact", 1, Decimal("sNaN"), False),
+        ("exact", 1, Decimal("1e999999999"), False),
+        ("exact", Decimal("1e999999999"), Fraction(1, 3), False),
+        ("exact", Decimal("sNaN"), Decimal("NaN"), True),
+        ("exact", 2, Decimal("Infinity"), False),
+        ("strict", 1, Decimal(1), False),
+        ("float:1e-6", 0.1, Decimal("0.1"), True),
+        ("float:1e-6", 0.3333333, Fraction(1, 3), True),
+        ("float:1e-6", 10**12, Decimal(10**12 + 1), False),
+        ("float:1e-6", 1.0, Decimal("1e999999999"), False),
+        ("float:1e-6", 1.0, Fraction(10**400, 3), False),
+        ("float:1e-6", {"a": [1.0]}, {"a": [Decimal("1.0000001")]}, True),
+        ("float:1e-6", 1.0, True, False),
+        ("exact", b"ab", bytearray(b"ab"), True),
+        ("strict", b"ab", bytearray(b"ab"), False),
+        ("exact", [97, 98], b"ab", False),
+        ("exact", "ab", b"ab", False),
+        ("unordered", [[1, 2]], [{1, 2}], False),
+        ("unordered", [{1, 2}], [{2, 1}], True),
+        ("unordered", [{"a": 1}], [[["a", 1]]], False),
+        ("unordered", [1, 2], [True, 2], False),
+        ("unordered", [[1, 2], [3]], [(3.0,), (1, Decimal(2))], True),
+        ("unordered", [math.nan, 1], [1, math.nan], True),
+        ("unordered", [1], [{10**5000, 1}], False),
+        ("unordered", [{10**5000, 1}], [{10**5000, 1}], True),
+        ("unordered", [1], [Decimal("sNaN")], False),
+        ("unordered", ["1"], [1], False),
+        ("unordered", [{"a": {1}}, None], [None, {"a": {1}}], True),
+        ("unordered", {1, 2}, {2, True}, False),
     ],
 )
 def test_value_checkers(name: str, expected: Any, got: Any, same: bool) -> None:
@@ -168,6 +219,15 @@ def test_value_checkers(name: str, expected: Any, got: Any, same: bool) -> None:
         ("unordered", "a\nb", "a\x1cb", "WA"),
         ("unordered", "a b\nc", "c\na  b\n", "AC"),
         ("unordered", "a\na\nb", "a\nb", "WA"),
+        ("unordered", "a b\nc", "\n \n c \t\n\n\r\na\x0b b\n \n", "AC"),
+        ("unordered", "a b", "a\nb", "WA"),
+        ("unordered", "", " \n\n ", "AC"),
+        ("tokens", "1 2", "1 2 3", "WA"),
+        ("tokens", "1 2", " 1 2 \n\n", "AC"),
+        ("tokens", "", " \n", "AC"),
+        ("tokens", "", "x", "WA"),
+        ("exact", "1\n2", "1 2 \n", "PE"),
+        ("float:1e-6", "1 2", "1 2 3", "WA"),
     ],
 )
 def test_text_checkers(name: str, expected: str, got: str, verdict: str) -> None:
@@ -178,3 +238,89 @@ def test_text_checkers(name: str, expected: str, got: str, verdict: str) -> None
 def test_surrogates_are_not_joined(text: str) -> None:
     sent = wire.unpack(wire.pack([wire.encode({text: [text]}, wire.no_reference)])[4:])
     assert wire.decode(sent[0], wire.no_reference) == {text: [text]}
+
+
+def nested(depth: int, wide: bool) -> Any:
+    found: Any = {}
+    for n in range(depth):
+        found = {n: found, "x": [n]} if wide else {n: found}
+    return found
+
+
+@pytest.mark.parametrize("name", ["exact", "strict", "float:1e-6", "unordered"])
+@pytest.mark.parametrize(
+    ("expected", "got"),
+    [
+        ([nested(95, True)], [nested(95, True)]),
+        ([nested(95, False)] * 50, [nested(95, False)] * 50),
+        ([1] * 3, [n * ((1 << 61) - 1) for n in range(20_000)]),
+        ([{n} for n in range(3000)], [{n * ((1 << 61) - 1)} for n in range(3000)]),
+        ([n * ((1 << 61) - 1) for n in range(20)], [n * ((1 << 61) - 1) + 5 for n in range(20)]),
+        ([10**5000] * 20, [Decimal("1e999999999")] * 20),
+        ([Fraction(10**5000, 3)] * 20, [Decimal("1e-999999999")] * 20),
+        ([Decimal(1)] * 20, [Fraction(3**20000, 2**30000)] * 20),
+    ],
+    ids=range(8),
+)
+def test_comparing_is_cheap_whatever_came(name: str, expected: Any, got: Any) -> None:
+    begin = time.process_time()
+    checkers.value_checker(name)([], expected, got)
+    assert time.process_time() - begin < 1
+
+
+@pytest.mark.parametrize("name", ["exact", "tokens", "unordered", "float:1e-6"])
+@pytest.mark.parametrize(
+    "got", ["1 " * 2_000_000, "\n" * 4_000_000, " \n" * 2_000_000, "\ufffd" * 2_000_000, "1" * 4_000_000]
+)
+def test_texts_are_cheap_whatever_came(name: str, got: str) -> None:
+    begin = time.process_time()
+    assert checkers.text_checker(name)("", "1 2 3", got) == "WA"
+    assert time.process_time() - begin < 1
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("plain text \xe9 \u4e2d\n\tmore", "plain text \xe9 \u4e2d\n\tmore"),
+        ("\x1b[2J\x07\r\x00\x7f\x9b", "\\x1b[2J\\x07\\r\\x00\\x7f\\x9b"),
+        ("\ud800a\udfff", "\\ud800a\\udfff"),
+        ("a\u202eb\u2066", "a\\u202eb\\u2066"),
+    ],
+)
+def test_details_are_printable(text: str, shown: str) -> None:
+    assert printable(text) == shown
+    assert (Verdict(0.0, text, text).reason, Verdict(0.0, text, text).detail) == (shown, shown)
+    assert str(VerifierError(text)) == shown
+    shown.encode()
+
+
+def fails_on_text(given: Any, expected: Any, got: Any) -> bool:
+    return bool(got - expected == 0)
+
+
+HOSTILE_ANSWERS = [
+    "{10**5000, 1}", "{1, 2}", "__import__('decimal').Decimal('sNaN')", "__import__('decimal').Decimal('1e999999999')",
+    "[[]] * 650000", "['x' * 900000]", "'\\ud800\\x1b[2J'", "[set() for _ in range(100000)]",
+    "__import__('decimal').Decimal('0.' + '3' * 20000)", "__import__('fractions').Fraction(3**60000, 2**90000)",
+    "{n: {n: n} for n in range(50000)}", "'x,' * 300000", "float('nan')", "[n * ((1 << 61) - 1) for n in range(40000)]",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("checker", ["exact", "strict", "float:1e-6", "unordered", "test_code_wire:fails_on_text"])
+def test_no_answer_ends_a_batch_or_costs_much(checker: str) -> None:
+    """Wrong whatever it is, and never trouble of ours."""
+    if probe.report().best is None:
+        pytest.skip(f"nothing here isolates code: {probe.report().missing}")
+    tests = {"style": "function", "entry_point": "f", "args": [[1]], "outs": [7], "checker": checker}
+    codes = [f"def f(x): return {form.format(answer)}" for answer in HOSTILE_ANSWERS for form in ("{}", "[{}]")]
+    with CodeVerifier(servers=2, checkers=["test_code_wire:fails_on_text"]) as verifier:
+        verifier(Problem(tests=tests), Completion("def f(x): return 7"))
+        begin = time.process_time()
+        verdicts = verifier.verify_many([(Problem(tests=tests), Completion(code)) for code in codes])
+        spent = time.process_time() - begin
+    wrong = [
+        (code, v) for code, v in zip(codes, verdicts, strict=True) if not (isinstance(v, Verdict) and v.score == 0)
+    ]
+    assert wrong == []
+    assert spent < 0.1 * len(codes)
+    "".join(verdict.detail for verdict in verdicts if isinstance(verdict, Verdict)).encode()

@@ -43,7 +43,14 @@ _START_TIMEOUT_S = 120.0
 _MAX_FAILED_STARTS = 3
 _POLL_S = 0.05
 LATE = "no verdict within"  # in the error of a completion whose deadline passed
-_WHY = {-signal.SIGKILL: "killed, perhaps for its memory", -signal.SIGSEGV: "segmentation fault"}
+CLOSED = 97  # exit status of a worker whose verifier took its pipes away
+_CLOSED = "the verifier closed file descriptors of its process that it does not own"
+_WHY = {
+    -signal.SIGKILL: "the process ended: killed, perhaps for its memory",
+    -signal.SIGSEGV: "the process ended: segmentation fault",
+    CLOSED: _CLOSED,
+}
+_LAST_S = 1.0  # for a process whose pipe has ended to end too
 
 Item = tuple[int, Problem, Completion]  # place in the caller's order
 
@@ -149,7 +156,7 @@ class Pool:
         for pipe in readable:
             worker = busy[pipe]
             if not worker.receive():
-                self._bury(worker, "", waiting, done)
+                self._bury(worker, "" if worker.has_ended() else _CLOSED, waiting, done)
                 continue
             for message in worker.messages():
                 self._failed_starts = 0
@@ -174,7 +181,7 @@ class Pool:
         if started and 0 <= place < len(worker.chunks[0]):
             culprit = items.pop(place)
             problem = culprit[1]
-            why = why or f"the process ended: {_WHY.get(code, f'exit status {code}')}"
+            why = why or _WHY.get(code, f"the process ended: exit status {code}")
             names = "', '".join(self.reward.verifiers)
             error = f"VerifierError: '{names}': {why} (on problem {problem.id or problem.prompt[:60]!r})"
             done[culprit[0]] = Score(None, {}, error, self.reward.versions)
@@ -304,6 +311,14 @@ class _Worker:
         # Seen twice: another processor may show one half of the note before the other.
         before, self._suspected = self._suspected, seen if now - since > timeout_s else None
         return self._suspected is not None and self._suspected == before
+
+    def has_ended(self) -> bool:
+        """True if the process is gone, or goes now that its pipe has ended."""
+        try:
+            self._process.wait(_LAST_S)
+        except subprocess.TimeoutExpired:
+            return False
+        return True
 
     def kill(self) -> int:
         """Ends the process with all it started; returns its exit status."""

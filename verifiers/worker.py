@@ -15,7 +15,7 @@ import time
 from typing import Any
 
 from verifiers.core import Completion, Problem
-from verifiers.pool import PAGE_SIZE, PLACE, SINCE
+from verifiers.pool import CLOSED, PAGE_SIZE, PLACE, SINCE
 from verifiers.registry import REGISTERED
 from verifiers.reward import Reward, score_one
 
@@ -33,7 +33,7 @@ def main(page_fd: int, die_with_parent: bool) -> None:
     os.dup2(2, 1)
     page = mmap.mmap(page_fd, PAGE_SIZE)
     if die_with_parent:
-        _die_with_parent()
+        end_with_parent()
     setup = _read(inbox)
     if setup is None:
         return
@@ -45,6 +45,7 @@ def main(page_fd: int, die_with_parent: bool) -> None:
     except Exception as error:  # importing a user's verifier may fail in any way
         _write(outbox, f"{type(error).__name__}: {error}")
         return
+    pipes = _identities(inbox, outbox)
     gc.freeze()  # what is loaded stays: it need not be looked through again and again
     _write(outbox, "ready")
     while (body := _read(inbox)) is not None:
@@ -54,6 +55,8 @@ def main(page_fd: int, die_with_parent: bool) -> None:
             SINCE.pack_into(page, PLACE.size, time.monotonic())  # first: see PLACE
             PLACE.pack_into(page, 0, place)
             results.append(_scored(reward, Problem(*row[:6]), Completion(*row[6:])))
+            if _identities(inbox, outbox) != pipes:  # at once, so that the note in the page names this item
+                os._exit(CLOSED)
         PLACE.pack_into(page, 0, -1)
         try:
             _write(outbox, results)
@@ -70,6 +73,14 @@ def _scored(reward: Reward, problem: Problem, completion: Completion) -> Result:
         return score.reward, [_FIELDS(verdict) for verdict in score.verdicts.values()], score.error
     except BaseException as error:  # SystemExit, KeyboardInterrupt and the like out of a verifier
         return None, [], f"{type(error).__name__}: {error}"
+
+
+def _identities(*descriptors: int) -> list[tuple[int, int]] | None:
+    """Which files they are; None if one of them is closed."""
+    try:
+        return [(found.st_dev, found.st_ino) for found in map(os.fstat, descriptors)]
+    except OSError:
+        return None
 
 
 def _in_plain_types(result: Result) -> Result:
@@ -117,7 +128,7 @@ def _write(pipe: int, message: Any) -> None:
         data = data[os.write(pipe, data) :]
 
 
-def _die_with_parent() -> None:
+def end_with_parent() -> None:
     """Linux: a killed caller leaves no hung worker behind. (Elsewhere an idle worker ends with its pipe.)"""
     if sys.platform == "linux":
         import ctypes

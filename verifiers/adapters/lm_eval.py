@@ -34,13 +34,12 @@ def lm_eval_results(
         tests = doc.get("tests")
         problem = Problem(
             prompt=str(doc.get(prompt, "")),
-            answer=str(doc[answer]),
             tests=tests if isinstance(tests, Mapping) else None,
             language=doc.get("language"),
             id=str(doc.get("id", "")),
             meta=doc,
         )
-        score = scored(ready, problem, results[0])
+        score = scored(ready, problem, doc[answer], results[0])
         found = parts(score)
         return {"reward": required(score, unscored), **{name: found.get(name, 0.0) for name in ready.verifiers}}
 

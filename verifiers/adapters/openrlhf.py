@@ -54,7 +54,8 @@ def openrlhf_reward(
         scores = [
             scored(
                 ready,
-                Problem(prompt=prompt, answer=None if label is None else str(label), id=str(i)),
+                Problem(prompt=prompt, id=str(i)),
+                label,
                 response_of(query, prompt),
             )
             for i, (query, prompt, label) in enumerate(zip(queries, prompts, labels, strict=True))

@@ -7,27 +7,36 @@ from __future__ import annotations
 
 import functools
 import importlib
-from collections.abc import Callable, Mapping
+import importlib.util
+import os
+import threading
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from verifiers.adapters.shared import parts, reward_of, scored
 from verifiers.core import Completion, GoldError, Problem, Verdict, VerifierError
+from verifiers.countdown import Countdown, given
 from verifiers.extract import final_answer
 from verifiers.reward import Reward
+from verifiers.sandbox import probe
+from verifiers.sandbox.scorer import Scorer, limits
+from verifiers.sandbox.threads import verdicts
 from verifiers.segments import answering
+
+_MISSING = "this needs reasoning-gym: pip install reasoning-gym"
+_OWN_SERVERS = 4  # data sets with a scorer of their own that stands ready; any further ones share one
+_EXACT = ("countdown", "puzzle24")  # judged by our own `countdown`
+_TRUTH = ("game_of_life_halting",)  # its scorer takes any text for True
+_PUZZLE_24 = 24
+_MEMORY_MIB = 1024
+_SHOWN = 500  # characters of an answer in a verdict
 
 
 def _library() -> Any:
     try:
         return importlib.import_module("reasoning_gym")
     except ModuleNotFoundError as error:
-        raise ValueError("this needs reasoning-gym: pip install reasoning-gym") from error
-
-
-@functools.lru_cache(maxsize=128)
-def _scorer(name: str) -> Any:
-    """A data set of one item; only its scorer is used."""
-    return create(name, seed=0, size=1)
+        raise ValueError(_MISSING) from error
 
 
 def create(name: str, *, seed: int, size: int, **config: Any) -> Any:
@@ -60,28 +69,58 @@ def problems(name: str, *, seed: int, size: int, **config: Any) -> list[Problem]
 class ReasoningGym:
     """1 where reasoning-gym's own `score_answer` gives full marks, else 0; with `partial`, the score that it gives.
 
+    Some of its scorers evaluate the answer as Python. So they are called in the sandbox (`sandboxed:` describes it),
+    and an answer whose code would run there scores 0. Countdown and puzzle24 are judged by our own `countdown`,
+    True and False of game_of_life_halting by their names.
+
     The answer is the answer block, a box, what stands after `####`, or all that follows the thinking. Reasons: `right`
-    (1), `partial`, `wrong` (0; the detail has the scorer's figure), `no_answer`. It never abstains. Known limit: most
-    of its scorers pay any answer that merely contains the right one (0.86 for 142820 in place of 14282, 0.6 for "not
-    14282"; the audit shows it), which is why partial credit must be asked for.
+    (1), `partial`, `wrong` (0; the detail has the scorer's figure), `no_answer`, and `raised`, `code`, `timeout`,
+    `memory`, `crashed` where the scorer gets through with the problem's own answer but not with this one. It never
+    abstains. Known limit: most of its scorers pay any answer that merely contains the right one (0.86 for 142820 in
+    place of 14282, 0.6 for "not 14282"; the audit shows it), which is why partial credit must be asked for.
 
     Args:
         partial: pay what the scorer pays, for tasks whose scorer measures how much is right.
         floor: with `partial`, scores up to this are 0.
+        isolation: as the code verifier's.
+        time_s: CPU seconds of one score.
+        servers: scores at one time; None: one per core.
 
-    Raises (when called): GoldError without `meta["reasoning_gym"]` and `meta["entry"]`; VerifierError if the scorer
-        raises.
+    Raises: ValueError: reasoning-gym is not installed. When called: GoldError without `meta["reasoning_gym"]` and
+        `meta["entry"]`; VerifierError if the scorer can't start, or fails on the problem's own answer.
     """
 
-    version = "2"
+    version = "4"
 
-    def __init__(self, *, partial: bool = False, floor: float = 0.1) -> None:
+    def __init__(
+        self,
+        *,
+        partial: bool = False,
+        floor: float = 0.1,
+        isolation: str = "auto",
+        time_s: float = 5.0,
+        servers: int | None = None,
+    ) -> None:
         if not 0 <= floor < 1:
             raise ValueError(f"floor must be in [0, 1), got {floor}")
-        _library()
+        if importlib.util.find_spec("reasoning_gym") is None:
+            raise ValueError(_MISSING)
         self.partial, self.floor = partial, floor
+        self._isolation, self._servers = isolation, servers or len(os.sched_getaffinity(0))
+        self._scorers: dict[str, Scorer] = {}  # by data set; "" serves any
+        self._lock = threading.Lock()
+        self._countdown = Countdown()
+        self._scorer = functools.partial(
+            Scorer,
+            "verifiers.adapters.gym_scorer:GymScorer",
+            more=("reasoning_gym",),
+            isolation=isolation,
+            servers=self._servers,
+            limits=limits(time_s, _MEMORY_MIB),
+        )
 
     def __call__(self, problem: Problem, completion: Completion) -> Verdict:
+        """Judges one completion; safe from any thread."""
         name, entry = problem.meta.get("reasoning_gym"), problem.meta.get("entry")
         if not isinstance(name, str) or not isinstance(entry, Mapping):
             raise GoldError(f"problem {problem.id or problem.prompt[:60]!r} carries no reasoning_gym name and entry")
@@ -89,15 +128,55 @@ class ReasoningGym:
         answer = completion.text[slice(*span)].strip() if span else answering(completion.text)
         if not answer:
             return Verdict(0.0, "no_answer")
-        try:
-            score = float(_scorer(name).score_answer(answer, dict(entry)))
-        except Exception as error:  # its hundred scorers raise whatever they raise
-            raise VerifierError(f"reasoning_gym's {name} raised {type(error).__name__}: {error}") from error
-        if not 0 <= score <= 1:
-            raise VerifierError(f"reasoning_gym's {name} scored {score}")
+        if name in _EXACT:
+            return self._exact(name, entry, answer)
+        if name in _TRUTH:
+            right = answer.casefold().rstrip(".") == str(entry.get("answer")).casefold()
+            return Verdict(float(right), "right" if right else "wrong", answer=answer[:_SHOWN])
+        own = entry.get("answer")
+        found = self._ready(name).verdict(_row(name, entry, answer), _row(name, entry, "" if own is None else str(own)))
+        score = found.score
+        if score is None:
+            raise VerifierError(f"reasoning_gym's {name} gave no score")
+        if found.reason not in ("ok", "zero"):
+            return Verdict(0.0, found.reason, found.detail, answer[:_SHOWN])
         if score <= self.floor or (score < 1 and not self.partial):
-            return Verdict(0.0, "wrong", f"{score:g} by its scorer", answer[:500])
-        return Verdict(score, "right" if score == 1 else "partial", answer=answer[:500])
+            return Verdict(0.0, "wrong", f"{score:g} by its scorer", answer[:_SHOWN])
+        return Verdict(score, "right" if score == 1 else "partial", answer=answer[:_SHOWN])
+
+    def verify_many(self, pairs: Iterable[tuple[Problem, Completion]]) -> list[Verdict | VerifierError]:
+        """Judges many at once, in order. An infrastructure error replaces its verdict."""
+        return verdicts(self, pairs, self._servers)
+
+    @property
+    def level(self) -> str:
+        """The isolation level in force. Raises VerifierError where there is none."""
+        return probe.choose(self._isolation)
+
+    def close(self) -> None:
+        """Ends the servers; also done when the interpreter ends."""
+        for scorer in self._scorers.values():
+            scorer.close()
+
+    def _ready(self, name: str) -> Scorer:
+        with self._lock:
+            own = name in self._scorers or len(self._scorers) < _OWN_SERVERS
+            key = name if own else ""
+            if key not in self._scorers:
+                self._scorers[key] = self._scorer({"name": key})
+            return self._scorers[key]
+
+    def _exact(self, name: str, entry: Mapping[str, Any], answer: str) -> Verdict:
+        metadata = entry.get("metadata")
+        if not isinstance(metadata, Mapping):
+            raise GoldError(f"a problem of reasoning_gym's {name} carries no metadata")
+        target = metadata.get("target", _PUZZLE_24 if name == "puzzle24" else None)
+        found = self._countdown.judged(answer, *given(f"reasoning_gym {name}", metadata.get("numbers"), target))
+        return Verdict(found.score, "right" if found.score else "wrong", found.detail or found.reason, answer[:_SHOWN])
+
+
+def _row(name: str, entry: Mapping[str, Any], answer: str) -> dict[str, Any]:
+    return {"answer": answer, "entry": {"name": name, "entry": dict(entry)}}
 
 
 def score_answer(
@@ -114,8 +193,8 @@ def score_answer(
     def score(answer: str | None, entry: dict[str, Any]) -> float:
         if answer is None:
             return 0.0
-        problem = Problem(str(entry.get("question", "")), str(entry["answer"]), meta=entry.get("metadata") or {})
-        found = scored(ready, problem, answer)
+        problem = Problem(str(entry.get("question", "")), meta=entry.get("metadata") or {})
+        found = scored(ready, problem, entry["answer"], answer)
         if found.reward is None:
             raise VerifierError(found.error or f"every verifier abstained: {parts(found)}")
         return min(1.0, max(0.0, found.reward))

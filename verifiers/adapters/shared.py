@@ -5,9 +5,11 @@ from __future__ import annotations
 import functools
 import json
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
-from verifiers.core import Completion, Problem, VerifierError
+from verifiers.core import Completion, GoldError, Problem, VerifierError
+from verifiers.golds import gold_text
 from verifiers.reward import Reward, Score, score_one
 
 
@@ -47,9 +49,19 @@ def _content(content: Any) -> str:
     return "".join(str(part.get("text", "")) for part in content or () if isinstance(part, Mapping))
 
 
-def scored(reward: Reward, problem: Problem, text: str, *, token_ids: Sequence[int] = ()) -> Score:
-    """The score of one completion; what could not be checked is told in `error`."""
-    return score_one(reward, problem, Completion(text, tuple(token_ids)))
+def scored(reward: Reward, problem: Problem, gold: Any, text: str, *, token_ids: Sequence[int] = ()) -> Score:
+    """The score of one completion; what could not be checked is told in `error`.
+
+    Args:
+        problem: without its answer.
+        gold: as the data set has it. A missing value (NaN, "", {}) is an error that names the problem's id, unless no
+            verifier of the reward compares answers.
+    """
+    try:
+        answer = gold_text(gold) if reward.reads_gold else None
+    except GoldError as error:
+        return Score(None, {}, f"GoldError: problem {problem.id!r}: {error}", reward.versions)
+    return score_one(reward, replace(problem, answer=answer), Completion(text, tuple(token_ids)))
 
 
 def required(score: Score, unscored: float | None) -> float:

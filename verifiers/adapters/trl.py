@@ -33,6 +33,7 @@ def trl_reward(
     Raises: ValueError if the formula can't be used.
     """
     ready = reward_of(reward, options)
+    golds = (answer,) if answer else NAMES["answer"]
 
     def reward_func(
         prompts: Sequence[Any], completions: Sequence[Any], completion_ids: Sequence[Any] | None = None, **kwargs: Any
@@ -41,8 +42,9 @@ def trl_reward(
         scores = []
         for i, (prompt, completion) in enumerate(zip(prompts, completions, strict=True)):
             row = {key: value[i] for key, value in columns.items()}
+            gold = next((row[key] for key in golds if row.get(key) is not None), None)
             ids = completion_ids[i] if completion_ids is not None else ()
-            scores.append(scored(ready, _problem(prompt, row, answer, i), said(completion), token_ids=ids))
+            scores.append(scored(ready, _problem(prompt, row, i), gold, said(completion), token_ids=ids))
         log_metric = kwargs.get("log_metric")
         if log_metric is not None:
             for part in ready.verifiers:
@@ -60,13 +62,10 @@ def _is_column(value: Any, prompts: Sequence[Any]) -> bool:
     return isinstance(value, list | tuple) and len(value) == len(prompts)
 
 
-def _problem(prompt: Any, row: Mapping[str, Any], answer: str, place: int) -> Problem:
-    names = (answer,) if answer else NAMES["answer"]
-    gold = next((row[key] for key in names if row.get(key) is not None), None)
+def _problem(prompt: Any, row: Mapping[str, Any], place: int) -> Problem:
     tests, language = row.get("tests"), row.get("language")
     return Problem(
         prompt=said(prompt, "user"),
-        answer=None if gold is None else str(gold),
         tests=tests if isinstance(tests, Mapping) else None,
         language=language if isinstance(language, str) else None,
         id=str(row.get("id") or place),

@@ -36,15 +36,15 @@ def compute_score(
     """
     info = dict(extra_info or {})
     ready = reward_of(reward, options)
+    has_tests = isinstance(ground_truth, Mapping) and bool(ground_truth)
     problem = Problem(
         prompt=str(info.get("question", info.get("prompt", ""))),
-        answer=None if ground_truth is None or isinstance(ground_truth, Mapping) else str(ground_truth),
-        tests=ground_truth if isinstance(ground_truth, Mapping) else None,
+        tests=ground_truth if has_tests else None,
         language=info.get("language"),
         id=str(info.get("index", data_source)),
         meta={"data_source": data_source, **info},
     )
-    score = scored(ready, problem, solution_str)
+    score = scored(ready, problem, None if has_tests else ground_truth, solution_str)
     found = parts(score)
     shown = {name: found.get(name, 0.0) for name in ready.verifiers}  # verl wants the same keys in every row
     return {"score": required(score, unscored), **shown, "unscored": float(score.reward is None)}

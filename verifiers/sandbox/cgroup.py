@@ -1,13 +1,18 @@
-"""Memory and process limits by cgroup, version 1 or 2, where this process may make groups."""
+"""Memory and process limits, and CPU time, by cgroup, version 1 or 2, where this process may make groups."""
 
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 _NAME = re.compile(r"verifiers-(\d+)-\d+")
+
+_CHARGED_AHEAD = 2 << 20  # bytes: each processor holds some for its next pages
+# What this process itself may have run out of; it says nothing about the machine.
+EXHAUSTED = (errno.EMFILE, errno.ENFILE, errno.EAGAIN, errno.ENOMEM, errno.ETOOMANYREFS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,17 +22,51 @@ class Groups:
     memory: str = ""
     pids: str = ""
     version: int = 0
+    accounts: str = ""  # version 1: where CPU time is counted, if it is
+    _hits: list[int] = field(default_factory=lambda: [0])
 
     @property
     def folders(self) -> list[str]:
-        return sorted({folder for folder in (self.memory, self.pids) if folder})
+        return sorted({folder for folder in (self.memory, self.pids, self.accounts) if folder})
 
     def out_of_memory_kills(self) -> int:
         name = "memory.events" if self.version == 2 else "memory.oom_control"
         return _counter(f"{self.memory}/{name}", "oom_kill")
 
+    def limit_reached(self) -> bool:
+        """Whether the group's own limit was in the way since the last look; a limit above it, or the machine's, is not.
+
+        Version 1 counts no such events (`failcnt` stays 0), but it keeps the highest use.
+        """
+        if self.version == 2:
+            hits = _counter(f"{self.memory}/memory.events", "oom")
+            before, self._hits[:] = self._hits[0], [hits]
+            return hits > before
+        found = False
+        for name in ("", "memsw."):
+            highest, limit = (_number(f"{self.memory}/memory.{name}{what}_in_bytes") for what in ("max_usage", "limit"))
+            found |= highest > 0 and highest >= limit - _CHARGED_AHEAD
+            with contextlib.suppress(OSError):
+                _write(f"{self.memory}/memory.{name}max_usage_in_bytes", "0")
+        return found
+
+    @property
+    def cpu(self) -> str:
+        """The file with the CPU time of all that ever ran in it; "" where there is none."""
+        if self.version == 2:
+            return f"{self.memory}/cpu.stat"
+        return self.accounts and f"{self.accounts}/cpuacct.usage"
+
     def set_memory(self, size: int) -> None:
-        _write(f"{self.memory}/{'memory.max' if self.version == 2 else 'memory.limit_in_bytes'}", str(size))
+        if self.version == 2:
+            _write(f"{self.memory}/memory.max", str(size))
+            return
+        limits = [f"{self.memory}/memory.limit_in_bytes", f"{self.memory}/memory.memsw.limit_in_bytes"]
+        if _number(limits[0]) < size:  # with swap it may never be less than without
+            limits.reverse()
+        for path in limits:
+            if "memsw" not in path or os.path.exists(path):  # swap accounting may be off
+                _write(path, str(size))
 
     def remove(self) -> None:
         for folder in self.folders:
@@ -36,11 +75,16 @@ class Groups:
 
 
 def create(name: str, memory: int, processes: int) -> Groups | None:
-    """Groups limited to `memory` bytes and `processes`; None where the machine does not let us."""
+    """Groups limited to `memory` bytes and `processes`; None where the machine does not let us.
+
+    Raises OSError where this process has run out of descriptors or memory, which is no word about the machine.
+    """
     name = f"verifiers-{os.getpid()}-{name}"
     try:
         return _create_v1(name, memory, processes) if _parents_v1() else _create_v2(name, memory, processes)
-    except OSError:
+    except OSError as error:
+        if error.errno in EXHAUSTED:
+            raise
         return None
 
 
@@ -48,14 +92,13 @@ def _create_v1(name: str, memory: int, processes: int) -> Groups:
     parents = _parents_v1()
     for parent in parents.values():
         _remove_stale(parent)
-    groups = Groups(f"{parents['memory']}/{name}", f"{parents['pids']}/{name}", 1)
+    accounts = f"{parents['cpuacct']}/{name}" if "cpuacct" in parents else ""
+    groups = Groups(f"{parents['memory']}/{name}", f"{parents['pids']}/{name}", 1, accounts)
     try:
         for folder in groups.folders:
             os.mkdir(folder)
         groups.set_memory(memory)
         _write(f"{groups.pids}/pids.max", str(processes))
-        with contextlib.suppress(OSError):  # swap accounting may be off
-            _write(f"{groups.memory}/memory.memsw.limit_in_bytes", str(memory))
     except OSError:
         groups.remove()
         raise
@@ -98,8 +141,10 @@ def _create_v2(name: str, memory: int, processes: int) -> Groups:
 def _parents_v1() -> dict[str, str]:
     own, mounted = _own_paths(), _mounts()
     found: dict[str, str] = {}
-    for controller in ("memory", "pids"):
+    for controller in ("memory", "pids", "cpuacct"):
         if controller not in own or controller not in mounted:
+            if controller == "cpuacct":
+                continue
             return {}
         folder = os.path.normpath(mounted[controller] + "/" + own[controller])
         # In a container the path may be the machine's while the mount shows only our part of it.
@@ -142,6 +187,13 @@ def _counter(path: str, name: str) -> int:
     except OSError:
         return 0
     return sum(int(line.split()[1]) for line in lines if line.startswith(name + " "))
+
+
+def _number(path: str) -> int:
+    try:
+        return int(_read(path))
+    except (OSError, ValueError):  # swap may not be counted
+        return 0
 
 
 def _read(path: str) -> str:

@@ -1,129 +1,289 @@
 """How what a program gave is compared with what is expected, always on the trusted side.
 
-Texts (stdin style):  exact, tokens, float:TOL, unordered, module:fn
-Values (function style):  exact, strict, float:TOL, unordered, module:fn
+Texts (stdin style):  exact, tokens, float:TOL, unordered
+Values (function style):  exact, strict, float:TOL, unordered
+
+Tests are data, so they name one of these, or carry a program {"program": TEXT} that runs in the sandbox. A function of
+this process, "module:fn", is imported only if the verifier's option `checkers` names it.
 """
 
 from __future__ import annotations
 
 import functools
 import importlib
-import json
 import math
 import re
 from collections import Counter
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Collection, Hashable, Mapping
+from dataclasses import dataclass
+from decimal import Decimal
+from fractions import Fraction
 from typing import Any
 
-from verifiers.core import GoldError, VerifierError
-from verifiers.sandbox import wire
+from verifiers.core import GoldError
 
-TEXT_CHECKERS = ("exact", "tokens", "float:TOL", "unordered", "module:fn")
-VALUE_CHECKERS = ("exact", "strict", "float:TOL", "unordered", "module:fn")
+TEXT_CHECKERS = ("exact", "tokens", "float:TOL", "unordered")
+VALUE_CHECKERS = ("exact", "strict", "float:TOL", "unordered")
+PROGRAM_ENTRY = "check"  # the function that a program of the tests defines
 _NUMBER = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d{1,4})?", re.ASCII)
+_SHOWN = 100  # characters of a checker in a message
 _MAX_NUMBER = 400  # characters; longer tokens compare as text
+_NUMBERS = (int, float, complex, Decimal, Fraction)
+_SPACE = b" \t\n\r\x0b\x0c"
+_BLANKS = bytes.maketrans(b"\t\r\x0b\x0c", b"    ")
+_NOTHING = object()
 
 TextChecker = Callable[[str, str, str], str]  # (input, expected, got) -> "AC", "PE" or "WA"
 ValueChecker = Callable[[Any, Any, Any], bool]  # (arguments, expected, got)
 
 
-def text_checker(name: str) -> TextChecker:
-    """Raises GoldError for a name it does not know."""
-    kind, _, argument = name.partition(":")
-    if name in _TEXTS:
-        return _TEXTS[name]
-    if kind == "float":
-        return functools.partial(_float_text, _tolerance(name, argument))
-    custom = _custom(name, TEXT_CHECKERS)
-
-    def check(given: str, expected: str, got: str) -> str:
-        return "AC" if _asked(custom, name, given, expected, got) else "WA"
-
-    return check
+RunProgram = Callable[[str, Any, Any, Any], bool]  # (program, given, expected, got)
 
 
-def value_checker(name: str) -> ValueChecker:
-    """Raises GoldError for a name it does not know."""
-    kind, _, argument = name.partition(":")
-    if name in _VALUES:
-        return _VALUES[name]
-    if kind == "float":
-        tolerance = _tolerance(name, argument)
-        return lambda _, expected, got: equal(expected, got, tolerance=tolerance)
-    custom = _custom(name, VALUE_CHECKERS)
-    return lambda given, expected, got: _asked(custom, name, given, expected, got)
+@dataclass(frozen=True, slots=True)
+class Allowed:
+    """What checkers tests may have beyond those with a name."""
+
+    functions: frozenset[str] = frozenset()  # "module:fn" that the user allows
+    run: RunProgram | None = None  # runs a program in the sandbox
+
+    def custom(self, checker: Any, known: tuple[str, ...]) -> Callable[[Any, Any, Any], bool]:
+        """Raises GoldError unless it is a program, or a function that is allowed."""
+        if isinstance(checker, Mapping):
+            program = checker.get("program")
+            if set(checker) != {"program"} or not isinstance(program, str) or self.run is None:
+                raise GoldError(
+                    f"checker {str(checker)[:_SHOWN]}: a program is given as {{'program': TEXT}}, which defines "
+                    f"{PROGRAM_ENTRY}(given, expected, got)"
+                )
+            return functools.partial(_fairly, functools.partial(self.run, program))
+        if checker not in self.functions:
+            why = (
+                "data runs no function of this process; one of yours must be in the code verifier's option `checkers`"
+                if ":" in checker
+                else f"known: {', '.join(known)}, or {{'program': TEXT}}"
+            )
+            raise GoldError(f"unknown checker {checker[:_SHOWN]!r}; {why}")
+        return functools.partial(_fairly, functools.partial(_asked, load(checker), checker))
+
+
+NOTHING = Allowed()
+
+
+class CheckerFailedError(GoldError):
+    """A checker of the user's or of the tests gave no answer."""
+
+
+def _fairly(check: Callable[[Any, Any, Any], bool], given: Any, expected: Any, got: Any) -> bool:
+    """A value that only the expected one's place in the checker could take is wrong; it is no trouble of ours."""
+    try:
+        return check(given, expected, got)
+    except CheckerFailedError:
+        check(given, expected, expected)
+        return False
+
+
+def text_checker(checker: Any, allowed: Allowed = NOTHING) -> TextChecker:
+    """Raises GoldError for one that does not exist or is not allowed."""
+    if isinstance(checker, str):
+        kind, _, argument = checker.partition(":")
+        if checker in _TEXTS:
+            return _TEXTS[checker]
+        if kind == "float":
+            return functools.partial(_float_text, _tolerance(checker, argument))
+    custom = allowed.custom(checker, TEXT_CHECKERS)
+    return lambda given, expected, got: "AC" if custom(given, expected, got) else "WA"
+
+
+def value_checker(checker: Any, allowed: Allowed = NOTHING) -> ValueChecker:
+    """Raises GoldError for one that does not exist or is not allowed."""
+    if isinstance(checker, str):
+        kind, _, argument = checker.partition(":")
+        if checker in _VALUES:
+            return _VALUES[checker]
+        if kind == "float":
+            tolerance = _tolerance(checker, argument)
+            return lambda _, expected, got: equal(expected, got, tolerance=tolerance)
+    return allowed.custom(checker, VALUE_CHECKERS)
+
+
+def is_named(checker: Any) -> bool:
+    """True for one that looks at nothing beyond the size of what is expected."""
+    return isinstance(checker, str) and (checker in _VALUES or checker.startswith("float:"))
 
 
 def equal(expected: Any, got: Any, *, tolerance: float | None = None, strict: bool = False) -> bool:
-    """True if two values of built-in types agree.
+    """True if two values of built-in types agree. Its work is bounded by the size of `expected`.
 
-    2 equals 2.0, a list equals a tuple of the same items (JSON has no tuples) and nan equals nan, unless `strict`,
-    which wants equal types all the way down. True never equals 1. With a tolerance, numbers of which one is a float
-    agree within tolerance * max(1, |expected|); two integers must be the same, and infinity agrees with itself only.
-    A frozenset equals a set of the same items.
+    As with `==`, 2 equals 2.0, Decimal(2) and Fraction(2), bytes a bytearray, a set a frozenset. Besides, a list equals
+    a tuple of the same items (JSON has no tuples) and nan equals nan. True never equals 1, nor in sets and as a key.
+    `strict` wants equal types all the way down. With a tolerance, numbers of which one is no integer agree within
+    tolerance * max(1, |expected|); two integers must be the same, and infinity agrees with itself only.
     """
     if strict and type(expected) is not type(got):
         return False
     if isinstance(expected, bool) or isinstance(got, bool):
-        return type(expected) is type(got) and expected == got
-    if isinstance(expected, int | float) and isinstance(got, int | float):
+        return type(expected) is type(got) and bool(expected == got)
+    if isinstance(expected, _NUMBERS) and isinstance(got, _NUMBERS):
         return _same_number(expected, got, tolerance)
     if isinstance(expected, list | tuple) and isinstance(got, list | tuple):
         return len(expected) == len(got) and all(
             equal(a, b, tolerance=tolerance, strict=strict) for a, b in zip(expected, got, strict=True)
         )
-    if type(expected) is dict and type(got) is dict:
-        if len(expected) != len(got):
-            return False
-        # Looked up by the keys that came: only the trusted table is searched.
-        return all(
-            key in expected and equal(expected[key], value, tolerance=tolerance, strict=strict)
-            for key, value in got.items()
-        )
+    if isinstance(expected, dict) and isinstance(got, dict):
+        return _same_dict(expected, got, tolerance, strict=strict)
     if isinstance(expected, set | frozenset) and isinstance(got, set | frozenset):
+        return _same_items(expected, got, strict=strict)
+    if isinstance(expected, bytes | bytearray) and isinstance(got, bytes | bytearray):
         return expected == got
     return type(expected) is type(got) and bool(expected == got)
 
 
-def _same_number(expected: float, got: float, tolerance: float | None) -> bool:
-    if expected == got or (expected != expected and got != got):
-        return True
-    if tolerance is None or (isinstance(expected, int) and isinstance(got, int)):
-        return False
+def _same_number(expected: Any, got: Any, tolerance: float | None) -> bool:
+    if _is_nan(expected) or _is_nan(got):
+        return _is_nan(expected) and _is_nan(got)
     try:
+        if expected == got:
+            return True
+        if tolerance is None or isinstance(expected, complex) or isinstance(got, complex):
+            return False
+        if _is_integer(expected) and _is_integer(got):
+            return False
         a, b = float(expected), float(got)
         return math.isfinite(a) and math.isfinite(b) and abs(a - b) <= tolerance * max(1.0, abs(a))
-    except OverflowError:
+    except ArithmeticError:
         return False
 
 
-def _split(text: str) -> list[bytes]:
-    """Tokens between ASCII white space: str.split would also split at separators and spaces of Unicode."""
-    return text.encode("utf-8", "surrogatepass").split()
+def _is_nan(number: Any) -> bool:
+    if isinstance(number, Decimal):  # a signalling one can't be compared
+        return number.is_nan()
+    return bool(number != number)
+
+
+def _is_integer(number: Any) -> bool:
+    """Of those that are exact: a float may be rounded."""
+    if isinstance(number, Decimal):
+        return number.is_finite() and number == number.to_integral_value()
+    return isinstance(number, int) or (isinstance(number, Fraction) and number.denominator == 1)
+
+
+class _Unknown(Exception):
+    """No expected value equals this one."""
+
+
+class _Ids:
+    """A number for each expected value, the same for values that are `equal`; others are looked up, never added.
+
+    So hostile values meet a table of trusted ones only, and each part of a value is looked at once.
+    """
+
+    def __init__(self, *, strict: bool) -> None:
+        self._strict = strict
+        self._known: dict[Hashable, int] = {}
+
+    def of(self, value: Any, *, add: bool) -> int:
+        """Raises _Unknown if there is none and none is to be added."""
+        key = self._key(value, add=add)
+        if add:
+            return self._known.setdefault(key, len(self._known))
+        found = self._known.get(key)
+        if found is None:
+            raise _Unknown
+        return found
+
+    def _key(self, value: Any, *, add: bool) -> Hashable:
+        kind: type[Any] = type(value)
+        if not isinstance(value, bool) and isinstance(value, _NUMBERS):
+            return (kind if self._strict else "number", "nan" if _is_nan(value) else value)
+        if isinstance(value, list | tuple):
+            return (kind if self._strict else "list", *[self.of(item, add=add) for item in value])
+        if isinstance(value, set | frozenset):
+            return (kind if self._strict else "set", *sorted(self.of(item, add=add) for item in value))
+        if isinstance(value, dict):
+            pairs = [(self.of(key, add=add), self.of(item, add=add)) for key, item in value.items()]
+            return (dict, *sorted(pairs))
+        if isinstance(value, bytes | bytearray):
+            return (kind if self._strict else "bytes", bytes(value))
+        return (kind, value)
+
+
+def _same_items(expected: Collection[Any], got: Collection[Any], *, strict: bool) -> bool:
+    """The same items the same number of times, in any order."""
+    if len(expected) != len(got):
+        return False
+    ids = _Ids(strict=strict)
+    wanted = sorted(ids.of(item, add=True) for item in expected)
+    try:
+        return wanted == sorted(ids.of(item, add=False) for item in got)
+    except _Unknown:
+        return False
+
+
+def _same_dict(expected: dict[Any, Any], got: dict[Any, Any], tolerance: float | None, *, strict: bool) -> bool:
+    if len(expected) != len(got):
+        return False
+    ids = _Ids(strict=strict)
+    wanted = {ids.of(key, add=True): value for key, value in expected.items()}
+    try:
+        return all(
+            equal(wanted.pop(ids.of(key, add=False), _NOTHING), value, tolerance=tolerance, strict=strict)
+            for key, value in got.items()
+        )
+    except _Unknown:
+        return False
+
+
+def _unordered(given: Any, expected: Any, got: Any) -> bool:
+    if not (isinstance(expected, list | tuple) and isinstance(got, list | tuple)):
+        return equal(expected, got)
+    return _same_items(expected, got, strict=False)
+
+
+def _bytes(text: str) -> bytes:
+    """Tokens stand between ASCII white space: str.split would also split at separators and spaces of Unicode."""
+    return text.encode("utf-8", "surrogatepass")
+
+
+def _same_tokens(expected: str, got: str) -> bool:
+    wanted = _bytes(expected).split()
+    return wanted == _bytes(got).split(None, len(wanted))  # no more than are worth looking at
 
 
 def _exact(given: str, expected: str, got: str) -> str:
     if expected.rstrip("\n") == got.rstrip("\n"):
         return "AC"
-    return "PE" if _split(expected) == _split(got) else "WA"
+    return "PE" if _same_tokens(expected, got) else "WA"
 
 
 def _tokens(given: str, expected: str, got: str) -> str:
-    wanted, found = _split(expected), _split(got)
-    if wanted == found:
+    if _same_tokens(expected, got):
         return "AC"
-    return "PE" if b"".join(wanted).lower() == b"".join(found).lower() else "WA"
+    wanted, found = (_bytes(text).translate(None, _SPACE) for text in (expected, got))
+    return "PE" if len(wanted) == len(found) and wanted.lower() == found.lower() else "WA"
 
 
 def _unordered_text(given: str, expected: str, got: str) -> str:
-    def lines(text: str) -> Counter[bytes]:
-        return Counter(b" ".join(tokens) for line in text.split("\n") if (tokens := _split(line)))
+    wanted, found = _bytes(expected), _bytes(got)
+    if len(wanted.translate(None, _SPACE)) != len(found.translate(None, _SPACE)):
+        return "WA"
+    return "AC" if Counter(_lines(wanted)) == Counter(_lines(found)) else "WA"
 
-    return "AC" if lines(expected) == lines(got) else "WA"
+
+def _lines(data: bytes) -> list[bytes]:
+    """Lines with single spaces between tokens and without empty ones: all that is done to white space is done in C."""
+    data = data.translate(_BLANKS)
+    while b"  " in data:
+        data = data.replace(b"  ", b" ")
+    data = data.replace(b" \n", b"\n").replace(b"\n ", b"\n").strip()
+    while b"\n\n" in data:
+        data = data.replace(b"\n\n", b"\n")
+    return data.split(b"\n")
 
 
 def _float_text(tolerance: float, given: str, expected: str, got: str) -> str:
-    wanted, found = _split(expected), _split(got)
+    wanted = _bytes(expected).split()
+    found = _bytes(got).split(None, len(wanted))
     if len(wanted) != len(found):
         return "WA"
     pairs = (
@@ -147,29 +307,6 @@ def _same_token(expected: str, got: str, tolerance: float) -> bool:
     return abs(a - b) <= tolerance * max(1.0, abs(a))
 
 
-def _unordered(given: Any, expected: Any, got: Any) -> bool:
-    if not (isinstance(expected, list | tuple) and isinstance(got, list | tuple)):
-        return equal(expected, got)
-    return Counter(map(_key, expected)) == Counter(map(_key, got))
-
-
-def _key(value: Any) -> Hashable:
-    """A text that is the same for equal values."""
-    return json.dumps(wire.encode(_plain(value), repr))
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, float) and value.is_integer():
-        return int(value)
-    if isinstance(value, list | tuple):
-        return [_plain(item) for item in value]
-    if isinstance(value, set | frozenset):
-        return sorted((_plain(item) for item in value), key=repr)
-    if isinstance(value, dict):
-        return sorted(([_plain(key), _plain(item)] for key, item in value.items()), key=repr)
-    return value
-
-
 _TEXTS: dict[str, TextChecker] = {"exact": _exact, "tokens": _tokens, "unordered": _unordered_text}
 _VALUES: dict[str, ValueChecker] = {
     "exact": lambda _, expected, got: equal(expected, got),
@@ -188,16 +325,15 @@ def _tolerance(name: str, argument: str) -> float:
     return value
 
 
-def _custom(name: str, known: tuple[str, ...]) -> Callable[[Any, Any, Any], Any]:
+def load(name: str) -> Callable[[Any, Any, Any], Any]:
+    """The function "module:fn". Raises ValueError."""
     module, _, attribute = name.partition(":")
-    if not (module and attribute):
-        raise GoldError(f"unknown checker '{name}'; known: {', '.join(known)}")
     try:
         found = functools.reduce(getattr, attribute.split("."), importlib.import_module(module))
     except Exception as error:  # a user's module may fail in any way while it is imported
-        raise GoldError(f"checker '{name}' can't be loaded: {type(error).__name__}: {error}") from error
+        raise ValueError(f"checker '{name}' can't be loaded: {type(error).__name__}: {error}") from error
     if not callable(found):
-        raise GoldError(f"checker '{name}' is no function")
+        raise ValueError(f"checker '{name}' is no function")
     checker: Callable[[Any, Any, Any], Any] = found
     return checker
 
@@ -206,4 +342,4 @@ def _asked(check: Callable[[Any, Any, Any], Any], name: str, given: Any, expecte
     try:
         return bool(check(given, expected, got))
     except Exception as error:  # the user's checker is at fault, not the submission
-        raise VerifierError(f"checker '{name}' failed: {type(error).__name__}: {error}") from error
+        raise CheckerFailedError(f"checker '{name}' failed: {type(error).__name__}: {error}") from error

@@ -26,8 +26,8 @@ _MAX_REASON = 2000
 _OF_ERRORS = ("errno", "strerror", "filename", "filename2")  # attributes of OSError that are not in `args`
 _FRAMES_OF_OURS = 8  # at most, between a call out of the submission and the call back into it
 
-# Names that submissions use without importing them. They are supplied to functions only, never count as the entry
-# point, and a submission's own name wins.
+# Names that submissions use without importing them, for the option `common_names`. They are supplied to functions only,
+# never count as the entry point, and a submission's own name wins.
 _COMMON = {
     "typing": ("Any", "Callable", "Dict", "FrozenSet", "Generator", "Iterable", "Iterator", "List", "Optional",
                "Sequence", "Set", "Tuple", "Type", "TypeVar", "Union"),
@@ -86,10 +86,8 @@ def main(channel: Channel, job: Any, common: dict[str, Any]) -> None:
         _be_program(channel, job)
     elif mode == "oracle":
         sys.modules["verifiers.sandbox.oracle"].main(channel, job)  # there in the trusted servers only
-    elif mode == "compile":
-        _build(channel, job)
-    elif mode == "execute":
-        _execute(channel, job)
+    elif mode == "score":
+        sys.modules["verifiers.sandbox.scoring"].main(channel, job)  # there in a scorer's servers only
     os._exit(0)
 
 
@@ -169,7 +167,7 @@ def _raised(error: BaseException) -> list[Any]:
         text = ""
     kind = type(error)
     bases = [base.__name__ for base in kind.__mro__ if vars(builtins).get(base.__name__) is base]
-    return [verdict, [kind.__name__, *bases], text]
+    return [verdict, [kind.__name__[:100], *bases], text]
 
 
 def _where(error: BaseException) -> str:
@@ -208,8 +206,11 @@ class _MissingError(Exception):
 class _Server:
     """Serves calls into the submission; `stub`s stand for objects of the trusted side."""
 
-    def __init__(self, channel: Channel, module: types.ModuleType, seed: dict[str, Any]) -> None:
+    def __init__(
+        self, channel: Channel, module: types.ModuleType, seed: dict[str, Any], printed: _Printed | None = None
+    ) -> None:
         self.channel = channel
+        self.printed = printed
         self.module = module
         self.seed = seed
         self.objects: list[Any] = []
@@ -261,6 +262,7 @@ class _Server:
         depth = sys.getrecursionlimit()
         sys.setrecursionlimit(depth + _FRAMES_OF_OURS)
         try:
+            self._show_printed()
             encoded = [wire.encode(list(args), self.opaque)]
             encoded.append([[k, wire.encode(v, self.opaque)] for k, v in kwargs.items()])
             self.channel.send(["ask", self.token, action, number, *encoded])
@@ -304,7 +306,36 @@ class _Server:
                 if after != raw:
                     changed.append([index, after])
         reply.append(changed)
+        self.token = token
+        self._show_printed()
+        self.token = before
         self.channel.send(reply)
+
+    def _show_printed(self) -> None:
+        if self.printed is not None and (text := self.printed.take()):
+            self.channel.send(["out", self.token, text])
+
+
+class _Printed:
+    """What the submission prints, for tests that capture standard output on their side."""
+
+    def __init__(self) -> None:
+        import io
+
+        self._bytes = io.BytesIO()
+        self._stream = sys.stdout = io.TextIOWrapper(
+            self._bytes, "utf-8", errors="surrogatepass", newline="", write_through=True
+        )
+
+    def take(self) -> str:
+        try:
+            self._stream.flush()
+            data = self._bytes.getvalue()
+            self._bytes.seek(0)
+            self._bytes.truncate()
+        except ValueError:  # the submission has closed it
+            return ""
+        return data.decode("utf-8", "replace")
 
 
 class _Stub:
@@ -356,13 +387,15 @@ def _serve(channel: Channel, job: Any, common: dict[str, Any]) -> None:
     """Function and assert style: calls come in the job (`calls`), or one by one until the other side hangs up."""
     code = job["code"]
     seed: dict[str, Any] = {}
-    # Fresh copies of the names are looked for: to touch the values that are not wanted would copy their pages.
-    for name in _COMMON_TEXT.split():
-        if name in code:
-            seed[name] = common[name]
-    for name in _MODULES_TEXT.split():
-        if name in code:
-            seed[name[:-1]] = __import__(name[:-1])
+    if job.get("common"):
+        # Fresh copies of the names are looked for: to touch the values that are not wanted would copy their pages.
+        for name in _COMMON_TEXT.split():
+            if name in code:
+                seed[name] = common[name]
+        for name in _MODULES_TEXT.split():
+            if name in code:
+                seed[name[:-1]] = __import__(name[:-1])
+    printed = _Printed() if job.get("prints") else None
     if job.get("prefix"):
         prefix, failure = _load(job["prefix"], "prefix", {})
         if failure or prefix is None:
@@ -373,7 +406,7 @@ def _serve(channel: Channel, job: Any, common: dict[str, Any]) -> None:
     if failure or module is None:
         channel.send(failure)
         os._exit(0)
-    server = _Server(channel, module, seed)
+    server = _Server(channel, module, seed, printed)
     calls = job.get("calls")
     try:
         entry = server.named(job["entry"])
@@ -384,6 +417,8 @@ def _serve(channel: Channel, job: Any, common: dict[str, Any]) -> None:
         channel.send(["load", *_described(error)])
         os._exit(0)
     if calls is None:
+        if printed is not None:
+            printed.take()  # while loading: a test would have had it printed when it imported the submission
         channel.send(["loaded"])
         while True:
             server.answer(channel.receive())
@@ -459,28 +494,30 @@ class _Program:
         return module, None
 
 
-def _build(channel: Channel, job: Any) -> None:
-    """Runs a compiler; its result goes back as one raw frame."""
-    with open(job["file"], "w", encoding="utf-8", errors="surrogateescape") as file:
-        file.write(job["code"])
+def _build(channel: Channel, job: Any, trouble: int) -> None:
+    """Runs a compiler; its result goes back as one raw frame. Raises OSError where it can't be started."""
     import subprocess
 
-    done = subprocess.run(job["command"], stdin=subprocess.DEVNULL, capture_output=True, check=False)
-    if done.returncode != 0:
-        text = done.stderr.decode("utf-8", "replace")
-        channel.send(["load", "CE", text[:_MAX_REASON]])
-        return
+    _write_source(channel, job["file"], job["code"])
+    os.set_inheritable(trouble, False)
+    pipe = subprocess.PIPE
+    with subprocess.Popen(job["command"], stdin=subprocess.DEVNULL, stdout=pipe, stderr=pipe) as compiler:
+        os.close(trouble)  # what follows is up to the source
+        _, errors = compiler.communicate()
+    if compiler.returncode != 0:
+        channel.send(["load", "CE", errors.decode("utf-8", "replace")[:_MAX_REASON]])
+        os._exit(0)
     with open(job["output"], "rb") as output:
         binary = output.read()
     channel.send(["built", len(binary)])
     channel.send_bytes(wire.frame(binary))
+    os._exit(0)
 
 
-def _execute(channel: Channel, job: Any) -> None:
-    """Becomes a compiled program or an interpreter of another language."""
+def _execute(channel: Channel, job: Any, trouble: int) -> None:
+    """Becomes a compiled program or an interpreter of another language. Raises OSError where it is missing."""
     for name, text in job["files"].items():
-        with open(name, "w", encoding="utf-8", errors="surrogateescape") as file:
-            file.write(text)
+        _write_source(channel, name, text)
     environment = {
         "PATH": "/usr/local/bin:/usr/bin:/bin",
         "HOME": os.getcwd(),
@@ -488,10 +525,26 @@ def _execute(channel: Channel, job: Any) -> None:
         "MALLOC_ARENA_MAX": os.environ["MALLOC_ARENA_MAX"],
     }
     os.set_inheritable(CHANNEL, False)
+    os.set_inheritable(trouble, False)
+    if not job["binary"]:
+        os.execve(job["argv"][0], job["argv"], environment)
+    os.set_inheritable(BINARY, False)
     try:
-        if job["binary"]:
-            linux.exec_descriptor(BINARY, job["argv"], environment)
-        else:
-            os.execve(job["argv"][0], job["argv"], environment)
+        linux.exec_descriptor(BINARY, job["argv"], environment)
+    except OSError as error:  # the program's own doing: it wants more memory than there may be, for one
+        os.write(2, f"the program can't be started: {error.strerror}\n".encode())
+        os._exit(126)
+
+
+def _write_source(channel: Channel, name: str, text: str) -> None:
+    try:
+        with open(name, "w", encoding="utf-8", errors="surrogatepass") as file:
+            file.write(text)
     except OSError as error:
-        channel.send(["load", "IE", f"can't start {job['argv'][0]}: {error}"])
+        channel.send(["load", "CE", f"the source can't be written: {error.strerror}"])
+        os._exit(1)
+
+
+# Jobs that begin outside of Python. Called with the number of the pipe for trouble: they close it with the first step
+# that the submission has a say in, and raise before.
+STARTS: dict[str, Callable[[Channel, Any, int], None]] = {"compile": _build, "execute": _execute}

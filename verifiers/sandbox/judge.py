@@ -3,30 +3,40 @@
 from __future__ import annotations
 
 import contextlib
+import math
 import os
 import select
 import signal
 import socket
 import threading
-from collections.abc import Iterator
+import time
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
 from verifiers.core import GoldError, VerifierError
 from verifiers.sandbox import wire
+from verifiers.sandbox.checkers import PROGRAM_ENTRY, CheckerFailedError
 from verifiers.sandbox.languages import Language, installed
 from verifiers.sandbox.limits import MIB, Limits
-from verifiers.sandbox.pool import Pool, Run, Usage
+from verifiers.sandbox.locks import NO_ADDRESS_LIMIT, POOL_KEEPS_TIME
+from verifiers.sandbox.pool import Pool, Run, Usage, finishing
 from verifiers.sandbox.spec import AssertTests, FunctionTests, StdinTests
-from verifiers.sandbox.watch import KILLED_BY_WATCH, WALL
+from verifiers.sandbox.threads import threads
+from verifiers.sandbox.watch import KILLED_BY_WATCH, PATIENCE, WALL
 
 _SHOWN = 200  # characters of a value in a verdict's detail
 _QUICK_S = 0.02  # most runs are over by then: their answers are read together, instead of waking us with each
+_CHUNK = 1 << 16
+_TRICKLE, _TRICKLE_S = 1 << 12, 0.001  # what comes in small pieces is let pile up: each would wake us
+_LOOK_S = 0.05
 _PATIENCE_S = 0.1  # for a process to end after its last answer
 _TESTS_S = 1.0  # CPU time of the test code's own work, beyond what the submission may take
 _ORACLE_S = 0.9  # the oracle's share of the wall clock in assert style
 _STDERR_BYTES = 64 << 10
 _BUILD = Limits(time_s=10, wall_s=30, memory_mib=1536, processes=64, file_mib=64, disk_mib=256)
+_SMALL = 1 << 12  # bytes of an answer that is cheap whatever it holds
+_MOST_PARTS = 200_000  # of an answer that a checker of the user's is to look at
 _RAN_OUT = ("TLE", "MLE", "OLE", "SV")
 
 
@@ -42,64 +52,67 @@ class Outcome:
     flags: tuple[str, ...] = ()
 
 
-class _Frames:
-    """Messages of an untrusted process, each at most `limit` bytes."""
+class Frames:
+    """Messages of a run, each at most `limit` bytes, until its channel or the run itself has ended.
 
-    def __init__(self, channel: socket.socket, limit: int) -> None:
-        self._channel, self._limit = channel, limit
-        self._buffer = bytearray()
+    Args:
+        look: called now and then while nothing comes.
+    """
+
+    def __init__(self, run: Run, limit: int, look: Callable[[], None] | None = None) -> None:
+        self._run, self._limit, self._look = run, limit, look
+        self.buffer = bytearray()
+        self._over = False
 
     def next(self) -> list[Any] | None:
         """A message, None at the end. Raises WireError for one that can't be taken."""
         body = self.next_bytes()
-        if body is None:
-            return None
-        message = wire.unpack(body)
-        if type(message) is not list or not message or type(message[0]) is not str:
-            raise wire.WireError("malformed message")
-        return message
+        return None if body is None else as_message(body)
 
     def next_bytes(self) -> bytes | None:
         if not self._fill(wire.HEADER_SIZE):
             return None
-        size = wire.header(self._buffer)
+        size = wire.header(self.buffer)
         if size > self._limit:
             raise wire.WireError(f"a message of {size} bytes; the limit is {self._limit}")
         if not self._fill(wire.HEADER_SIZE + size):
             return None
-        body = bytes(self._buffer[wire.HEADER_SIZE : wire.HEADER_SIZE + size])
-        del self._buffer[: wire.HEADER_SIZE + size]
+        body = bytes(self.buffer[wire.HEADER_SIZE : wire.HEADER_SIZE + size])
+        del self.buffer[: wire.HEADER_SIZE + size]
         return body
 
     def _fill(self, size: int) -> bool:
-        while len(self._buffer) < size:
+        while len(self.buffer) < size:
             try:
-                data = self._channel.recv(1 << 16)
-            except TimeoutError as error:
-                raise VerifierError("a sandbox server does not answer") from error
+                # Descriptors that come along are closed by the kernel, for nobody asks for them.
+                data = self._run.channel.recv(_CHUNK, socket.MSG_DONTWAIT)
+            except BlockingIOError:
+                if self._over:
+                    return False
+                self._wait()
+                continue
             except OSError:
                 return False
             if not data:
                 return False
-            self._buffer += data
+            self.buffer += data
+            if len(data) < _TRICKLE and len(self.buffer) < size and not self._over:
+                self._over = self._run.ended(_TRICKLE_S)
         return True
 
-
-@contextlib.contextmanager
-def _ended(run: Run) -> Iterator[None]:
-    """However the block is left, the run is over and its server is back."""
-    try:
-        yield
-    except BaseException:
-        run.kill()
-        with contextlib.suppress(VerifierError):
-            run.finish()
-        raise
+    def _wait(self) -> None:
+        channel = self._run.channel.fileno()
+        if not self._run.wait({channel: select.POLLIN}, _LOOK_S if self._look else None):
+            self._over = self._run.ended()
+            if self._look:
+                self._look()
 
 
-def _send(run: Run, job: dict[str, Any]) -> None:
-    with contextlib.suppress(OSError):  # it died meanwhile: the end of the run tells how
-        run.channel.sendall(wire.pack(job))
+def as_message(body: bytes) -> list[Any]:
+    message = wire.unpack(body)
+    if type(message) is not list or not message or type(message[0]) is not str:
+        raise wire.WireError("malformed message")
+    return message
 
 
 def _how_it_ended(usage: Usage) -> tuple[str, str, tuple[str, ...]]:
@@ -113,25 +126,34 @@ def _how_it_ended(usage: Usage) -> tuple[str, str, tuple[str, ...]]:
     return "EXIT", f"the process ended with status {usage.exit_code} before its call returned", ("premature_exit",)
 
 
-def judge_function(pool: Pool, tests: FunctionTests, code: str, limits: Limits, *, stop: bool) -> Outcome:
+def judge_function(
+    pool: Pool,
+    tests: FunctionTests,
+    code: str,
+    limits: Limits,
+    *,
+    stop: bool,
+    common: bool = False,
+    role: str = "candidate",
+) -> Outcome:
     """Function style: all calls in one process, in order."""
-    job = {"mode": "function", "code": code, "entry": tests.entry_point, "calls": tests.calls, "prefix": tests.prefix}
+    job = {"mode": "function", "code": code, "entry": tests.entry_point, "calls": tests.calls, "prefix": tests.prefix,
+           "common": common}  # fmt: skip
     total, passed = len(tests.calls), 0
     verdict, text, flags = "AC", "", tuple[str, ...]()
-    run = pool.start("candidate", limits)
-    ended = False
-    with _ended(run):
-        _send(run, job)
-        run.ends_within(_QUICK_S)
-        frames = _Frames(run.channel, int(limits.output_mib * MIB))
+    run = pool.start(role, limits, job)
+    over = False
+    with finishing(run):
+        run.ended(_QUICK_S)
+        frames = Frames(run, int(limits.output_mib * MIB))
         for index in range(total):
             try:
-                found = _called(frames.next(), tests, index)
+                found = _called(frames.next_bytes(), tests, index)
             except wire.WireError as error:
                 found = _untakable(error)
                 run.kill()
             if found is None:
-                ended = True
+                over = True
                 break
             passed += found[0] == "AC"
             if found[0] != "AC" and verdict == "AC":
@@ -139,8 +161,8 @@ def judge_function(pool: Pool, tests: FunctionTests, code: str, limits: Limits, 
             if found[0] != "AC" and (stop or found[3]):
                 run.kill()
                 break
-        usage = run.finish(None if ended else _PATIENCE_S)
-    if ended:
+        usage = run.finish(None if over else _PATIENCE_S)
+    if over:
         how = _how_it_ended(usage)
         flags += how[2]
         if verdict == "AC":
@@ -150,13 +172,49 @@ def judge_function(pool: Pool, tests: FunctionTests, code: str, limits: Limits, 
     return Outcome(verdict, passed, total, text, usage, flags)
 
 
-def _called(
-    message: list[Any] | None, tests: FunctionTests, index: int
-) -> tuple[str, str, tuple[str, ...], bool] | None:
+def run_checker(pool: Pool, program: str, given: Any, expected: Any, got: Any, limits: Limits) -> bool:
+    """What `check(given, expected, got)` of a program that came with the tests says, in a run of its own.
+
+    Raises: GoldError if it raises, ends or returns anything but true or false: the tests are at fault.
+    """
+    seen: list[Any] = []
+
+    def keep(_given: Any, _expected: Any, found: Any) -> bool:
+        seen.append(found)
+        return type(found) is bool
+
+    try:
+        arguments = [wire.encode(value, _refuse) for value in (given, expected, got)]
+    except wire.WireError as error:
+        raise GoldError(f"the tests' own checker can't be given its values: {error}") from error
+    tests = FunctionTests(
+        PROGRAM_ENTRY,
+        [[arguments, []]],
+        [()],
+        [()],
+        keep,
+    )
+    # Not as a candidate: one is waiting for this answer, and may have the only server for them.
+    outcome = judge_function(pool, tests, program, limits, stop=True, role="oracle")
+    if outcome.verdict != "AC":
+        said = f"{outcome.verdict} {outcome.text[:_SHOWN]}"
+        raise CheckerFailedError(f"the tests' own checker gave no true or false: {said}")
+    return bool(seen[0])
+
+
+def _refuse(value: Any) -> Any:
+    raise wire.WireError(f"{type(value).__name__} is no data")
+
+
+def _called(body: bytes | None, tests: FunctionTests, index: int) -> tuple[str, str, tuple[str, ...], bool] | None:
     """(verdict, text, flags, no further test can run) of one answer; None at the end of the process."""
-    if message is None:
+    if body is None:
         return None
-    match message:
+    if len(body) > _SMALL and (too_large := _too_large(body, tests, index)):
+        if not body.startswith(b'["ok",'):
+            raise wire.WireError(f"a message of {len(body)} bytes; the limit is {_SMALL}")
+        return too_large, f"{_call(tests, index)} returned far more than what is expected: {len(body)} bytes", (), False
+    match as_message(body):
         case ["ok", raw]:
             if type(raw) is dict and list(raw) == ["o"]:
                 shown = f"returned {str(raw['o'])[:100]}, which is no data"
@@ -189,6 +247,22 @@ def _called(
     raise wire.WireError("malformed message")
 
 
+def _too_large(body: bytes, tests: FunctionTests, index: int) -> str:
+    """The verdict on a message that holds more than a right answer can, "" if it doesn't.
+
+    Found without reading it: our work is to be bounded by the expected value, not by what a submission sends.
+    """
+    right = wire.pack(wire.encode(tests.outs[index], repr))
+    parts, most = _parts(body), _parts(right)
+    if tests.own_checker:
+        return "OLE" if parts > max(_MOST_PARTS, 4 * most) else ""
+    return "WA" if len(body) > 4 * len(right) + 256 * most + _SMALL or parts > 4 * most + _SMALL else ""
+
+
+def _parts(body: bytes) -> int:
+    return body.count(b",") + body.count(b"[") + body.count(b"{")
+
+
 class _NoDataError(Exception):
     """An object of the submission's own class stands in a value."""
 
@@ -205,42 +279,50 @@ def _untakable(error: wire.WireError) -> tuple[str, str, tuple[str, ...], bool]:
     return "SV", str(error), ("forged_message",), True
 
 
-def judge_asserts(pool: Pool, tests: AssertTests, code: str, limits: Limits, *, stop: bool) -> Outcome:
+def judge_asserts(
+    pool: Pool, tests: AssertTests, code: str, limits: Limits, *, stop: bool, common: bool = False
+) -> Outcome:
     """Assert style: the tests run in an oracle, which calls the submission in its own process."""
     total = len(tests.tests)
     output = int(limits.output_mib * MIB)
-    # The submission's wall clock also runs while the oracle starts and its test code does its own work.
     patient = replace(limits, wall_s=limits.wall + _ORACLE_S)
     trusted = Limits(
         time_s=limits.time_s + _TESTS_S, memory_mib=max(1024, limits.memory_mib), output_mib=limits.output_mib
     )
-    candidate = pool.start("candidate", patient)
-    with _ended(candidate):
-        _send(candidate, {"mode": "function", "code": code, "entry": tests.entry_point, "prefix": tests.prefix})
-        candidate.channel.settimeout(None)  # the oracle shares the open socket, and wants it blocking
-        oracle = pool.start("oracle", trusted, extra=candidate.channel.fileno())
-        with _ended(oracle):
-            _send(
-                oracle,
-                {"mode": "oracle", "entry": tests.entry_point, "names": tests.names.submission,
-                 "supplied": tests.names.library, "setup": tests.setup,
-                 "tests": tests.tests, "stop": stop, "limit": output},
-            )  # fmt: skip
-            oracle.ends_within(_QUICK_S)
-            frames = _Frames(oracle.channel, 64 * MIB)
-            at, said = 0, frames.next()
-            while said is not None and said[0] == "at":
-                at, said = said[1], frames.next()
+    prints = any("stdout" in source for source in (*tests.setup, *tests.tests))
+    served = {"mode": "function", "code": code, "entry": tests.entry_point, "prefix": tests.prefix, "common": common,
+              "prints": prints}  # fmt: skip
+    asked = {"mode": "oracle", "entry": tests.entry_point, "names": tests.names.submission,
+             "supplied": tests.names.library, "setup": tests.setup, "tests": tests.tests, "stop": stop,
+             "limit": output}  # fmt: skip
+    server = pool.take("oracle")  # first, for its start may take longer than a submission has
+    try:
+        candidate = pool.start("candidate", patient, served, flags=POOL_KEEPS_TIME)
+    except BaseException:
+        pool.give_back("oracle", server)
+        raise
+    with finishing(candidate):
+        oracle = pool.start_on(
+            server, "oracle", trusted, asked, extra=candidate.channel.fileno(), flags=POOL_KEEPS_TIME
+        )
+        with finishing(oracle):
+            clock = _Clock(candidate, oracle, patient.wall)
+            oracle.ended(_QUICK_S)
+            frames = Frames(oracle, 64 * MIB, clock.look)
+            try:
+                at, said = 0, frames.next()
+                while said is not None and said[0] == "at":
+                    at, said = said[1], frames.next()
+            except wire.WireError as error:
+                raise VerifierError(f"the process that runs the tests: {error}") from error
             if said is not None:
-                candidate.channel.shutdown(socket.SHUT_RDWR)
-            trusted_usage = oracle.finish()
+                clock.hang_up()
+            trusted_usage = oracle.finish(_PATIENCE_S if said is not None else None)
         if said is None:
             candidate.kill()
         usage = candidate.finish(_PATIENCE_S)
-    stopped_early = not trusted_usage.verdict and (said is None or (said[0] == "verdicts" and said[2]))
-    worked_s = trusted_usage.cpu_s + usage.cpu_s  # the two take turns, so it could not have been done sooner
-    if usage.killed == WALL and stopped_early and worked_s < limits.wall and trusted_usage.waited_s > _ORACLE_S / 2:
-        raise VerifierError(f"the machine is overloaded: the tests waited {trusted_usage.waited_s:.1f} s for a core")
+    if clock.late:
+        usage = replace(usage, killed=WALL)
     if said is None:
         return _without_oracle(usage, trusted_usage, at, total)
     if said[0] == "gold":
@@ -249,8 +331,53 @@ def judge_asserts(pool: Pool, tests: AssertTests, code: str, limits: Limits, *, 
     return _counted(tests, results, stopped, calls, total, usage)
 
 
+class _Clock:
+    """The wall clock of assert style, in which two processes take turns: what either waited for a core is not counted.
+
+    It also tells the oracle when the submission has ended, whoever may hold an end of their channel.
+    """
+
+    def __init__(self, candidate: Run, oracle: Run, wall_s: float) -> None:
+        self._candidate, self._oracle, self._wall_s = candidate, oracle, wall_s
+        self._started = time.monotonic()
+        self._next = self._started + wall_s
+        self._told = False
+        self.late = False
+
+    def look(self) -> None:
+        if self._candidate.ended():
+            self.hang_up()
+        now = time.monotonic()
+        if now < self._next:
+            return
+        if self.late:  # the oracle had its time to say how far it came
+            self._oracle.kill()
+            self._next = math.inf
+            return
+        elapsed = now - self._started
+        used = [run.progress() for run in (self._candidate, self._oracle)]
+        left = self._wall_s - elapsed + sum(usage.waited_s for usage in used if usage)
+        if left > 0 and elapsed >= PATIENCE * self._wall_s:
+            raise VerifierError(
+                f"the machine is overloaded: the tests waited {elapsed - self._wall_s:.1f} s for a core"
+            )
+        self._next = now + max(left, _LOOK_S)
+        if left <= 0:
+            self.late = True
+            self._candidate.kill()
+            self._next = now + _ORACLE_S
+
+    def hang_up(self) -> None:
+        if not self._told:
+            self._told = True
+            with contextlib.suppress(OSError):
+                self._candidate.channel.shutdown(socket.SHUT_RDWR)
+
+
 def _without_oracle(usage: Usage, trusted: Usage, at: int, total: int) -> Outcome:
     """The trusted side itself ran out of something: by what the submission gave it, unless it never got so far."""
+    if usage.killed == WALL:
+        return Outcome("TLE", 0, total, f"test {at}: {KILLED_BY_WATCH[WALL]}", usage)
     if trusted.verdict in ("TLE", "MLE"):
         text = f"test {at}: the test ran out of {'time' if trusted.verdict == 'TLE' else 'memory'} on what it was given"
         return Outcome(trusted.verdict, 0, total, text, usage)
@@ -316,12 +443,8 @@ def judge_stdin(
             with lock:
                 outcomes[index] = done
 
-    others = [threading.Thread(target=work, daemon=True) for _ in range(min(parallel, total) - 1)]
-    for thread in others:
-        thread.start()
-    work()
-    for thread in others:
-        thread.join()
+    with threads(work, min(parallel, total) - 1):
+        work()
     if trouble:
         raise trouble[0]
     failed = min((index for index, done in outcomes.items() if done.verdict != "AC"), default=None)
@@ -345,10 +468,10 @@ def _built(pool: Pool, code: str, language: Language) -> bytes | Outcome:
     """The compiled program, or the outcome CE."""
     command = [installed(language.build[0]), *language.build[1:]]
     code = language.preamble + code
-    run = pool.start("candidate", _BUILD)
-    with _ended(run):
-        _send(run, {"mode": "compile", "code": code, "file": language.file, "command": command, "output": "program"})
-        frames = _Frames(run.channel, _BUILD.file_mib * MIB)
+    job = {"mode": "compile", "code": code, "file": language.file, "command": command, "output": "program"}
+    run = pool.start("candidate", _BUILD, job)
+    with finishing(run):
+        frames = Frames(run, _BUILD.file_mib * MIB)
         said = frames.next()
         binary = frames.next_bytes() if said is not None and said[0] == "built" else None
         usage = run.finish()
@@ -377,18 +500,20 @@ def _one_input(
         run = pool.start(
             "candidate",
             limits,
+            job,
             stdin=source,
             stdout=out_end,
             stderr=err_end,
             extra=program,
-            address_limit=address_limit,
+            flags=0 if address_limit else NO_ADDRESS_LIMIT,
         )
-        with _ended(run):
+        with finishing(run):
             for descriptor in (out_end, err_end):
                 os.close(descriptor)
                 opened.remove(descriptor)
-            _send(run, job)
             streams, too_much = _drained(run, out, err, int(limits.output_mib * MIB))
+            while not run.ended(None):
+                pass
             said, odd = _reports(run)
             usage = run.finish()
     finally:
@@ -396,8 +521,6 @@ def _one_input(
             os.close(descriptor)
     printed, errors = (stream.decode("utf-8", "replace") for stream in streams)
     flags: tuple[str, ...] = ("odd_descriptor",) if odd else ()
-    if said is not None and said[1] == "IE":
-        raise VerifierError(str(said[2]))
     verdict, text = _program_verdict(usage, said, errors, too_much)
     if verdict == "SV":
         flags += ("denied_syscall",)
@@ -426,43 +549,57 @@ def _program_verdict(usage: Usage, said: list[Any] | None, errors: str, too_much
 
 
 def _drained(run: Run, out: int, err: int, limit: int) -> tuple[tuple[bytes, bytes], bool]:
-    """Both streams until the process has closed them; a run that prints more than `limit` is killed."""
+    """Both streams, until both are closed or the run has ended; one that prints more than `limit` is killed.
+
+    The end of a stream alone can be for ever: the run may have sent it somewhere, or a fork of this process hold it.
+    """
     parts: dict[int, bytearray] = {out: bytearray(), err: bytearray()}
-    limits = {out: limit, err: _STDERR_BYTES}
-    too_much = False
-    poll = select.poll()
-    for descriptor in parts:
-        poll.register(descriptor, select.POLLIN)
-    still = set(parts)
+    kept = {out: limit, err: min(limit, _STDERR_BYTES)}
+    total = {out: 0, err: 0}
+    too_much = over = False
+    still = {out, err}
+    for descriptor in still:
+        os.set_blocking(descriptor, False)
     while still:
-        for descriptor, _ in poll.poll():
-            data = os.read(descriptor, 1 << 16)
+        ready = run.wait(dict.fromkeys(still, select.POLLIN)) if not over else list(still)
+        if not ready:
+            over = run.ended()
+        trickle = bool(ready)
+        for descriptor in ready:
+            try:
+                data = os.read(descriptor, _CHUNK)
+            except BlockingIOError:
+                data = b""
             if not data:
-                poll.unregister(descriptor)
                 still.discard(descriptor)
-            elif len(parts[descriptor]) + len(data) <= limits[descriptor]:
-                parts[descriptor] += data
-            elif descriptor == out and not too_much:
+            trickle &= 0 < len(data) < _TRICKLE
+            total[descriptor] += len(data)
+            parts[descriptor] += data[: max(0, kept[descriptor] - len(parts[descriptor]))]
+            if total[descriptor] > limit and not too_much:
                 too_much = True
                 run.kill()
+        if trickle and not over:
+            over = run.ended(_TRICKLE_S)
     return (bytes(parts[out]), bytes(parts[err])), too_much
 
 
 def _reports(run: Run) -> tuple[list[Any] | None, bool]:
-    """What the harness said beside the streams, and whether something else was written there."""
-    frames = _Frames(run.channel, 1 << 16)
+    """What the harness said beside the streams, and whether something else was written there. The run has ended.
+
+    The program can write there as well as the harness, so nothing of it can be our own trouble.
+    """
+    frames = Frames(run, 1 << 16)
     said: list[Any] | None = None
-    run.channel.setblocking(False)
     try:
         while (message := frames.next()) is not None:
             match message:
-                case ["load", "CE" | "IE", str()] | ["load", "MLE", list(), str()] if said is None:
+                case ["load", "CE", str()] | ["load", "MLE", list(), str()] if said is None:
                     said = message
                 case _:
                     return said, True
-    except (wire.WireError, VerifierError):
+    except wire.WireError:
         return said, True
-    return said, bool(frames._buffer)
+    return said, bool(frames.buffer)
 
 
 def _in_memory(name: str, data: bytes, *, sealed: bool = False) -> int:
@@ -478,18 +615,47 @@ def _call(tests: FunctionTests, index: int) -> str:
     return _short(f"{tests.entry_point}({', '.join(_shown(arg) for arg in tests.given[index])})")
 
 
+class _EnoughError(Exception):
+    """More is not shown."""
+
+
 def _shown(value: Any) -> str:
-    """A value for a reader; never slow, whatever it is."""
-    if isinstance(value, str):
-        return repr(value[: _SHOWN + 1])[:_SHOWN]
-    if isinstance(value, int) and value.bit_length() > 600:
-        return f"an integer of {value.bit_length()} bits"
-    if isinstance(value, list | tuple | set | frozenset | dict | bytes | bytearray) and len(value) > 50:
-        return f"{type(value).__name__} of {len(value)}"
-    try:
-        return _short(repr(value))
-    except (ValueError, RecursionError):  # an integer with too many digits somewhere inside
-        return type(value).__name__
+    """The beginning of a value for a reader; never slow, whatever it is."""
+    parts: list[str] = []
+
+    def put(text: str) -> None:
+        parts.append(text)
+        if sum(map(len, parts)) > _SHOWN:
+            raise _EnoughError
+
+    def walk(item: Any) -> None:
+        if isinstance(item, str | bytes | bytearray):
+            put(repr(item[: _SHOWN + 1]))
+        elif isinstance(item, int) and item.bit_length() > 600:
+            put(f"an integer of {item.bit_length()} bits")
+        elif isinstance(item, list | tuple | set | frozenset | dict):
+            if len(item) > 50:
+                put(f"{type(item).__name__} of {len(item)}")
+                return
+            opening, closing = "[]" if isinstance(item, list) else "()" if isinstance(item, tuple) else "{}"
+            put(opening if item or not isinstance(item, set | frozenset) else "set(")
+            for number, one in enumerate(item):
+                put(", " if number else "")
+                walk(one)
+                if isinstance(item, dict):
+                    put(": ")
+                    walk(item[one])
+            put("," if isinstance(item, tuple) and len(item) == 1 else "")
+            put(closing if item or not isinstance(item, set | frozenset) else ")")
+        else:
+            try:
+                put(repr(item))
+            except ValueError:  # a fraction of integers with too many digits
+                put(type(item).__name__)
+
+    with contextlib.suppress(_EnoughError):
+        walk(value)
+    return _short("".join(parts))
 
 
 def _short(text: str) -> str:

@@ -40,7 +40,7 @@ _PR_SET_NO_NEW_PRIVS, _PR_CAP_AMBIENT = 38, 47
 
 SIGKILL, _SIGCHLD = 9, 17
 RLIMIT_CPU, RLIMIT_FSIZE, RLIMIT_STACK, RLIMIT_CORE, RLIMIT_NPROC, RLIMIT_NOFILE = 0, 1, 3, 4, 6, 7
-RLIMIT_MEMLOCK, RLIMIT_AS, RLIMIT_MSGQUEUE, RLIM_INFINITY = 8, 9, 12, (1 << 64) - 1
+RLIMIT_MEMLOCK, RLIMIT_AS, RLIMIT_SIGPENDING, RLIMIT_MSGQUEUE, RLIM_INFINITY = 8, 9, 11, 12, (1 << 64) - 1
 
 # PyDLL keeps the GIL: a raw clone() must come back in the child with the thread state it left with.
 _libc = ctypes.PyDLL(None, use_errno=True)

@@ -15,7 +15,13 @@ from verifiers.sandbox import linux, rootfs, seccomp
 NO_ADDRESS_LIMIT = 1  # request flag: the runtime reserves far more addresses than memory (V8)
 HAS_INPUT = 2  # request flag: standard input is a file, to be copied into the run's own
 NO_STREAMS = 4  # request flag: the first descriptor is the channel; standard streams are null, as the fork-server's are
+POOL_KEEPS_TIME = 8  # request flag: the wall clock is shared with another run, and the judge reads it
 Call = Callable[[], int]
+# The fork-server's own would carry flags and locks from one run to the next.
+_FRESH_NULL: list[Call] = [
+    linux.prepared_libc("close", 0), linux.prepared_libc("open", b"/dev/null", os.O_RDWR),
+    linux.prepared_libc("dup2", 0, 1), linux.prepared_libc("dup2", 0, 2),
+]  # fmt: skip
 
 
 class Locks:
@@ -50,6 +56,8 @@ class Locks:
         if self._scope is not None:
             found.append(self._scope)  # its descriptor goes with the next line
         found.append(linux.prepared("close_range", first_descriptor(flags) + len(descriptors), 0xFFFFFFFF, 0))
+        if flags & NO_STREAMS:
+            found += _FRESH_NULL
         found.append(linux.prepared_libc("setsid"))  # or kill(0, ...) would reach the fork-server
         if box is None:
             found += rootfs.box_calls(disk + input_bytes, inodes)

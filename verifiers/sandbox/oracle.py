@@ -72,8 +72,11 @@ class Candidate:
             named = [[key, wire.encode(value, self._lend)] for key, value in kwargs.items()]
             self._send(["do", token, operation, target, raw, named])
             reply = self._receive()
-            while reply[0] == "ask" and reply[1] == token:
-                self._answer(reply)
+            while reply[0] in ("ask", "out") and reply[1] == token:
+                if reply[0] == "ask":
+                    self._answer(reply)
+                else:
+                    _print(reply[2])
                 reply = self._receive()
             if reply[1] != token or type(reply[1]) is not int:
                 self.stop("SV", "a forged message: it answers no call")
@@ -178,6 +181,14 @@ class Candidate:
             if isinstance(kind, type):
                 return kind
         raise wire.WireError("malformed reference")
+
+
+def _print(text: Any) -> None:
+    """What the submission printed during a call, where the test's own standard output goes."""
+    if type(text) is not str:
+        raise wire.WireError("malformed output")
+    with contextlib.suppress(OSError, ValueError):  # it is closed
+        sys.stdout.write(text)
 
 
 _END = object()
@@ -426,7 +437,7 @@ def main(channel: Channel, job: Any) -> None:
 
     ["verdicts", [[verdict, text], ...], stopped, calls]: one per test in order, fewer when it ends early; `stopped`
         is [verdict, text] when the submission's process ended it; `calls` counts the uses of the submission;
-    ["gold", text]: the test code is at fault: its setup fails before the submission had a say, or a name is undefined.
+    ["gold", text]: the test code is at fault: its setup fails before the submission had a say, or a name is nobody's.
     """
     name = "tests"
     module = types.ModuleType(name)
@@ -434,6 +445,7 @@ def main(channel: Channel, job: Any) -> None:
     namespace = module.__dict__
     candidate = Candidate(Channel(_CANDIDATE, job["limit"]), namespace)
     results: list[list[str]] = []
+    failed = False
     sys.setrecursionlimit(_RECURSION)
     try:
         candidate.start()
@@ -451,15 +463,20 @@ def main(channel: Channel, job: Any) -> None:
                     channel.send(["gold", f"their setup fails: {type(error).__name__}: {error}"])
                     return
                 candidate.stop("RTE", f"{type(error).__name__}: {error}")
+        # Looked for before any test runs: what a submission gives decides which lines of a test are reached.
+        missing = [name for name in unknown if name not in namespace]
+        if missing:
+            channel.send(["gold", f"they use a name that nobody defines: {sorted(missing)[0]}"])
+            return
         # A setup that defines the same name must not stand in for the submission.
         namespace[job["entry"]] = Remote(candidate, job["entry"], "named")
         for index, source in enumerate(job["tests"]):
             channel.send(["at", index])
-            results.append(_one(candidate, namespace, source, unknown))
-            if results[-1][0] == "NAME":  # nobody defines it: the problem's own fault
-                channel.send(["gold", f"they use a name that nobody defines: {results[-1][1]}"])
-                return
-            if results[-1][0] != "AC" and job["stop"]:
+            verdict, text = _one(candidate, namespace, source)
+            # One text is shown; of many, the message would grow too large.
+            results.append([verdict, "" if failed else text])
+            failed |= verdict != "AC"
+            if failed and job["stop"]:
                 break
     except RemoteStopError:
         pass
@@ -477,8 +494,8 @@ def _supply(namespace: dict[str, Any], supplied: list[list[Any]]) -> None:
                     break
 
 
-def _one(candidate: Candidate, namespace: dict[str, Any], source: str, unknown: set[str]) -> list[str]:
-    """[verdict, text] of one test; "NAME" for one that uses a name of `unknown`, which nobody defines."""
+def _one(candidate: Candidate, namespace: dict[str, Any], source: str) -> list[str]:
+    """[verdict, text] of one test."""
     candidate.failed.clear()
     try:
         exec(compile(source, "<test>", "exec", dont_inherit=True), namespace)
@@ -490,16 +507,15 @@ def _one(candidate: Candidate, namespace: dict[str, Any], source: str, unknown: 
         return ["WA", str(error)[:_MAX_TEXT]]
     except MemoryError:
         return ["MLE", "while its value was looked at"]
-    except NameError as error:
-        return [
-            "NAME" if error.name in unknown and error.name not in namespace else "WA",
-            f"NameError: {error}"[:_MAX_TEXT],
-        ]
     except Exception as error:  # a value of the wrong kind makes the test's own code fail
         return ["WA", f"{type(error).__name__}: {error}"[:_MAX_TEXT]]
     except SystemExit as error:  # unittest.main() and the like: a test that ends the program has passed with status 0
         if error.code not in (None, 0):
-            return ["WA", f"the test ended with status {error.code}"]
+            return ["WA", f"the test ended with status {str(error.code)[:100]}"]
+    except RemoteStopError:
+        raise
+    except BaseException as error:  # KeyboardInterrupt and the like, which a test's own code may raise
+        return ["WA", f"{type(error).__name__}: {error}"[:_MAX_TEXT]]
     if candidate.stopped:
         raise RemoteStopError
     if candidate.failed:

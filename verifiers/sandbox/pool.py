@@ -16,29 +16,39 @@ import signal
 import socket
 import subprocess
 import sys
-import tempfile
 import threading
+import time
 import weakref
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from importlib.abc import InspectLoader
+from typing import Any
 
 from verifiers.core import VerifierError
-from verifiers.sandbox import cgroup, locks, zygote
+from verifiers.sandbox import cgroup, locks, wire, zygote
+from verifiers.sandbox.boxes import Box
 from verifiers.sandbox.limits import MIB, Limits
-from verifiers.sandbox.watch import CPU, DISK, MEMORY, OVERLOAD, WALL
+from verifiers.sandbox.watch import CPU, DISK, MANY, MEMORY, OVERLOAD, PATIENCE, WALL
 
 _START_S = 60.0  # a fork-server on a busy machine
 _GRACE_S = 30.0  # beyond the longest a run may take by its own watch
 _WORTH_TELLING_S = 0.05
 _OVERHEAD_MIB = 96  # the fork-server's own share of its cgroup
+_SLIPPED_S = 0.05  # of CPU time that the last look of the watch may have missed
+_REPLY_BYTES = 5000
+OUTSIDE = 9  # why a run ended: a signal that neither we nor the run can have sent
 _MODULES = ("child", "heap", "linux", "locks", "rootfs", "seccomp", "watch", "wire", "zygote")
-# Our modules come compiled, by standard input: a server that compiles them itself keeps a scattered memory, and every
-# fork copies its tables.
+# Our modules come compiled, in a file in memory: a server that compiles them itself keeps a scattered memory, and every
+# fork copies its tables. Standard input is the control socket, standard output that file.
 _BOOTSTRAP = """
 import marshal, os, sys, types, _frozen_importlib
-compiled = marshal.load(sys.stdin.buffer)
-os.dup2(1, 0)
+os.chdir("/")
+os.dup2(0, 3)
+with open(1, "rb", closefd=False) as file:
+    compiled = marshal.load(file)
+os.dup2(2, 0)
+os.dup2(2, 1)
+os.closerange(4, 1 << 20)
 class Compiled:
     def find_spec(name, path=None, target=None):
         return _frozen_importlib.ModuleSpec(name, Compiled) if name in compiled else None
@@ -83,19 +93,21 @@ class Usage:
 
     @property
     def verdict(self) -> str:
-        """TLE, MLE, SV, or "" where the run ended by itself."""
+        """TLE, MLE, OLE, RTE, SV, or "" where the run ended by itself."""
         if self.killed in (CPU, WALL):
             return "TLE"
         if self.killed == MEMORY or self.out_of_memory:
             return "MLE"
         if self.killed == DISK:
             return "OLE"
+        if self.killed == MANY:
+            return "RTE"
         if self.signal == signal.SIGSYS:
             return "SV"
         if self.signal == signal.SIGXFSZ:
             return "OLE"
-        if self.signal in (signal.SIGXCPU, signal.SIGKILL) and not self.killed:
-            return "TLE"  # nobody inside can send it to PID 1 of the run: the kernel's own CPU limit did
+        if self.signal == signal.SIGXCPU:
+            return "TLE"
         return ""
 
     @property
@@ -124,52 +136,81 @@ def _usage(said: bytes) -> Usage:
 
 
 class _Server:
-    """One fork-server process."""
+    """One fork-server process.
+
+    No wait relies on the end of a stream: a fork of the host process, or a run, may hold the other end open.
+    """
 
     _numbers = itertools.count()
 
     def __init__(
-        self, level: str, limits: Limits, packages: dict[str, str], preload: Sequence[str], trusted: Sequence[str]
+        self,
+        level: str,
+        limits: Limits,
+        packages: Mapping[str, str],
+        preload: Sequence[str],
+        trusted: Sequence[str],
+        scorer: Mapping[str, Any] | None = None,
     ) -> None:
-        self._limits = limits
+        self._limits = self._run_limits = limits
         self._memory = 0
         self._groups: cgroup.Groups | None = None
-        if level == "full":
-            self._groups = cgroup.create(
-                str(next(self._numbers)), (limits.memory_mib + _OVERHEAD_MIB) * MIB, limits.processes + 8
-            )
-            if self._groups is None:
-                raise VerifierError("the cgroup that a fork-server needs can't be made any more")
+        self._process: subprocess.Popen[bytes] | None = None
+        self._pidfd = -1
+        self._box: Box | None = None
+        self._said: bytes | None = None  # how the run ended, read before it was asked for
         self._kills = 0
-        self.box = tempfile.mkdtemp(prefix="verifiers-box-") if level in ("landlock", "rlimit-only") else ""
-        config = {
-            "level": level,
-            "cgroups": self._groups.folders if self._groups else [],
-            "packages": packages,
-            "package_path": "",
-            "preload": list(preload),
-            "root_becomes": 65534,
-            "box_parent": self.box,
-        }
-        code = _compiled((*(f"verifiers.sandbox.{name}" for name in _MODULES), *trusted))
         self.control, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        _open_sockets.add(self.control)
+        self.control.setblocking(False)
         try:
-            self.process = _start(_BOOTSTRAP.format(config=json.dumps(config)), code, theirs.fileno())
-        finally:
-            theirs.close()
-        self.control.settimeout(_START_S)
-        try:
-            said = self.control.recv(5000)
-        except OSError as error:
-            said = f"E{error}".encode()
+            with theirs:
+                self._launch(theirs, level, packages, preload, trusted, scorer)
+            self._deadline = time.monotonic() + _START_S
+            said = self._answer()
+        except ServerDied:
+            said = b""
+        except BaseException:
+            self.close()
+            raise
         if said != zygote.READY:
             self.close()
             raise VerifierError(
                 f"a sandbox server did not start: {said[1:].decode('utf-8', 'replace') or 'no message'}"
             )
-        _open_sockets.add(self.control)
-        self._end = select.poll()
-        self._end.register(self.control, select.POLLIN)
+
+    def _launch(
+        self,
+        control: socket.socket,
+        level: str,
+        packages: Mapping[str, str],
+        preload: Sequence[str],
+        trusted: Sequence[str],
+        scorer: Mapping[str, Any] | None,
+    ) -> None:
+        if level == "full":
+            limits = self._limits
+            self._groups = cgroup.create(
+                str(next(self._numbers)), (limits.memory_mib + _OVERHEAD_MIB) * MIB, limits.processes + 8
+            )
+            if self._groups is None:
+                raise VerifierError("the cgroup that a fork-server needs can't be made any more")
+        if level in ("landlock", "rlimit-only"):
+            self._box = Box()
+        config = {
+            "level": level,
+            "cgroups": self._groups.folders if self._groups else [],
+            "cpu": self._groups.cpu if self._groups else "",
+            "packages": dict(packages),
+            "package_path": sorted({os.path.dirname(path) for path in packages.values()}),
+            "preload": list(preload),
+            "scorer": scorer,
+            "root_becomes": 65534,
+            "box_parent": self._box.path if self._box else "",
+        }
+        code = _compiled((*(f"verifiers.sandbox.{name}" for name in _MODULES), *trusted))
+        self._process = _start(_BOOTSTRAP.format(config=json.dumps(config)), code, control)
+        self._pidfd = os.pidfd_open(self._process.pid)
 
     def begin(self, limits: Limits, descriptors: Sequence[int], flags: int) -> None:
         memory = limits.memory_mib * MIB
@@ -181,74 +222,182 @@ class _Server:
             flags, limits.time_s, limits.wall, memory, limits.processes,
             limits.file_mib * MIB, limits.disk_mib * MIB, limits.inodes, limits.open_files,
         )  # fmt: skip
-        self.control.settimeout(limits.wall * 10 + _GRACE_S)
+        self._run_limits, self._said = limits, None
+        self._deadline = time.monotonic() + limits.wall * PATIENCE + _GRACE_S
         try:
             socket.send_fds(self.control, [request], list(descriptors))
         except OSError as error:
+            if error.errno in cgroup.EXHAUSTED:
+                raise
             raise ServerDied(f"a sandbox server is gone: {error}") from error
 
     def kill_run(self) -> None:
         with contextlib.suppress(OSError):
-            self.control.send(b"K")
+            self.control.send(zygote.KILL)
 
-    def answers_within(self, seconds: float) -> bool:
+    def wait(self, wanted: Mapping[int, int], seconds: float | None) -> list[int]:
+        """Descriptors out of `wanted` (descriptor: events of poll) that are ready, once one is, the run has ended, the
+        server has, or the time is over. Raises ServerDied beyond the run's deadline."""
+        left = self._deadline - time.monotonic()
+        if left <= 0:
+            raise ServerDied("a sandbox server does not answer")
+        if self._said is not None:
+            seconds = 0
+        poll = select.poll()
+        try:
+            for descriptor, events in {
+                self.control.fileno(): select.POLLIN,
+                self._pidfd: select.POLLIN,
+                **wanted,
+            }.items():
+                poll.register(descriptor, events)
+        except ValueError as error:  # closed by another thread
+            raise ServerDied("the sandbox was closed during a run") from error
+        found = poll.poll(1000 * (left if seconds is None else min(left, seconds)))
+        return [descriptor for descriptor, _ in found if descriptor in wanted]
+
+    def ended(self, seconds: float | None = 0.0) -> bool:
         """True as soon as the run has ended (or the server has)."""
-        return bool(self._end.poll(seconds * 1000))
+        if self._said is not None:
+            return True
+        self.wait({}, seconds)
+        try:
+            said = self.control.recv(_REPLY_BYTES)
+        except BlockingIOError:
+            return self._gone()
+        except OSError:
+            return True
+        if said[:1] == zygote.PROGRESS:  # an answer that nobody waits for any more
+            return False
+        self._said = said
+        return True
+
+    def _gone(self) -> bool:
+        """True if the process itself has ended, whoever may still hold its end of the socket."""
+        if self._pidfd < 0:
+            return True
+        poll = select.poll()
+        poll.register(self._pidfd, select.POLLIN)
+        return bool(poll.poll(0))
+
+    def _answer(self) -> bytes:
+        """The next message. Raises ServerDied where there will be none."""
+        gone = False
+        while True:
+            try:
+                said = self.control.recv(_REPLY_BYTES)
+            except BlockingIOError:
+                if gone:
+                    raise ServerDied("a sandbox server died") from None
+                self.wait({}, None)
+                gone = self._gone()  # asked before the socket is looked at for the last time
+                continue
+            except OSError as error:
+                raise ServerDied(f"a sandbox server is gone: {error}") from error
+            if not said:
+                raise ServerDied("a sandbox server died")
+            return said
+
+    def progress(self) -> Usage | None:
+        """What the run has used so far; None once it has ended."""
+        if self.ended():
+            return None
+        with contextlib.suppress(OSError):
+            self.control.send(zygote.ASK)
+            said = self._answer()
+            if said[:1] == zygote.PROGRESS:
+                return _usage(said)
+            self._said = said
+        return None
 
     def finish(self, patience_s: float | None) -> Usage:
         try:
-            if patience_s is not None and not self.answers_within(patience_s):
+            if patience_s is not None and not self.ended(patience_s):
                 self.kill_run()
-            said = self.control.recv(1000)
-        except OSError as error:
-            raise ServerDied(f"a sandbox server does not answer: {error}") from error
-        kills = 0
-        usage = _usage(said) if said[:1] == zygote.DONE else None
-        if self._groups and (usage is None or usage.status or usage.peak_bytes > self._limits.memory_mib * MIB // 2):
-            kills = self._groups.out_of_memory_kills()
-        out_of_memory, self._kills = kills > self._kills, max(kills, self._kills)
-        if usage is None:
-            if out_of_memory:  # the kernel took the fork-server itself: the run's doing all the same
+            said = self._said if self._said is not None else self._answer()
+            while said[:1] == zygote.PROGRESS:
+                said = self._answer()
+            if said[:1] != zygote.DONE:
+                raise ServerDied("a sandbox server died during a run")
+        except ServerDied:
+            if self._out_of_memory():  # the kernel took the fork-server itself: the run's doing all the same
                 return Usage(signal.SIGKILL, MEMORY, 0.0, 0.0, 0.0, self._memory, True)
-            raise ServerDied("a sandbox server died during a run")
-        return replace(usage, out_of_memory=True) if out_of_memory else usage
+            raise
+        usage = _usage(said)
+        outside = usage.signal == signal.SIGKILL and not usage.killed
+        if self._groups and (usage.status or usage.peak_bytes > self._limits.memory_mib * MIB // 2):
+            out_of_memory = self._out_of_memory()
+            if out_of_memory:
+                return replace(usage, out_of_memory=True)
+            # The machine ran out of memory, or a group above ours did.
+            outside |= out_of_memory is False and not usage.killed
+        limit_s = self._run_limits.time_s
+        if not usage.killed and usage.cpu_s > limit_s + _SLIPPED_S:
+            return replace(usage, killed=CPU)
+        return replace(usage, killed=OUTSIDE) if outside else usage
+
+    def _out_of_memory(self) -> bool | None:
+        """Whether the kernel killed for memory since the last look: True where the group's own limit was reached."""
+        if self._groups is None:
+            return None
+        kills, reached = self._groups.out_of_memory_kills(), self._groups.limit_reached()
+        before, self._kills = self._kills, max(kills, self._kills)
+        return reached if kills > before else None
 
     @property
     def alive(self) -> bool:
-        return self.process.poll() is None
+        return self._process is not None and self._process.poll() is None
 
-    def close(self) -> None:
+    def hang_up(self) -> None:
+        """The server ends, even where a fork of this process holds a copy of the socket."""
+        with contextlib.suppress(OSError):
+            self.control.shutdown(socket.SHUT_RDWR)
         _open_sockets.discard(self.control)
         self.control.close()
-        try:
-            self.process.wait(5)
-        except subprocess.TimeoutExpired:
-            self.process.kill()
-            self.process.wait()
+
+    def close(self) -> None:
+        self.hang_up()
+        if self._process is not None:
+            try:
+                self._process.wait(5)
+            except subprocess.TimeoutExpired:
+                self._process.kill()
+                self._process.wait()
+        if self._pidfd >= 0:
+            os.close(self._pidfd)
+            self._pidfd = -1
         if self._groups:
             self._groups.remove()
-        if self.box:
-            with contextlib.suppress(OSError):
-                os.rmdir(self.box)
+        if self._box:
+            self._box.close()
+
+    def disown(self) -> None:
+        """In a forked worker: not ours to wait for."""
+        if self._process is not None:
+            self._process.returncode = 0
+        if self._box:
+            self._box.disown()
 
 
-def _start(source: str, code: bytes, control: int) -> subprocess.Popen[bytes]:
-    """Python without the trainer's environment, arguments or packages. Descriptor 3 is the control socket."""
+def _start(source: str, code: bytes, control: socket.socket) -> subprocess.Popen[bytes]:
+    """Python without the trainer's environment, arguments or packages.
+
+    Started in the one way of `subprocess` that waits for no pipe to close, which a fork of this process could hold
+    open: no descriptors but the three standard ones, no working directory. The bootstrap sees to the rest.
+    """
     environment = {
         "PATH": "/usr/local/bin:/usr/bin:/bin", "LANG": "C.UTF-8", "PYTHONUTF8": "1", "PYTHONHASHSEED": "0",
         "OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1", "HOME": "/",
         "MALLOC_ARENA_MAX": "1",  # each thread would reserve 64 MiB of addresses, which are limited
         "LD_BIND_NOW": "1",  # once here, or each run looks up by itself what it is the first to call
     }  # fmt: skip
-    moved = "" if control == 3 else f"import os\nos.dup2({control}, 3)\nos.close({control})\n"
     python = os.path.realpath(sys.executable)
     with open(os.memfd_create("verifiers"), "w+b") as file:
         file.write(code)
         file.seek(0)
         return subprocess.Popen(
-            [python, "-S", "-s", "-P", "-B", "-c", moved + source],
-            env=environment, pass_fds=(control,), stdin=file, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
-            cwd="/",
+            [python, "-S", "-s", "-P", "-B", "-c", source],
+            env=environment, close_fds=False, stdin=control.fileno(), stdout=file, stderr=subprocess.DEVNULL,
         )  # fmt: skip
 
 
@@ -263,9 +412,29 @@ class Run:
     def kill(self) -> None:
         self._server.kill_run()
 
-    def ends_within(self, seconds: float) -> bool:
+    def ended(self, seconds: float | None = 0.0) -> bool:
         """Waits that long for the end of the run. What it says meanwhile is kept, and wakes nobody."""
-        return self._server.answers_within(seconds)
+        return self._server.ended(seconds)
+
+    def wait(self, wanted: Mapping[int, int], seconds: float | None = None) -> list[int]:
+        """What is ready of `wanted` (descriptor: events of poll); nothing once the run has ended or the time is up."""
+        return self._server.wait(wanted, seconds)
+
+    def progress(self) -> Usage | None:
+        """What it has used so far; None once it has ended."""
+        return self._server.progress()
+
+    def send(self, data: bytes | memoryview) -> None:
+        """All of it, or as much as the run took before it ended."""
+        view = memoryview(data)
+        while view:
+            try:
+                view = view[self.channel.send(view, socket.MSG_DONTWAIT) :]
+            except BlockingIOError:
+                if not self.wait({self.channel.fileno(): select.POLLOUT}):
+                    return
+            except OSError:
+                return
 
     def finish(self, patience_s: float | None = None) -> Usage:
         """Waits for the end of the run and hands its server back; kills it after `patience_s`."""
@@ -291,6 +460,22 @@ class Run:
             raise VerifierError(
                 "a run could not be locked in or given its job; `python -m verifiers doctor` says what is missing"
             )
+        if usage.killed == OUTSIDE:
+            raise VerifierError(
+                "a run was killed by something outside the sandbox, as the machine's out-of-memory killer does"
+            )
+
+
+@contextlib.contextmanager
+def finishing(run: Run) -> Iterator[None]:
+    """If the block fails, the run is over and its server is back."""
+    try:
+        yield
+    except BaseException:
+        run.kill()
+        with contextlib.suppress(VerifierError):
+            run.finish()
+        raise
 
 
 class Pool:
@@ -301,15 +486,23 @@ class Pool:
         servers: runs at one time.
         packages: names of installed packages that submissions may import.
         preload: modules that are imported before the forks, so that no run pays for them.
+        scorer: target and options of a Python scorer that each fork-server loads (`scoring.prepare`).
     """
 
     def __init__(
-        self, level: str, servers: int, limits: Limits, *, packages: dict[str, str], preload: Sequence[str]
+        self,
+        level: str,
+        servers: int,
+        limits: Limits,
+        *,
+        packages: Mapping[str, str],
+        preload: Sequence[str],
+        scorer: Mapping[str, Any] | None = None,
     ) -> None:
         self.level = level
         self.size = servers
         self._limits = limits
-        self._packages, self._preload = packages, preload
+        self._packages, self._preload, self._scorer = packages, preload, scorer
         self._idle: dict[str, queue.LifoQueue[_Server | None]] = {}
         for role in ("candidate", "oracle"):
             self._idle[role] = queue.LifoQueue()
@@ -321,14 +514,25 @@ class Pool:
         _pools.add(self)
 
     def start(
-        self, role: str, limits: Limits, *, stdin: int | None = None, stdout: int | None = None,
-        stderr: int | None = None, extra: int | None = None, address_limit: bool = True,
+        self, role: str, limits: Limits, job: Any = None, *, stdin: int | None = None, stdout: int | None = None,
+        stderr: int | None = None, extra: int | None = None, flags: int = 0,
     ) -> Run:  # fmt: skip
         """Takes a free server, waiting for one, and starts a run on it."""
-        server = self._take(role)
-        ours, theirs = socket.socketpair()
+        return self.start_on(
+            self.take(role), role, limits, job, stdin=stdin, stdout=stdout, stderr=stderr, extra=extra, flags=flags
+        )
+
+    def start_on(
+        self, server: _Server, role: str, limits: Limits, job: Any = None, *, stdin: int | None = None,
+        stdout: int | None = None, stderr: int | None = None, extra: int | None = None, flags: int = 0,
+    ) -> Run:  # fmt: skip
+        """Starts a run on a server that was taken; however it goes, the server is not the caller's any more."""
         try:
-            flags = 0 if address_limit else locks.NO_ADDRESS_LIMIT
+            ours, theirs = socket.socketpair()
+        except BaseException:
+            self.give_back(role, server)
+            raise
+        try:
             if stdin is stdout is stderr is None:
                 flags |= locks.NO_STREAMS
                 descriptors = []
@@ -337,9 +541,12 @@ class Pool:
             descriptors.append(theirs.fileno())
             if extra is not None:
                 descriptors.append(extra)
-            ours.settimeout(limits.wall * 10 + _GRACE_S)
             if stdin is not None:
                 flags |= locks.HAS_INPUT
+            rest = memoryview(b"" if job is None else wire.pack(job))
+            # Before the run begins, for its clock runs while it waits for its job.
+            with contextlib.suppress(BlockingIOError):
+                rest = rest[ours.send(rest, socket.MSG_DONTWAIT) :]
             try:
                 server.begin(limits, descriptors, flags)
             except ServerDied:
@@ -352,9 +559,13 @@ class Pool:
             raise
         finally:
             theirs.close()
-        return Run(self, role, server, ours)
+        run = Run(self, role, server, ours)
+        with finishing(run):
+            run.send(rest)
+        return run
 
-    def _take(self, role: str) -> _Server:
+    def take(self, role: str) -> _Server:
+        """A free server, waiting for one; it must be given back or started on."""
         if self.closed:
             raise VerifierError("the sandbox is closed")
         server = self._idle[role].get()
@@ -370,7 +581,8 @@ class Pool:
 
     def _new(self, role: str) -> _Server:
         if role == "candidate":
-            server = _Server(self.level, self._limits, self._packages, self._preload, ())
+            trusted = ("verifiers.sandbox.scoring",) if self._scorer else ()
+            server = _Server(self.level, self._limits, self._packages, self._preload, trusted, self._scorer)
         else:
             server = _Server(self.level, self._limits, {}, (), ("verifiers.sandbox.oracle",))
         with self._lock:
@@ -395,7 +607,7 @@ class Pool:
         with self._lock:
             servers, self._all = self._all, set()
         for server in servers:
-            server.control.close()  # all begin to end before any is waited for
+            server.hang_up()  # all begin to end before any is waited for
         for server in servers:
             server.close()
 
@@ -426,7 +638,7 @@ def _forget() -> None:
     for pool in list(_pools):
         pool.closed = True
         for server in pool._all:
-            server.process.returncode = 0  # not ours to wait for
+            server.disown()
         pool._all = set()
     _pools.clear()
 

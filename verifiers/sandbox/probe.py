@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import os
+import re
 from dataclasses import dataclass
 
 from verifiers.core import VerifierError
@@ -11,6 +12,7 @@ from verifiers.sandbox import cgroup, linux
 from verifiers.sandbox.limits import Limits
 from verifiers.sandbox.pool import Pool
 
+_ERRNO = re.compile(r"\[Errno (\d+)\]")
 LEVELS = ("full", "ns", "landlock", "rlimit-only")
 MEANING = {
     "full": "namespaces, read-only root, seccomp, rlimits, cgroup",
@@ -53,7 +55,10 @@ def _trouble(level: str) -> str:
     if not linux.supported():
         return "needs Linux on x86_64 or aarch64"
     if level == "full":
-        groups = cgroup.create("probe", 256 << 20, 32)
+        try:
+            groups = cgroup.create("probe", 256 << 20, 32)
+        except OSError as error:
+            raise VerifierError(f"isolation level '{level}' can't be tried now: {error}") from error
         if groups is None:
             return "no cgroup that this user may divide (memory and pids); run as root, or ask for delegation"
         groups.remove()
@@ -64,7 +69,12 @@ def _trouble(level: str) -> str:
         run = pool.start("candidate", Limits())
         run.channel.shutdown(1)
         run.finish()
+    except OSError as error:
+        raise VerifierError(f"isolation level '{level}' can't be tried now: {error}") from error
     except VerifierError as error:
+        number = _ERRNO.search(str(error))
+        if number and int(number[1]) in cgroup.EXHAUSTED:  # a moment's trouble must not become a weaker level
+            raise
         return f"{error}{_advice(level, str(error))}"
     finally:
         pool.close()

@@ -15,10 +15,15 @@ from verifiers.sandbox import linux
 BOX = "/box"  # the run's own tmpfs; /tmp, /dev/shm and /dev/stdin point into it
 WORK = f"{BOX}/tmp"
 PACKAGES = "/packages"  # chosen extra packages, on sys.path
-_SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32")
+_SYSTEM = (
+    "/usr/bin", "/usr/sbin", "/usr/lib", "/usr/lib32", "/usr/lib64", "/usr/libx32", "/usr/libexec", "/usr/include",
+    "/usr/local/bin", "/usr/local/lib", "/usr/local/lib64", "/usr/local/include",
+    "/usr/share/zoneinfo", "/usr/share/terminfo", "/usr/share/nodejs",  # node's own modules, as Debian packs them
+    "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32",
+)  # fmt: skip
 _FILES = ("/etc/ld.so.cache", "/etc/alternatives")  # where the loader and Debian's command links look
 _DEVICES = ("null", "zero", "urandom", "random", "full")
-_HIDDEN = ("/usr/src", "/usr/share/doc", "/usr/lib/python3/dist-packages", "/usr/lib/debug")
+_HIDDEN = ("/usr/lib/python3/dist-packages", "/usr/lib/debug", "/usr/lib/node_modules", "/usr/local/lib/node_modules")
 
 
 def readable_paths() -> list[str]:
@@ -28,7 +33,7 @@ def readable_paths() -> list[str]:
     if not any(prefix == path or prefix.startswith(path + "/") for path in paths):
         # Not the whole prefix: a conda one holds every package ever downloaded.
         paths += [f"{prefix}/{name}" for name in ("bin", "lib", "lib64") if os.path.isdir(f"{prefix}/{name}")]
-    return paths
+    return list(dict.fromkeys(paths))
 
 
 def hidden_paths() -> list[str]:
@@ -54,6 +59,7 @@ def build(root: str, packages: dict[str, str]) -> None:
     linux.mount("sandbox", root, "tmpfs", linux.MS_NOSUID | linux.MS_NODEV, "size=1m,mode=755")
     for path in readable_paths():
         if os.path.islink(path):
+            os.makedirs(os.path.dirname(root + path), exist_ok=True)
             os.symlink(os.readlink(path), root + path)
         else:
             _bind(path, root + path)

@@ -16,7 +16,7 @@ from verifiers.sandbox import linux
 
 _ALLOW = 0x7FFF0000
 _KILL = 0x80000000  # SECCOMP_RET_KILL_PROCESS: the verdict is SV
-_LOAD, _JEQ, _JGE, _JSET, _RETURN = 0x20, 0x15, 0x35, 0x45, 0x06
+_LOAD, _JEQ, _JGE, _JSET, _JUMP, _RETURN = 0x20, 0x15, 0x35, 0x45, 0x05, 0x06
 _ARCHITECTURE = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}
 
 # name -> (number on x86_64, on aarch64); None: the architecture lacks it
@@ -40,10 +40,17 @@ _REFUSED = {  # honest runtimes try these and live with a refusal
     # System V segments and memory files hold memory that no process is charged for.
     "shmget": (29, 194), "msgget": (68, 186), "semget": (64, 190), "mq_open": (240, 180),
     "process_mrelease": (448, 448), "fanotify_mark": (301, 263), "memfd_secret": (447, 447),
+    # Of these the whole machine, or all that runs under this user, has a fixed number.
+    "io_setup": (206, 0), "inotify_init": (253, None), "inotify_init1": (294, 26),
 }  # fmt: skip
 _ABSENT = {  # ... and these fall back to older calls when they seem not to exist
     "memfd_create": (319, 279), "io_uring_setup": (425, 425), "io_uring_enter": (426, 426),
     "io_uring_register": (427, 427), "clone3": (435, 435),
+    "statmount": (457, 457), "listmount": (458, 458), "lsm_get_self_attr": (459, 459),
+    "lsm_set_self_attr": (460, 460), "lsm_list_modules": (461, 461),
+}  # fmt: skip
+_DONE = {  # ... and these seem to have been done: the caller would wait for all that the machine has to write
+    "sync": (162, 81), "syncfs": (306, 267), "fsync": (74, 82), "fdatasync": (75, 83),
 }  # fmt: skip
 _CEILING = 463  # first number that is treated as unknown
 # Without namespaces nothing else keeps a run from other processes of its user or from the modes of their files.
@@ -57,16 +64,24 @@ _NO_NAMESPACES = {
     "lsetxattr": (189, 6), "fsetxattr": (190, 7), "removexattr": (197, 14), "lremovexattr": (198, 15),
     "fchown": (93, 55), "fchmod": (91, 52), "fremovexattr": (199, 16), "setxattrat": (463, 463),
     "fork": (57, None), "vfork": (58, None), "bind": (49, 200),
-    "connect": (42, 203),
+    "connect": (42, 203), "timer_create": (222, 107), "fallocate": (285, 47),
 }  # fmt: skip
 _CLONE, _FORK = {"clone": (56, 220)}, {"fork": (57, None), "vfork": (58, None)}
-_SOCKET, _IOCTL = {"socket": (41, 198)}, {"ioctl": (16, 29)}
-_PRLIMIT, _TGKILL = {"prlimit64": (302, 261)}, {"tgkill": (234, 131)}
-_OF_SERVER = ("mount", "clone")  # what makes a run: its tmpfs and its namespaces
+_SOCKET, _IOCTL = {"socket": (41, 198), "socketpair": (53, 199)}, {"ioctl": (16, 29)}
+_SETSOCKOPT, _FCNTL, _PRCTL = {"setsockopt": (54, 208)}, {"fcntl": (72, 25)}, {"prctl": (157, 167)}
+_SETRLIMIT, _PRLIMIT = {"setrlimit": (160, 164)}, {"prlimit64": (302, 261)}
+_SECCOMP, _TGKILL = {"seccomp": (317, 277)}, {"tgkill": (234, 131)}
+_OF_SERVER = ("mount", "clone", "seccomp", "setrlimit", "prlimit64")  # what makes a run: its walls and its limits
 _AF_UNIX = 1
 _NEW_NAMESPACES = 0x7E020080  # CLONE_NEW*, NEWTIME included
 _CLONE_THREAD = 0x00010000
 _TERMINAL_INPUT = {0x5412, 0x541C}  # TIOCSTI, TIOCLINUX
+_SOL_SOCKET, _PACKET_FILTERS = 1, {26, 50, 51, 52}  # memory for their code is limited for the whole machine
+_OWN_FILTER = {22, 62}  # prctl: another filter (as above); scheduling that empties the sibling of its core
+_HIDING = {4}  # prctl: the watch would not be let to look
+_LEASES = {1024, 1026, 1031}  # fcntl: leases make others wait who open the file; notices; pipes out of the user's share
+_SIGNAL_OTHERS = {8, 10, 15}  # fcntl: the kernel sends its signals, any of them, to any process of this user
+_OWN_SOCKETS_SIGNAL = {0x8901, 0x8902}  # ioctl: the same
 
 _Instruction = tuple[int, int, int, int]
 _Program = list[_Instruction]
@@ -109,14 +124,25 @@ def _denied(*, namespaces: bool, processes: bool) -> dict[str, _Action]:
     add(_FORBIDDEN, _return(_KILL))
     add(_REFUSED, refuse)
     add(_ABSENT, _return(_errno(errno.ENOSYS)))
+    add(_DONE, _return(_errno(0)))
+    add(_SECCOMP, refuse)
+    add(_PRCTL, [_load(0), *_any_of(_OWN_FILTER | (set() if namespaces else _HIDING), _errno(errno.EPERM)),
+                 *_return(_ALLOW)])  # fmt: skip
+    add(_FCNTL, [_load(1), *_any_of(_LEASES | (set() if namespaces else _SIGNAL_OTHERS), _errno(errno.EPERM)),
+                 *_return(_ALLOW)])  # fmt: skip
+    add(_SETSOCKOPT, [_load(1), (_JEQ, 1, 0, _SOL_SOCKET), *_return(_ALLOW), _load(2),
+                      *_any_of(_PACKET_FILTERS, _errno(errno.EPERM)), *_return(_ALLOW)])  # fmt: skip
     if not namespaces:
         add(_NO_NAMESPACES, refuse)
         add(_TGKILL, _unless_own(0))
-    add(_PRLIMIT, _unless_own(0))
+    # A limit on CPU time would let a run kill itself as only the machine can; it seems to be set.
+    add(_SETRLIMIT, [_load(0), *_any_of({linux.RLIMIT_CPU}, _errno(0)), *_return(_ALLOW)])
+    add(_PRLIMIT, _own_limits())
     # Libraries look for an address of the machine now and then (uuid1), so the internet families are only refused.
     internet = _any_of({2, 10, 16}, _errno(errno.EPERM))
     add(_SOCKET, [_load(0), *_any_of({_AF_UNIX}, _ALLOW), *internet, *_return(_KILL)])
-    add(_IOCTL, [_load(1), *_any_of(_TERMINAL_INPUT, _KILL), *_return(_ALLOW)])
+    signals = [] if namespaces else _any_of(_OWN_SOCKETS_SIGNAL, _errno(errno.EPERM))
+    add(_IOCTL, [_load(1), *_any_of(_TERMINAL_INPUT, _KILL), *signals, *_return(_ALLOW)])
     clone: _Program = [_load(0), (_JSET, 0, 1, _NEW_NAMESPACES), *_return(_KILL)]
     if not (processes and namespaces):
         clone += [(_JSET, 1, 0, _CLONE_THREAD), *_return(_errno(errno.EAGAIN))]
@@ -160,8 +186,8 @@ def _return(action: int) -> _Program:
     return [(_RETURN, 0, 0, action)]
 
 
-def _load(argument: int) -> _Instruction:
-    return (_LOAD, 0, 0, 16 + 8 * argument)  # low half; both architectures are little-endian
+def _load(argument: int, *, high: bool = False) -> _Instruction:
+    return (_LOAD, 0, 0, 16 + 8 * argument + 4 * high)  # both architectures are little-endian
 
 
 def _any_of(values: set[int], action: int) -> _Program:
@@ -173,6 +199,14 @@ def _unless_own(argument: int) -> _Program:
     return [_load(argument), (_JEQ, 0, 1, 0), *_return(_ALLOW), *_return(_errno(errno.EPERM))]
 
 
+def _own_limits() -> _Program:
+    """prlimit64: of itself only, and what would set its CPU time does nothing. A pointer is null if both halves are."""
+    return [
+        _load(0), (_JEQ, 0, 8, 0), _load(1), (_JEQ, 0, 4, linux.RLIMIT_CPU), _load(2), (_JEQ, 0, 3, 0),
+        _load(2, high=True), (_JEQ, 0, 1, 0), *_return(_ALLOW), *_return(_errno(0)), *_return(_errno(errno.EPERM)),
+    ]  # fmt: skip
+
+
 def _tree(entries: list[tuple[int, _Program]]) -> _Program:
     if len(entries) <= 3:
         linear: _Program = []
@@ -181,5 +215,6 @@ def _tree(entries: list[tuple[int, _Program]]) -> _Program:
         return [*linear, *_return(_ALLOW)]
     middle = len(entries) // 2
     left, right = _tree(entries[:middle]), _tree(entries[middle:])
-    assert len(left) < 256
-    return [(_JGE, len(left), 0, entries[middle][0]), *left, *right]
+    if len(left) < 256:
+        return [(_JGE, len(left), 0, entries[middle][0]), *left, *right]
+    return [(_JGE, 0, 1, entries[middle][0]), (_JUMP, 0, 0, len(left)), *left, *right]

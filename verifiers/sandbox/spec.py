@@ -10,7 +10,15 @@ from typing import Any
 
 from verifiers.core import GoldError, Problem
 from verifiers.sandbox import wire
-from verifiers.sandbox.checkers import TextChecker, ValueChecker, text_checker, value_checker
+from verifiers.sandbox.checkers import (
+    NOTHING,
+    Allowed,
+    TextChecker,
+    ValueChecker,
+    is_named,
+    text_checker,
+    value_checker,
+)
 from verifiers.sandbox.limits import Limits
 from verifiers.sandbox.names import Names, parsed, resolve, without
 
@@ -25,6 +33,7 @@ class FunctionTests:
     outs: list[Any]
     check: ValueChecker
     prefix: str = ""  # code the submission may use: helpers that the prompt shows
+    own_checker: bool = False  # of the user's or of the tests, so that a right answer may be of any size
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +59,7 @@ class StdinTests:
 
 Tests = FunctionTests | AssertTests | StdinTests
 _COMMON = {"style", "time_s", "memory_mib"}
+_MOST = {"time_s": 60, "memory_mib": 4096}  # that data may ask for, unless the verifier's own option is higher
 _FIELDS = {
     "function": {"entry_point", "args", "kwargs", "outs", "checker", "prefix"},
     "asserts": {"entry_point", "tests", "setup", "prefix", "prompt"},
@@ -57,8 +67,8 @@ _FIELDS = {
 }
 
 
-def read(problem: Problem) -> Tests:
-    """Raises GoldError with what is wrong and what is allowed."""
+def read(problem: Problem, allowed: Allowed = NOTHING) -> Tests:
+    """The tests; their checkers have a name or are `allowed`. Raises GoldError: what is wrong, what is allowed."""
     tests = problem.tests
     if not isinstance(tests, Mapping):
         raise GoldError("the problem has no tests; Problem(tests={'style': 'function' | 'asserts' | 'stdin', ...})")
@@ -69,8 +79,8 @@ def read(problem: Problem) -> Tests:
     if unknown:
         raise GoldError(f"tests of style '{style}' have no field {unknown[0]!r}; known: {sorted(_FIELDS[style])}")
     if style == "function":
-        return _function(tests)
-    return _asserts(tests) if style == "asserts" else _stdin(tests)
+        return _function(tests, allowed)
+    return _asserts(tests) if style == "asserts" else _stdin(tests, allowed)
 
 
 def limits_for(problem: Problem, limits: Limits) -> Limits:
@@ -78,13 +88,16 @@ def limits_for(problem: Problem, limits: Limits) -> Limits:
     own = {name: (problem.tests or {})[name] for name in ("time_s", "memory_mib") if name in (problem.tests or {})}
     if not own:
         return limits
+    for name, most in _MOST.items():
+        if isinstance(own.get(name), int | float) and own[name] > max(most, getattr(limits, name)):
+            raise GoldError(f"tests: {name} is {own[name]}; a problem may ask for {most} at most")
     try:
         return replace(limits, **own)
     except (ValueError, TypeError) as error:
         raise GoldError(f"tests: {error}") from error
 
 
-def _function(tests: Mapping[str, Any]) -> FunctionTests:
+def _function(tests: Mapping[str, Any], allowed: Allowed) -> FunctionTests:
     entry = _entry_point(tests)
     given, outs = _sequence(tests, "args"), _sequence(tests, "outs")
     keywords = _sequence(tests, "kwargs") if "kwargs" in tests else [{}] * len(given)
@@ -103,8 +116,9 @@ def _function(tests: Mapping[str, Any]) -> FunctionTests:
             _encoded(outs[index])
         except wire.WireError as error:
             raise GoldError(f"test {index}: {error}") from error
-    check = value_checker(_text(tests, "checker", "exact"))
-    return FunctionTests(entry, calls, list(given), list(outs), check, _code(tests, "prefix"))
+    check = value_checker(_checker(tests, "exact"), allowed)
+    own = not is_named(_checker(tests, "exact"))
+    return FunctionTests(entry, calls, list(given), list(outs), check, _code(tests, "prefix"), own)
 
 
 def _encoded(value: Any) -> Any:
@@ -136,7 +150,7 @@ def _names(entry: str, sources: tuple[str, ...], prefix: str, prompt: str) -> Na
     return resolve(entry, sources, (prefix, without(prompt, entry) if prompt else ""))
 
 
-def _stdin(tests: Mapping[str, Any]) -> StdinTests:
+def _stdin(tests: Mapping[str, Any], allowed: Allowed) -> StdinTests:
     inputs, outputs = _sequence(tests, "inputs"), _sequence(tests, "outputs")
     if len(inputs) != len(outputs):
         raise GoldError(f"{len(inputs)} inputs and {len(outputs)} outputs: there must be as many of each")
@@ -144,7 +158,7 @@ def _stdin(tests: Mapping[str, Any]) -> StdinTests:
         raise GoldError("there are no tests: 'inputs' is empty")
     if not all(isinstance(text, str) for text in (*inputs, *outputs)):
         raise GoldError("inputs and outputs must be texts")
-    return StdinTests(list(inputs), list(outputs), text_checker(_text(tests, "checker", "tokens")))
+    return StdinTests(list(inputs), list(outputs), text_checker(_checker(tests, "tokens"), allowed))
 
 
 def _entry_point(tests: Mapping[str, Any]) -> str:
@@ -159,6 +173,13 @@ def _sequence(tests: Mapping[str, Any], name: str) -> list[Any]:
     if not isinstance(value, list | tuple):
         raise GoldError(f"'{name}' must be a list, got {type(value).__name__}")
     return list(value)
+
+
+def _checker(tests: Mapping[str, Any], default: str) -> Any:
+    value = tests.get("checker", default)
+    if not isinstance(value, str | Mapping):
+        raise GoldError(f"'checker' must be a name or {{'program': TEXT}}, got {type(value).__name__}")
+    return value
 
 
 def _text(tests: Mapping[str, Any], name: str, default: str) -> str:

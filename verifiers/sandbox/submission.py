@@ -6,7 +6,9 @@ import re
 import textwrap
 
 MAX_CHARS = 1_000_000
+_MAX_TEXT = 4 * MAX_CHARS  # after the reasoning, explanations included
 _THINK_OPEN, _THINK_CLOSE = "<think>", "</think>"
+_MARK = re.compile(r"`{3}|~{3}")
 _FENCE = re.compile(r"([ \t>]*)(`{3,}|~{3,})[ \t]*([^\s`]*)[^`]*")
 _MOST_INDENT = 3  # of a closing fence beyond its opening one, as in CommonMark
 _ANSWER_TAGS = re.compile(r"^[ \t]*<answer>|</answer>[ \t]*$")  # beside a fence, where a newline was forgotten
@@ -24,7 +26,8 @@ def extract(text: str, tags: tuple[str, ...], entry_point: str | None = None) ->
     text after `</think>`, or the content of its `<answer>` block. Linear in the length of the text.
 
     Raises:
-        NoSubmissionError: the reasoning never ends, nothing follows it, or it is longer than MAX_CHARS.
+        NoSubmissionError: the reasoning never ends, or nothing follows it, or too much: a program of more than
+            MAX_CHARS, a text of more than four times as many.
     """
     start = text.rfind(_THINK_CLOSE)
     if start >= 0:
@@ -33,6 +36,8 @@ def extract(text: str, tags: tuple[str, ...], entry_point: str | None = None) ->
         raise NoSubmissionError("the reasoning never ends, so nothing was submitted")
     else:
         start = 0
+    if len(text) - start > _MAX_TEXT:
+        raise NoSubmissionError(f"the completion has {len(text) - start:,} characters; at most {_MAX_TEXT:,} are read")
     blocks = [(code, span) for tag, code, span in _blocks(text, start) if tag in tags or not tag]
     if entry_point is not None:
         defines = re.compile(
@@ -60,6 +65,10 @@ def _answer(text: str, start: int) -> tuple[int, int] | None:
     return opening + len("<answer>"), closing if closing >= 0 else len(text)
 
 
+def _dedented(code: str) -> str:
+    return textwrap.dedent(code) if len(code) <= MAX_CHARS else code  # a longer one is refused
+
+
 def _width(margin: str) -> int:
     return len(margin.expandtabs(4))
 
@@ -69,12 +78,12 @@ def _blocks(text: str, start: int) -> list[tuple[str, str, tuple[int, int]]]:
     found = []
     fence, tag, begin, indent = "", "", 0, 0
     position = start
-    while position < len(text):
-        end = text.find("\n", position)
+    while mark := _MARK.search(text, position):
+        position = max(position, text.rfind("\n", position, mark.start()) + 1)
+        end = text.find("\n", mark.end())
         end = len(text) if end < 0 else end
         line = text[position : min(end, position + 200)]
-        marked = "```" in line or "~~~" in line
-        match = _FENCE.fullmatch(_ANSWER_TAGS.sub("", line.rstrip())) if marked else None
+        match = _FENCE.fullmatch(_ANSWER_TAGS.sub("", line.rstrip()))
         if match and not fence:
             fence, tag, begin = match[2], match[3].lower(), min(end + 1, len(text))
             indent = _width(match[1])
@@ -84,11 +93,11 @@ def _blocks(text: str, start: int) -> list[tuple[str, str, tuple[int, int]]]:
             and not match[3]
             and _width(match[1]) <= indent + _MOST_INDENT  # further in, it is text of the block, as in a docstring
         ):
-            found.append((tag, textwrap.dedent(text[begin:position]), (begin, position)))
+            found.append((tag, _dedented(text[begin:position]), (begin, position)))
             fence = ""
         position = end + 1
     if fence:
         closing = text.find("</answer>", begin)
         end = closing if closing >= 0 else len(text)
-        found.append((tag, textwrap.dedent(text[begin:end]), (begin, end)))
+        found.append((tag, _dedented(text[begin:end]), (begin, end)))
     return found

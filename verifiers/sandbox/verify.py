@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
+import functools
 import importlib.util
 import os
 import threading
+import weakref
 from collections.abc import Iterable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from types import TracebackType
+from typing import Any
 
 from verifiers.core import Completion, Problem, Verdict, VerifierError
 from verifiers.sandbox import judge, probe, spec
+from verifiers.sandbox.checkers import Allowed, load
 from verifiers.sandbox.languages import LANGUAGES
 from verifiers.sandbox.limits import DEFAULTS, Limits
 from verifiers.sandbox.pool import Pool, ServerDied
 from verifiers.sandbox.signs import signs
 from verifiers.sandbox.submission import NoSubmissionError, extract
+from verifiers.sandbox.threads import verdicts
 
 REASONS = ("AC", "WA", "PE", "TLE", "MLE", "OLE", "RTE", "CE", "EXIT", "SV")
 
@@ -35,9 +39,12 @@ class CodeVerifier:
         language: "python", or "cpp" or "javascript" for tests of style "stdin".
         isolation: "auto" takes the strongest level this machine has, never "rlimit-only"; or a level by name.
         partial: score the share of all tests instead of all or nothing.
+        common_names: functions find names such as `math`, `List` and `sqrt` without importing them, which in plain
+            Python is a NameError.
         servers: runs at one time; None: two per core.
         packages: installed packages that submissions may import; none but the standard library by default.
         preload: of those, the ones imported before the fork, so that no run pays for it.
+        checkers: functions "module:fn" of this process that tests may name; data alone never makes one run.
         time_s, wall_s, memory_mib, processes, output_mib, file_mib, disk_mib, open_files: of one run, see Limits.
 
     Raises:
@@ -45,7 +52,7 @@ class CodeVerifier:
         VerifierError: (on first use) this machine can't isolate code; the message says what is missing.
     """
 
-    version = "4"
+    version = "5"
     kind = "program"
 
     def __init__(
@@ -54,9 +61,11 @@ class CodeVerifier:
         language: str = "python",
         isolation: str = "auto",
         partial: bool = False,
+        common_names: bool = False,
         servers: int | None = None,
         packages: Sequence[str] = (),
         preload: Sequence[str] = (),
+        checkers: Sequence[str] = (),
         time_s: float = DEFAULTS.time_s,
         wall_s: float | None = None,
         memory_mib: int = DEFAULTS.memory_mib,
@@ -78,10 +87,14 @@ class CodeVerifier:
             time_s=time_s, wall_s=wall_s, memory_mib=memory_mib, processes=processes, output_mib=output_mib,
             file_mib=file_mib, disk_mib=disk_mib, open_files=open_files,
         )  # fmt: skip
+        self._common = common_names
         self._isolation = isolation
         self._servers = servers or 2 * len(os.sched_getaffinity(0))
         self._packages = {name: path for package in packages for name, path in _files_of(package).items()}
         self._preload = tuple(preload)
+        for name in checkers:
+            load(name)
+        self._allowed = Allowed(frozenset(checkers), self._checks)
         self._pool: Pool | None = None
         self._lock = threading.Lock()
         self._pid = os.getpid()
@@ -92,15 +105,7 @@ class CodeVerifier:
 
     def verify_many(self, pairs: Iterable[tuple[Problem, Completion]]) -> list[Verdict | VerifierError]:
         """Judges many at once, in order, keeping every core busy. Trouble of ours takes the place of its verdict."""
-
-        def one(pair: tuple[Problem, Completion]) -> Verdict | VerifierError:
-            try:
-                return self._judged(*pair, parallel=1)
-            except VerifierError as error:
-                return error
-
-        with ThreadPoolExecutor(self._servers) as threads:
-            return list(threads.map(one, pairs))
+        return verdicts(functools.partial(self._judged, parallel=1), pairs, self._servers)
 
     @property
     def level(self) -> str:
@@ -129,10 +134,17 @@ class CodeVerifier:
             if self._pool is None:
                 level = probe.choose(self._isolation)
                 self._pool = Pool(level, self._servers, self.limits, packages=self._packages, preload=self._preload)
+                weakref.finalize(self, self._pool.close)
             return self._pool
 
     def _judged(self, problem: Problem, completion: Completion, *, parallel: int) -> Verdict:
-        tests = spec.read(problem)
+        try:
+            return self._verdict(problem, completion, parallel=parallel)
+        except (OSError, MemoryError) as error:  # descriptors, processes or memory of the host process
+            raise VerifierError(f"the check could not be made: {type(error).__name__}: {error}") from error
+
+    def _verdict(self, problem: Problem, completion: Completion, *, parallel: int) -> Verdict:
+        tests = spec.read(problem, self._allowed)
         limits = spec.limits_for(problem, self.limits)
         entry = None if isinstance(tests, spec.StdinTests) else tests.entry_point
         if entry is not None and self.language.name != "python":
@@ -152,12 +164,15 @@ class CodeVerifier:
         parts += [f"{outcome.passed} of {outcome.total} tests passed", f"level {pool.level}", str(outcome.usage)]
         return Verdict(score, outcome.verdict, "; ".join(parts), answer=code, span=span, flags=flags)
 
+    def _checks(self, program: str, given: Any, expected: Any, got: Any) -> bool:
+        return judge.run_checker(self._ready(), program, given, expected, got, self.limits)
+
     def _run(self, pool: Pool, tests: spec.Tests, code: str, limits: Limits, parallel: int) -> judge.Outcome:
         stop = not self.partial
         if isinstance(tests, spec.FunctionTests):
-            return judge.judge_function(pool, tests, code, limits, stop=stop)
+            return judge.judge_function(pool, tests, code, limits, stop=stop, common=self._common)
         if isinstance(tests, spec.AssertTests):
-            return judge.judge_asserts(pool, tests, _continued(tests, code), limits, stop=stop)
+            return judge.judge_asserts(pool, tests, _continued(tests, code), limits, stop=stop, common=self._common)
         return judge.judge_stdin(pool, tests, code, limits, self.language, stop=stop, parallel=parallel)
 
 

@@ -2,43 +2,64 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import time
 
 _INTERVAL_S = 0.05
 _FIRST_S = 0.02
 _TICKS = os.sysconf("SC_CLK_TCK")
-_PAGE = os.sysconf("SC_PAGE_SIZE")
-CPU, WALL, MEMORY, OVERLOAD, DISK = 2, 3, 4, 5, 6  # why a run was killed (1: the pool asked)
-_PATIENCE = 10  # a starved run may take this many times its wall limit before the machine is called overloaded
+CPU, WALL, MEMORY, OVERLOAD, DISK, MANY = 2, 3, 4, 5, 6, 8  # why a run was killed (1: the pool asked)
+PATIENCE = 10  # a starved run may take this many times its wall limit before the machine is called overloaded
+_DEEPEST = 100  # folders in one another, where no tmpfs bounds them
+_CHURN_S = 0.01  # between looks at a run whose processes vanish uncounted
 
 
 class Watch:
     """Decides when a run has used up what it was given.
 
-    Time a run of one thread spends ready but without a core is the machine's fault and is added to its wall limit; a
-    run of several may be waiting for itself, and gets half its limit more at most.
+    Time a run spends ready but without a core is the machine's fault and is added to its wall limit. A run of several
+    processes may be waiting for itself: as long as its own CPU time explains the waiting, it counts.
+
+    Args:
+        procfs: a descriptor of the machine's /proc.
+        meter: a descriptor of the file in which a cgroup counts CPU time; without it, a child that nobody waits for is
+            counted as far as it was seen.
     """
 
-    def __init__(self, procfs: int | None) -> None:
+    def __init__(self, procfs: int | None, meter: int | None = None) -> None:
         self._procfs = procfs if procfs is not None else os.open("/proc", os.O_PATH | os.O_CLOEXEC)
+        self._meter = meter
         self.own = os.readlink("self", dir_fd=self._procfs)  # our pid as the machine's /proc counts
 
     def begin(
-        self, pid: int, box: str | None, started: float, cpu_s: float, wall_s: float, memory: int, disk: int
-    ) -> None:
-        """`memory` 0: a cgroup looks after it; `box`: a folder whose size nobody else limits."""
+        self, pid: int, started: float, cpu_s: float, wall_s: float, patient: bool, memory: int, box: str | None,
+        disk: int, inodes: int, processes: int,
+    ) -> None:  # fmt: skip
+        """A run that has begun.
+
+        Args:
+            patient: the wall clock is kept by another.
+            memory: 0: a cgroup looks after it.
+            box: a folder whose size, and a run whose threads, nobody else limits.
+        """
         self.reason = 0
         self.peak = 0
         self.cpu = 0.0
         self.waited = 0.0
         self._clock = (~pid << 3) | 2  # the kernel's name for the CPU clock of another process
         self._box, self._started, self._cpu_s, self._wall_s = box, started, cpu_s, wall_s
-        self._memory, self._disk = memory, disk
+        self._patient, self._memory, self._disk, self._inodes, self._processes = (
+            patient, memory, disk, inodes, processes,
+        )  # fmt: skip
         self._next = started + _FIRST_S
+        self._interval = _INTERVAL_S
         self._root = ""
         self._own_wait = 0.0
         self._alone = True
+        self._tasks_seen = 1
+        self._seen: dict[str, float] = {}  # pid -> CPU seconds of its own when last looked at
+        self._metered = self._metered_s()
 
     def next_look_ms(self) -> int:
         return max(1, int((self._next - time.monotonic()) * 1000) + 1)
@@ -48,22 +69,25 @@ class Watch:
         now = time.monotonic()
         if now < self._next:
             return False
-        self._next = now + _INTERVAL_S
         try:
-            self.cpu = time.clock_gettime(self._clock)
+            self.cpu = max(self.cpu, time.clock_gettime(self._clock))
         except OSError:  # it ended between the poll and now
+            self._next = now + _INTERVAL_S
             return False
         elapsed = now - self._started
-        self._look_at_tree()
+        self.look_at_use()
+        self._next = now + self._interval
         if self.cpu >= self._cpu_s:
             self.reason = CPU
         elif self._memory and self.peak > self._memory:
             self.reason = MEMORY
-        elif self._box and _folder_size(self._box) > self._disk:
+        elif self._box and self._tasks_seen > self._processes:
+            self.reason = MANY
+        elif self._box and (self._written() > 2 * self._disk or _is_larger(self._box, self._disk, self._inodes)):
             self.reason = DISK
-        elif elapsed - self.waited >= self._wall_s:
+        elif not self._patient and elapsed - self.waited >= self._wall_s:
             self.reason = WALL
-        elif elapsed >= self._wall_s * _PATIENCE:
+        elif elapsed >= self._wall_s * PATIENCE:
             self.reason = OVERLOAD
         else:
             left = min(self._cpu_s - self.cpu, self._wall_s - (elapsed - self.waited))
@@ -71,7 +95,12 @@ class Watch:
             return False
         return True
 
-    def _look_at_tree(self) -> None:
+    def last_look(self) -> None:
+        """After the end: the CPU time of what nobody waited for."""
+        if self._meter is not None:
+            self.cpu = max(self.cpu, self._metered_s() - self._metered)
+
+    def look_at_use(self) -> None:
         """CPU and memory of everything below PID 1 of the run, by the machine's own /proc."""
         if not self._root:
             self._root = self._find_root()
@@ -83,12 +112,55 @@ class Watch:
         except (OSError, ValueError):  # no schedstat in this kernel, or the run has just ended
             pass
         pids = self._tree(self._root)
-        self._alone = self._alone and len(pids) == 1 and len(self._tasks_or_none(pids[0])) <= 1
-        # A run that is its own competition can't call the machine overloaded, or it would dodge its verdict.
-        self.waited = self._own_wait if self._alone else min(self._own_wait, self._wall_s / 2)
-        if len(pids) > 1:
-            self.cpu = max(self.cpu, sum(map(self._cpu_of, pids)))
-        self.peak = max(self.peak, sum(map(self._memory_of, pids)))
+        self._tasks_seen = len(self._tasks_or_none(pids[0]))
+        self._alone = self._alone and len(pids) == 1 and self._tasks_seen <= 1
+        if len(pids) > 1 or self._seen:
+            self._count_cpu(pids)
+        if self._alone:
+            self.waited = self._own_wait
+        elif self._meter is not None:
+            # A run that is its own competition uses a core all the while it waits.
+            self.waited = max(0.0, self._own_wait - self.cpu)
+        else:
+            self.waited = min(max(0.0, self._own_wait - self.cpu), self._wall_s / 2)
+        self.peak = max(self.peak, self._memory_of_all(pids))
+
+    def _count_cpu(self, pids: list[str]) -> None:
+        """A dead child's time is its parent's once that has waited for it. Where it never does, the cgroup knows, or
+        what was seen of the child."""
+        if self._meter is not None:
+            self.cpu = max(self.cpu, self._metered_s() - self._metered)
+            return
+        waited_for = 0.0
+        vanished = set(self._seen) - set(pids)
+        for pid in pids:
+            try:
+                fields = self._read(f"{pid}/stat").rpartition(")")[2].split()
+            except OSError:
+                continue
+            own, children = (sum(map(int, fields[first : first + 2])) / _TICKS for first in (11, 13))
+            self._seen[pid] = max(self._seen.get(pid, 0.0), own)
+            waited_for += children
+        alive = sum(self._seen.get(pid, 0.0) for pid in pids)
+        dead = sum(self._seen[pid] for pid in self._seen.keys() - set(pids))
+        if vanished and dead > waited_for:
+            self._interval = _CHURN_S
+        self.cpu = max(self.cpu, alive + max(dead, waited_for))
+
+    def _metered_s(self) -> float:
+        if self._meter is None:
+            return 0.0
+        said = os.pread(self._meter, 200, 0).split()
+        # Version 2 says b"usage_usec 1234 ...", version 1 nanoseconds alone.
+        return int(said[1]) / 1e6 if said[0] == b"usage_usec" else int(said[0]) / 1e9
+
+    def _written(self) -> int:
+        """Bytes for the disk, also of files that have no name any more; 0 where the kernel doesn't count them."""
+        with contextlib.suppress(OSError, ValueError):
+            for line in self._read(f"{self._root}/io").splitlines():
+                if line.startswith("write_bytes:"):
+                    return int(line.split()[1])
+        return 0
 
     def _find_root(self) -> str:
         """One run at a time, so the only child is the run. "" where the kernel doesn't tell."""
@@ -123,19 +195,30 @@ class Watch:
         finally:
             os.close(folder)
 
-    def _cpu_of(self, pid: str) -> float:
-        try:
-            fields = self._read(f"{pid}/stat").rpartition(")")[2].split()
-        except OSError:
-            return 0.0
-        return sum(map(int, fields[11:15])) / _TICKS  # its own user and system time and its dead children's
+    def _memory_of_all(self, pids: list[str]) -> int:
+        found = [self._memory_of(pid) for pid in pids]
+        own, shared = sum(own for own, _ in found), sum(shared for _, shared in found)
+        if not self._memory or own + shared <= self._memory:
+            return own + shared
+        # What several of them share is counted once each: only now is it worth asking for their proportional share.
+        return own + min(shared, sum(self._shared_part(pid, most) for pid, (_, most) in zip(pids, found, strict=True)))
 
-    def _memory_of(self, pid: str) -> int:
-        try:
-            _, resident, shared, *_ = map(int, self._read(f"{pid}/statm").split())
-        except (OSError, ValueError):
-            return 0
-        return (resident - shared) * _PAGE
+    def _memory_of(self, pid: str) -> tuple[int, int]:
+        """Bytes of its own, and of memory shared with others that lies in no file."""
+        fields = {}
+        with contextlib.suppress(OSError, ValueError):
+            for line in self._read(f"{pid}/status").splitlines():
+                name, _, value = line.partition(":")
+                if name in ("RssAnon", "RssShmem"):
+                    fields[name] = int(value.split()[0]) * 1024
+        return fields.get("RssAnon", 0), fields.get("RssShmem", 0)
+
+    def _shared_part(self, pid: str, most: int) -> int:
+        with contextlib.suppress(OSError, ValueError):
+            for line in self._read(f"{pid}/smaps_rollup").splitlines():
+                if line.startswith("Pss_Shmem:"):
+                    return int(line.split()[1]) * 1024
+        return most
 
     def _read(self, path: str) -> str:
         descriptor = os.open(path, os.O_RDONLY, dir_fd=self._procfs)
@@ -145,15 +228,26 @@ class Watch:
             os.close(descriptor)
 
 
-def _folder_size(path: str) -> int:
-    total = 0
-    for folder, _, files in os.walk(path):
-        for name in files:
-            try:
-                total += os.lstat(os.path.join(folder, name)).st_blocks * 512
-            except OSError:
-                continue
-    return total
+def _is_larger(path: str, size: int, inodes: int) -> bool:
+    """Whether the folder holds more bytes or entries than these, or is too deep to be looked at."""
+    entries, todo = 0, [(path, 0)]
+    while todo:
+        folder, depth = todo.pop()
+        if depth > _DEEPEST:
+            return True
+        try:
+            with os.scandir(folder) as found:
+                for entry in found:
+                    entries += 1
+                    status = entry.stat(follow_symlinks=False)
+                    size -= status.st_blocks * 512
+                    if size < 0 or entries > inodes:
+                        return True
+                    if entry.is_dir(follow_symlinks=False):
+                        todo.append((entry.path, depth + 1))
+        except OSError:  # gone meanwhile, or closed
+            continue
+    return False
 
 
 KILLED_BY_WATCH = {
@@ -161,4 +255,5 @@ KILLED_BY_WATCH = {
     WALL: "the wall-clock limit was reached",
     MEMORY: "the memory limit was reached",
     DISK: "the disk limit was reached",
+    MANY: "there are more threads than allowed",
 }

@@ -182,7 +182,7 @@ def _tagged(tag: str, body: Any, reference: Callable[[str, Any], Any], depth: in
         case "i":
             return int(_text(body), 16)
         case "r":
-            return float(_text(body))
+            return float(_text(body, 100))
         case "u":
             return bytes.fromhex(_text(body)).decode("utf-8", "surrogatepass")
         case "b":
@@ -191,15 +191,15 @@ def _tagged(tag: str, body: Any, reference: Callable[[str, Any], Any], depth: in
             return bytearray.fromhex(_text(body))
         case "c":
             real, imaginary = _list(body)
-            return complex(float(_text(real)), float(_text(imaginary)))
+            return complex(float(_text(real, 100)), float(_text(imaginary, 100)))
         case "g":
             return range(*(decode(item, reference, depth) for item in _list(body)))
         case "D":
-            return _library("decimal", "Decimal")(_text(body)[:10_000])
+            return _library("decimal", "Decimal")(_text(body, 10_000))
         case "F":
             numerator, denominator = _list(body)
             return _library("fractions", "Fraction")(
-                int(_text(numerator)[:20_000], 16), int(_text(denominator)[:20_000], 16)
+                int(_text(numerator, 20_000), 16), int(_text(denominator, 20_000), 16)
             )
         case "T":
             name, value = _list(body)
@@ -207,7 +207,7 @@ def _tagged(tag: str, body: Any, reference: Callable[[str, Any], Any], depth: in
                 return _library("datetime", name)(*[item for item in _list(value) if type(item) is int])
             if name not in ("date", "datetime", "time"):
                 raise WireError("malformed date")
-            return _library("datetime", name).fromisoformat(_text(value))
+            return _library("datetime", name).fromisoformat(_text(value, 100))
     return reference(tag, body)
 
 
@@ -217,9 +217,11 @@ def _list(body: Any) -> list[Any]:
     return body
 
 
-def _text(body: Any) -> str:
+def _text(body: Any, most: int | None = None) -> str:
     if type(body) is not str:
         raise WireError("malformed value")
+    if most is not None and len(body) > most:
+        raise WireError(f"a number of {len(body)} digits; the limit is {most}")
     return body
 
 

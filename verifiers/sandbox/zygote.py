@@ -32,10 +32,14 @@ REQUEST = struct.Struct("<Idd6Q")
 # What it gets, a `_Reply`: wait status, why it was killed, wall s, CPU s by the watch, s spent waiting for a core, peak
 # bytes by the watch, and of struct rusage both times and the largest resident size.
 REPLY = struct.Struct("=4siiidddQ5q")
-READY, DONE = b"R", b"D"
+READY, DONE, PROGRESS = b"R", b"D", b"P"
+KILL, ASK = b"K", b"Q"  # what the pool may send during a run; ASK is answered by a reply with the tag PROGRESS
 _REQUEST_SIZE = REQUEST.size
 _INPUT_UNIT = 1 << 16
 _POLLIN = 1
+_SCORER_BOX = 32 << 20  # bytes that a scorer may write while it is imported
+# What would be taken from everything that runs under this user.
+_FEWEST = {linux.RLIMIT_CORE: 0, linux.RLIMIT_MSGQUEUE: 0, linux.RLIMIT_MEMLOCK: 0, linux.RLIMIT_SIGPENDING: 256}
 _FIRST_MS = 20  # a run that ends within is never looked at
 # Few: each shared library is five mappings that every fork copies and every exit frees.
 _PRELOAD = (
@@ -61,7 +65,7 @@ def main(config_text: str) -> None:
         if config["level"] in ("full", "ns"):
             _enter_namespaces(config, control)
         else:
-            serve(config, control, None)
+            serve(config, control, None, None)
     except BaseException as error:  # told to the pool, which raises it where it can be read
         control.send(b"E" + f"{type(error).__name__}: {error}".encode()[:4000])
         os._exit(1)
@@ -88,6 +92,7 @@ def _enter_namespaces(config: dict[str, Any], control: _socket.socket) -> None:
     for folder in config["cgroups"]:
         with open(f"{folder}/cgroup.procs", "w", encoding="ascii") as file:
             file.write("0")
+    meter = os.open(config["cpu"], os.O_RDONLY | os.O_CLOEXEC) if config["cpu"] else None
     procfs = os.open("/proc", os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
     own = os.getpid()
     uid, gid = os.getuid(), os.getgid()
@@ -117,7 +122,7 @@ def _enter_namespaces(config: dict[str, Any], control: _socket.socket) -> None:
         os.waitpid(server, 0)
         os._exit(0)
     linux.die_with_parent()
-    serve(config, control, procfs)
+    serve(config, control, procfs, meter)
 
 
 def _map_ids(procfs: int, own: int, uid: int, gid: int) -> None:
@@ -138,15 +143,17 @@ def _remove_cgroup(folder: str) -> None:
             time.sleep(0.01)
 
 
-def serve(config: dict[str, Any], control: _socket.socket, procfs: int | None) -> None:
+def serve(config: dict[str, Any], control: _socket.socket, procfs: int | None, meter: int | None) -> None:
     """Preloads, locks what can be locked once, and forks runs until the pool hangs up."""
     for name in _PRELOAD:
         __import__(name)
     sys.path[:] = [path for path in sys.path if "-packages" not in path]
     if config["packages"]:
-        sys.path.append(rootfs.PACKAGES if procfs is not None else config["package_path"])
+        sys.path += [rootfs.PACKAGES] if procfs is not None else config["package_path"]
     for name in config["preload"]:
         __import__(name)
+    if config["scorer"]:
+        _prepare_scorer(config, namespaces=procfs is not None)
     for name in ("exit", "quit"):  # what `site`, left out for its cost, would have put there
         setattr(builtins, name, _sitebuiltins.Quitter(name, "end of file"))
     if procfs is not None:
@@ -154,15 +161,15 @@ def serve(config: dict[str, Any], control: _socket.socket, procfs: int | None) -
         linux.lock_privileges()
     else:
         linux.no_new_privileges()
-    for kind in (linux.RLIMIT_CORE, linux.RLIMIT_MSGQUEUE, linux.RLIMIT_MEMLOCK):
-        if linux.limit(kind, 0)() < 0:
+    for kind, most in _FEWEST.items():
+        if linux.limit(kind, most)() < 0:
             raise linux.failure()
     os.environ["HOME"] = os.environ["TMPDIR"] = rootfs.WORK
     del os.environ["LD_BIND_NOW"]  # meant for this process
     sys.argv = [""]
     common = child.common_names()
     child.warm_up(common)
-    watch = Watch(procfs)
+    watch = Watch(procfs, meter)
     if procfs is not None:
         heap.keep_text_mapped(procfs, watch.own)
         if seccomp.installer(seccomp.for_server())() < 0:
@@ -177,6 +184,18 @@ def serve(config: dict[str, Any], control: _socket.socket, procfs: int | None) -
     if config["box_parent"]:
         _remove_tree(config["box_parent"])
     os._exit(0)
+
+
+def _prepare_scorer(config: dict[str, Any], *, namespaces: bool) -> None:
+    """Imports a scorer's package, which may want a folder to write to; a run's own tmpfs covers this one."""
+    home = config["box_parent"]
+    if namespaces:
+        home = rootfs.WORK
+        for call in rootfs.box_calls(_SCORER_BOX, 1000):
+            if call() < 0:
+                raise linux.failure()
+    os.environ["HOME"] = os.environ["TMPDIR"] = home
+    sys.modules["verifiers.sandbox.scoring"].prepare(**config["scorer"])
 
 
 class _Reply(ctypes.Structure):
@@ -254,7 +273,7 @@ class _Server:
         pool_says, run_says = self.watched
         poll = linux.prepared_libc("poll", self.watched, 2, _FIRST_MS)
         plan, handle, reply, common, close = self.plan, self.handle, self.reply, self.common, os.close
-        open_channel, run_job = child.Channel, child.main
+        open_channel, run_job, start_of = child.Channel, child.main, child.STARTS
         while True:
             data, ancillary, _, _ = receive(_REQUEST_SIZE, 256)
             if not data:
@@ -272,6 +291,8 @@ class _Server:
                             raise linux.failure()
                     channel = open_channel(child.CHANNEL)
                     job = channel.receive()
+                    if job["mode"] in start_of:  # our trouble until the program, or the compiler, has begun
+                        start_of[job["mode"]](channel, job, plan.trouble)
                     close(plan.trouble)  # the pipe for trouble: what follows can be the submission's doing
                 except EOFError:  # the pool hung up
                     os._exit(1)
@@ -340,24 +361,38 @@ class _Server:
 
     def _watched(self, pid: int, started: float) -> None:
         """A run that is not over at once: waits for its end, and looks at what it uses."""
-        _, cpu_s, wall_s, memory, _, _, disk, _, _ = self.plan.request
         box = None if self.namespaces else self._box
         watch, (pool_says, run_says) = self.watch, self.watched
-        watch.begin(pid, box, started, cpu_s, wall_s, memory if self.level != "full" else 0, disk)
+        _, cpu_s, wall_s, memory, processes, _, disk, inodes, _ = self.plan.request
+        patient = bool(self.plan.request[0] & locks.POOL_KEEPS_TIME)
+        watch.begin(
+            pid, started, cpu_s, wall_s, patient, memory if self.level != "full" else 0, box, disk, inodes, processes
+        )
         linux.poll(self.watched, 0)
         while not run_says.found:
             if pool_says.found:
-                self.control.recv(1)
-                watch.reason = KILLED
-                os.kill(pid, linux.SIGKILL)
-                pool_says.fd = -1
+                if self.control.recv(1) == ASK:
+                    self._tell_progress(started)
+                else:  # KILL, or the pool is gone
+                    watch.reason = KILLED
+                    os.kill(pid, linux.SIGKILL)
+                    pool_says.fd = -1
             elif watch.look():
                 os.kill(pid, linux.SIGKILL)
             linux.poll(self.watched, watch.next_look_ms())
         pool_says.fd = CONTROL
+        watch.last_look()
         reply = self.reply
         reply.killed, reply.cpu_s, reply.waited_s = watch.reason, watch.cpu, watch.waited
         reply.peak = max(watch.peak, 1)  # also the mark of a reply to be cleared
+
+    def _tell_progress(self, started: float) -> None:
+        watch, reply = self.watch, _Reply(PROGRESS)
+        watch.look_at_use()
+        reply.cpu_s, reply.waited_s, reply.peak = watch.cpu, watch.waited, watch.peak
+        reply.wall_s = time.monotonic() - started
+        with contextlib.suppress(OSError):
+            self.control.send(reply)
 
     def _tidy(self) -> None:
         """What the watch found is of one run, and so is its folder."""
@@ -372,10 +407,38 @@ KILLED, SETUP = 1, 7  # why a run ended: the pool asked; it never began. The oth
 
 
 def _remove_tree(path: str) -> None:
-    for folder, folders, files in os.walk(path, topdown=False):
-        for name in files:
-            os.unlink(os.path.join(folder, name))
-        for name in folders:
-            inner = os.path.join(folder, name)
-            os.unlink(inner) if os.path.islink(inner) else os.rmdir(inner)
-    os.rmdir(path)
+    """As much of a run's folder as can be removed, however deep, closed or odd: no run may end the server by it."""
+    with contextlib.suppress(OSError):
+        _empty(path)
+        os.rmdir(path)
+
+
+def _empty(path: str) -> None:
+    """Without recursion, and by descriptors, for paths may be longer than the kernel takes."""
+    flags = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+    here = os.open(path, flags)
+    names, above = os.listdir(here), list[tuple[str, list[str]]]()  # of each folder on the way: its name, what is left
+    try:
+        while names or above:
+            if not names:
+                name, names = above.pop()
+                below = os.open("..", flags, dir_fd=here)
+                os.close(here)
+                here = below
+                os.rmdir(name, dir_fd=here)
+                continue
+            name = names.pop()
+            try:
+                os.unlink(name, dir_fd=here)
+            except OSError:
+                with contextlib.suppress(OSError):
+                    os.rmdir(name, dir_fd=here)
+                    continue
+                with contextlib.suppress(OSError):
+                    os.chmod(name, 0o700, dir_fd=here)
+                below = os.open(name, flags, dir_fd=here)
+                above.append((name, names))
+                os.close(here)
+                here, names = below, os.listdir(below)
+    finally:
+        os.close(here)

@@ -1,0 +1,139 @@
+"""Which files a Python module needs, found without importing it."""
+
+from __future__ import annotations
+
+import ast
+import functools
+import hashlib
+import importlib.machinery
+import importlib.metadata
+import os
+import re
+import sys
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+_MAX_FILES = 2000  # of a folder that belongs to no distribution, read for their imports
+_DISTRIBUTION = re.compile(r"[A-Za-z0-9][\w.-]*")
+
+
+def needed_by(module: str, more: Sequence[str] = ()) -> dict[str, str]:
+    """Name -> path of each top-level module, package and metadata folder that `module` needs, itself included.
+
+    An installed package brings the distributions that its metadata requires. A file or folder of the user's brings what
+    its import statements name. `more` adds modules that neither tells of.
+
+    Raises: ValueError for a module that can't be found.
+    """
+    owners = _owners()
+    found: dict[str, str] = {}
+    waiting = [module.partition(".")[0], *more]
+    for name in waiting:
+        if name not in sys.stdlib_module_names and not _files(name):
+            raise ValueError(f"module '{name}' is not installed here, nor in the working directory")
+    seen: set[str] = set(sys.stdlib_module_names)
+    while waiting:
+        name = waiting.pop()
+        if name in seen:
+            continue
+        seen.add(name)
+        files = _files(name)
+        found.update(files)
+        distributions = list(_required(owners.get(name, ())))
+        for distribution in distributions:
+            waiting += [top for top, dists in owners.items() if distribution in map(_normal, dists)]
+            found.update(_metadata(distribution))
+        if not distributions:
+            waiting += [each for place in files.values() for each in _imports(place)]
+    return found
+
+
+@functools.cache
+def _owners() -> Mapping[str, Sequence[str]]:
+    """Top-level module -> distributions; reads the metadata of everything installed."""
+    return importlib.metadata.packages_distributions()
+
+
+def _files(name: str) -> dict[str, str]:
+    """The file or folder of a top-level module; {} for none."""
+    spec = importlib.machinery.PathFinder.find_spec(name) if name.isidentifier() else None
+    if spec is None:
+        return {}
+    if not spec.submodule_search_locations:
+        path = spec.origin and os.path.realpath(spec.origin)
+        return {os.path.basename(path): path} if path and os.path.isfile(path) else {}
+    return {name: os.path.realpath(next(iter(spec.submodule_search_locations)))}
+
+
+def _required(distributions: Iterable[str]) -> Iterator[str]:
+    """The distributions, and all that they require here; extras are not followed."""
+    seen: set[str] = set()
+    waiting = list(distributions)
+    while waiting:
+        name = _normal(waiting.pop())
+        if name in seen:
+            continue
+        try:
+            requires = importlib.metadata.requires(name) or []
+        except importlib.metadata.PackageNotFoundError:  # required, but only elsewhere (another platform)
+            continue
+        seen.add(name)
+        yield name
+        waiting += [
+            match[0] for text in requires if "extra ==" not in text and (match := _DISTRIBUTION.match(text.strip()))
+        ]
+
+
+def _metadata(distribution: str) -> Mapping[str, str]:
+    """The dist-info folder, which packages ask for their version, and the library folder that wheels put beside it."""
+    path = getattr(importlib.metadata.distribution(distribution), "_path", None)
+    if path is None or not os.path.isdir(path):
+        return {}
+    libraries = f"{str(path).removesuffix('.dist-info').rpartition('-')[0]}.libs"
+    return {os.path.basename(each): os.path.realpath(each) for each in (path, libraries) if os.path.isdir(each)}
+
+
+def _imports(place: str) -> set[str]:
+    """Top-level names that the import statements of a file, or of a folder's files, name."""
+    names: set[str] = set()
+    for file in _sources(place):
+        try:
+            with open(file, "rb") as source:
+                tree = ast.parse(source.read())
+        except (OSError, SyntaxError, ValueError, RecursionError, MemoryError):  # its import will say so
+            continue
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Import):
+                names.update(alias.name.partition(".")[0] for alias in node.names)
+            elif isinstance(node, ast.ImportFrom) and not node.level and node.module:
+                names.add(node.module.partition(".")[0])
+    return names
+
+
+def _sources(place: str) -> list[str]:
+    if os.path.isfile(place):
+        return [place] if place.endswith(".py") else []
+    found: list[str] = []
+    for folder, folders, files in os.walk(place):
+        folders[:] = sorted(name for name in folders if not name.startswith("."))
+        found += [os.path.join(folder, name) for name in sorted(files) if name.endswith(".py")]
+        if len(found) > _MAX_FILES:
+            break
+    return found[:_MAX_FILES]
+
+
+def _normal(distribution: str) -> str:
+    return re.sub(r"[-_.]+", "-", distribution).lower()
+
+
+def fingerprint(module: str) -> str:
+    """A text that changes with the code of `module`: its distribution's version, or a digest of its files."""
+    top = module.partition(".")[0]
+    known = [f"{name} {importlib.metadata.version(name)}" for name in sorted(set(_owners().get(top, ())))]
+    if known:
+        return ", ".join(known)
+    digest = hashlib.sha256()
+    for place in _files(top).values():
+        for path in _sources(place):
+            with open(path, "rb") as file:
+                digest.update(file.read())
+    return f"src-{digest.hexdigest()[:10]}"

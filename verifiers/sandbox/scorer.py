@@ -1,0 +1,198 @@
+"""A third-party scorer, called where the answer can reach nothing: the trusted side."""
+
+from __future__ import annotations
+
+import math
+import os
+import signal
+import threading
+import weakref
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import verifiers
+from verifiers.core import GoldError, Verdict, VerifierError
+from verifiers.sandbox import judge, packages, probe, wire
+from verifiers.sandbox.limits import MIB, Limits
+from verifiers.sandbox.pool import Pool, ServerDied, Usage, finishing
+from verifiers.sandbox.watch import KILLED_BY_WATCH
+
+REASONS = {
+    "raised": "the scorer raised on this answer, and not on the problem's own",
+    "code": "the scorer was about to run code out of the answer",
+    "timeout": "the scorer took too long over this answer",
+    "memory": "the scorer took too much memory over this answer",
+    "crashed": "the scorer's process ended over this answer",
+}  # why an answer scores 0 that the scorer did not score
+_OF_VERDICT = {"TLE": "timeout", "MLE": "memory", "OLE": "memory"}
+_MESSAGE_BYTES = 1 << 20
+_PATIENCE_S = 0.1
+_MAX_REASON = 60
+
+Row = Mapping[str, Any]
+
+
+class _Trouble(Exception):
+    """No score came: `reason` is one of REASONS."""
+
+    def __init__(self, reason: str, text: str) -> None:
+        super().__init__(text)
+        self.reason = reason
+
+
+class Scorer:
+    """Calls `target` in fork-servers that have imported it once; each call is a process of its own, locked in.
+
+    The package, what it requires and this one can be read inside, nothing else of the machine but the interpreter.
+
+    Args:
+        target: "module:attr", a verifier or a scoring function (see `verifiers.sandboxed`).
+        options: keyword arguments for it.
+        more: further modules that it imports.
+        isolation: as the code verifier's.
+        evaluates: code out of an answer may run beside the scorer; without it such an answer scores 0.
+        servers: calls at one time; None: one per core.
+
+    Raises: ValueError for a module that can't be found, or an isolation that does not exist.
+    """
+
+    def __init__(
+        self,
+        target: str,
+        options: Mapping[str, Any],
+        *,
+        more: Sequence[str] = (),
+        isolation: str = "auto",
+        evaluates: bool = False,
+        servers: int | None = None,
+        limits: Limits,
+    ) -> None:
+        if isolation != "auto" and isolation not in probe.LEVELS:
+            raise ValueError(f"isolation must be 'auto' or one of {', '.join(probe.LEVELS)}; got {isolation!r}")
+        self.target = target
+        own = {"verifiers": os.path.dirname(os.path.realpath(verifiers.__file__))}
+        self._packages = {**packages.needed_by(target.partition(":")[0], more), **own}
+        self._scorer = {"target": target, "options": dict(options)}
+        self._isolation, self._evaluates, self._limits = isolation, evaluates, limits
+        self.servers = servers or len(os.sched_getaffinity(0))
+        self._pool: Pool | None = None
+        self._lock, self._pid = threading.Lock(), os.getpid()
+
+    def verdict(self, row: Row, own: Row) -> Verdict:
+        """The scorer's verdict on a row.
+
+        Where it gives none (it raises, hangs, dies), it is tried on `own`, the same problem with its own answer: if
+        that works the answer is to blame and scores 0, else nothing was learnt about the answer.
+
+        Args:
+            row, own: what the scorer may ask for, as `scoring.main` takes it.
+
+        Raises: VerifierError: the scorer can't start, returns no score, or has trouble with `own` too; the host lacks
+            descriptors, processes or memory.
+        """
+        try:
+            return self._judged(row, own)
+        except (OSError, MemoryError) as error:
+            raise VerifierError(f"the check could not be made: {type(error).__name__}: {error}") from error
+
+    @property
+    def level(self) -> str:
+        """The isolation level in force. Raises VerifierError where there is none."""
+        return probe.choose(self._isolation)
+
+    def close(self) -> None:
+        """Ends the servers; also done when the interpreter ends."""
+        with self._lock:
+            if self._pool is not None:
+                self._pool.close()
+                self._pool = None
+
+    def _judged(self, row: Row, own: Row) -> Verdict:
+        try:
+            return self._tried(row)
+        except _Trouble as trouble:
+            try:
+                self._tried(own)
+            except _Trouble as again:
+                hint = "; a scorer that evaluates code needs `evaluates: true`" if again.reason == "code" else ""
+                raise VerifierError(f"{self.target} fails on the problem's own answer too: {again}{hint}") from trouble
+            return Verdict(0.0, trouble.reason, str(trouble))
+
+    def _tried(self, row: Row) -> Verdict:
+        pool = self._ready()
+        try:
+            return self._once(pool, row)
+        except ServerDied:  # once more on a fresh server; twice is no accident
+            return self._once(pool, row)
+
+    def _ready(self) -> Pool:
+        if self._pid != os.getpid():  # a forked worker: servers and perhaps a held lock belong to the parent
+            self._pid, self._pool, self._lock = os.getpid(), None, threading.Lock()
+        with self._lock:
+            if self._pool is None:
+                self._pool = Pool(
+                    self.level, self.servers, self._limits, packages=self._packages, preload=(), scorer=self._scorer
+                )
+                weakref.finalize(self, self._pool.close)
+            return self._pool
+
+    def _once(self, pool: Pool, row: Row) -> Verdict:
+        try:
+            job = {"mode": "score", "row": wire.encode(dict(row), _no_data), "evaluates": self._evaluates}
+        except wire.WireError as error:
+            raise GoldError(f"{self.target}: the problem can't be handed over: {error}") from error
+        run = pool.start("candidate", self._limits, job)
+        with finishing(run):
+            try:
+                message = judge.Frames(run, _MESSAGE_BYTES).next()
+            except wire.WireError as error:
+                run.kill()
+                message = ["malformed", str(error)]
+            usage = run.finish(None if message is None else _PATIENCE_S)
+        if message is None:
+            raise _ended(usage)
+        try:
+            return self._read(message)
+        except (wire.WireError, TypeError, ValueError, AttributeError) as error:
+            raise _Trouble("crashed", f"it sent what is no score: {error}") from error
+
+    def _read(self, message: list[Any]) -> Verdict:
+        match message:
+            case ["scored", raw]:
+                number = wire.decode(raw, wire.no_reference)
+                return (
+                    Verdict(None, "abstained") if number is None else self._verdict(number, "ok" if number else "zero")
+                )
+            case ["verdict", raw]:
+                score, reason, detail, answer, flags = wire.decode(raw, wire.no_reference)
+                return self._verdict(score, reason[:_MAX_REASON], detail, answer, flags)
+            case ["raised", "GoldError", str(text)]:
+                raise GoldError(f"{self.target}: {text}")
+            case ["raised", "VerifierError", str(text)]:
+                raise VerifierError(f"{self.target}: {text}")
+            case ["raised", str(kind), str(text)]:
+                raise _Trouble("raised", f"it raised {kind[:100]}: {text}")
+            case ["code", str(what)]:
+                raise _Trouble("code", f"code in what it evaluates: {what[:100]}")
+        raise wire.WireError("malformed message")
+
+    def _verdict(
+        self, score: Any, reason: str, detail: str = "", answer: str | None = None, flags: Sequence[str] = ()
+    ) -> Verdict:
+        if score is not None and not (isinstance(score, int | float) and math.isfinite(score) and 0 <= score <= 1):
+            raise VerifierError(f"{self.target} gave {score!r}; a score is a number in [0, 1]")
+        return Verdict(score, reason, detail, answer, flags=tuple(flags))
+
+
+def _ended(usage: Usage) -> _Trouble:
+    how = (usage.signal and f"killed by {signal.Signals(usage.signal).name}") or f"exit status {usage.exit_code}"
+    return _Trouble(_OF_VERDICT.get(usage.verdict, "crashed"), KILLED_BY_WATCH.get(usage.killed, how))
+
+
+def _no_data(value: Any) -> Any:
+    raise wire.WireError(f"{type(value).__name__} is no data")
+
+
+def limits(time_s: float, memory_mib: int) -> Limits:
+    """Those of one score."""
+    return Limits(time_s=time_s, memory_mib=memory_mib, processes=8, output_mib=_MESSAGE_BYTES / MIB)

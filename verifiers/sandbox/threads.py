@@ -1,0 +1,59 @@
+"""Work shared by threads, of which the host may give fewer than are wanted."""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+from collections.abc import Callable, Iterable, Iterator
+
+from verifiers.core import Completion, Problem, Verdict, VerifierError
+
+
+@contextlib.contextmanager
+def threads(work: Callable[[], None], most: int) -> Iterator[None]:
+    """As many threads beside the caller's as are wanted and can be had; they have ended when the block has."""
+    started = []
+    for _ in range(most):
+        thread = threading.Thread(target=work, daemon=True)
+        try:
+            thread.start()
+        except (RuntimeError, MemoryError):  # the user's limit of processes, or of memory: fewer will do
+            break
+        started.append(thread)
+    try:
+        yield
+    finally:
+        for thread in started:
+            thread.join()
+
+
+def verdicts(
+    verify: Callable[[Problem, Completion], Verdict], pairs: Iterable[tuple[Problem, Completion]], most: int
+) -> list[Verdict | VerifierError]:
+    """Verdicts in order, up to `most` at one time. Trouble with one item takes the place of its verdict."""
+    items = list(pairs)
+    found: list[Verdict | VerifierError | None] = [None] * len(items)
+    numbers = iter(range(len(items)))
+    turn = threading.Lock()
+
+    def one(problem: Problem, completion: Completion) -> Verdict | VerifierError:
+        try:
+            return verify(problem, completion)
+        except VerifierError as error:
+            return error
+        except Exception as error:  # one item never ends the others
+            failed = VerifierError(f"the check failed: {type(error).__name__}: {error}")
+            failed.__cause__ = error
+            return failed
+
+    def work() -> None:
+        while True:
+            with turn:
+                number = next(numbers, None)
+            if number is None:
+                return
+            found[number] = one(*items[number])
+
+    with threads(work, min(most, len(items)) - 1):
+        work()
+    return [verdict for verdict in found if verdict is not None]

@@ -1,0 +1,96 @@
+"""Any Python verifier or scoring function, called inside the sandbox: `sandboxed:module:attr`."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from verifiers.core import Completion, Problem, Verdict, VerifierError
+from verifiers.extract import final_answer
+from verifiers.sandbox.packages import fingerprint
+from verifiers.sandbox.scorer import Scorer, limits
+from verifiers.sandbox.threads import verdicts
+from verifiers.segments import answering
+
+_OPTIONS = {"isolation", "packages", "evaluates", "time_s", "memory_mib", "servers"}
+
+
+class Sandboxed:
+    """What the Python object `module:attr` says, called where neither it nor an answer reaches this machine.
+
+    It is imported inside the sandbox only, once for each fork-server; each call is a process of its own. It may be
+
+        f(problem, completion)   a verifier: returns a Verdict, a number in [0, 1], or None to abstain
+        f(answer, gold)          a scoring function of two texts: the final answer, and `Problem.answer`
+        f(answer, entry)         the same with a mapping: `meta["entry"]`, or the row without it
+
+    or a class whose objects are called so; the first parameter's name, `answer`, makes it a scoring function. Inside it
+    can read its own package, what that requires or imports, and `verifiers`; there is no network.
+
+    Reasons: its own; `ok` and `zero` for numbers, `no_answer` for a scoring function without an answer to score. An
+    answer on which it raises, hangs or dies scores 0 (`raised`, `timeout`, `memory`, `crashed`) if the problem's own
+    answer gets through; if that fails too the scorer is broken and the completion unscored. So is a score that is not
+    finite or outside [0, 1].
+
+    Args:
+        target: "module:attr".
+        sandbox: `packages` (further modules it imports), `time_s` (CPU, 5), `memory_mib` (1024), `servers` (one per
+            core), `isolation` (as the code verifier's), and `evaluates`: True lets the scorer run code out of an
+            answer, which could forge the score; without it such an answer scores 0 (`code`).
+        options: keyword arguments of the object.
+
+    Raises: ValueError: no such module, or an unknown option; VerifierError when called: it can't start or fails.
+    """
+
+    def __init__(self, target: str, *, sandbox: Mapping[str, Any] | None = None, **options: Any) -> None:
+        settings = dict(sandbox or {})
+        unknown = sorted(set(settings) - _OPTIONS)
+        if unknown:
+            raise ValueError(f"sandbox has no option '{unknown[0]}'; it takes {', '.join(sorted(_OPTIONS))}")
+        module, _, attribute = target.partition(":")
+        if not (module and attribute):
+            raise ValueError(f"'sandboxed:{target}' must be 'sandboxed:module:attr'")
+        self._scorer = Scorer(
+            target,
+            options,
+            more=tuple(settings.get("packages", ())),
+            isolation=settings.get("isolation", "auto"),
+            evaluates=bool(settings.get("evaluates", False)),
+            servers=settings.get("servers"),
+            limits=limits(settings.get("time_s", 5.0), settings.get("memory_mib", 1024)),
+        )
+        self.version = f"{target} {fingerprint(module)}"
+
+    def __call__(self, problem: Problem, completion: Completion) -> Verdict:
+        """Judges one completion; safe from any thread."""
+        span = final_answer(completion.text)
+        answer = completion.text[slice(*span)].strip() if span else answering(completion.text)
+        row = _row(problem, completion, answer or "")
+        gold = problem.answer or ""
+        own = _row(problem, Completion(f"<think></think><answer>{gold}</answer>"), gold)
+        return self._scorer.verdict(row, own)
+
+    def verify_many(self, pairs: Iterable[tuple[Problem, Completion]]) -> list[Verdict | VerifierError]:
+        """Judges many at once, in order. An infrastructure error replaces its verdict."""
+        return verdicts(self, pairs, self._scorer.servers)
+
+    @property
+    def level(self) -> str:
+        """The isolation level in force. Raises VerifierError where there is none."""
+        return self._scorer.level
+
+    def close(self) -> None:
+        """Ends the servers; also done when the interpreter ends."""
+        self._scorer.close()
+
+
+def _row(problem: Problem, completion: Completion, answer: str) -> dict[str, Any]:
+    entry = problem.meta.get("entry")
+    return {
+        "problem": {field.name: getattr(problem, field.name) for field in dataclasses.fields(problem)},
+        "completion": {field.name: getattr(completion, field.name) for field in dataclasses.fields(completion)},
+        "answer": answer,
+        "gold": problem.answer,
+        "entry": dict(entry if isinstance(entry, Mapping) else problem.meta),
+    }
