@@ -8,6 +8,7 @@ from __future__ import annotations
 import argparse
 import http.client
 import json
+import resource
 import socket
 import statistics
 import subprocess
@@ -71,6 +72,8 @@ def main() -> None:
     rate = good * options.rows / spent
     print(f"{good} of {len(codes)} requests of {options.rows} rows answered; {rate:,.0f} rows per s")
     late = ordered[int(0.99 * (len(ordered) - 1))]
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    print(f"server and workers: {1000 * (used.ru_utime + used.ru_stime) / (good * options.rows):.3f} CPU ms a row")
     print(f"median {statistics.median(ordered) * 1000:.0f} ms, 99 % within {late * 1000:.0f} ms")
 
 

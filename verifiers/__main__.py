@@ -9,6 +9,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from verifiers.core import Completion, Problem, VerifierError
+from verifiers.terminal import guarded
 
 
 class Command(NamedTuple):
@@ -90,6 +91,7 @@ def _from(module: str, help: str) -> Command:
 
 COMMANDS: dict[str, Command] = {
     "audit": _from("audit", "try a verifier on right, wrong and hostile answers"),
+    "bench": _from("bench", "measure verifiers side by side on labelled cases"),
     "compare": _from("compare", "show where two files of results disagree"),
     "doctor": Command("what this machine offers for running code in isolation", _no_arguments, _doctor),
     "math": Command("compare one answer with its gold", _math_arguments, _math),
@@ -100,7 +102,12 @@ COMMANDS: dict[str, Command] = {
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Runs one command; returns its exit code."""
+    """Runs one command, whose output can't steer the terminal; returns its exit code."""
+    with guarded():
+        return _ran(arguments)
+
+
+def _ran(arguments: list[str] | None) -> int:
     parser = argparse.ArgumentParser(prog="python -m verifiers", description=__doc__)
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
     given = sys.argv[1:] if arguments is None else arguments

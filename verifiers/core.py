@@ -11,8 +11,21 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 
+def printable(text: str) -> str:
+    """The text without what a terminal, a log or a file in UTF-8 can't take: control characters but tab and line end,
+    invisible ones and lone surrogates become escapes."""
+    if text.isprintable():
+        return text
+    return "".join(
+        char if char.isprintable() or char in "\n\t" else char.encode("unicode_escape").decode() for char in text
+    )
+
+
 class VerifierError(Exception):
     """A check could not be made (bad gold, broken sandbox). It says nothing about the completion."""
+
+    def __str__(self) -> str:
+        return printable(super().__str__())  # it may quote a completion
 
 
 class GoldError(VerifierError):
@@ -58,6 +71,9 @@ class Verdict:
     def __post_init__(self) -> None:
         if not isinstance(self.reason, str) or not isinstance(self.detail, str):
             raise TypeError(f"reason and detail must be text, got {self.reason!r} and {self.detail!r}")
+        if not (self.reason.isprintable() and self.detail.isprintable()):
+            object.__setattr__(self, "reason", printable(self.reason))
+            object.__setattr__(self, "detail", printable(self.detail))
         if self.score is not None:
             object.__setattr__(self, "score", float(self.score))  # of NumPy and torch, too
             if not 0.0 <= self.score <= 1.0:  # refuses NaN too

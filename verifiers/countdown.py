@@ -5,6 +5,7 @@ from __future__ import annotations
 import collections
 import re
 from fractions import Fraction
+from typing import Any
 
 from verifiers.core import Completion, GoldError, Problem, Verdict
 from verifiers.extract import final_answer
@@ -51,8 +52,10 @@ class Countdown:
         numbers, target = _given(problem)
         span = final_answer(completion.text)
         text = completion.text[slice(*span)].strip() if span else ""
-        if not text:
-            return Verdict(0.0, "no_answer")
+        return self.judged(text, numbers, target) if text else Verdict(0.0, "no_answer")
+
+    def judged(self, text: str, numbers: collections.Counter[Fraction], target: Fraction) -> Verdict:
+        """The verdict on an expression."""
         if len(text) > _MAX_CHARS:
             return Verdict(0.0, "too_long", f"{len(text)} characters")
         try:
@@ -153,6 +156,11 @@ def _given(problem: Problem) -> tuple[collections.Counter[Fraction], Fraction]:
     target = problem.answer if problem.answer is not None else problem.meta.get("target")
     if numbers is None or target is None:
         raise GoldError(f"problem {name!r} needs meta['numbers'] and a target (its answer, or meta['target'])")
+    return given(name, numbers, target)
+
+
+def given(name: str, numbers: Any, target: Any) -> tuple[collections.Counter[Fraction], Fraction]:
+    """The numbers and the target of the problem `name`, read. Raises GoldError."""
     try:
         return collections.Counter(Fraction(str(n)) for n in numbers), Fraction(str(target).strip())
     except (ValueError, TypeError, ZeroDivisionError) as error:

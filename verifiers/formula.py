@@ -8,7 +8,7 @@ import re
 from collections.abc import Mapping, Sequence
 
 # `rm:` is followed by a path, which ends at a space or at what no path of a formula holds.
-_NAME = re.compile(r"rm:[^\s()*+]+|[A-Za-z_][\w.]*(?::[A-Za-z_][\w.]*)?")
+_NAME = re.compile(r"rm:[^\s()*+]+|(?:sandboxed:)?[A-Za-z_][\w.]*(?::[A-Za-z_][\w.]*)?")
 _MAX_CHARS = 2000  # keeps the formula within Python's own parser limits
 _MAX_TERMS = 5000
 _MAX_CORNERS = 12  # verifiers whose 2^n extreme scores are all tried
@@ -30,8 +30,11 @@ class Formula:
 
     def __init__(self, text: str) -> None:
         self.text = text
-        self._tree, self.names = _parse(text)
-        self.terms = _expanded(self._tree, text)
+        try:
+            self._tree, self.names = _parse(text)
+            self.terms = _expanded(self._tree, text)
+        except RecursionError:  # 2,000 signs in a row
+            raise ValueError(f"can't read the reward formula '{text[:80]}...': it is nested too deeply") from None
         if any(abs(weight) > _LARGEST for weight in self.terms.values()):
             raise ValueError(f"reward formula '{text}': a weight is too large; at most {_LARGEST:g}")
         for name in self.names:

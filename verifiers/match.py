@@ -8,6 +8,7 @@ from collections.abc import Sequence
 import regex
 
 from verifiers.core import Completion, GoldError, Problem, Verdict
+from verifiers.patterns import compiled
 from verifiers.segments import answering
 
 MAX_CHARS = 100_000  # of an answer
@@ -112,9 +113,9 @@ class Regex:
         self.search, self.where, self.timeout_s = search, checked_where(where), timeout_s
         self._flags = regex.DOTALL | (regex.IGNORECASE if ignore_case else 0)
         try:
-            self._pattern = None if pattern is None else regex.compile(pattern, self._flags)
-        except regex.error as error:
-            raise ValueError(f"pattern {pattern!r} can't be read: {error}") from error
+            self._pattern = None if pattern is None else compiled(pattern, self._flags)
+        except ValueError as error:
+            raise ValueError(f"pattern {pattern!r:.200} can't be read: {error}") from error
 
     def __call__(self, problem: Problem, completion: Completion) -> Verdict:
         pattern = self._pattern
@@ -122,9 +123,11 @@ class Regex:
             if not problem.answer:
                 raise GoldError(f"{name_of(problem)} has no pattern in its answer, and the option `pattern` is not set")
             try:
-                pattern = regex.compile(problem.answer, self._flags)
-            except regex.error as error:
-                raise GoldError(f"{name_of(problem)}: pattern {problem.answer!r} can't be read: {error}") from error
+                pattern = compiled(problem.answer, self._flags)
+            except ValueError as error:
+                raise GoldError(
+                    f"{name_of(problem)}: pattern {problem.answer[:200]!r} can't be read: {error}"
+                ) from error
         text = offered(completion, self.where)
         if isinstance(text, Verdict):
             return text

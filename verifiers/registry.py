@@ -32,6 +32,7 @@ VERIFIERS: dict[str, str] = {
 }
 ENTRY_POINT_GROUP = "r1lite.verifiers"
 LEARNED = "rm:"  # followed by the place of a reward model, which needs r1lite's extra `train`
+SANDBOXED = "sandboxed:"  # followed by "module:attr", which is imported and called inside the sandbox only
 REGISTERED: dict[str, str] = {}  # name -> "module:attr", by @verifier; workers of a pool are told of them
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -69,8 +70,9 @@ def resolve(spec: str, **options: Any) -> Verifier:
     """The verifier named by `spec`, set up with `options`.
 
     Args:
-        spec: a name of ours ("math"), "module:attr", "rm:PATH" (a reward model that `r1lite reward-model` made, or
-            another with one output), or the name of an entry point of group `r1lite.verifiers`.
+        spec: a name of ours ("math"), "module:attr", "sandboxed:module:attr" (imported and called in the sandbox),
+            "rm:PATH" (a reward model that `r1lite reward-model` made, or another with one output), or the name of an
+            entry point of group `r1lite.verifiers`.
         options: keyword arguments of the verifier's class, or keyword-only arguments of its function.
 
     Raises:
@@ -78,6 +80,8 @@ def resolve(spec: str, **options: Any) -> Verifier:
     """
     if spec.startswith(LEARNED):
         options = {"path": spec.removeprefix(LEARNED), **options}
+    if spec.startswith(SANDBOXED):
+        options = {"target": spec.removeprefix(SANDBOXED), **options}
     target = _load(spec)
     if not callable(target):
         raise ValueError(f"verifier '{spec}' is {type(target).__name__}, not a function or class")
@@ -131,6 +135,8 @@ def check_gold(problem: Problem, verifier: str = "math", **options: Any) -> str:
 def _load(spec: str) -> Any:
     if spec.startswith(LEARNED):  # by name: this package knows nothing of torch
         return _import("r1lite.preference.reward_model:RewardModel", spec)
+    if spec.startswith(SANDBOXED):
+        return _import("verifiers.sandboxed:Sandboxed", spec)
     found = VERIFIERS.get(spec) or REGISTERED.get(spec)
     if found is None and ":" in spec:
         found = spec

@@ -74,6 +74,14 @@ class Reward:
         return self._formula.range
 
     @property
+    def reads_gold(self) -> bool:
+        """True if a verifier of it may compare with `Problem.answer`: any that judges neither style nor programs."""
+        return any(
+            getattr(_bare(verify), "kind", "correctness") not in ("style", "program")
+            for verify in self.verifiers.values()
+        )
+
+    @property
     def ungated(self) -> dict[str, str]:
         """Parts that are paid for wrong answers too though they need a gate, each with what to do about it."""
         kinds = {name: getattr(_bare(verify), "kind", "correctness") for name, verify in self.verifiers.items()}

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import gzip
 import json
+import zlib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from verifiers.core import Completion, Problem
+from verifiers.core import Completion, GoldError, Problem
+from verifiers.golds import gold_text
+from verifiers.golds import is_text as is_text
 
 # Names that rows use, in order of preference.
 NAMES: dict[str, tuple[str, ...]] = {
@@ -22,6 +25,7 @@ NAMES: dict[str, tuple[str, ...]] = {
 }
 _PARQUET_ROWS = 256
 _MAX_LINE = 1 << 28
+_UTF_16 = (b"\xff\xfe", b"\xfe\xff")  # as the marks at its begin
 
 
 class RowError(ValueError):
@@ -43,24 +47,37 @@ class Columns:
 def rows(path: Path) -> Iterator[tuple[int, Any]]:
     """(line or row number from 1, row), in constant memory; a line that is no JSON comes as a RowError.
 
-    Raises: OSError; ValueError if the file can't be read as its ending says.
+    Raises: OSError; ValueError, naming the file and the line, if it can't be read as its ending says.
     """
     if path.suffix == ".parquet":
         yield from _parquet(path)
         return
     if path.suffix == ".json":
         raise ValueError(f"{path}: a .json file is read at once; turn it into .jsonl, one object a line")
+    number = 0
     opened: Any = gzip.open(path, "rb") if path.suffix == ".gz" else path.open("rb")  # noqa: SIM115  # closed below
     with opened as file:
-        number = 0
-        while line := file.readline(_MAX_LINE):
-            number += 1
-            if not line.strip():
-                continue
-            try:
-                yield number, json.loads(line)
-            except (ValueError, RecursionError) as error:
-                yield number, RowError(f"not JSON: {error}")
+        try:
+            while line := file.readline(_MAX_LINE):
+                number += 1
+                if number == 1 and line.startswith(_UTF_16):
+                    raise ValueError(f"{path}:1: UTF-16 text; rows are read as UTF-8")
+                if line.strip():
+                    yield number, parsed(line)
+        except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+            raise ValueError(
+                f"{path}:{number + 1}: the gzip file is cut short or damaged from this line on: {error}"
+            ) from error
+
+
+def parsed(line: bytes) -> Any:
+    """The value of a JSON line, or a RowError that says why it has none."""
+    try:
+        return json.loads(line.decode("utf-8-sig"))
+    except UnicodeDecodeError as error:
+        return RowError(f"not UTF-8 text (byte {error.start} of the line)")
+    except (ValueError, RecursionError) as error:
+        return RowError(f"not JSON: {error}")
 
 
 def _parquet(path: Path) -> Iterator[tuple[int, Any]]:
@@ -80,8 +97,13 @@ def _parquet(path: Path) -> Iterator[tuple[int, Any]]:
         raise ValueError(f"{path}: not a Parquet file: {error}") from error
 
 
-def pair(row: Any, columns: Columns, *, default_id: str) -> tuple[Problem, Completion]:
-    """Problem and completion of a row; its other columns are in `Problem.meta`. Raises RowError."""
+def pair(row: Any, columns: Columns, *, default_id: str, reads_gold: bool = True) -> tuple[Problem, Completion]:
+    """Problem and completion of a row; its other columns are in `Problem.meta`. Raises RowError.
+
+    Args:
+        reads_gold: the gold is used, so that a missing value in its place makes the row unusable. Without it, or where
+            tests stand beside it, such a gold counts as none.
+    """
     if isinstance(row, RowError):
         raise row
     if not isinstance(row, Mapping):
@@ -91,21 +113,39 @@ def pair(row: Any, columns: Columns, *, default_id: str) -> tuple[Problem, Compl
     if text is None:
         hint = "use --completion-column" if found["completion"] is None else f"got {type(found['completion']).__name__}"
         raise RowError(f"no text of a completion in the columns {', '.join(map(str, row))}; {hint}")
-    answer, tests, language = found["answer"], found["tests"], found["language"]
-    if answer is not None and not isinstance(answer, str):
-        answer = json.dumps(answer, ensure_ascii=False, default=str)
-    meta = row.get("meta")
+    tests, language, meta = found["tests"], found["language"], row.get("meta")
+    try:
+        answer = gold_text(found["answer"])
+    except GoldError as error:
+        if reads_gold and not isinstance(tests, Mapping):
+            raise RowError(str(error)) from error
+        answer = None
+    name = default_id if found["id"] is None else _name(found["id"])
+    asked = _text(found["prompt"]) or ""
+    for what, value in (("completion", text), ("prompt", asked), ("id", name)):
+        if not is_text(value):
+            raise RowError(f"the {what} holds half a character (a lone surrogate)")
     problem = Problem(
-        prompt=_text(found["prompt"]) or "",
+        prompt=asked,
         answer=answer,
         tests=tests if isinstance(tests, Mapping) else None,
         language=language if isinstance(language, str) else None,
-        id=str(found["id"]) if found["id"] is not None else default_id,
+        id=name,
         meta={**{k: v for k, v in row.items() if k != "meta"}, **(meta if isinstance(meta, Mapping) else {})},
     )
     ids = row.get("token_ids") or ()
+    if not isinstance(ids, list | tuple) or not all(isinstance(token, int) for token in ids):
+        raise RowError("token_ids must be a list of whole numbers")
     finish = str(row.get("finish_reason") or "stop")
     return problem, Completion(text, tuple(ids), finish_reason=finish)
+
+
+def _name(value: Any) -> str:
+    if isinstance(value, str):
+        return value
+    if isinstance(value, int) and abs(value) < 1 << 64:
+        return str(value)
+    raise RowError(f"the id must be text or a whole number, got {type(value).__name__}")
 
 
 def _column(row: Mapping[str, Any], kind: str, chosen: str) -> Any:

@@ -18,6 +18,7 @@ from jsonschema.protocols import Validator
 
 from verifiers.core import Completion, GoldError, Problem, Verdict
 from verifiers.match import checked_where, name_of, offered
+from verifiers.patterns import compiled
 
 _PATTERN_TIMEOUT_S = 0.5
 _ANNOTATIONS = {
@@ -151,9 +152,9 @@ def _check(schema: Any, resolver: Any, at: str) -> None:
                 raise SchemaError(f"{place}: {value!r} is no place in the schema itself") from error
         for pattern in [value] if key == "pattern" else value if key == "patternProperties" else ():
             try:
-                regex.compile(pattern)
-            except regex.error as error:
-                raise SchemaError(f"{place}: pattern {pattern!r} can't be read: {error}") from error
+                compiled(pattern)
+            except ValueError as error:
+                raise SchemaError(f"{place}: pattern {pattern[:200]!r} can't be read: {error}") from error
         inside = {"": value} if key in _HOLD_A_SCHEMA else value if key in _HOLD_NAMED_SCHEMAS else {}
         if key in _HOLD_SCHEMAS:
             inside = dict(enumerate(value))

@@ -4,7 +4,7 @@ from r1lite.config.base import RunConfig, Section
 from r1lite.config.distill import DistillConfig
 from r1lite.config.engine import EngineConfig
 from r1lite.config.evaluate import EvalConfig
-from r1lite.config.loading import OF_THE_COMMAND, dump, load, read_recipe, validated
+from r1lite.config.loading import OF_THE_COMMAND, dump, load, read_recipe, read_saved, validated
 from r1lite.config.objective import ObjectiveConfig
 from r1lite.config.optimizer import OptimizerConfig
 from r1lite.config.ppo import PPOConfig
@@ -42,5 +42,6 @@ __all__ = [
     "dump",
     "load",
     "read_recipe",
+    "read_saved",
     "validated",
 ]

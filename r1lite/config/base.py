@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+import typing
+from typing import Any, ClassVar
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
+
+from r1lite.config.bounds import beyond
 
 
 class Section(BaseModel):
@@ -23,6 +26,27 @@ class Section(BaseModel):
     repeatable: ClassVar[frozenset[str]] = frozenset()
     """Flags that may be given several times: the values are joined by commas. Of others the last one counts."""
 
+    @model_validator(mode="before")
+    @classmethod
+    def _no_truth_values_for_numbers(cls, values: Any) -> Any:
+        """`lr: yes` is no 1.0."""
+        for name, value in values.items() if isinstance(values, dict) else ():
+            field = cls.model_fields.get(name)
+            if isinstance(value, bool) and field is not None and _is_number(field.annotation):
+                raise ValueError(f"--{name.replace('_', '-')} must be a number, got {value}")
+        return values
+
+    @model_validator(mode="after")
+    def _within_reason(self) -> Section:
+        if wrong := beyond(self):
+            raise ValueError("\n".join(wrong))
+        return self
+
+
+def _is_number(annotation: Any) -> bool:
+    kinds = {annotation, *typing.get_args(annotation)}
+    return bool(kinds & {int, float}) and bool not in kinds
+
 
 class RunConfig(Section):
     """What every stage that makes a run directory shares."""
@@ -31,6 +55,9 @@ class RunConfig(Section):
     """Run directory; by default a dated name under runs/."""
     resume: bool = False
     """Continue the run in --out (without --out: the newest under runs/) from its last checkpoint."""
+    trust: bool = False
+    """Import what files in a run or a set name beyond what ships with r1lite; without it they are refused. SECURITY.md
+    says more."""
     seed: int = Field(0, ge=0)
     """Decides the order of problems and every sampled token."""
     device: str = "auto"

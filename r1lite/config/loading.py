@@ -18,8 +18,12 @@ from typing import Annotated, Any, TypedDict, TypeVar, Union
 import yaml
 from pydantic import ValidationError
 
+from r1lite.config import trust
 from r1lite.config.base import Section
+from r1lite.config.bounds import shown
 from r1lite.errors import UserError
+from verifiers.terminal import unguarded
+from verifiers.yaml_text import read_yaml
 
 C = TypeVar("C", bound=Section)
 
@@ -37,7 +41,7 @@ def load(config_class: type[C], argv: Sequence[str], *, prog: str = "") -> C:
     argv = list(argv)
     recipe = argv.pop(0) if argv and argv[0].lower().endswith((".yaml", ".yml")) else None
     flags = _read_flags(config_class, _joined(argv, config_class.repeatable), prog)
-    keys = read_recipe(Path(recipe), config_class) if recipe is not None else {}
+    keys = _read_own(Path(recipe), config_class, flags) if recipe is not None else {}
     return validated(config_class, {**keys, **flags}, flags=flags, recipe=recipe)
 
 
@@ -55,10 +59,32 @@ def validated(
         raise UserError(_explain(error, flags, recipe)) from error
 
 
+def _read_own(path: Path, config_class: type[Section], flags: Mapping[str, Any]) -> dict[str, Any]:
+    """The keys of a recipe that the user names: the user's own word, unless a run wrote the file."""
+    layers = _layers(path, config_class)
+    data, said = False, dict(flags)
+    for at, keys in layers:
+        data = data or trust.of_a_run(at)  # what data names as its `base:` is data too
+        if data:
+            trust.check(keys, at, said=said, trust=bool(flags.get("trust")))
+        else:
+            said = {**keys, **said}
+    return _merged(layers)
+
+
 def read_recipe(path: Path, config_class: type[Section]) -> dict[str, Any]:
     """A recipe's keys, those of its `base:` (a path beside it) underneath. Raises UserError."""
+    return _merged(_layers(path, config_class))
+
+
+def _merged(layers: Sequence[tuple[Path, Mapping[str, Any]]]) -> dict[str, Any]:
+    return {key: value for _, layer in reversed(layers) for key, value in layer.items()}
+
+
+def _layers(path: Path, config_class: type[Section]) -> list[tuple[Path, dict[str, Any]]]:
+    """A recipe and the ones under it, the uppermost first."""
     seen: list[Path] = []
-    layers: list[dict[str, Any]] = []
+    layers: list[tuple[Path, dict[str, Any]]] = []
     at: Path | None = path
     while at is not None:
         if at.resolve() in seen:
@@ -66,19 +92,31 @@ def read_recipe(path: Path, config_class: type[Section]) -> dict[str, Any]:
         seen.append(at.resolve())
         keys = _read_yaml(at)
         base = keys.pop("base", None)
-        if base is not None and not isinstance(base, str):
+        if base is not None and (not isinstance(base, str) or "\0" in base):
             raise UserError(f"{at}: base must be the path of a recipe, got {base!r}")
+        if "trust" in keys:
+            raise UserError(f"{at}: trust is not for recipes: say --trust on the command line")
         for key in keys:
             if key not in config_class.model_fields:
                 near = _nearest(key, config_class.model_fields)
                 raise UserError(f"{at}: unknown key '{key}' of r1lite {config_class.stage}{near}")
-        layers.append(keys)
+        layers.append((at, keys))
         at = at.parent / str(base) if base is not None else None
-    return {key: value for layer in reversed(layers) for key, value in layer.items()}
+    return layers
+
+
+def read_saved(path: Path, config_class: type[Section]) -> dict[str, Any]:
+    """The keys of a run's config.yaml. Raises UserError."""
+    try:
+        return read_recipe(path, config_class)
+    except UserError as error:
+        raise UserError(
+            f"--resume: {' '.join(str(error).split())}; put it back from a copy, or start a new run"
+        ) from error
 
 
 # About one command rather than the run: not kept with it.
-OF_THE_COMMAND = frozenset({"out", "resume", "quiet", "verbose"})
+OF_THE_COMMAND = frozenset({"out", "resume", "accept_lost_records", "quiet", "verbose", "trust"})
 
 
 def dump(config: Section) -> str:
@@ -87,41 +125,12 @@ def dump(config: Section) -> str:
     return yaml.safe_dump(values, sort_keys=False, allow_unicode=True)
 
 
-class _Loader(yaml.SafeLoader):
-    """YAML in which a key stands once, and aliases don't multiply."""
-
-    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
-        seen = set()
-        for key, _ in node.value:
-            if key.tag != "tag:yaml.org,2002:merge" and key.value in seen:
-                raise yaml.YAMLError(f"the key '{key.value}' stands there twice (line {key.start_mark.line + 1})")
-            if isinstance(key, yaml.ScalarNode):
-                seen.add(key.value)
-        return super().construct_mapping(node, deep)
-
-
-_MOST_VALUES = 100_000
-
-
-def _count(value: Any, known: dict[int, int]) -> int:
-    """Values in it, those behind aliases as often as they are named."""
-    if not isinstance(value, (dict, list)):
-        return 1
-    if id(value) not in known:
-        known[id(value)] = _MOST_VALUES  # a list that holds itself has no end
-        inside = value.values() if isinstance(value, dict) else value
-        known[id(value)] = 1 + sum(_count(one, known) for one in inside)
-    return known[id(value)]
-
-
 def _read_yaml(path: Path) -> dict[str, Any]:
     try:
-        keys = yaml.load(path.read_text(encoding="utf-8"), Loader=_Loader)
-        if _count(keys, {}) >= _MOST_VALUES:
-            raise ValueError(f"it holds more than {_MOST_VALUES:,} values (aliases count as what they stand for)")
+        keys = read_yaml(path.read_bytes())
     except FileNotFoundError:
         raise UserError(f"{path}: no such recipe") from None
-    except (OSError, ValueError, RecursionError, yaml.YAMLError) as error:
+    except (OSError, ValueError) as error:
         raise UserError(f"{path}: can't be read as a recipe: {error}") from error
     if keys is None:
         return {}
@@ -170,7 +179,8 @@ def _read_flags(config_class: type[Section], argv: list[str], prog: str) -> dict
     several = [
         name for name, field in config_class.model_fields.items() if typing.get_origin(field.annotation) is tuple
     ]
-    return dict(tyro.cli(flags, args=_gathered(argv, several), prog=prog or None, description=description))
+    with unguarded():  # it prints in colours, of flags and what is given for them
+        return dict(tyro.cli(flags, args=_gathered(argv, several), prog=prog or None, description=description))
 
 
 def _gathered(argv: Sequence[str], names: Sequence[str]) -> list[str]:
@@ -212,11 +222,13 @@ def _explain(error: ValidationError, flags: Mapping[str, Any], recipe: str | Non
         name = f"--{key.replace('_', '-')}" if key in flags or recipe is None else f"{recipe}: {key}"
         if problem["type"] in _BOUNDS:
             bound, sign = _BOUNDS[problem["type"]]
-            lines.append(f"{name} must be {sign} {problem['ctx'][bound]}, got {problem['input']}{_WHY.get(key, '')}")
+            lines.append(
+                f"{name} must be {sign} {problem['ctx'][bound]}, got {shown(problem['input'])}{_WHY.get(key, '')}"
+            )
         elif problem["type"] == "value_error":
             lines.append(str(problem["ctx"]["error"]))
         else:
-            lines.append(f"{name}: {problem['msg']}, got {problem['input']!r}")
+            lines.append(f"{name}: {problem['msg']}, got {shown(problem['input'])}")
     return "\n".join(lines)
 
 

@@ -37,6 +37,8 @@ class OptimizerConfig(Section):
     """Steps between checkpoints; one is also written at the end and on SIGINT or SIGTERM."""
     keep_checkpoints: int = Field(2, ge=1)
     """How many of the newest checkpoints are kept."""
+    accept_lost_records: bool = False
+    """With --resume: go on although metrics, rollouts or all checkpoints from before are lost."""
 
     def lr_at(self, step: int, total_steps: int, *, peak: float | None = None) -> float:
         """The learning rate of step `step` (0-based) of so many, rising to `peak`; by default to `lr`."""

@@ -22,6 +22,8 @@ class PipelineConfig(Section):
     """Stages that run at the same time, where none needs the other."""
     check: bool = False
     """Only check the recipe and show its stages."""
+    trust: bool = False
+    """Go on with stages whose folders name code that the recipe does not."""
     quiet: bool = False
     """Print errors and the final table only."""
     common: dict[str, Any] = Field(default_factory=dict)

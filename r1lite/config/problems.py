@@ -15,15 +15,15 @@ class ProblemsConfig(EngineConfig):
     task: str = "gsm8k"
     """What to solve: see r1lite tasks; any of reasoning-gym's as reasoning_gym:NAME, or your own as module:attr."""
     source: str | None = None
-    """Where the problems come from: hub, bundled, or a JSONL/Parquet file or folder of your own. By default what fits
-    the task and the model: generated where the task makes them, bundled for nano, otherwise hub."""
+    """Where the problems come from: hub (or hub@REVISION), bundled, or a JSONL/Parquet file or folder of your own. By
+    default what fits the task and the model: generated where the task makes them, bundled for nano, otherwise hub."""
     test_source: str | None = None
     """File with the test problems, when --source is one file; by default its sibling test.*, or 10 % held out."""
     test_split: str = "test"
     """Which split of the bundled problems is tested on: test, or test_hard (families never seen in training)."""
     model: str | None = None
-    """Hugging Face id or path of a causal language model. By default Qwen/Qwen2.5-0.5B with CUDA, otherwise the bundled
-    nano."""
+    """Hugging Face id (or ID@REVISION) or path of a causal language model. By default Qwen/Qwen2.5-0.5B with CUDA,
+    otherwise the bundled nano."""
     template: str = "r1_zero"
     """Prompt: r1_zero, short, chat, or your own text with {question} in it."""
     max_prompt_tokens: int = Field(1024, ge=2)

@@ -64,5 +64,5 @@ def run(options: argparse.Namespace) -> int:
     if options.json:
         options.json.write_text(report.as_json(), encoding="utf-8")
     if options.html:
-        options.html.write_text(report.as_html(), encoding="utf-8")
+        options.html.write_text(report.as_html(), encoding="utf-8", errors="backslashreplace")
     return 0 if report.passed else 1

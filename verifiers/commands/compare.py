@@ -10,6 +10,7 @@ from typing import Any
 
 from verifiers.commands import results
 from verifiers.commands.shared import table
+from verifiers.terminal import one_line
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
@@ -45,7 +46,7 @@ def run(options: argparse.Namespace) -> int:
         reasons.update(why)
         if len(shown) < options.show:
             parts = ", ".join(f"{name}: {x} | {y}" for name, x, y in why) or a.get("error") or b.get("error") or ""
-            shown.append(f"  row {a['row']} (id {a['id']}): {a['reward']} | {b['reward']}   {parts}")
+            shown.append(one_line(f"  row {a['row']} (id {a['id']}): {a['reward']} | {b['reward']}   {parts}"))
     print(f"{count:,} rows, {same:,} with the same reward, {count - same:,} with another")
     if count != same:
         body = [(x, y, f"{n:,}") for (x, y), n in kinds.most_common() if n]

@@ -15,26 +15,29 @@ from verifiers.commands.score import scores
 from verifiers.commands.shared import Progress, read_options, table
 from verifiers.core import Completion, Problem
 from verifiers.reward import Reward, Score
+from verifiers.terminal import one_line
+from verifiers.trust import beyond, beyond_in_options, require
 
 _REPEATED = 1e-9  # scores this close are the same
 
 
 def replay(options: argparse.Namespace) -> int:
     """Exit code 0: all verdicts are the same (verifier, score, reason and answer); 1: some differ."""
-    manifest = json.loads((options.run_dir / "manifest.json").read_text(encoding="utf-8"))
-    used = manifest.get("verifiers")
-    path = options.run_dir / manifest.get("data", {}).get("file", "")
-    if not isinstance(used, dict) or not used or not path.is_file():
-        raise ValueError(
-            f"{options.run_dir} is no curated set: its manifest.json names no verifiers or no file of rows"
-        )
+    used, path = _read(options.run_dir)
     if "" not in sys.path:
         sys.path.insert(0, "")  # `module:attr` may stand in the working directory
     if options.reward:
         raise ValueError("--reward is for runs; a set is verified by what it was made with")
     given = {name: about["options"] for name, about in used.items() if about["options"]}
+    said = read_options(options.options)
+    named = beyond(" + ".join(used), said or given)
+    require(
+        [name for name in named if name not in beyond_in_options(said)],
+        options.run_dir / "manifest.json",
+        trust=options.trust,
+    )
     # A sum, so that every verifier is asked; its value means nothing.
-    reward = Reward(" + ".join(used), options=read_options(options.options) or given)
+    reward = Reward(" + ".join(used), options=said or given)
     for name, about in used.items():
         if reward.versions[name] != about["version"]:
             print(
@@ -54,13 +57,27 @@ def replay(options: argparse.Namespace) -> int:
         differ += bool(found)
         moved.update(found)
         if found and len(shown) < options.show:
-            shown.append(f"  problem {row['problem_id']}, sample {row['sample']}: {found[0]}  {score.error}")
+            shown.append(one_line(f"  problem {row['problem_id']}, sample {row['sample']}: {found[0]}  {score.error}"))
     progress.finish()
     print(f"{count:,} rows, {verdicts:,} verdicts: {count - differ:,} rows are judged the same, {differ:,} otherwise")
     if moved:
         print(table(("verifier", "then", "now", "rows"), [(*key, f"{n:,}") for key, n in moved.most_common(10)]))
         print("\n".join(shown))
     return 1 if differ else 0
+
+
+def _read(folder: Path) -> tuple[dict[str, dict[str, Any]], Path]:
+    """(verifiers by name, with options and version; the file of rows) of a manifest. Raises ValueError."""
+    try:
+        manifest = json.loads((folder / "manifest.json").read_text(encoding="utf-8"))
+        used = {str(name): {**about} for name, about in manifest["verifiers"].items()}
+        whole = all(isinstance(about["options"], dict) and about["version"] is not None for about in used.values())
+        path = folder / Path(str(manifest["data"]["file"])).name  # beside it, wherever it points
+    except (KeyError, TypeError, AttributeError, ValueError, RecursionError) as error:
+        raise ValueError(f"{folder} is no curated set: its manifest.json is not as it was written: {error}") from error
+    if not used or not whole or not path.is_file():
+        raise ValueError(f"{folder} is no curated set: its manifest.json names no verifiers or no file of rows")
+    return used, path
 
 
 def _pairs(path: Path, before: collections.deque[dict[str, Any]]) -> Iterator[tuple[Problem, Completion]]:

@@ -7,16 +7,20 @@ import argparse
 import collections
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 from verifiers import rows
 from verifiers.commands import curated
 from verifiers.commands.compare import agree
+from verifiers.commands.results import is_reward
 from verifiers.commands.score import scores
-from verifiers.commands.shared import Progress, Tally, add_options, make_reward, read_options, table
-from verifiers.core import Completion, Problem
+from verifiers.commands.shared import Progress, Tally, add_options, add_trust, make_reward, read_options, table
+from verifiers.core import Completion, GoldError, Problem
+from verifiers.golds import gold_text
+from verifiers.terminal import one_line
+from verifiers.trust import beyond, beyond_in_options, require
 
 _STEP = re.compile(r"step-\d+\.jsonl")
 
@@ -28,6 +32,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--reward", help="another formula than the run's: shows what would have been paid")
     add_options(parser)
+    add_trust(parser)
     parser.add_argument("--show", type=int, default=10, metavar="N", help="differences shown (10)")
 
 
@@ -41,9 +46,14 @@ def run(options: argparse.Namespace) -> int:
     if not files or not (about_path.exists() or options.reward):
         lacking = "rollouts/" if about_path.exists() else "reward.json"
         raise ValueError(f"{options.run_dir} is no run of r1lite grpo: it lacks {lacking}")
-    about = json.loads(about_path.read_text(encoding="utf-8")) if about_path.exists() else {}
+    about = _read(about_path) if about_path.exists() else {}
     own = options.reward is None or options.reward == about.get("formula")
-    verifier_options = read_options(options.options) or (about.get("options", {}) if own else {})
+    given = read_options(options.options)
+    verifier_options = given or (about.get("options", {}) if own else {})
+    if own and not (options.reward and given):
+        named = beyond(about["formula"], verifier_options)
+        said = beyond(options.reward, given) if options.reward else beyond_in_options(given)
+        require([name for name in named if name not in said], about_path, trust=options.trust)
     reward = make_reward(about["formula"] if own else options.reward, verifier_options)
     changed = {name: v for name, v in about.get("versions", {}).items() if reward.versions.get(name, v) != v}
     for name, version in changed.items():
@@ -68,7 +78,7 @@ def run(options: argparse.Namespace) -> int:
             moved[str(row["reward"]), str(score.reward)] += 1
             if len(shown) < options.show:
                 where = f"step {row['step']}, problem {row['problem_id']}, sample {row['sample']}"
-                shown.append(f"  {where}: {row['reward']} then, {score.reward} now  {score.error}")
+                shown.append(one_line(f"  {where}: {row['reward']} then, {score.reward} now  {score.error}"))
     progress.finish()
     print(tally)
     differ = sum(moved.values())
@@ -79,27 +89,45 @@ def run(options: argparse.Namespace) -> int:
     return 1 if differ else 0
 
 
+def _read(path: Path) -> dict[str, Any]:
+    """A run's reward.json. Raises ValueError for one that no run wrote."""
+    try:
+        found = json.loads(path.read_text(encoding="utf-8"))
+        whole = isinstance(found["formula"], str) and all(
+            isinstance(found.get(key, {}), dict) for key in ("options", "versions")
+        )
+    except (ValueError, TypeError, KeyError, RecursionError) as error:
+        raise ValueError(f"{path} is not as a run writes it: {type(error).__name__}: {error}") from error
+    if not whole or not all(isinstance(given, dict) for given in found.get("options", {}).values()):
+        raise ValueError(f"{path} is not as a run writes it: formula is a text, options and versions are maps")
+    checked: dict[str, Any] = found
+    return checked
+
+
 def _pairs(files: list[Path], before: collections.deque[dict[str, Any]]) -> Iterator[tuple[Problem, Completion]]:
     for path in files:
         for number, row in rows.rows(path):
             if not isinstance(row, dict) or "completion" not in row:
                 raise ValueError(f"{path}:{number}: no rollout")
-            before.append({key: row[key] for key in ("step", "problem_id", "sample", "reward")})
-            problem = Problem(
-                row["question"],
-                row["gold"],
-                row.get("tests"),
-                row.get("language"),
-                row["problem_id"],
-                row.get("meta") or {},
-            )
-            yield (
-                problem,
-                Completion(
-                    row["completion"],
-                    tuple(row["token_ids"]),
-                    tuple(row["logprobs"]),
-                    row["finish_reason"],
-                    row["policy_version"],
-                ),
-            )
+            try:
+                known = {key: row[key] for key in ("step", "problem_id", "sample", "reward")}
+                found = _pair(row)
+                if not is_reward(row["reward"]):
+                    raise TypeError(f"its reward is {row['reward']!r:.60}")
+            except (KeyError, TypeError, GoldError) as error:
+                raise ValueError(f"{path}:{number}: no rollout: {type(error).__name__}: {error}") from error
+            before.append(known)
+            yield found
+
+
+def _pair(row: Mapping[str, Any]) -> tuple[Problem, Completion]:
+    problem = Problem(
+        row["question"],
+        gold_text(row["gold"]),
+        row.get("tests"),
+        row.get("language"),
+        row["problem_id"],
+        dict(row.get("meta") or {}),
+    )
+    ids, logprobs = tuple(row["token_ids"]), tuple(row["logprobs"])
+    return problem, Completion(row["completion"], ids, logprobs, row["finish_reason"], row["policy_version"])

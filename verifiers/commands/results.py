@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import itertools
 import json
+import math
 import os
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -29,9 +30,31 @@ def about_of(out: Path) -> Path:
 def read(path: Path) -> Iterator[dict[str, Any]]:
     """The rows of results, one at a time, the same from both kinds of file. Raises ValueError."""
     for number, row in rows.rows(path):
-        if not isinstance(row, dict) or not {"row", "id", "reward", "verdicts"} <= row.keys():
+        if path.suffix == PARQUET and isinstance(row, dict) and isinstance(row.get("verdicts"), dict):
+            row["verdicts"] = {name: verdict for name, verdict in row["verdicts"].items() if verdict is not None}
+        if not is_result(row):
             raise ValueError(f"{path}: row {number} is no line of results that `score --out` writes")
         yield _without_gaps(row) if path.suffix == PARQUET else row
+
+
+def is_reward(value: Any) -> bool:
+    """True for a finite number, and for None: unscored."""
+    return value is None or (isinstance(value, int | float) and not isinstance(value, bool) and abs(value) < math.inf)
+
+
+def is_result(row: Any) -> bool:
+    """True for a line of results: its reward and scores are numbers, and each verdict says why."""
+    if not isinstance(row, dict) or not {"row", "id", "reward", "verdicts"} <= row.keys():
+        return False
+    verdicts = row["verdicts"]
+    return (
+        is_reward(row["reward"])
+        and isinstance(verdicts, dict)
+        and all(
+            isinstance(verdict, dict) and isinstance(verdict.get("reason"), str) and is_reward(verdict.get("score", ""))
+            for verdict in verdicts.values()
+        )
+    )
 
 
 def _without_gaps(row: dict[str, Any]) -> dict[str, Any]:
@@ -41,7 +64,6 @@ def _without_gaps(row: dict[str, Any]) -> dict[str, Any]:
             key: value for key, value in verdict.items() if value not in (None, "", []) or key in ("score", "version")
         }
         for name, verdict in row["verdicts"].items()
-        if verdict is not None
     }
     kept = {key: row[key] for key in ("row", "id", "reward")}
     return {**kept, "verdicts": verdicts, **({"error": row["error"]} if row.get("error") else {})}

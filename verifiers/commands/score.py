@@ -87,7 +87,7 @@ def score_file(
             if count < skip:
                 continue
             try:
-                problem, completion = rows.pair(row, columns, default_id=str(number))
+                problem, completion = rows.pair(row, columns, default_id=str(number), reads_gold=reward.reads_gold)
                 pending.append((number, problem.id, ""))
             except rows.RowError as error:
                 problem, completion = Problem(), _UNREADABLE
@@ -177,7 +177,10 @@ def _resume(log: Path, tally: Tally) -> int:
         for line in file:
             if not line.endswith(b"\n"):
                 break
-            tally.add(json.loads(line))
+            row = rows.parsed(line)
+            if not results.is_result(row):
+                raise ValueError(f"{log}:{count + 1}: no line of results; remove the file to begin anew")
+            tally.add(row)
             count, end = count + 1, end + len(line)
     os.truncate(log, end)
     return count

@@ -3,31 +3,74 @@
 from __future__ import annotations
 
 import argparse
-import ipaddress
 import os
+import resource
+import socket
+import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from verifiers.commands.shared import make_reward, read_options
+from verifiers.commands.shared import count, finite, make_reward, port, positive, read_options
+from verifiers.formula import Formula
+
+if TYPE_CHECKING:
+    from verifiers.server.app import Settings
+
+_BACKLOG = 64  # connections that may wait to be accepted; asyncio accepts as many at once
+_MAX_CONNECTIONS = 512
+_MIN_CONNECTIONS = 8
+_SELECTABLE = 1024  # select(), by which workers are read, takes no descriptor above
+_OWN_DESCRIPTORS = 24  # the interpreter's, the listener's, the loop's
+_DESCRIPTORS_PER_WORKER = 16  # pipes and pages of a lane's four processes
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
     """The command's options."""
     parser.add_argument("--host", default="127.0.0.1", help="address to listen on (127.0.0.1)")
-    parser.add_argument("--port", type=int, default=8770)
-    parser.add_argument("--reward", default="math + 0.1*format", help="formula of /get_reward, and by default")
-    parser.add_argument("--options", default="{}", metavar="JSON", help="options of its verifiers, by name")
-    parser.add_argument("--workers", type=int, default=None, help="processes; by default one per core")
-    parser.add_argument("--token-file", type=Path, help="file with the bearer token; needed off loopback")
-    parser.add_argument("--max-queue-rows", type=int, default=20_000, help="rows that may wait; more get 429 (20,000)")
-    parser.add_argument("--max-rows", type=int, default=4096, help="rows of one request (4,096)")
-    parser.add_argument("--max-body-mib", type=float, default=64.0, help="size of one request (64)")
-    parser.add_argument("--timeout", type=float, default=30.0, metavar="S", help="deadline of one row (30)")
-    parser.add_argument("--request-timeout", type=float, default=170.0, metavar="S", help="deadline of a request (170)")
-    parser.add_argument("--memory", type=int, default=4096, metavar="MIB", help="private memory of a process (4096)")
+    parser.add_argument("--port", type=port, default=8770, help="0 takes a free one (8770)")
     parser.add_argument(
-        "--unscored", type=float, help="reward that /get_reward gives rows that can't be checked; without it: error 500"
+        "--reward", default="math + 0.1*format", help='of /get_reward, and of requests that name none ("%(default)s")'
     )
-    parser.add_argument("--grace", type=int, default=30, metavar="S", help="for open requests, at the end (30)")
+    parser.add_argument(
+        "--allow",
+        nargs="+",
+        action="extend",
+        default=[],
+        metavar="NAME",
+        help="verifiers that requests may name, besides those of --reward; no request may name another",
+    )
+    parser.add_argument(
+        "--options",
+        default="{}",
+        metavar="JSON",
+        help="options of these verifiers, by name; no request can change them",
+    )
+    parser.add_argument("--workers", type=count, default=None, help="processes; by default one per core")
+    parser.add_argument("--token-file", type=Path, help="file with the bearer token; needed off loopback")
+    parser.add_argument(
+        "--allow-host",
+        nargs="+",
+        action="extend",
+        default=[],
+        metavar="NAME",
+        help="names besides localhost that the Host header of a request to a loopback address may have",
+    )
+    parser.add_argument("--max-connections", type=count, help="open at one time (512, or what `ulimit -n` allows)")
+    parser.add_argument(
+        "--max-queue-rows", type=count, default=20_000, help="rows that may wait; more get 429 (20,000)"
+    )
+    parser.add_argument("--max-rows", type=count, default=4096, help="rows of one request (4,096)")
+    parser.add_argument("--max-body-mib", type=positive, default=64.0, help="size of one request (64)")
+    parser.add_argument("--max-bodies-mib", type=positive, default=256.0, help="size of all open requests (256)")
+    parser.add_argument("--timeout", type=positive, default=30.0, metavar="S", help="deadline of one row (30)")
+    parser.add_argument(
+        "--request-timeout", type=positive, default=170.0, metavar="S", help="deadline of a request (170)"
+    )
+    parser.add_argument("--memory", type=count, default=4096, metavar="MIB", help="private memory of a process (4096)")
+    parser.add_argument(
+        "--unscored", type=finite, help="reward that /get_reward gives rows that can't be checked; without it: an error"
+    )
+    parser.add_argument("--grace", type=count, default=30, metavar="S", help="for open requests, at the end (30)")
 
 
 def run(options: argparse.Namespace) -> int:
@@ -35,47 +78,93 @@ def run(options: argparse.Namespace) -> int:
     try:
         import uvicorn
 
-        from verifiers.server.app import Server, Settings
+        from verifiers.server.app import Server
+        from verifiers.server.connections import ConnectionLimits, Connections
     except ModuleNotFoundError as error:
         if error.name not in ("fastapi", "uvicorn", "starlette"):
             raise
         raise ValueError(f"serve needs {error.name}: pip install 'r1lite[serve]'") from error
+    workers = options.workers or len(os.sched_getaffinity(0))
+    connections = Connections(ConnectionLimits(count=_connections(options.max_connections, workers)))
+    server = Server(_settings(options, workers))
+    with _listener(options.host, options.port) as listener:
+        host, number = listener.getsockname()[:2]
+        print(f"listening on http://{f'[{host}]' if ':' in host else host}:{number}", file=sys.stderr)
+        print(f"verifiers: {', '.join(server.allowed)}", file=sys.stderr, flush=True)
+        config = uvicorn.Config(
+            server.app,
+            http=connections.protocol,  # type: ignore[arg-type]  # called as a class would be
+            ws="none",
+            backlog=_BACKLOG,
+            log_level="warning",
+            access_log=False,
+            proxy_headers=False,
+            server_header=False,
+            timeout_graceful_shutdown=options.grace,
+        )
+        uvicorn.Server(config).run(sockets=[listener])
+    return 0
+
+
+def _settings(options: argparse.Namespace, workers: int) -> Settings:
+    from verifiers.server.app import Settings
+    from verifiers.server.limits import RequestLimits, is_loopback
+
     token = options.token_file.read_text(encoding="utf-8").strip() if options.token_file else ""
     if options.token_file and not token:
         raise ValueError(f"--token-file {options.token_file} is empty")
     if not token and not is_loopback(options.host):
         raise ValueError(f"--host {options.host} can be reached from outside: give --token-file")
-    reward = make_reward(options.reward, read_options(options.options))
-    settings = Settings(
+    given = read_options(options.options)
+    make_reward(options.reward, {name: given[name] for name in Formula(options.reward).names if name in given})
+    hosts = tuple(name.lower() for name in options.allow_host)
+    return Settings(
         reward=options.reward,
-        options=reward.options,
-        workers=options.workers or len(os.sched_getaffinity(0)),
-        token=token,
+        allow=tuple(options.allow),
+        options=given,
+        workers=workers,
         max_queue_rows=options.max_queue_rows,
         max_rows=options.max_rows,
-        max_body_mib=options.max_body_mib,
         row_timeout_s=options.timeout,
         request_timeout_s=options.request_timeout,
         memory_mib=options.memory,
         unscored=options.unscored,
+        limits=RequestLimits(
+            token=token,
+            hosts=hosts if is_loopback(options.host) else None,
+            body_mib=options.max_body_mib,
+            bodies_mib=max(options.max_bodies_mib, options.max_body_mib),
+        ),
     )
-    app = Server(settings).app
-    uvicorn.run(
-        app,
-        host=options.host,
-        port=options.port,
-        log_level="warning",
-        access_log=False,
-        timeout_graceful_shutdown=options.grace,
-    )
-    return 0
 
 
-def is_loopback(host: str) -> bool:
-    """True if only this machine can reach it."""
-    if host == "localhost":
-        return True
+def _connections(wanted: int | None, workers: int) -> int:
+    """How many connections may be open. Raises ValueError if the limit on open files does not allow it."""
+    soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    files = _SELECTABLE if soft == resource.RLIM_INFINITY else min(soft, _SELECTABLE)
+    # Those of two rounds of accepting can be open before the ones that make room for them are closed.
+    most = files - _OWN_DESCRIPTORS - 2 * _BACKLOG - _DESCRIPTORS_PER_WORKER * workers
+    if most < max(wanted or 0, _MIN_CONNECTIONS):
+        raise ValueError(
+            f"{wanted or _MIN_CONNECTIONS} connections and {workers} workers need more than {files} open files: raise "
+            "`ulimit -n` (up to 1024 are used), or give fewer --workers or --max-connections"
+        )
+    return wanted or min(most, _MAX_CONNECTIONS)
+
+
+def _listener(host: str, number: int) -> socket.socket:
+    """Raises ValueError if the address can't be listened on."""
+    listener = None
     try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return False
+        found = socket.getaddrinfo(host, number, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
+        family, kind, protocol, _, address = found[0]
+        # With its protocol named: asyncio sets TCP_NODELAY on no other, and each reply would wait for an ACK.
+        listener = socket.socket(family, kind, protocol)
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listener.bind(address)
+        listener.listen(_BACKLOG)
+    except (OSError, UnicodeError) as error:
+        if listener is not None:
+            listener.close()
+        raise ValueError(f"can't listen on --host {host} --port {number}: {error}") from error
+    return listener

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import collections
 import json
+import math
 import sys
 import time
 from collections.abc import Mapping, Sequence
@@ -12,8 +13,54 @@ from pathlib import Path
 from typing import Any
 
 from verifiers.reward import Reward
+from verifiers.terminal import one_line, raw
 
 _EVERY_S = 0.5
+_LARGEST = 1_000_000_000  # of a number on the command line
+
+
+def count(text: str) -> int:
+    """An argument that is a whole number from 1."""
+    return _whole(text, 1)
+
+
+def count_or_zero(text: str) -> int:
+    """An argument that is a whole number from 0."""
+    return _whole(text, 0)
+
+
+def port(text: str) -> int:
+    """An argument that is a port; 0 stands for any free one."""
+    return _whole(text, 0, 65_535)
+
+
+def _whole(text: str, least: int, most: int = _LARGEST) -> int:
+    try:
+        value = int(text)
+    except ValueError:
+        value = least - 1
+    if not least <= value <= most:
+        raise argparse.ArgumentTypeError(f"it must be a whole number from {least} to {most:,}, got {text[:40]!r}")
+    return value
+
+
+def finite(text: str) -> float:
+    """An argument that is a number, neither NaN nor infinite."""
+    try:
+        value = float(text)
+    except ValueError:
+        value = math.nan
+    if not math.isfinite(value):
+        raise argparse.ArgumentTypeError(f"it must be a number, got {text[:40]!r}")
+    return value
+
+
+def positive(text: str) -> float:
+    """An argument that is a number above 0."""
+    value = finite(text)
+    if not 0 < value <= _LARGEST:
+        raise argparse.ArgumentTypeError(f"it must be above 0 and at most {_LARGEST:,}, got {text[:40]!r}")
+    return value
 
 
 def add_reward(parser: argparse.ArgumentParser) -> None:
@@ -30,9 +77,18 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         metavar="JSON",
         help='options of the verifiers by name, as JSON or a .json/.yaml file: \'{"format": {"policy": "lenient"}}\'',
     )
-    parser.add_argument("--workers", type=int, default=None, help="processes; by default one per core, 0: none")
-    parser.add_argument("--timeout", type=float, default=30.0, metavar="S", help="deadline of one completion (30)")
-    parser.add_argument("--memory", type=int, default=4096, metavar="MIB", help="private memory of a process (4096)")
+    parser.add_argument(
+        "--workers", type=count_or_zero, default=None, help="processes; by default one per core, 0: none"
+    )
+    parser.add_argument("--timeout", type=positive, default=30.0, metavar="S", help="deadline of one completion (30)")
+    parser.add_argument("--memory", type=count, default=4096, metavar="MIB", help="private memory of a process (4096)")
+
+
+def add_trust(parser: argparse.ArgumentParser) -> None:
+    """Adds --trust."""
+    parser.add_argument(
+        "--trust", action="store_true", help="import what files in DIR name beyond the verifiers that ship with this"
+    )
 
 
 def read_options(text: str) -> dict[str, dict[str, Any]]:
@@ -43,9 +99,9 @@ def read_options(text: str) -> dict[str, dict[str, Any]]:
             raise ValueError(f"--options {text}: no such file")
         text = path.read_text(encoding="utf-8")
         if path.suffix != ".json":
-            import yaml
+            from verifiers.yaml_text import read_yaml
 
-            found = yaml.safe_load(text) or {}
+            found = read_yaml(text) or {}
             found = found.get("verifiers", found) if isinstance(found, dict) else found
             return _checked(found)
     try:
@@ -114,6 +170,7 @@ class Tally:
 
 def table(head: Sequence[str], body: Sequence[Sequence[str]]) -> str:
     """Columns of text; numbers (columns of digits) stand right."""
+    head, body = [one_line(cell) for cell in head], [[one_line(cell) for cell in row] for row in body]
     widths = [max(len(row[i]) for row in (head, *body)) for i in range(len(head))]
     right = [all(row[i][:1].isdigit() for row in body) for i in range(len(head))]
 
@@ -139,9 +196,9 @@ class Progress:
         if self._on and now - self._shown > _EVERY_S:
             self._shown = now
             rate = self.count / (now - self._began)
-            print(f"\r{self.count:,} {self.what}, {rate:,.0f} per s ", end="", file=sys.stderr, flush=True)
+            print(f"\r{self.count:,} {self.what}, {rate:,.0f} per s ", end="", file=raw(sys.stderr), flush=True)
 
     def finish(self) -> None:
         """Clears the line."""
         if self._on:
-            print("\r\x1b[K", end="", file=sys.stderr, flush=True)
+            print("\r\x1b[K", end="", file=raw(sys.stderr), flush=True)

@@ -7,7 +7,7 @@ import contextlib
 import json
 import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from verifiers.core import Completion, Problem, VerifierError
@@ -25,24 +25,26 @@ class Full(Exception):
 class Job:
     """Some rows of one request."""
 
-    def __init__(self, reward: Reward, pairs: Sequence[tuple[Problem, Completion]]) -> None:
+    def __init__(self, reward: Reward, pairs: Sequence[tuple[Problem, Completion]], done: Callable[[], object]) -> None:
+        """`done` is called once, in any thread, when every score is there."""
         self.reward = reward
         self.pairs = list(pairs)
         self.scores: list[Score | None] = [None] * len(self.pairs)
-        self.done = threading.Event()
         self.cancelled = False
+        self._done = done
         self._left = len(self.pairs)
         self._lock = threading.Lock()
         if not self.pairs:
-            self.done.set()
+            done()
 
     def put(self, place: int, score: Score) -> None:
         """Takes a result in."""
         with self._lock:
             self.scores[place] = score
             self._left -= 1
-            if not self._left:
-                self.done.set()
+            is_last = not self._left
+        if is_last and not self.cancelled:
+            self._done()
 
 
 class Lanes:
@@ -67,7 +69,7 @@ class Lanes:
         return self._rows
 
     def submit(self, job: Job) -> None:
-        """Queues a job; its `done` is set when all rows are scored. Raises Full."""
+        """Queues a job. Raises Full."""
         with self._changed:
             if self._closing or self._rows + len(job.pairs) > self.max_rows:
                 raise Full

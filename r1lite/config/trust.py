@@ -1,0 +1,111 @@
+"""What a configuration asks for that a file alone may not: code that does not ship with r1lite, and places to write."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+from r1lite.errors import UserError
+from verifiers.trust import NotTrustedError, beyond, beyond_in_options, is_above, require
+
+_FORMULAS = ("reward", "verifier", "correct")
+_MARKS = ("environment.json", "reward.json", "metrics.jsonl", "manifest.json", "summary.json", ".lock")
+_WRITTEN = ("out", "push_to_hub", "engine_weights_dir")  # keys by which data leaves the run's folder
+_MOST = {"workers": 64, "score_workers": 64}  # processes
+_LOOPBACK = ("127.0.0.1", "::1", "localhost")
+_CONFIG = "config.yaml"  # what a run calls its own
+
+
+def foreign(values: Mapping[str, Any]) -> list[str]:
+    """Tasks, verifiers, filters and attention kernels in a configuration's keys that would be imported; places outside
+    the run's folder that would be written to; numbers of processes beyond what is usual."""
+    found: list[str] = []
+    task = values.get("task")
+    for name in task.split(",") if isinstance(task, str) else ():
+        if ":" in name and not name.strip().startswith("reasoning_gym:"):
+            found.append(name.strip())
+    options = values.get("verifiers")
+    for key in _FORMULAS:
+        if isinstance(formula := values.get(key), str):
+            try:
+                found += beyond(formula, options)
+            except ValueError as error:
+                raise UserError(f"{key}: {error}") from error
+    found += beyond_in_options(options)
+    filters = values.get("filters")
+    for spec in filters if isinstance(filters, list | tuple) else ():
+        found += _of_filter(str(spec))
+    for inside in _inner(values):
+        found += foreign(inside)
+    attention = values.get("attn_implementation")
+    if isinstance(attention, str) and "/" in attention:  # a kernel that transformers would load from the Hub
+        found.append(attention)
+    found += _places(values)
+    found += [f"{key}: {values[key]}" for key, most in _MOST.items() if is_above(values.get(key), most)]
+    return list(dict.fromkeys(found))
+
+
+def _places(values: Mapping[str, Any]) -> list[str]:
+    """Where a configuration would have data written or sent, as `key: place`. This machine's own servers are none."""
+    found = [f"{key}: {_absolute(key, str(values[key]))}" for key in _WRITTEN if values.get(key) is not None]
+    urls = values.get("engine_url")
+    for url in urls if isinstance(urls, list | tuple) else ():
+        try:
+            parts = urlsplit(str(url))
+            own = parts.hostname in _LOOPBACK and not parts.path.strip("/")
+        except ValueError:
+            own = False
+        if not own:
+            found.append(f"engine_url: {url}")
+    return found
+
+
+def _absolute(key: str, place: str) -> str:
+    """A folder's name, the same wherever it is written: a run keeps resolved ones."""
+    return str(Path(place).resolve()) if key == "engine_weights_dir" and "\0" not in place else place
+
+
+def _inner(values: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """Settings of other stages: of a teacher's trajectories, and of a pipeline's stages and evaluations."""
+    maps = [values.get(key) for key in ("trajectories", "common", "evaluate", "settings")]
+    for key in ("stages", "compare"):
+        named = values.get(key)
+        maps += named.values() if isinstance(named, Mapping) else []
+    return [one for one in maps if isinstance(one, Mapping)]
+
+
+def _of_filter(spec: str) -> list[str]:
+    head, _, tail = spec.rpartition(":")
+    if not head or "=" not in tail:
+        return [spec] if ":" in spec else []
+    options = dict(part.partition("=")[::2] for part in tail.split(","))
+    return [head] if ":" in head else beyond_in_options({head: options})
+
+
+def of_a_run(path: Path) -> bool:
+    """True for a YAML file that a run wrote, or that lies beside what a run writes: it is data, however it is named."""
+    return path.name == _CONFIG or any((path.parent / name).exists() for name in _MARKS)
+
+
+def check(values: Mapping[str, Any], where: object, *, said: Mapping[str, Any], trust: bool) -> None:
+    """Raises UserError if a file's `values` ask for what a file alone may not.
+
+    Args:
+        said: what the user said about the same run on the command line or in a recipe; its names are allowed, and its
+            places and numbers stand in for the file's.
+        trust: everything is.
+    """
+    allowed = set(foreign(said))
+    replaced = {*_WRITTEN, *_MOST, "engine_url"} & set(said)
+    named = foreign({key: value for key, value in values.items() if key not in replaced})
+    checked([name for name in named if name not in allowed], where, trust=trust)
+
+
+def checked(found: list[str], where: object, *, trust: bool) -> None:
+    """`verifiers.trust.require`, with a UserError."""
+    try:
+        require(found, where, trust=trust)
+    except NotTrustedError as error:
+        raise UserError(str(error)) from error

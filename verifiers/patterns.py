@@ -1,0 +1,44 @@
+"""Patterns that data may hold: compiled in bounded time. Matching has a time limit; compiling can have none."""
+
+from __future__ import annotations
+
+import regex
+
+_LONGEST = 10_000  # characters
+_LARGEST = 100_000  # characters with all counted repeats written out, which is how the library compiles them
+_TOKEN = regex.compile(r"\\.|\[(?:\\.|[^\]\\])*\]|\{(\d*)(?:,(\d*))?\}|.", regex.DOTALL)
+
+
+def compiled(pattern: str, flags: int = 0) -> regex.Pattern[str]:
+    """The compiled pattern. Raises ValueError if it can't be read, or would be too large."""
+    if len(pattern) > _LONGEST:
+        raise ValueError(f"it has {len(pattern):,} characters; at most {_LONGEST:,}")
+    if _size(pattern) > _LARGEST:
+        raise ValueError(f"its counted repeats, written out, are longer than {_LARGEST:,} characters")
+    try:
+        return regex.compile(pattern, flags)
+    except regex.error as error:
+        raise ValueError(str(error)) from error
+    except RecursionError as error:
+        raise ValueError("it is nested too deeply") from error
+
+
+def _size(pattern: str) -> int:
+    sizes, last = [0], 0  # of the open groups, and of what a repeat would repeat
+    for token in _TOKEN.finditer(pattern):
+        text = token[0]
+        counts = [int(part[:20]) for part in token.groups() if part]
+        if text == "(":
+            sizes.append(0)
+            last = 0
+        elif text == ")" and len(sizes) > 1:
+            last = sizes.pop() + 1
+            sizes[-1] += last
+        elif counts:
+            more = last * max(0, max(counts) - 1)
+            sizes[-1] += more
+            last += more
+        else:
+            last = 1
+            sizes[-1] += 1
+    return sum(sizes)

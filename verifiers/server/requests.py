@@ -1,0 +1,263 @@
+"""Requests out of JSON. What is wrong with one row is told in its own verdict; what is wrong around the rows is 422."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Callable, Mapping
+from typing import Any, TypeVar
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from verifiers.adapters.openrlhf import response_of
+from verifiers.core import Completion, GoldError, Problem
+from verifiers.golds import gold_text
+
+_MAX_DEPTH = 64
+_SHOWN = 80
+_SURROGATE = re.compile("[\ud800-\udfff]")
+_PLAIN = {int, float, bool, type(None)}
+_CHECKERS = {"exact", "strict", "tokens", "unordered"}  # and float:TOL; not module:fn, which would run code
+LOWERABLE = ("time_s", "memory_mib")  # limits of code that a request or a row's tests may lower
+Item = tuple[Problem, Completion]
+M = TypeVar("M", bound=BaseModel)
+
+
+class BadRequest(ValueError):
+    """The request can't be read; the message says where and why."""
+
+
+class Row(BaseModel):
+    """One completion."""
+
+    model_config = ConfigDict(extra="forbid", strict=True)
+    id: str | int = ""
+    completion: str
+    prompt: str = ""
+    reference: Any = None  # the gold: text or a number
+    language: str | None = None
+    tests: dict[str, Any] | None = None
+    meta: dict[str, Any] = Field(default_factory=dict)
+    token_ids: list[int] = Field(default_factory=list)
+
+
+class VerifyRequest(BaseModel):
+    """A batch; `reward` is a formula over the verifiers that are served, `verifier` a single one."""
+
+    model_config = ConfigDict(extra="forbid", strict=True)
+    reward: str | None = None
+    verifier: str | None = None
+    config: dict[str, dict[str, Any]] = Field(default_factory=dict)  # lower limits of code: time_s, memory_mib
+    rows: list[Any]
+
+
+class RewardRequest(BaseModel):
+    """OpenRLHF's call; further fields are ignored."""
+
+    model_config = ConfigDict(strict=True)
+    query: list[Any]
+    prompts: list[Any]
+    labels: list[Any] | None = None
+
+
+class _Flaw:
+    """Stands in read JSON for what no JSON can say."""
+
+    def __init__(self, why: str) -> None:
+        self.why = why
+
+
+def read_json(body: bytes) -> Any:
+    """The body's value, with a `_Flaw` in the place of NaN, Infinity, repeated keys and numbers out of range.
+
+    Raises: BadRequest.
+    """
+    try:
+        text = body.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise BadRequest(f"the body is not UTF-8 text (byte {error.start})") from error
+    try:
+        return _loads(text)
+    except json.JSONDecodeError as error:
+        raise BadRequest(f"the body is not JSON: {error}") from error
+    except RecursionError as error:
+        raise BadRequest(f"the body is nested too deeply; at most {_MAX_DEPTH} levels are read") from error
+    except ValueError:  # an integer of more digits than Python reads
+        return _loads(text, _integer)
+
+
+def _loads(text: str, integer: Callable[[str], Any] | None = None) -> Any:
+    return json.loads(text, parse_constant=_constant, parse_float=_float, parse_int=integer, object_pairs_hook=_object)
+
+
+def _constant(name: str) -> _Flaw:
+    return _Flaw(f"{name} is not JSON")
+
+
+def _float(text: str) -> float | _Flaw:
+    value = float(text)
+    return value if math.isfinite(value) else _Flaw(f"the number {text:.{_SHOWN}} is out of range")
+
+
+def _integer(text: str) -> int | _Flaw:
+    return int(text) if len(text) < 1000 else _Flaw(f"an integer has {len(text)} digits")
+
+
+def _object(pairs: list[tuple[str, Any]]) -> Any:
+    found = dict(pairs)
+    if len(found) == len(pairs):
+        return found
+    names = [name for name, _ in pairs]
+    twice = next(name for name in names if names.count(name) > 1)
+    # The last one wins, as usual, so that the row keeps its id; but the row is refused.
+    return {**found, "": _Flaw(f"the key {twice[:_SHOWN]!r} stands twice in one object")}
+
+
+def flaw_of(value: Any) -> str:
+    """Why this can't be used; "" if it is plain JSON of text, finite numbers and at most 64 levels."""
+    waiting = [(value, 1)]
+    while waiting:
+        found, depth = waiting.pop()
+        if isinstance(found, _Flaw):
+            return found.why
+        if isinstance(found, str):
+            if not found.isascii() and _SURROGATE.search(found):
+                return f"a text holds half a character (a lone surrogate): {found[:_SHOWN]!r}"
+        elif isinstance(found, dict | list):
+            if depth > _MAX_DEPTH:
+                return f"it is nested deeper than {_MAX_DEPTH} levels"
+            if isinstance(found, dict):
+                waiting += [(part, depth + 1) for part in found]
+                waiting += [(part, depth + 1) for part in found.values()]
+            elif not set(map(type, found)) <= _PLAIN:
+                waiting += [(part, depth + 1) for part in found]
+    return ""
+
+
+def verify_request(value: Any) -> VerifyRequest:
+    """Raises BadRequest."""
+    return _model(VerifyRequest, value, "rows")
+
+
+def reward_request(value: Any) -> RewardRequest:
+    """Raises BadRequest."""
+    return _model(RewardRequest, value, "query", "prompts", "labels")
+
+
+def _model(model: type[M], value: Any, *by_item: str) -> M:
+    """The request, whose items in the lists `by_item` are still to be looked at one by one."""
+    if not isinstance(value, dict):
+        raise BadRequest(f"the body must be an object, got {_kind(value)}")
+    around = {name: part for name, part in value.items() if not (name in by_item and isinstance(part, list))}
+    if why := flaw_of(around):
+        raise BadRequest(f"the body can't be used: {why}")
+    try:
+        return model.model_validate(value)
+    except ValidationError as error:
+        raise BadRequest(_said(error)) from error
+
+
+def _said(error: ValidationError) -> str:
+    """The first thing that is wrong, without the value: it may be large."""
+    first = error.errors(include_url=False, include_context=False, include_input=False)[0]
+    place = ".".join(str(part)[:_SHOWN] for part in first["loc"])
+    return f"{place}: {first['msg']}" if place else str(first["msg"])
+
+
+def row_item(index: int, row: Any, *, reads_gold: bool, limits: Mapping[str, float]) -> Item:
+    """Problem and completion of a row.
+
+    Args:
+        reads_gold: the reward compares answers: a missing value as a gold makes the row unusable.
+        limits: of code, by name; a row may lower them and not raise them.
+
+    Raises: BadRequest, naming the row.
+    """
+    where = f"rows[{index}]"
+    if why := flaw_of(row):
+        raise BadRequest(f"{where}: {why}")
+    try:
+        made = Row.model_validate(row)
+        gold = gold_text(made.reference) if reads_gold else None
+    except ValidationError as error:
+        raise BadRequest(f"{where}.{_said(error)}") from error
+    except GoldError as error:
+        raise BadRequest(f"{where}.reference: {error}") from error
+    tests = None if made.tests is None else _tests(where, made.tests, limits)
+    problem = Problem(made.prompt, gold, tests, made.language, str(made.id), made.meta)
+    return problem, Completion(made.completion, tuple(made.token_ids))
+
+
+def _tests(where: str, tests: dict[str, Any], limits: Mapping[str, float]) -> dict[str, Any]:
+    checker = tests.get("checker")
+    if isinstance(checker, str) and checker not in _CHECKERS and not checker.startswith("float:"):
+        known = ", ".join(sorted(_CHECKERS))
+        raise BadRequest(f"{where}.tests.checker: {checker[:_SHOWN]!r} is not served; known: {known}, float:TOL")
+    for name, most in limits.items():
+        own = tests.get(name)
+        if isinstance(own, int | float) and own > most:
+            raise BadRequest(f"{where}.tests.{name}: {own:g} is more than this server allows ({most:g})")
+    return {**limits, **tests}
+
+
+def id_of(row: Any) -> str | int | None:
+    """The id to answer with, also of a row that can't be used."""
+    name = row.get("id", "") if isinstance(row, dict) else None
+    return name if isinstance(name, str | int) and not isinstance(name, bool) and not flaw_of(name) else None
+
+
+def lowered(limits: Mapping[str, float], config: Mapping[str, Mapping[str, Any]]) -> dict[str, float]:
+    """The limits of code that a request asks for with `config`. Raises BadRequest."""
+    found = dict(limits)
+    for verifier, options in config.items():
+        for name, value in options.items():
+            if name not in limits:
+                allowed = f"it may lower {' and '.join(limits)}" if limits else "this reward has none to lower"
+                raise BadRequest(
+                    f"config.{verifier[:_SHOWN]}.{name[:_SHOWN]}: options are fixed when the server starts; {allowed}"
+                )
+            most = limits[name]
+            if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value <= most:
+                shown = f"{value!r:.{_SHOWN}}"
+                raise BadRequest(f"config.{verifier}.{name} must be a number above 0 and at most {most:g}, got {shown}")
+            found[name] = min(found[name], value)
+    return found
+
+
+def reward_items(request: RewardRequest, *, reads_gold: bool) -> list[Item | BadRequest]:
+    """OpenRLHF's batch, an error in the place of what can't be used. Raises BadRequest for lists of unequal lengths."""
+    labels = request.labels or [None] * len(request.query)
+    if not len(request.query) == len(request.prompts) == len(labels):
+        counts = f"{len(request.query)}, {len(request.prompts)} and {len(labels)}"
+        raise BadRequest(f"query, prompts and labels must be of one length, got {counts}")
+    items: list[Item | BadRequest] = []
+    for index, (query, prompt, label) in enumerate(zip(request.query, request.prompts, labels, strict=True)):
+        try:
+            items.append(_reward_item(index, query, prompt, label, reads_gold))
+        except BadRequest as error:
+            items.append(error)
+    return items
+
+
+def _reward_item(index: int, query: Any, prompt: Any, label: Any, reads_gold: bool) -> Item:
+    for name, value in (("query", query), ("prompts", prompt), ("labels", label)):
+        if why := flaw_of(value):
+            raise BadRequest(f"{name}[{index}]: {why}")
+    if not isinstance(query, str) or not isinstance(prompt, str):
+        name, value = ("prompts", prompt) if isinstance(query, str) else ("query", query)
+        raise BadRequest(f"{name}[{index}]: it must be text, got {_kind(value)}")
+    try:
+        gold = gold_text(label) if reads_gold else None
+        return Problem(prompt, gold, id=str(index)), Completion(response_of(query, prompt))
+    except GoldError as error:
+        raise BadRequest(f"labels[{index}]: {error}") from error
+    except ValueError as error:
+        raise BadRequest(f"query[{index}]: {error}") from error
+
+
+def _kind(value: Any) -> str:
+    if isinstance(value, _Flaw):
+        return value.why
+    names = {dict: "an object", list: "a list", str: "text", type(None): "null", bool: "a truth value"}
+    return names.get(type(value), "a number")

@@ -1,0 +1,69 @@
+"""What a file may name. A file is data: it names what ships with this package, and nothing else is loaded for it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from verifiers.formula import Formula
+from verifiers.registry import VERIFIERS
+
+# Options of our verifiers by which a file could load code, or weaken the sandbox.
+_GUARDED = frozenset({"checkers", "packages", "path", "preload", "sandbox"})
+_ISOLATION = ("auto", "full", "ns")
+# The most that a file may ask of the machine for each answer.
+_MOST = {
+    **{"time_s": 60, "wall_s": 120, "timeout_s": 60, "servers": 64, "processes": 256, "open_files": 4096},
+    **{"memory_mib": 4096, "output_mib": 64, "file_mib": 1024, "disk_mib": 1024},
+}
+
+
+class NotTrustedError(ValueError):
+    """A file asks for what only the user may; the message says what, and how to allow it."""
+
+
+def beyond(formula: str, options: Any = None) -> list[str]:
+    """What a reward names beyond the verifiers that ship with this package. Raises ValueError for no formula."""
+    given = options if isinstance(options, Mapping) else {}
+    names = [name for name in Formula(formula).names if not _renamed(given.get(name))]
+    return [*(name for name in names if name not in VERIFIERS), *beyond_in_options(given)]
+
+
+def beyond_in_options(options: Any) -> list[str]:
+    """The same of verifiers' options by name: aliases (`use`), options by which code is loaded, and limits that are
+    higher than a file may set them."""
+    found: list[str] = []
+    for name, given in options.items() if isinstance(options, Mapping) else ():
+        for key, value in given.items() if isinstance(given, Mapping) else ():
+            alias = key == "use" and not (isinstance(value, str) and value in VERIFIERS)
+            guarded = (key in _GUARDED and value) or (key == "isolation" and value not in _ISOLATION)
+            if alias or guarded or (key in _MOST and is_above(value, _MOST[key])):
+                found.append(str(value) if alias else f"{name}: {key} = {value}")
+    return found
+
+
+def is_above(value: Any, most: float) -> bool:
+    """True for a number, or the text of one, that is not at most `most`."""
+    try:
+        return not float(value) <= most
+    except OverflowError:  # an integer beyond all floats
+        return True
+    except (TypeError, ValueError):  # no number: whoever takes it says so
+        return False
+
+
+def _renamed(given: Any) -> bool:
+    return isinstance(given, Mapping) and "use" in given
+
+
+def require(found: Iterable[str], where: object, *, trust: bool) -> None:
+    """Raises NotTrustedError if a file asks for anything `found`, unless it is trusted."""
+    names = list(dict.fromkeys(found))
+    if names and not trust:
+        raise NotTrustedError(
+            f"{where} asks for what a file alone may not: code that does not ship with r1lite, places outside its own "
+            "folder, or more of this machine than is usual:\n"
+            + "".join(f"  {name}\n" for name in names)
+            + "If they are yours, or you have read them, say --trust: code is then imported and run with your rights, "
+            "and the rest is done."
+        )
