@@ -26,6 +26,7 @@ from r1lite.config.pipeline import PipelineConfig
 from r1lite.config.serve_engine import ServeEngineConfig
 from r1lite.errors import Interrupted, RunError, UserError
 from r1lite.nano.config import PretrainConfig
+from verifiers.terminal import guarded
 
 # sub-command -> (configuration, "module:function", one line of help)
 COMMANDS: dict[str, tuple[type[Section], str, str]] = {
@@ -55,7 +56,10 @@ PLAIN: dict[str, tuple[str, str]] = {
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Runs a sub-command. Returns 0; 1 when the run can't go on; 2 for mistakes of use; 128 + signal when stopped."""
+    """Runs a sub-command; what it prints can't steer the terminal.
+
+    Returns: 0; 1 when the run can't go on; 2 for mistakes of use; 128 + signal when stopped.
+    """
     arguments = list(sys.argv[1:] if argv is None else argv)
     if not arguments or arguments[0] in ("-h", "--help"):
         print(_help())
@@ -66,7 +70,11 @@ def main(argv: Sequence[str] | None = None) -> int:
     for stream in (sys.stdout, sys.stderr):  # a terminal that can't show a character gets its escape, not a traceback
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
-    name, *rest = arguments
+    with guarded():
+        return _ran(*arguments)
+
+
+def _ran(name: str, *rest: str) -> int:
     if "" not in sys.path and os.getcwd() not in sys.path:  # `module:attr` may stand in the working directory
         sys.path.append("")
     # Threads that wait by spinning make a step 30 times slower as soon as another program wants a core (measured).
@@ -74,7 +82,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         if name in PLAIN:
             module, _, function = PLAIN[name][0].partition(":")
-            code: int = getattr(importlib.import_module(module), function)(rest)
+            code: int = getattr(importlib.import_module(module), function)(list(rest))
             return code
         if name not in COMMANDS:
             known = [*COMMANDS, *PLAIN]

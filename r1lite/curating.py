@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import dataclasses
-import sys
+import shutil
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
-from r1lite.config import OF_THE_COMMAND, CurationConfig, dump, read_recipe, validated
-from r1lite.curation.curate import CARD, MANIFEST, Curated, curate
+from r1lite.config import OF_THE_COMMAND, CurationConfig, dump, read_saved, trust, validated
+from r1lite.curation.curate import CARD, MANIFEST, WORK, Curated, curate
 from r1lite.curation.emit import PAIRS
 from r1lite.curation.hub import push
 from r1lite.curation.planning import default_workers, evaluation_sets, make_plan, task_of, version_warnings
@@ -19,9 +19,11 @@ from r1lite.curation.rewrite import FOLDER as REWRITTEN
 from r1lite.curation.rewrite import Rewrite, rewrite_all
 from r1lite.curation.scan import Plan
 from r1lite.curation.sources import open_source
-from r1lite.errors import Interrupted, UserError
+from r1lite.errors import UserError
 from r1lite.run.display import Display
-from r1lite.run.run_dir import RunDir, claim_path, newest_path, read_environment
+from r1lite.run.ending import ending
+from r1lite.run.environment import read_environment
+from r1lite.run.run_dir import RunDir, check_begun, claim_path, newest_path
 from r1lite.run.signals import StopSignal
 
 C = TypeVar("C", bound=CurationConfig)
@@ -36,6 +38,7 @@ class Rewriting:
     make: Callable[[], AbstractContextManager[Rewrite]]
 
 
+_FINISHED = ("data", "steps", "stage", "name")  # keys of a manifest that is whole
 _MAY_CHANGE = {"workers", "push_to_hub", "threads", "rollout_rows"}
 
 
@@ -119,11 +122,8 @@ def run_on_rollouts(config: C, rewriting: Rewriting | None = None) -> dict[str, 
                 run_dir.write_config(dump(config), stage=config.stage, problems="")
             display.line("source", f"{source.place}: {len(source.files):,} file{'s' * (len(source.files) > 1)}")
             display.line("run", f"{run_dir.path}{' (resumed)' if config.resume else ''}")
-            return finish(config, run_dir, display, plan, rewriting).manifest
-    except Interrupted:
-        display.finish()
-        print(f"stopped; continue with --resume --out {run_dir.path}", file=sys.stderr)
-        raise
+            with ending(run_dir, display):
+                return finish(config, run_dir, display, plan, rewriting).manifest
     finally:
         display.finish()
         run_dir.discard_if_empty()
@@ -131,8 +131,11 @@ def run_on_rollouts(config: C, rewriting: Rewriting | None = None) -> dict[str, 
 
 def done_already(config: CurationConfig, run_dir: RunDir, display: Display) -> dict[str, Any] | None:
     """The manifest of a run that is finished, having said so."""
-    manifest: dict[str, Any] | None = run_dir.read_result(MANIFEST.removesuffix(".json")) if config.resume else None
+    manifest: dict[str, Any] | None = None
+    if config.resume:
+        manifest = run_dir.read_result(MANIFEST.removesuffix(".json"), _FINISHED, display.say)
     if manifest is not None:
+        shutil.rmtree(run_dir.path / WORK, ignore_errors=True)  # a kill may have come before it was removed
         display.say("this set is finished already")
         report(config, Curated(run_dir.path, manifest), display)
     return manifest
@@ -154,12 +157,12 @@ def with_absolute_paths(config: C) -> C:
 def resumed(config: C) -> C:
     """The configuration that a run began with. Raises UserError for what can't change."""
     path = Path(config.out).expanduser() if config.out is not None else newest_path(config.stage)
-    if not (path / "config.yaml").exists():
-        raise UserError(f"--resume: {path} holds no run (no config.yaml)")
+    check_begun(path)
     if read_environment(path)["stage"] not in (None, config.stage):
         raise UserError(f"--resume: {path} is a run of r1lite {read_environment(path)['stage']}, not {config.stage}")
-    saved = read_recipe(path / "config.yaml", type(config))
+    saved = read_saved(path / "config.yaml", type(config))
     given = config.model_dump(include=set(config.model_fields_set))
+    trust.check(saved, path / "config.yaml", said=given, trust=config.trust)
     for key, value in given.items():
         if key not in OF_THE_COMMAND | _MAY_CHANGE and value != saved.get(key):
             raise UserError(

@@ -8,22 +8,23 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import yaml
-
 from r1lite.bundled import bundled
 from r1lite.config import GRPOConfig, PPOConfig, ProblemsConfig, SupervisedConfig, read_recipe
 from r1lite.errors import UserError
+from r1lite.hub import pinned, split
 from r1lite.nano import nano_path
 from r1lite.rollout.vllm_support import installed
-from r1lite.run.run_dir import read_environment
+from r1lite.run.environment import read_environment
 from r1lite.tasks import find
 from r1lite.tasks.rows import hub_reachable
+from verifiers.yaml_text import read_yaml
 
 NANO, QWEN = "nano", "Qwen/Qwen2.5-0.5B"
 # Settings that suit a model, under the user's own, for models we have tried.
 RECIPES = {NANO: "recipes/gsm8k-nano.yaml", QWEN: "recipes/gsm8k-qwen2.5-0.5b.yaml"}
 SUPERVISED_RECIPES = {NANO: "recipes/sft-nano.yaml"}
 _MAX_THREADS = 8
+_BYTES_PER_TOKEN = 48  # of a completion, as Python holds its id and its log-probability
 _PROMPTING = ("source", "template", "stop_text", "max_prompt_tokens", "max_completion_tokens")
 
 
@@ -67,6 +68,30 @@ def choose(config: ProblemsConfig) -> Choice:
     return Choice(values, notes)
 
 
+def check_room(what: str, needed: int, helps: str) -> None:
+    """Refuses what can't fit into this machine's memory, before anything is loaded. Raises UserError."""
+    import psutil
+
+    there = psutil.virtual_memory().total
+    if needed > there:
+        raise UserError(
+            f"{what} needs about {needed / (1 << 30):,.1f} GiB of memory, and this machine has "
+            f"{there / (1 << 30):,.1f} GiB: lower {helps}"
+        )
+
+
+def check_step(config: ProblemsConfig) -> None:
+    """The texts of one step fit into memory, whatever the model is. Raises UserError."""
+    prompts, group = getattr(config, "prompts_per_step", None), getattr(config, "group_size", None)
+    if prompts is not None and group is not None:
+        tokens = prompts * group * config.max_completion_tokens
+        check_room(
+            f"a step of {prompts} problems and {group} completions of up to {config.max_completion_tokens} tokens",
+            _BYTES_PER_TOKEN * tokens,
+            "--prompts-per-step, --group-size or --max-completion-tokens",
+        )
+
+
 def choose_device(asked: str) -> tuple[str, dict[str, str]]:
     """(device, notes by field) for `--device`. Raises UserError."""
     import torch
@@ -107,7 +132,9 @@ def _fits(model: str, device: str) -> bool:
     place = str(nano_path()) if model == NANO else model
     try:
         with torch.device("meta"):
-            empty = AutoModelForCausalLM.from_config(AutoConfig.from_pretrained(place))
+            empty = AutoModelForCausalLM.from_config(
+                AutoConfig.from_pretrained(**pinned(place)), trust_remote_code=False
+            )
     except Exception:  # loading the model says what is wrong with it
         return False
     size = sum(parameter.numel() for parameter in empty.parameters())
@@ -130,7 +157,7 @@ def located(name: str) -> str:
         return name
     path = Path(name).expanduser()
     if not path.exists():
-        if name.startswith((".", "/", "~", "runs/")) or name.count("/") > 1:
+        if name.startswith((".", "/", "~", "runs/")) or split(name)[0].count("/") > 1:
             raise UserError(f"{name}: no such folder here")
         return name
     if not (path / "checkpoints").is_dir():
@@ -150,16 +177,21 @@ def recipe_for(model: str, config_class: type[ProblemsConfig]) -> tuple[str, dic
         if model in SUPERVISED_RECIPES:
             path = SUPERVISED_RECIPES[model]
             return f"{path}, picked for this model", read_recipe(bundled(path), config_class)
-    elif model in RECIPES:
-        keys = read_recipe(bundled(RECIPES[model]), GRPOConfig)
+    elif (name := split(model)[0]) in RECIPES:
+        keys = read_recipe(bundled(RECIPES[name]), GRPOConfig)
         # PPO needs no siblings.
         own = {"group_size", "prompts_per_step"} if issubclass(config_class, PPOConfig) else set()
         fields = config_class.model_fields.keys() - own
-        return f"{RECIPES[model]}, picked for this model", {k: keys[k] for k in keys if k in fields}
+        return f"{RECIPES[name]}, picked for this model", {k: keys[k] for k in keys if k in fields}
     folder = Path(model).resolve()
     run = folder.parent.parent / "config.yaml"
     if run.exists() and folder.parent.name == "checkpoints" and read_environment(run.parent)["stage"] is not None:
-        keys = yaml.safe_load(run.read_text(encoding="utf-8"))
+        try:
+            keys = read_yaml(run.read_bytes()) or {}
+        except (OSError, ValueError) as error:
+            raise UserError(f"{run}, where this model was trained, can't be read: {error}") from error
+        if not isinstance(keys, dict):
+            raise UserError(f"{run}, where this model was trained, holds no settings")
         return f"as in {run}, where this model was trained", {k: keys[k] for k in _PROMPTING if k in keys}
     return None
 
@@ -170,7 +202,7 @@ def check_model(name: str) -> None:
 
     name = located(name)
     try:
-        AutoConfig.from_pretrained(str(nano_path()) if name == NANO else name)
+        AutoConfig.from_pretrained(**pinned(nano_path() if name == NANO else name))
     except Exception as error:  # the library raises whatever its transport does
         first = next((line for line in str(error).splitlines() if line.strip()), "")
         raise UserError(f"{name}: no model can be loaded from there: {type(error).__name__}: {first}") from error
@@ -183,9 +215,9 @@ def load_model(config: ProblemsConfig) -> tuple[Any, Any]:
 
     place, attention = model_place(config), attention_of(config)
     try:
-        tokenizer = AutoTokenizer.from_pretrained(place)
+        tokenizer = AutoTokenizer.from_pretrained(**pinned(place))
         model, loaded = AutoModelForCausalLM.from_pretrained(
-            place, dtype=torch.float32, attn_implementation=attention, output_loading_info=True
+            **pinned(place), dtype=torch.float32, attn_implementation=attention, output_loading_info=True
         )
     except Exception as error:  # the library raises whatever its transport and its models do
         first = next((line for line in str(error).splitlines() if line.strip()), "")

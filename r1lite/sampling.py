@@ -17,9 +17,10 @@ from r1lite.curating import Rewriting, done_already, finish, with_absolute_paths
 from r1lite.curation.planning import checked, evaluation_sets, make_plan, refuse_training_set
 from r1lite.curation.rows import Provenance
 from r1lite.curation.sources import SAMPLES, Source, model_hash, open_source, write_about
-from r1lite.errors import Interrupted, UserError
+from r1lite.errors import UserError
 from r1lite.rl.sampling import completion_seed
 from r1lite.rollout import RolloutEngine, Sampling
+from r1lite.run.ending import ending
 from r1lite.run.files import replaced_file
 from r1lite.run.signals import StopSignal
 from r1lite.setup import Loaded, Setup, begin, settle
@@ -58,16 +59,13 @@ def run_on_samples(
             if (finished := done_already(config, setup.run_dir, setup.display)) is not None:
                 return finished
             problems, asked, rendered = setup.material
-            sample(config, setup, asked, rendered, separator)
-            setup.engine.close()  # another model may need the room to rewrite
-            source = open_source(setup.run_dir.path)
-            evaluation = evaluation_sets(config, task, problems.test, source)
-            plan = make_plan(config, task, source, evaluation)
-            return finish(config, setup.run_dir, setup.display, plan, rewriting).manifest
-        except Interrupted:
-            setup.display.finish()
-            setup.display.say(f"stopped; continue with --resume --out {setup.run_dir.path}")
-            raise
+            with ending(setup.run_dir, setup.display):
+                sample(config, setup, asked, rendered, separator)
+                setup.engine.close()  # another model may need the room to rewrite
+                source = open_source(setup.run_dir.path)
+                evaluation = evaluation_sets(config, task, problems.test, source)
+                plan = make_plan(config, task, source, evaluation)
+                return finish(config, setup.run_dir, setup.display, plan, rewriting).manifest
         finally:
             setup.display.finish()
             setup.engine.close()

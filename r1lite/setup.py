@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
 
+from r1lite import __version__
 from r1lite.config import (
     OF_THE_COMMAND,
     EngineConfig,
@@ -16,19 +18,21 @@ from r1lite.config import (
     TrainConfig,
     WatchdogConfig,
     dump,
-    read_recipe,
+    read_saved,
+    trust,
     validated,
 )
 from r1lite.config.distill import SHAPED
 from r1lite.config.presets import PRESETS
 from r1lite.errors import UserError
-from r1lite.machine import NANO, choose, default_threads, load_model, located, model_place, recipe_for
+from r1lite.machine import NANO, check_step, choose, default_threads, load_model, located, model_place, recipe_for
 from r1lite.model.lora import add_adapter
 from r1lite.model.policy import Policy
 from r1lite.rollout.build import Built, build
 from r1lite.rollout.hf import pad_id
 from r1lite.run.display import Display
-from r1lite.run.run_dir import RunDir, claim_path, newest_path, read_environment
+from r1lite.run.environment import read_environment
+from r1lite.run.run_dir import RunDir, check_begun, claim_path, newest_path
 from r1lite.run.watchdog import Watchdog
 from r1lite.solve import Judge, Prompt, describe, fingerprint, load_problems, make_judge, make_prompts
 from r1lite.tasks import Problems, Task, find
@@ -48,6 +52,7 @@ _MAY_CHANGE = {
     *WatchdogConfig.model_fields,
     *("workers", "push_to_hub"),  # of a curated set, which stays the same
 }
+_RESTARTED = ("eval",)  # stages that keep nothing of what is unfinished
 _CANARY_TOKENS = 16  # for stages without a setting for it
 _MODELS = ("model", "teacher")  # fields that name a model
 _PLACES = ("model", "source", "test_source", "data", "teacher", "engine_weights_dir")  # fields that may hold a path
@@ -115,7 +120,9 @@ def settle(config: C) -> tuple[C, dict[str, str]]:
         values.setdefault("stop_text", stop_text)
     if "importance" in type(config).model_fields:
         values |= _settled_rollout(values)
-    return validated(type(config), with_absolute_paths(values)), notes
+    settled = validated(type(config), with_absolute_paths(values))
+    check_step(settled)
+    return settled, notes
 
 
 def begin(
@@ -163,7 +170,8 @@ def _begun(
 ) -> Setup:
 
     place = Path(config.out).expanduser() if config.out else claim_path(config.stage, config.task, config.model)
-    run_dir = RunDir(place, resume=config.resume)
+    run_dir = RunDir(place, resume=config.resume, restarts=config.stage if config.stage in _RESTARTED else None)
+    said: list[str] = []
     built: Built | None = None
     try:
         model, tokenizer = load(config)
@@ -173,6 +181,7 @@ def _begun(
         )
         train = make_prompts(problems.train, config, model, tokenizer) if isinstance(config, RLConfig) else []
         loaded = None if material is None else material(config, problems, test, model, tokenizer)
+        results = {"reward": describe(judge.reward), **(loaded.results if loaded else {})}
         seen = fingerprint(problems) + (f"+{loaded.fingerprint}" if loaded else "")
         engine, built = open_engine(config, model, tokenizer, display.say)
         if config.resume:
@@ -182,14 +191,13 @@ def _begun(
                     f"--resume: the problems of {config.source}{data} are no longer those that {run_dir.path} "
                     "began with"
                 )
-            run_dir.rewrite_config(dump(config))
+            run_dir.settings = fixed_settings(config)
+            said = run_dir.go_on(dump(config), stage=config.stage, problems=seen, results=results)
         else:
             # The formula itself, since a task's default may change.
             kept = config.model_copy(update={"reward": judge.reward.formula} if isinstance(config, RLConfig) else {})
-            run_dir.write_config(dump(kept), stage=config.stage, problems=seen)
-            run_dir.write_result("reward", describe(judge.reward))
-            for name, result in (loaded.results if loaded else {}).items():
-                run_dir.write_result(name, result)
+            run_dir.settings = fixed_settings(kept)
+            run_dir.write_config(dump(kept), stage=config.stage, problems=seen, results=results)
     except BaseException:
         if built is not None:
             built.engine.close()
@@ -218,6 +226,8 @@ def _begun(
     if "settings" in notes:
         display.line("settings", notes["settings"])
     display.line("run", f"{run_dir.path}{' (resumed)' if config.resume else ''}")
+    for line in said:
+        display.line("warning", line)
     return Setup(
         run_dir, display, model, tokenizer, engine, built, judge, train, test, loaded.value if loaded else None
     )
@@ -294,13 +304,14 @@ def resumed(config: R, given: dict[str, Any]) -> R:
     """The configuration of the run in `out`, with what may change in it changed. Raises UserError."""
     stage: str = config.stage  # type: ignore[attr-defined]  # every stage with a run directory names itself
     path = Path(config.out).expanduser() if config.out is not None else newest_path(stage)
-    if not (path / "config.yaml").exists():
-        raise UserError(f"--resume: {path} holds no run (no config.yaml)")
+    check_begun(path)
     if read_environment(path)["stage"] not in (None, stage):
         raise UserError(f"--resume: {path} is a run of r1lite {read_environment(path)['stage']}, not {stage}")
-    saved = read_recipe(path / "config.yaml", type(config))
+    saved = read_saved(path / "config.yaml", type(config))
+    trust.check(saved, path / "config.yaml", said=given, trust=config.trust)
     if missing := {"device", "threads", "model", "source"} - {key for key, value in saved.items() if value is not None}:
         raise UserError(f"--resume: {path}/config.yaml is not as it was written: it lacks {', '.join(sorted(missing))}")
+    check_whole(path, type(config), saved)
     for name in ("device", "engine"):
         if given.get(name) == "auto":
             del given[name]
@@ -315,6 +326,25 @@ def resumed(config: R, given: dict[str, Any]) -> R:
     if given.get("engine", saved.get("engine")) != saved.get("engine") and "importance" in saved:
         values |= _settled_rollout({**values, "importance": "auto"})  # another engine, another mismatch
     return validated(type(config), values, recipe=f"{path}/config.yaml")
+
+
+def fixed_settings(config: RunConfig) -> dict[str, Any]:
+    """Settings that stay as they are for the whole life of a run. Places are not among them: files may be moved."""
+    follows = {"importance"}  # from the engine, which may change
+    settings = config.model_dump(mode="json", exclude=OF_THE_COMMAND | _MAY_CHANGE | set(_PLACES) | follows)
+    # JSON has no infinity.
+    return {k: str(v) if isinstance(v, float) and not math.isfinite(v) else v for k, v in settings.items()}
+
+
+def check_whole(path: Path, config_class: type[RunConfig], saved: dict[str, Any]) -> None:
+    """Raises UserError if keys are missing from the config.yaml that this version of r1lite wrote."""
+    if read_environment(path).get("r1lite") != __version__ or "schema" not in read_environment(path):
+        return  # another version may have had fewer settings
+    if missing := sorted(set(config_class.model_fields) - OF_THE_COMMAND - set(saved)):
+        raise UserError(
+            f"--resume: {path}/config.yaml is not as it was written: it lacks {', '.join(missing)}; put it back from a "
+            "copy, or start a new run"
+        )
 
 
 def with_absolute_paths(values: dict[str, Any]) -> dict[str, Any]:

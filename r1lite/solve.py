@@ -14,6 +14,7 @@ from r1lite.evaluation.voting import Same, same_by, same_text
 from r1lite.tasks import Problems, Source, Task, find
 from verifiers import VERIFIERS, Completion, Problem, Reward, Score, VerifierError, score_many
 from verifiers.formula import Formula
+from verifiers.golds import gold_text
 from verifiers.pool import Pool
 from verifiers.registry import LEARNED
 
@@ -173,6 +174,8 @@ def load_problems(task: Task, config: ProblemsConfig, judge: Judge) -> Problems:
     nothing, bad = Completion(""), []
     for problem in problems.test if isinstance(config, EvalConfig) else (*problems.train, *problems.test):
         try:
+            if problem.answer and judge.correct.reads_gold:
+                gold_text(problem.answer, f"the gold of problem {problem.id!r}")
             for verify in {**judge.correct.verifiers, **ours}.values():
                 verify(problem, nothing)
         except VerifierError as error:

@@ -11,3 +11,8 @@ def digits(problem: Problem, completion: Completion) -> float:
 def has_7(problem: Problem, completion: Completion) -> float:
     """1 if there is a 7, which an untrained model seldom writes: many groups have no signal."""
     return float("7" in completion.text)
+
+
+def any_text(problem: Problem, completion: Completion) -> float:
+    """1 for whatever is said."""
+    return float(bool(completion.text))

@@ -142,3 +142,16 @@ def test_reasoning_gym_itself():
         find("reasoning_gym:chain_sun").load(Source("bundled"))
     with pytest.raises(GoldError, match="carries no reasoning_gym"):
         verify(Problem(answer="4"), Completion("4"))
+
+
+def test_a_truth_of_reasoning_gym_is_not_any_text():
+    """Its own scorer compares bool(answer) with bool(gold), and both are texts."""
+    pytest.importorskip("reasoning_gym")
+    verify = resolve("reasoning_gym")
+    for gold in ("True", "False"):
+        problem = Problem(
+            "?", meta={"reasoning_gym": "game_of_life_halting", "entry": {"answer": gold, "metadata": {}}}
+        )
+        for said in ("True", "true.", "False", "x", "not True", "__import__('os').system('true')"):
+            found = verify(problem, Completion(f"<think>a</think><answer>{said}</answer>"))
+            assert found.score == (said.rstrip(".").casefold() == gold.casefold()), said

@@ -69,6 +69,6 @@ def test_evaluating_on_the_way_changes_nothing_and_can_be_interrupted(tiny_path,
     assert [path.name for path in (out / "checkpoints").iterdir()] == ["step-000002"]
     assert not (out / "evaluations.jsonl").exists()
     monkeypatch.setattr(r1lite.trainer.training, "evaluate", whole)
-    assert main(["grpo", "--resume", "--out", str(out), "--quiet"]) == 0
+    assert main(["grpo", "--resume", "--trust", "--out", str(out), "--quiet"]) == 0
     assert outcome(out) == outcome(tmp_path / "plain")
     assert lines(out / "evaluations.jsonl") == found

@@ -1,8 +1,10 @@
 """The architecture: floors, public names, and what importing loads."""
 
 import ast
+import re
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -16,7 +18,10 @@ FLOORS = [
     ("verifiers", 0),
     ("r1lite.errors", 1),
     ("r1lite.bundled", 1),
-    ("r1lite.run.files", 1),
+    ("r1lite.hub", 1),
+    ("r1lite.run.files", 1.5),
+    ("r1lite.run.environment", 2),
+    ("r1lite.run.records", 2.5),
     ("r1lite.rl.schedule", 1),
     ("r1lite.run.signals", 2),
     ("r1lite.config", 2),
@@ -38,12 +43,14 @@ FLOORS = [
     ("r1lite.model.packing", 3.5),
     ("r1lite.run.run_dir", 3),
     ("r1lite.run.checkpoint", 4),
+    ("r1lite.run.resume", 4.5),
     ("r1lite.run.watchdog", 3),
     ("r1lite.doctor", 4),
     ("r1lite.run.bad_batches", 3),
     ("r1lite.preference.pairs", 2),
     ("r1lite.preference.reward_model", 4),
     ("r1lite.preference.training", 5),
+    ("r1lite.run.console", 2),
     ("r1lite.run.display", 3),
     ("r1lite.run.ending", 4),
     ("r1lite.choice", 5),
@@ -164,3 +171,21 @@ def test_folders_that_must_not_be_packages():
     assert not (ROOT / "datasets" / "__init__.py").exists()
     assert not list((ROOT / "datasets").rglob("*.py"))
     assert not (ROOT / "tests" / "__init__.py").exists()
+
+
+def test_the_lock_file():
+    """Every pinned package has hashes, no index is named, and every dependency but torch is in it."""
+    text = (ROOT / ".ci" / "requirements-dev.txt").read_text(encoding="utf-8")
+    assert "://" not in text
+    entries = re.findall(r"^([a-z0-9][a-z0-9._-]*)==(.*?)(?=^[a-z0-9]|\Z)", text, re.MULTILINE | re.DOTALL)
+    pinned = {name for name, _ in entries}
+    assert all("--hash=sha256:" in entry for _, entry in entries)
+    assert not {name for name in pinned if name == "torch" or name.startswith(("nvidia", "cuda", "triton"))}
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    extras = project["optional-dependencies"]
+    wanted = [
+        *project["dependencies"],
+        *(one for extra in ("curate", "train", "lora", "serve", "dev") for one in extras[extra]),
+    ]
+    names = {re.split(r"[<>=!\[]", one)[0].lower() for one in wanted} - {"torch", "r1lite"}
+    assert names <= pinned, names - pinned

@@ -55,7 +55,7 @@ def test_killed_at_random_moments(stage, tiny_path, sums_path, tmp_path):
             "seed": 5,
             "kills": kills if name == "killed" else 0,
             "argv": [*fixed, "--out", str(place)],
-            "resume": [stage, "--resume", "--out", str(place), "--quiet"],
+            "resume": [stage, "--resume", "--trust", "--out", str(place), "--quiet"],
             "out": str(place),
         }
         for name, place in out.items()

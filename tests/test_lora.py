@@ -134,7 +134,7 @@ def test_a_killed_run_continues_exactly_and_its_model_opens(tiny_path, sums_path
         time.sleep(0.01)
     process.send_signal(signal.SIGKILL)
     process.communicate()
-    assert main(["grpo", "--resume", "--out", str(broken), "--quiet"]) == 0
+    assert main(["grpo", "--resume", "--trust", "--out", str(broken), "--quiet"]) == 0
     for step in range(1, STEPS + 1):  # in this order, so that a failure says where it began
         name = f"rollouts/step-{step:06d}.jsonl"
         assert (broken / name).read_text() == (whole / name).read_text(), f"step {step}"

@@ -220,7 +220,9 @@ def test_the_table_and_what_is_seen_in_it(tmp_path):
     config = validated(PipelineConfig, recipe(compare={"base": "base", "Zero": "zero"}, observations=observations))
     evaluated(tmp_path, "eval-base", 0)
     evaluated(tmp_path, "eval-Zero", 4)
-    (tmp_path / "zero.json").write_text(json.dumps({"cpu_s": 12.0, "made": {}}))
+    (tmp_path / "zero.json").write_text(
+        json.dumps({"stage": "grpo", "outcome": "finished", "cpu_s": 12.0, "wall_s": 14.0, "made": {}})
+    )
     found = compare(config, build(config), tmp_path)
     assert found["rows"]["base"]["accuracy"][0] == 0.0
     assert found["rows"]["Zero"]["accuracy"][0] == 1.0
@@ -320,7 +322,7 @@ def test_a_pipeline_killed_over_and_over_ends_as_one_that_never_was(tmp_path, ca
 
 def test_a_stage_that_fails_says_why_and_leaves_the_others(tmp_path, capsys):
     content = recipe(compare={}, observations={})
-    content["stages"]["zero"]["settings"]["lr"] = 1e12
+    content["stages"]["zero"]["settings"]["lr"] = 1e11
     assert main(["r1", str(write(tmp_path, content)), "--out", str(tmp_path / "out")]) == 1
     shown = capsys.readouterr().err
     assert "stage 'zero' failed (exit 1)" in shown

@@ -240,7 +240,7 @@ def test_stopped_and_resumed_is_the_same_as_never_stopped(critic, tiny_path, sum
     assert max(path.name for path in (tmp_path / "stopped" / "checkpoints").iterdir()) == "step-000003"
     monkeypatch.undo()
     monkeypatch.syspath_prepend(ROOT / "tests")
-    assert main(["ppo", "--resume", "--out", str(tmp_path / "stopped"), "--quiet"]) == 0
+    assert main(["ppo", "--resume", "--trust", "--out", str(tmp_path / "stopped"), "--quiet"]) == 0
     whole = outcome(tmp_path / "whole")
     assert outcome(tmp_path / "stopped") == whole
     assert len({line["kl_coef"] for line in whole[1]}) > 1  # it does adapt

@@ -148,7 +148,7 @@ def test_what_moves_between_steps_survives_a_kill(reference, tiny_path, sums_pat
     process.send_signal(signal.SIGKILL)
     process.communicate()
     assert not (killed / "summary.json").exists()
-    assert main(["grpo", "--resume", "--out", str(killed), "--quiet"]) == 0
+    assert main(["grpo", "--resume", "--trust", "--out", str(killed), "--quiet"]) == 0
     assert outcome(killed) == outcome(tmp_path / "whole")
     whole = metrics_of(tmp_path / "whole")
     assert len({line["kl_coef"] for line in whole}) > 1

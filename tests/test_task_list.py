@@ -4,6 +4,7 @@ import dataclasses
 import gzip
 import itertools
 import json
+import sys
 import types
 
 import pytest
@@ -153,7 +154,7 @@ def test_rows_as_the_hub_has_them(name, tmp_path, monkeypatch):
     """What `load_dataset` would give, and the same from a file."""
     asked = []
 
-    def load_dataset(dataset, config, split):
+    def load_dataset(dataset, config=None, *, split, **_):
         asked.append((dataset, config, split))
         return [ROWS[name]]
 
@@ -240,39 +241,44 @@ def test_code_without_isolation_is_refused_by_name(monkeypatch):
         failures(find("mbpp"), Problems([], [], ""))
 
 
-def test_reasoning_gym_problems(monkeypatch):
+STAND_IN = """
+class Items:
+    def __init__(self, seed, size):
+        self.seed, self.size = seed, size
+
+    def __iter__(self):
+        for i in range(self.size):
+            number = (self.seed + i) % 300
+            yield {"question": f"{number} + 1?", "answer": str(number + 1), "metadata": {"i": i}}
+
+    def score_answer(self, answer, entry):
+        return float(answer == entry["answer"])
+
+def create_dataset(name, seed, size):
+    if name == "nothing":
+        raise ValueError("Dataset 'nothing' not registered")
+    return Items(seed, min(size, 240))
+"""
+
+
+def test_reasoning_gym_problems(monkeypatch, tmp_path):
     """With a stand-in of reasoning-gym's own interface: seeded items, its scorer, nothing trained on is tested on."""
-
-    class Items:
-        def __init__(self, seed, size):
-            self.seed, self.size = seed, size
-
-        def __iter__(self):
-            for i in range(self.size):
-                number = (self.seed + i) % 2300
-                yield {"question": f"{number} + 1?", "answer": str(number + 1), "metadata": {"i": i}}
-
-        def score_answer(self, answer, entry):
-            return float(answer == entry["answer"])
-
-    def create_dataset(name, seed, size):
-        if name == "nothing":
-            raise ValueError("Dataset 'nothing' not registered")
-        return Items(seed, size)
-
-    stand_in = types.SimpleNamespace(
-        create_dataset=create_dataset,
-        get_score_answer_fn=lambda name: Items(0, 0).score_answer,
-        factory=types.SimpleNamespace(DATASETS={"stand_in_sums": None}),
-    )
-    monkeypatch.setitem(__import__("sys").modules, "reasoning_gym", stand_in)
-    monkeypatch.setitem(__import__("sys").modules, "reasoning_gym.factory", stand_in.factory)
+    package = tmp_path / "reasoning_gym"
+    package.mkdir()
+    (package / "__init__.py").write_text(STAND_IN)
+    (package / "factory.py").write_text("DATASETS = {'stand_in_sums': None}")
+    for name in [name for name in sys.modules if name.partition(".")[0] == "reasoning_gym"]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.syspath_prepend(str(tmp_path))
     task = find("reasoning_gym:stand_in_sums")
     assert isinstance(task, Task)
     problems = task.load(Source("generated"))
-    assert len(problems.train) == 2000
+    assert len(problems.train) == 240
     assert 0 < len(problems.test) <= 200
     assert not {p.prompt for p in problems.train} & {p.prompt for p in problems.test}
-    assert failures(task, problems) == []
+    some = Problems(problems.train[:20], problems.test[:20], problems.origin)
+    assert failures(task, some) == []
     with pytest.raises(UserError, match="reasoning_gym:nothing"):
         find("reasoning_gym:nothing").load(Source("generated"))
+    for name in [name for name in sys.modules if name.partition(".")[0] == "reasoning_gym"]:
+        monkeypatch.delitem(sys.modules, name)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import json
 import shutil
+import sqlite3
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -17,7 +17,7 @@ from r1lite.curation.index import DIFFICULTY, EXACT, MAX_ROWS, NEAR, PER_PROBLEM
 from r1lite.curation.scan import DECONTAMINATE, Plan, outcome, verifier_options
 from r1lite.curation.workers import scan_all
 from r1lite.errors import RunError, UserError
-from r1lite.run.files import write_json, write_text
+from r1lite.run.files import read_json, write_json, write_text
 
 WORK, MANIFEST, CARD = "work", "manifest.json", "README.md"
 _EXAMPLES = 3  # rejected rows shown for each reason
@@ -62,7 +62,10 @@ def curate(
         done += 1
         progress(done)
     start("comparing and choosing", 1)
-    index = Index(work, plan.steps())
+    try:
+        index = Index(work, plan.steps())
+    except sqlite3.Error as error:
+        raise RunError(f"{work}: {error}; once that is mended, continue with --resume --out {folder}") from error
     try:
         index.load(len(blocks))
         _choose(index, config, plan)
@@ -71,6 +74,10 @@ def curate(
         pairs = emit.write_pairs(index, folder, config.pairs) if config.pairs else None
         problems = emit.write_problems(index, folder)
         manifest = _manifest(index, plan, config, folder, data, problems, pairs)
+    except sqlite3.Error as error:
+        raise RunError(
+            f"{work}: {error}. What was done stands; once that is mended, continue with --resume --out {folder}"
+        ) from error
     finally:
         index.close()
     write_json(folder / "reward.json", _reward(plan))
@@ -86,7 +93,12 @@ def _same_source(plan: Plan, work: Path) -> None:
     found = plan.source.fingerprint
     if not path.exists():
         write_json(path, found)
-    elif json.loads(path.read_text(encoding="utf-8")) != found:
+        return
+    try:
+        before = read_json(path, list)
+    except UserError as error:
+        raise UserError(f"--resume: {error}; remove {work} to have all of it done again") from error
+    if before != found:
         raise UserError(f"--resume: the files of {plan.source.place} are no longer those that this set was begun with")
 
 

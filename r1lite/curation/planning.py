@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from r1lite.config import CurationConfig
+from r1lite.config import CurationConfig, trust
 from r1lite.curation.contamination import EvaluationSets
 from r1lite.curation.scan import Plan
 from r1lite.curation.sources import Source, candidate, read_block
@@ -20,6 +20,7 @@ from r1lite.tasks import Task, find
 from r1lite.tasks.rows import read_rows
 from verifiers import Problem, Reward
 from verifiers.rows import RowError
+from verifiers.trust import beyond_in_options
 
 _QUESTION = ("question", "problem", "Question", "query", "instruction", "prompt", "text")
 _SUFFIXES = (".jsonl", ".json", ".parquet")
@@ -31,7 +32,9 @@ _REPOSITORY = re.compile(r"[\w.-]+(/[\w.-]+)?")
 def task_of(config: CurationConfig, source: Source | None) -> Task:
     """The task that was asked for, or else the run's own."""
     if "task" not in config.model_fields_set and source is not None and source.config.get("task"):
-        return find(str(source.config["task"]))
+        name = str(source.config["task"])
+        trust.checked(trust.foreign({"task": name}), source.place / "config.yaml", trust=config.trust)
+        return find(name)
     return find(config.task)
 
 
@@ -106,6 +109,8 @@ def checked(config: CurationConfig, task: Task, source: Source, evaluation: Mapp
         raise UserError(f"--push-to-hub {config.push_to_hub}: a repository is named NAME or OWNER/NAME")
     made = source.reward.get("options")
     options: dict[str, Any] = dict(made) if isinstance(made, dict) else {}
+    named = {name: given for name, given in options.items() if name not in config.verifiers}
+    trust.checked(beyond_in_options(named), source.place / "reward.json", trust=config.trust)
     options |= {name: dict(given) for name, given in config.verifiers.items()}
     plan = Plan(
         source=source,

@@ -9,7 +9,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import hashlib
-import pickle
+import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -20,6 +20,7 @@ from r1lite.curation.filters import Filter, chain
 from r1lite.curation.rows import Candidate, as_line, as_row, as_text
 from r1lite.curation.similar import bands, shingles
 from r1lite.curation.sources import Block, Source, candidate, read_block
+from r1lite.errors import UserError
 from r1lite.run.files import replaced_file
 from verifiers import VERIFIERS, Problem, Reward
 from verifiers.formula import Formula
@@ -126,7 +127,7 @@ class Scanner:
                         record = record._replace(offset=place, size=len(line))
                         place += len(line)
                     records.append(record)
-                pickle.dump([tuple(record) for record in records], index, protocol=5)
+                index.write(json.dumps(records).encode() + b"\n")
 
     def _decide(self, batch: list[tuple[str, Any]]) -> Iterator[tuple[Record, bytes | None]]:
         found: list[Candidate | Record] = []
@@ -175,7 +176,7 @@ class Scanner:
                 correct=correct,
                 fate=fate,
                 reason=reason,
-                detail=detail,
+                detail=_storable(detail),
                 length=item.length,
                 exact=exact,
                 tie=_number(str(self.plan.seed), item.key, str(item.step), str(item.sample), text),
@@ -213,17 +214,26 @@ def outcome(folder: Path, number: int) -> tuple[Path, Path]:
 
 
 def read_index(path: Path) -> Iterator[list[tuple[Any, ...]]]:
-    """Records of a block, a batch at a time."""
+    """Records of a block, a batch at a time. Raises UserError for a file that is not as it was written."""
     with path.open("rb") as file:
-        while True:
+        for line in file:
             try:
-                yield pickle.load(file)
-            except EOFError:
-                return
+                records = json.loads(line)
+                found = [tuple(record) for record in records]
+                if type(records) is not list or any(len(record) != len(Record._fields) for record in found):
+                    raise ValueError("a record of another length")
+            except (ValueError, TypeError, RecursionError) as error:
+                raise UserError(f"{path}: damaged, or of another version ({error}); remove it and --resume") from error
+            yield found
 
 
 def _unreadable(why: str) -> Record:
-    return Record(-1, 0, 0, "", None, 1, "unreadable", why[:200], 0, 0, 0, (), False)
+    return Record(-1, 0, 0, "", None, 1, "unreadable", _storable(why[:200]), 0, 0, 0, (), False)
+
+
+def _storable(text: str) -> str:
+    """SQLite takes no lone surrogate, which a file's name or a verifier's detail may hold."""
+    return text.encode("utf-8", "backslashreplace").decode()
 
 
 def _batches(found: Iterator[tuple[str, Any]]) -> Iterator[list[tuple[str, Any]]]:

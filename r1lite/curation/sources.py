@@ -16,12 +16,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import yaml
-
 from r1lite.curation.rows import Candidate, Provenance
 from r1lite.errors import UserError
-from r1lite.run.run_dir import read_environment
-from verifiers import Completion, Problem, rows
+from r1lite.hub import cached_commit, split
+from r1lite.run.environment import read_environment
+from verifiers import Completion, GoldError, Problem, rows
+from verifiers.golds import gold_text
+from verifiers.yaml_text import read_yaml
 
 SAMPLES = "samples"  # folder of a run directory, with what was sampled for the set
 _ABOUT = "about.json"  # in it: the Provenance of all samples
@@ -108,8 +109,13 @@ def _run(place: Path) -> Source:
         files = tuple(sorted((place / SAMPLES).glob("part-*.jsonl")))
     if not files:
         raise UserError(f"--rollouts {place}: the run has no rollouts: it made no step, or they were removed")
-    config = _read(place / "config.yaml", yaml.safe_load)
+    config = _read(place / "config.yaml", read_yaml)
     reward = _read(place / "reward.json", json.loads)
+    options, versions = reward.get("options", {}), reward.get("versions", {})
+    if not all(isinstance(one, dict) for one in (options, versions)) or not all(
+        isinstance(given, dict) for given in options.values()
+    ):
+        raise UserError(f"{place / 'reward.json'} is not as a run writes it: options and versions are maps")
     if kind == "samples":
         about = _read(place / SAMPLES / _ABOUT, json.loads)
         return Source(kind, place, files, Provenance(**about), config, reward)
@@ -119,8 +125,10 @@ def _run(place: Path) -> Source:
             f"--rollouts {place}: none of the run's completions is right (metrics.jsonl: accuracy 0 in every step); "
             "there is nothing to keep"
         )
+    config = {key: value for key, value in config.items() if value is None or isinstance(value, str | int | float)}
     environment, summary = read_environment(place), _read(place / "summary.json", json.loads)
     engine = str(summary.get("engine") or config.get("engine") or "transformers")
+    known = versions if isinstance(versions := environment.get("versions"), dict) else {}
     provenance = Provenance(
         source=config.get("source"),
         task=config.get("task"),
@@ -128,7 +136,7 @@ def _run(place: Path) -> Source:
         model=config.get("model"),
         model_hash=model_hash(str(config["model"])) if config.get("model") else None,
         engine=engine,
-        engine_version=summary.get("engine_version") or (environment.get("versions") or {}).get(engine),
+        engine_version=_text(summary.get("engine_version")) or _text(known.get(engine)),
         temperature=config.get("temperature"),
         max_tokens=config.get("max_completion_tokens"),
         stop_text=config.get("stop_text"),
@@ -136,6 +144,10 @@ def _run(place: Path) -> Source:
         seed=config.get("seed"),
     )
     return Source(kind, place, files, provenance, config, reward)
+
+
+def _text(value: Any) -> str | None:
+    return value if isinstance(value, str) else None
 
 
 def write_about(folder: Path, provenance: Provenance) -> None:
@@ -150,7 +162,7 @@ def _read(path: Path, parse: Any) -> dict[str, Any]:
         found = parse(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
         return {}
-    except (OSError, ValueError, yaml.YAMLError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         raise UserError(f"{path}: can't be read: {error}") from error
     return found if isinstance(found, dict) else {}
 
@@ -180,7 +192,10 @@ def _pieces(path: Path) -> Iterator[Piece]:
 
 
 def read_block(block: Block) -> Iterator[tuple[str, Any]]:
-    """("FILE:LINE'S BYTE", or row in its group, and the row) in constant memory; what is no JSON is a RowError."""
+    """("FILE:LINE'S BYTE", or row in its group, and the row) in constant memory; what is no JSON is a RowError.
+
+    Raises: UserError if a file is cut short or damaged.
+    """
     for piece in block:
         if piece.end < 0:
             found: Iterator[tuple[int, Any]] = rows.rows(piece.path)
@@ -188,8 +203,13 @@ def read_block(block: Block) -> Iterator[tuple[str, Any]]:
             found = _row_group(piece)
         else:
             found = _byte_range(piece)
-        for place, row in found:
-            yield f"{piece.path.name}:{place}", row
+        try:
+            for place, row in found:
+                yield f"{piece.path.name}:{place}", row
+        except ValueError as error:
+            raise UserError(f"--rollouts {error}") from error
+        except OSError as error:
+            raise UserError(f"--rollouts {piece.path}: can't be read: {error.strerror or error}") from error
 
 
 def _byte_range(piece: Piece) -> Iterator[tuple[int, Any]]:
@@ -200,28 +220,59 @@ def _byte_range(piece: Piece) -> Iterator[tuple[int, Any]]:
         place = file.tell()
         while place < piece.end and (line := file.readline()):
             if line.strip():
-                try:
-                    yield place, json.loads(line)
-                except (ValueError, RecursionError) as error:
-                    yield place, rows.RowError(f"not JSON: {error}")
+                yield place, rows.parsed(line)
             place += len(line)
 
 
 def _row_group(piece: Piece) -> Iterator[tuple[int, Any]]:
+    import pyarrow
     import pyarrow.parquet
 
     number = 0
-    with pyarrow.parquet.ParquetFile(piece.path) as file:
-        for batch in file.iter_batches(batch_size=256, row_groups=[piece.start]):
-            for row in batch.to_pylist():
-                yield number, row
-                number += 1
+    try:
+        with pyarrow.parquet.ParquetFile(piece.path) as file:
+            for batch in file.iter_batches(batch_size=256, row_groups=[piece.start]):
+                for row in batch.to_pylist():
+                    yield number, row
+                    number += 1
+    except pyarrow.ArrowException as error:
+        raise ValueError(f"{piece.path}: damaged in row group {piece.start}: {error}") from error
 
 
 def candidate(row: Any, source: Source) -> Candidate:
-    """The completion that a row holds. Raises RowError, which names what is missing."""
-    if source.kind != "stored" and isinstance(row, Mapping):
-        return _own(row, source)
+    """The completion that a row holds. Raises RowError, which names what is missing or can't be used."""
+    own = source.kind != "stored" and isinstance(row, Mapping)
+    try:
+        found = _own(row, source) if own else _stored(row, source)
+    except (TypeError, AttributeError, OverflowError) as error:  # a number in the place of a list, ...
+        raise rows.RowError(f"no row of completions: {error}") from error
+    problem = found.problem
+    for name, value, kinds in (
+        ("question", problem.prompt, str),
+        ("completion", found.completion.text, str),
+        ("prompt", found.prompt, str),
+        ("problem_id", problem.id, str),
+        ("language", problem.language, str | None),
+        ("tests", problem.tests, Mapping | None),
+        ("meta", problem.meta, Mapping),
+        ("finish_reason", found.completion.finish_reason, str | None),
+        ("policy_version", found.completion.policy_version, int | None),
+        ("sample", found.sample, int),
+        ("step", found.step, int | None),
+        ("num_tokens", found.num_tokens, int | None),
+        ("num_prompt_tokens", found.num_prompt_tokens, int | None),
+    ):
+        if not isinstance(value, kinds):
+            raise rows.RowError(f"{name} is {type(value).__name__}, which can't be used")
+    texts = {"question": problem.prompt, "completion": found.completion.text, "prompt": found.prompt, "id": problem.id}
+    for name, text in {**texts, "answer": problem.answer or ""}.items():
+        if not rows.is_text(text):
+            raise rows.RowError(f"the {name} holds half a character (a lone surrogate)")
+    return found
+
+
+def _stored(row: Any, source: Source) -> Candidate:
+    """Of a row of any origin."""
     if isinstance(row, Mapping) and isinstance(row.get("tests"), str):  # as our own sets write it
         row = {**row, "tests": json.loads(row["tests"])}
     asked = next((name for name in _QUESTION if isinstance(row, Mapping) and row.get(name)), "")
@@ -248,11 +299,18 @@ def candidate(row: Any, source: Source) -> Candidate:
         ),
         prompt=prompt if isinstance(prompt, str) else text,
         sample=int(row.get("sample") or 0),
-        step=row.get("step"),
+        step=_whole(row.get("step")),
         provenance=dataclasses.replace(source.provenance, **known) if known else source.provenance,
-        num_prompt_tokens=len(prompt_ids) if prompt_ids else row.get("num_prompt_tokens"),
-        num_tokens=len(ids) if ids else row.get("num_tokens"),
+        num_prompt_tokens=len(prompt_ids)
+        if isinstance(prompt_ids, list) and prompt_ids
+        else _whole(row.get("num_prompt_tokens")),
+        num_tokens=len(ids) if ids else _whole(row.get("num_tokens")),
     )
+
+
+def _whole(value: Any) -> int | None:
+    """A number of somebody else's column; None for what is none."""
+    return int(value) if isinstance(value, int | float) and float(value).is_integer() else None
 
 
 def _own(row: Mapping[str, Any], source: Source) -> Candidate:
@@ -268,7 +326,12 @@ def _own(row: Mapping[str, Any], source: Source) -> Candidate:
         ids, prompt_ids = row.get("token_ids"), row.get("prompt_ids")
         return Candidate(
             problem=Problem(
-                row["question"], row["gold"], row["tests"], row["language"], row["problem_id"], row.get("meta") or {}
+                row["question"],
+                gold_text(row["gold"]),
+                row["tests"],
+                row["language"],
+                row["problem_id"],
+                row.get("meta") or {},
             ),
             completion=Completion(row["completion"], tuple(ids or ()), (), row["finish_reason"], version),
             prompt=row["prompt"],
@@ -281,6 +344,8 @@ def _own(row: Mapping[str, Any], source: Source) -> Candidate:
         )
     except KeyError as error:
         raise rows.RowError(f"no rollout of r1lite's: it lacks {error}") from error
+    except GoldError as error:
+        raise rows.RowError(str(error)) from error
 
 
 @functools.lru_cache(maxsize=64)
@@ -327,9 +392,7 @@ def model_hash(model: str) -> str | None:
 
 def _hub_commit(model: str) -> str | None:
     try:
-        from huggingface_hub import try_to_load_from_cache
-
-        found = try_to_load_from_cache(model, "config.json")
-    except (ImportError, ValueError):  # not installed, or no name of a repository
+        commit = cached_commit("model", *split(model))
+    except ImportError:  # huggingface_hub is not installed
         return None
-    return f"hub:{Path(found).parent.name}" if isinstance(found, str) else None
+    return f"hub:{commit}" if commit else None

@@ -18,7 +18,8 @@ from typing import IO
 
 from r1lite.curation.scan import Plan, Scanner
 from r1lite.curation.sources import Block
-from r1lite.errors import RunError
+from r1lite.errors import RunError, UserError
+from verifiers.worker import end_with_parent
 
 _AHEAD = 2  # blocks handed out per worker, the one in work included
 
@@ -117,6 +118,7 @@ def main() -> None:
     """A worker's life: a plan, then blocks until the pipe ends."""
     inbox, outbox = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb", buffering=0)
     os.dup2(2, 1)  # a verifier that prints must not speak in our pipe
+    end_with_parent()  # it would write on in a folder that a resumed run works in
     plan, folder = pickle.load(inbox)
     scanner = Scanner(plan, folder)
     try:
@@ -127,5 +129,7 @@ def main() -> None:
                 return
             scanner.scan(number, block)
             outbox.write(b"%d\n" % number)
+    except UserError as error:
+        sys.exit(str(error))  # the last line that the parent passes on
     finally:
         scanner.close()

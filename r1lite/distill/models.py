@@ -8,6 +8,7 @@ import torch
 
 from r1lite.config.distill import DistillConfig
 from r1lite.errors import UserError
+from r1lite.hub import pinned
 from r1lite.machine import attention_of, load_model, model_place
 
 
@@ -33,8 +34,8 @@ def load_student(config: DistillConfig) -> tuple[Any, Any]:
     assert config.teacher is not None
     place = model_place(config.model_copy(update={"model": config.teacher}))
     try:
-        teacher = AutoConfig.from_pretrained(place)
-        tokenizer = AutoTokenizer.from_pretrained(place)
+        teacher = AutoConfig.from_pretrained(**pinned(place))
+        tokenizer = AutoTokenizer.from_pretrained(**pinned(place))
     except Exception as error:  # the library raises whatever its transport does
         raise UserError(f"--teacher {config.teacher}: can't be loaded: {type(error).__name__}: {error}") from error
     values = teacher.to_dict()
@@ -45,7 +46,9 @@ def load_student(config: DistillConfig) -> tuple[Any, Any]:
     try:
         shape = type(teacher)(**{**values, **config.student_shape})
         torch.manual_seed(config.seed)
-        model = AutoModelForCausalLM.from_config(shape, dtype=torch.float32, attn_implementation=attention_of(config))
+        model = AutoModelForCausalLM.from_config(
+            shape, dtype=torch.float32, attn_implementation=attention_of(config), trust_remote_code=False
+        )
         with torch.inference_mode():
             model(input_ids=torch.tensor([[0, 1]]))  # heads that don't divide one another are noticed here only
     except Exception as error:  # whatever a library makes of numbers that don't fit one another

@@ -9,12 +9,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import yaml
-
 from r1lite.errors import UserError
 from r1lite.run.run_dir import read_records
+from verifiers.yaml_text import read_yaml
 
 _WINDOW = 10  # steps, at most; a quarter of a short run
+_LARGEST = 1e100  # of a number that is believed
+_NUMBERS = ("group_size", "prompts_per_step", "kl_coef", "kl_target", "eval_problems", "max_completion_tokens")
 _ALIKE = 0.4  # correlation of two completions of one problem; nano's is 0.16 early in a run and 0.44 late
 
 
@@ -77,8 +78,8 @@ class Record:
 
     def error_of_rate(self, rate: float, steps: int | None = None) -> float:
         """Standard error of a rate over so many steps (a window's); a group's completions are alike to some degree."""
-        group = int(self.config.get("group_size") or 1)
-        completions = int(self.config.get("prompts_per_step") or 16) * group * (steps or self.width)
+        group = max(1, int(self.config.get("group_size") or 1))
+        completions = max(1, int(self.config.get("prompts_per_step") or 16)) * group * (steps or self.width)
         effective = completions / (1 + (group - 1) * _ALIKE)
         rate = min(max(rate, 0.0), 1.0)
         return math.sqrt(max(rate * (1 - rate), 0.01) / effective)
@@ -96,15 +97,39 @@ def read(path: Path) -> Record:
     if not (path / "config.yaml").exists():
         raise UserError(f"{path} holds no run (no config.yaml)")
     try:
-        config = yaml.safe_load((path / "config.yaml").read_text(encoding="utf-8"))
-    except (OSError, ValueError, yaml.YAMLError) as error:
+        config = read_yaml((path / "config.yaml").read_bytes())
+    except (OSError, ValueError) as error:
         raise UserError(f"{path}/config.yaml can't be read: {error}") from error
-    metrics = [line for line in read_records(path / "metrics.jsonl") if isinstance(line.get("step"), int)]
-    return Record(path, config if isinstance(config, dict) else {}, metrics, read_records(path / "evaluations.jsonl"))
+    metrics, evaluations = (_numbers_of(path / name) for name in ("metrics.jsonl", "evaluations.jsonl"))
+    return Record(path, _believed(config) if isinstance(config, dict) else {}, metrics, evaluations)
+
+
+def _believed(config: dict[str, Any]) -> dict[str, Any]:
+    """The configuration without numbers that are none: those are then as by default."""
+    return {key: value for key, value in config.items() if key not in _NUMBERS or _is_number(value)}
+
+
+def _numbers_of(path: Path) -> list[dict[str, Any]]:
+    """The lines of a file of records, their numbers alone."""
+    return [_numbers(line) for line in read_records(path) if _is_number(line["step"])]
+
+
+def _numbers(values: dict[str, Any], depth: int = 3) -> dict[str, Any]:
+    found = {}
+    for key, value in values.items():
+        if isinstance(value, dict) and depth:
+            found[key] = _numbers(value, depth - 1)
+        elif _is_number(value):
+            found[key] = value
+    return found
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and -_LARGEST <= value <= _LARGEST
 
 
 def _at(line: dict[str, Any], key: str) -> float | None:
     value: Any = line
     for part in key.split(".", 1):
         value = value.get(part) if isinstance(value, dict) else None
-    return value if isinstance(value, int | float) and math.isfinite(value) else None
+    return value if _is_number(value) else None

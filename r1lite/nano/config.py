@@ -14,7 +14,8 @@ class PretrainConfig(Section):
     stage: ClassVar[str] = "pretrain"
 
     out: str = "runs/nano"
-    """New folder for the model, in save_pretrained's form."""
+    """New folder for the model, in save_pretrained's form. Until it is whole, the training's state lies beside it, in
+    .NAME.begun: the same command goes on from there."""
     start: str | None = None
     """Go on from the model and tokenizer in this folder, made by an earlier pretrain; its shape is kept."""
     tokenizer: str | None = None
@@ -71,12 +72,33 @@ class PretrainConfig(Section):
     """The same for problems of two steps: thinking is begun on what is easy."""
     log_every: int = Field(100, ge=1)
     """Steps between two lines of progress."""
+    save_every: int = Field(250, ge=1)
+    """Steps between two states that the same command goes on from after it was stopped."""
 
     @model_validator(mode="after")
     def _one_tokenizer(self) -> "PretrainConfig":
         if self.start is not None and self.tokenizer is not None:
             raise ValueError("--start brings its own tokenizer: leave --tokenizer away")
         return self
+
+    @model_validator(mode="after")
+    def _whole_heads(self) -> "PretrainConfig":
+        if self.hidden_size % (2 * self.heads):
+            raise ValueError(
+                f"--hidden-size must be a multiple of twice --heads = {self.heads}, got {self.hidden_size}: a head's "
+                "positions are encoded in pairs"
+            )
+        if self.heads % self.kv_heads:
+            raise ValueError(f"--kv-heads must divide --heads = {self.heads}, got {self.kv_heads}")
+        return self
+
+    @property
+    def num_parameters(self) -> int:
+        """Of a model of this shape."""
+        head = self.hidden_size // self.heads
+        attention = 2 * self.hidden_size * (self.hidden_size + head * self.kv_heads)
+        layer = attention + 3 * self.hidden_size * self.intermediate_size + 2 * self.hidden_size
+        return self.vocab_size * self.hidden_size + self.layers * layer
 
     @field_validator("habits", "short_habits")
     @classmethod

@@ -6,6 +6,7 @@ stage begins at once (an import costs seconds of a CPU). A stage whose pipeline 
 
 from __future__ import annotations
 
+import contextlib
 import importlib
 import json
 import multiprocessing
@@ -51,7 +52,8 @@ def _run(argv: list[str], log: str, usage: str) -> None:
     sys.stdout = os.fdopen(1, "w", buffering=1, encoding="utf-8", closefd=False)
     sys.stderr = os.fdopen(2, "w", buffering=1, encoding="utf-8", closefd=False)
     code = importlib.import_module(_COMMAND_LINE).main(argv)
-    meter.write()
+    with contextlib.suppress(OSError):
+        meter.write()
     sys.stdout.flush()
     sys.exit(code)
 
@@ -64,8 +66,8 @@ class Meter:
 
     def __init__(self, path: Path) -> None:
         self._path, self._lock, self._began = path, threading.Lock(), time.monotonic()
-        before = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
-        self._cpu_s, self._wall_s = before.get("cpu_s", 0.0), before.get("wall_s", 0.0)
+        before = usage(path)
+        self._cpu_s, self._wall_s = before["cpu_s"], before["wall_s"]
 
     def write(self) -> None:
         """Puts the present figures in the file's place."""
@@ -78,8 +80,18 @@ class Meter:
             os.replace(aside, self._path)  # not synced: what a power cut takes from it is a second or two
 
 
+def usage(path: Path) -> dict[str, float]:
+    """What a meter has written down; zeros where there is nothing, or a power cut spoilt it."""
+    try:
+        found = json.loads(path.read_text(encoding="utf-8"))
+        return {"cpu_s": float(found["cpu_s"]), "wall_s": float(found["wall_s"])}
+    except (OSError, ValueError, LookupError, TypeError):
+        return {"cpu_s": 0.0, "wall_s": 0.0}
+
+
 def _follow(sentinel: int, meter: Meter) -> None:
     """Writes down the cost while the pipeline lives, and dies with it."""
     while not multiprocessing.connection.wait([sentinel], timeout=_METERED_S):
-        meter.write()
+        with contextlib.suppress(OSError):  # a full disk must not end the watch over the pipeline's life
+            meter.write()
     os.kill(os.getpid(), signal.SIGKILL)

@@ -30,16 +30,17 @@ class Kind:
 
     config_class: type[Section]
     makes: tuple[str, ...]  # of "model", "data", "rollouts"
-    resumes: bool = True  # what was begun can be continued; otherwise it is begun anew
+    begun: str = "config.yaml"  # in its run directory: there is something to go on with; otherwise it starts anew
+    resumes: bool = True  # it goes on with --resume; otherwise by the same command
 
 
 KINDS = {
     "cold-start": Kind(ColdStartConfig, ("data",)),
     "distill": Kind(DistillConfig, ("model",)),
-    "eval": Kind(EvalConfig, (), resumes=False),
+    "eval": Kind(EvalConfig, (), begun="summary.json"),
     "grpo": Kind(GRPOConfig, ("model", "rollouts")),
     "ppo": Kind(PPOConfig, ("model", "rollouts")),
-    "pretrain": Kind(PretrainConfig, ("model",), resumes=False),
+    "pretrain": Kind(PretrainConfig, ("model",), begun="pretrain.json", resumes=False),
     "reject": Kind(RejectConfig, ("data",)),
     "sft": Kind(SFTConfig, ("model",)),
 }
@@ -118,7 +119,7 @@ def _step(
         wrong.append(f"{where}: unknown key {_listed(unknown)}; known: about, inputs, settings, stage")
         return None
     kind = given.get("stage")
-    if kind not in KINDS or kind == "eval":
+    if not isinstance(kind, str) or kind not in KINDS or kind == "eval":
         near = difflib.get_close_matches(str(kind), KINDS, 1)
         hint = f"did you mean '{near[0]}'?" if near else f"known: {', '.join(k for k in KINDS if k != 'eval')}"
         wrong.append(f"{where}: unknown stage {kind!r}; {hint}")
@@ -144,6 +145,9 @@ def _row(
         wrong.append(f"{where}: which model?")
         return None
     model = str(given["model"])
+    if not isinstance(given.get("settings") or {}, dict):
+        wrong.append(f"{where}: settings are a map")
+        return None
     settings = {**_common("eval", config), **config.evaluate, **(given.get("settings") or {})}
     step = Step(f"eval-{re.sub('[^A-Za-z0-9_.-]+', '-', label)}", "eval", {"model": model}, settings)
     if step.name in steps:

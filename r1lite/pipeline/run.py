@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import fcntl
-import json
 import multiprocessing.connection
 import shutil
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -14,14 +14,17 @@ from rich.console import Console
 from rich.table import Table
 
 from r1lite.config.pipeline import PipelineConfig
+from r1lite.config.trust import foreign
 from r1lite.errors import Interrupted, RunError, UserError
 from r1lite.pipeline import table
-from r1lite.pipeline.children import start
+from r1lite.pipeline.children import start, usage
 from r1lite.pipeline.graph import KINDS, Graph, build
 from r1lite.pipeline.steps import Place, finish, prepare, values_of
-from r1lite.run.files import write_json, write_text
+from r1lite.run.console import make_console
+from r1lite.run.files import clear_parts, write_json, write_text
 from r1lite.run.run_dir import claim_path
 from r1lite.run.signals import StopSignal
+from verifiers.yaml_text import read_yaml
 
 _GRACE_S = 120.0  # for a stage to write its checkpoint
 _SHOWN_LINES = 5  # of a failed stage's log
@@ -38,7 +41,7 @@ def run(config: PipelineConfig) -> dict[str, Any]:
         Interrupted: a signal asked it to stop; the same command goes on.
     """
     graph = build(config)
-    console = Console(highlight=False, soft_wrap=True, emoji=False, quiet=config.quiet)
+    console = make_console(quiet=config.quiet)
     if config.check:
         console.print(_status(graph, None))
         return {}
@@ -54,16 +57,18 @@ def run(config: PipelineConfig) -> dict[str, Any]:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
             raise UserError(f"{out} is in use by another r1lite r1") from None
+        clear_parts(out)
+        clear_parts(folder)
         _check_finished(graph, folder)
-        console.print(f"pipeline  {out}", markup=False)
+        console.print(f"pipeline  {out}")
         with StopSignal() as stop:
-            _Runner(graph, folder, console, config.jobs, stop).run()
+            _Runner(graph, folder, console, config.jobs, stop, config.trust).run()
         found = table.compare(config, graph, folder)
         write_json(out / "comparison.json", found)
         write_text(out / "comparison.md", table.markdown(found))
     console.print(_status(graph, folder))
-    Console(highlight=False, soft_wrap=True, emoji=False).print(table.markdown(found), markup=False)
-    console.print(f"comparison  {out}/comparison.md, comparison.json", markup=False)
+    make_console().print(table.markdown(found))
+    console.print(f"comparison  {out}/comparison.md, comparison.json")
     return found
 
 
@@ -76,6 +81,7 @@ class _Runner:
     console: Console
     jobs: int
     stop: StopSignal
+    trust: bool = False
     running: dict[str, Any] = field(default_factory=dict)  # name -> process
 
     def run(self) -> None:
@@ -101,15 +107,30 @@ class _Runner:
 
     def _start(self, name: str) -> None:
         step, place = self.graph.steps[name], Place(self.folder, name)
-        prepare(step, values_of(step, self.graph, self.folder), place)
-        begun = (place.run / "config.yaml").exists()
-        if begun and KINDS[step.kind].resumes:
-            argv = [step.kind, "--resume", "--out", str(place.run)]
-        else:
+        values = values_of(step, self.graph, self.folder)
+        prepare(step, values, place)
+        kind = KINDS[step.kind]
+        begun = (place.run / kind.begun).exists()
+        if not begun:
             shutil.rmtree(place.run, ignore_errors=True)  # what a kill left before there was anything to go on with
-            argv = [step.kind, str(place.file("yaml")), "--out", str(place.run)]
-        self.console.print(f"{'go on' if begun else 'begin':<9} {name}: r1lite {step.kind}", markup=False)
+        own = ["--resume"] if begun and kind.resumes else [str(place.file("yaml"))]
+        argv = [step.kind, *own, "--out", str(place.run)]
+        if self._is_trusted(values, place):
+            argv.append("--trust")
+        self.console.print(f"{'go on' if begun else 'begin':<9} {name}: r1lite {step.kind}")
         self.running[name] = start(argv, place.file("log"), place.file("usage"))
+
+    def _is_trusted(self, own: Mapping[str, Any], place: Place) -> bool:
+        """True if the recipe, which is the user's, names all that the stage's folder does."""
+        kept = place.run / "config.yaml"
+        named = foreign(own)
+        if self.trust or not kept.exists():
+            return self.trust or bool(named)
+        try:
+            there = read_yaml(kept.read_bytes())
+        except ValueError:  # the stage says what is wrong with it
+            return False
+        return bool(named) and isinstance(there, dict) and set(foreign(there)) <= set(named)
 
     def _end(self, name: str, process: Any) -> None:
         step, place = self.graph.steps[name], Place(self.folder, name)
@@ -122,11 +143,9 @@ class _Runner:
                 f"stage '{name}' failed (exit {process.exitcode}); what is finished stands. {log} ends:\n{shown}\n"
                 "mend the cause, then run the same command again"
             )
-        used = json.loads(place.file("usage").read_text(encoding="utf-8"))
-        record = finish(step, place, cpu_s=used["cpu_s"], wall_s=used["wall_s"])
+        record = finish(step, place, **usage(place.file("usage")))
         self.console.print(
             f"{'done':<9} {name}: {record['outcome']}, {record['cpu_s']:.0f} CPU s, {record['wall_s']:.0f} s",
-            markup=False,
         )
 
     def _end_all(self, *, by_request: bool) -> None:
@@ -137,7 +156,7 @@ class _Runner:
             if process.exitcode is None:
                 process.kill()
                 process.join()
-            self.console.print(f"stopped   {name}", markup=False)
+            self.console.print(f"stopped   {name}")
         if by_request:
             self.console.print("run the same command again to go on")
 

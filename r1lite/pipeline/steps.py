@@ -8,7 +8,6 @@ OUT/stages/NAME.json    written when it is finished: what it made, and what it c
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,7 +17,8 @@ import yaml
 
 from r1lite.errors import RunError, UserError
 from r1lite.pipeline.graph import INPUTS, KINDS, Graph, Step
-from r1lite.run.files import write_json, write_text
+from r1lite.run.files import read_json, write_json, write_text
+from verifiers.yaml_text import read_yaml
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +40,15 @@ class Place:
     def record(self) -> dict[str, Any] | None:
         """What was recorded when it finished, or None."""
         path = self.file("json")
-        return json.loads(path.read_text(encoding="utf-8")) if path.exists() else None
+        if not path.exists():
+            return None
+        try:
+            found: dict[str, Any] = read_json(path)
+            if lacking := {"stage", "made", "outcome", "cpu_s", "wall_s"} - set(found):
+                raise UserError(f"{path}: damaged: it lacks {', '.join(sorted(lacking))}")
+        except UserError as error:
+            raise UserError(f"{error}; remove it, and the stage is checked, or gone on with, once more") from error
+        return found
 
 
 def values_of(step: Step, graph: Graph, folder: Path) -> dict[str, Any]:
@@ -53,8 +61,11 @@ def prepare(step: Step, values: Mapping[str, Any], place: Place) -> None:
     """Writes the step's recipe. Raises UserError if the step was begun with another one."""
     text = yaml.safe_dump(dict(values), sort_keys=True, allow_unicode=True)
     path = place.file("yaml")
-    if path.exists() and path.read_text(encoding="utf-8") != text:
-        before = yaml.safe_load(path.read_text(encoding="utf-8")) or {}
+    if path.exists() and path.read_bytes() != text.encode():
+        try:
+            before = dict(read_yaml(path.read_bytes()) or {})
+        except (ValueError, TypeError) as error:
+            raise UserError(f"{path}: damaged: {error}; remove it to have it written again") from error
         keys = sorted(key for key in {*before, *values} if before.get(key) != values.get(key))
         shown = "; ".join(f"{key}: {before.get(key)} became {values.get(key)}" for key in keys)
         raise UserError(
@@ -104,7 +115,10 @@ def _summary(step: Step, run: Path) -> dict[str, Any]:
     path = run / f"{name}.json"
     if not path.exists():
         raise RunError(f"stage '{step.name}' ended well but left no {path}")
-    found: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+    try:
+        found: dict[str, Any] = read_json(path)
+    except UserError as error:
+        raise RunError(f"{error}; remove {run} to have the stage done again") from error
     return found
 
 

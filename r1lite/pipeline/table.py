@@ -17,6 +17,7 @@ from r1lite.evaluation.intervals import mean_rate, paired
 from r1lite.nano import nano_path
 from r1lite.pipeline.graph import Graph
 from r1lite.pipeline.steps import Place
+from r1lite.run.files import read_json
 from verifiers import Completion, Problem, resolve
 
 # A measure is kept where its interval does not go further down than this.
@@ -90,7 +91,7 @@ def _values(run: Path) -> Values:
 def _row(graph: Graph, folder: Path, label: str, values: Values) -> dict[str, Any]:
     step = graph.steps[graph.rows[label]]
     run = Place(folder, step.name).run
-    summary = json.loads((run / "summary.json").read_text(encoding="utf-8"))
+    summary = read_json(run / "summary.json")
     (measured,) = summary["tasks"].values()
     source = step.inputs["model"]
     made = [name for name in graph.ancestors(source) if name in graph.steps]

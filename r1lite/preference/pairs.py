@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from r1lite.errors import UserError
-from verifiers.rows import RowError, rows
+from r1lite.hub import load_rows, split_names
+from verifiers.rows import RowError, is_text, rows
 
 _SUFFIXES = (".jsonl", ".jsonl.gz", ".parquet")
 _SHOWN = 5
@@ -96,17 +97,17 @@ def _read(path: Path, margin_column: str | None) -> list[Pair]:
         return _pairs(((f"{path}:{number}", row) for number, row in rows(path)), str(path), margin_column)
     except UserError:
         raise
-    except (OSError, ValueError) as error:
-        raise UserError(f"{path}: can't be read: {error}") from error
+    except ValueError as error:  # names the file
+        raise UserError(str(error)) from error
+    except OSError as error:
+        raise UserError(f"{path}: can't be read: {error.strerror or error}") from error
 
 
 def _from_hub(name: str, split: str, margin_column: str | None, *, needed: bool) -> list[Pair]:
-    from datasets import get_dataset_split_names, load_dataset
-
     try:
-        if not needed and split not in get_dataset_split_names(name):
+        if not needed and split not in split_names(name):
             return []
-        found = load_dataset(name, split=split)
+        found = load_rows(name, split_name=split)
     except Exception as error:  # the library raises whatever its transport does
         first = (str(error).splitlines() or [""])[0]
         raise UserError(
@@ -142,6 +143,13 @@ def _pair(row: Any, place: str, margin_column: str | None) -> Pair:
     chosen, rejected = (_answer(row[column], prompt, column) for column in ("chosen", "rejected"))
     if not prompt:
         raise ValueError("'prompt' is empty")
+    for column, text in (
+        ("prompt", prompt if isinstance(prompt, str) else "".join(text for _, text in prompt)),
+        ("chosen", chosen),
+        ("rejected", rejected),
+    ):
+        if not is_text(text):
+            raise ValueError(f"'{column}' holds half a character (a lone surrogate)")
     if chosen.strip() == rejected.strip():
         raise ValueError("a pair without a difference: 'chosen' and 'rejected' are the same")
     margin = row[margin_column] if margin_column else 0.0

@@ -13,6 +13,7 @@ from torch import Tensor
 
 from r1lite import prompts as templates
 from r1lite.errors import UserError
+from r1lite.hub import pinned
 from r1lite.preference.pairs import Messages
 from r1lite.run import checkpoint
 from verifiers import Completion, Problem, Verdict, VerifierError
@@ -73,8 +74,8 @@ def load_classifier(place: str, *, seed: int | None = None) -> tuple[Any, Any]:
     from transformers import AutoConfig, AutoModelForSequenceClassification, AutoTokenizer
 
     try:
-        tokenizer = AutoTokenizer.from_pretrained(place)
-        config = AutoConfig.from_pretrained(place)
+        tokenizer = AutoTokenizer.from_pretrained(**pinned(place))
+        config = AutoConfig.from_pretrained(**pinned(place))
         if seed is not None:
             config.num_labels = 1
         pad = tokenizer.pad_token_id if tokenizer.pad_token_id is not None else tokenizer.eos_token_id
@@ -82,7 +83,7 @@ def load_classifier(place: str, *, seed: int | None = None) -> tuple[Any, Any]:
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(seed or 0)
             model, loaded = AutoModelForSequenceClassification.from_pretrained(
-                place, config=config, dtype=torch.float32, output_loading_info=True
+                **pinned(place), config=config, dtype=torch.float32, output_loading_info=True
             )
     except Exception as error:  # the library raises whatever its transport and its models do
         first = next((line for line in str(error).splitlines() if line.strip()), "")

@@ -14,6 +14,7 @@ import random
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import torch
@@ -223,30 +224,21 @@ class PreferenceTraining:
                     "micro_batch_tokens": self.budget.tokens,
                 },
                 keep=self.config.keep_checkpoints,
+                records=self.run_dir.recorded(),
             )
 
-    def restore(self, say: Callable[[str], None]) -> int:
-        """Puts the newest checkpoint's state in place. Returns the number of steps done."""
-        found, damaged = checkpoint.latest(self.run_dir.checkpoints)
-        for path in damaged:
-            say(f"{path} is damaged and passed over")
-        if found is None and damaged:
-            raise UserError(f"--resume: no checkpoint of {self.run_dir.path} is intact; nothing was changed")
-        step = 0
-        if found is None:
-            say("no checkpoint was written yet: starting again from step 0")
-        else:
-            step, self.saved = found
-            self.model.load_state_dict(load_classifier(str(self.saved))[0].state_dict())
-            state = checkpoint.load_state(self.saved)
-            self.trainer.optimizer.load_state_dict(state["optimizer"])
-            self.bad.in_a_row = state["bad_in_a_row"]
-            self.budget.tokens = min(state["micro_batch_tokens"], self.budget.asked)
+    def restore(self, step: int, saved: Path | None, say: Callable[[str], object]) -> None:
+        """Puts a checkpoint's state in place, and forgets what was recorded after it. Raises UserError."""
+        if saved is not None:
+            self.saved = saved
+            state = checkpoint.load_state(saved)
+            with checkpoint.restoring(saved):
+                self.model.load_state_dict(load_classifier(str(saved))[0].state_dict())
+                self.trainer.optimizer.load_state_dict(state["optimizer"])
+                self.bad.in_a_row = state["bad_in_a_row"]
+                self.budget.tokens = min(state["micro_batch_tokens"], self.budget.asked)
             say(f"going on after step {step} of {self.steps}")
-        if step > self.steps:
-            raise UserError(f"--epochs {self.config.epochs}: the run has already done {step} of now {self.steps} steps")
         self.run_dir.rewind(step)
-        return step
 
     def _held_out(self, test: Sequence[Example]) -> tuple[Tensor, Tensor]:
         chosen, rejected = torch.empty(len(test)), torch.empty(len(test))

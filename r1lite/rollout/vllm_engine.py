@@ -15,6 +15,7 @@ import torch
 from torch import Tensor
 
 from r1lite.errors import UserError
+from r1lite.hub import split
 from r1lite.rollout import EngineError, Sampling, check_prompts, collect
 from r1lite.rollout.vllm_calls import Calls, calls_for, request_values, seed_runs, special_tokens
 from r1lite.rollout.vllm_support import Installed, environment
@@ -199,7 +200,10 @@ def _start(start: Start) -> Any:
                     "enable_chunked_prefill": False,
                     "max_num_batched_tokens": max(start.context, 4096),
                 }
-            return LLM(start.place, **settings)
+            place, revision = split(start.place)
+            if revision is not None:
+                settings |= {"revision": revision, "tokenizer_revision": revision}
+            return LLM(place, trust_remote_code=False, **settings)
     except ImportError as error:
         raise UserError(
             f"--engine vllm: vLLM can't be imported: {error}. A CUDA build of torchvision, torchaudio or torchcodec "

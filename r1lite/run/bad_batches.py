@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -59,7 +60,10 @@ class BadBatches:
         while (path := self.folder / f"step-{step:06d}-{update}.pt").exists():
             update += 1
         with replaced_file(path) as aside:
-            torch.save({"step": step, "update": update, **content}, aside)
+            try:
+                torch.save({"step": step, "update": update, **content}, aside)
+            except RuntimeError as error:  # torch's word for a full disk
+                raise OSError(errno.EIO, str(error), str(path)) from error
 
 
 def nonfinite_gradients(named_parameters: Any) -> list[str]:

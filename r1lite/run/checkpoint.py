@@ -2,30 +2,40 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
+import contextlib
 import re
 import shutil
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 import torch
 from safetensors import SafetensorError
 
-from r1lite.errors import RunError
+from r1lite.errors import RunError, UserError
 from r1lite.model.lora import has_adapter, merged_weights
-from r1lite.run.files import new_folder, write_json
+from r1lite.run.files import digest, new_folder, read_json, remove_folder, write_json
 
 _MANIFEST, _STATE = "manifest.json", "trainer.pt"
 _NAME = re.compile(r"step-(\d{6,})")
 
 
-def save(folder: Path, step: int, *, model: Any, tokenizer: Any, state: dict[str, Any], keep: int) -> Path:
+def save(
+    folder: Path,
+    step: int,
+    *,
+    model: Any,
+    tokenizer: Any,
+    state: dict[str, Any],
+    keep: int,
+    records: Mapping[str, Any] | None = None,
+) -> Path:
     """Writes `folder`/step-NNNNNN as one act and removes all but the `keep` newest.
 
     Args:
         step: steps that are done.
         state: what torch.save takes: optimizer, counters.
+        records: what the run has recorded by that step, see `run.records`.
 
     Raises:
         RunError: it can't be written; the older checkpoints stand.
@@ -40,7 +50,8 @@ def save(folder: Path, step: int, *, model: Any, tokenizer: Any, state: dict[str
             torch.save(state, aside / _STATE)
             for file in aside.glob("*.safetensors"):  # the library makes them readable for their owner alone
                 file.chmod((aside / "config.json").stat().st_mode)
-            write_json(aside / _MANIFEST, {"step": step, "files": _hashes(aside)})
+            about = {"step": step, "files": _hashes(aside)}
+            write_json(aside / _MANIFEST, about if records is None else {**about, "records": records})
     except (OSError, RuntimeError, SafetensorError) as error:  # each library has its own word for a full disk
         free = shutil.disk_usage(folder).free / 1e6
         raise RunError(
@@ -50,7 +61,7 @@ def save(folder: Path, step: int, *, model: Any, tokenizer: Any, state: dict[str
     later = [other for number, other in others if number > step]  # of a course of the run that was left
     earlier = [other for number, other in others if number < step]
     for old in [*later, *earlier[: max(0, len(earlier) - keep + 1)]]:
-        shutil.rmtree(old)
+        remove_folder(old)
     return path
 
 
@@ -64,10 +75,49 @@ def latest(folder: Path) -> tuple[tuple[int, Path] | None, list[Path]]:
     return None, damaged
 
 
+def recorded(path: Path) -> dict[str, Any] | None:
+    """What the run had recorded when an intact checkpoint was written; None if it does not say."""
+    found: dict[str, Any] | None = read_json(path / _MANIFEST).get("records")
+    return found
+
+
 def load_state(path: Path) -> dict[str, Any]:
-    """The trainer's state of a checkpoint."""
-    state: dict[str, Any] = torch.load(path / _STATE, map_location="cpu", weights_only=True)
+    """The trainer's state of a checkpoint. Raises UserError if it can't be read."""
+    try:
+        state = torch.load(path / _STATE, map_location="cpu", weights_only=True)
+    except Exception as error:  # torch raises whatever the bytes make it
+        raise UserError(f"{path / _STATE}: can't be read: {type(error).__name__}: {_first_line(error)}") from error
+    if not isinstance(state, dict):
+        raise UserError(f"{path / _STATE}: it holds a {type(state).__name__} where a dict is expected")
     return state
+
+
+@contextlib.contextmanager
+def restoring(path: Path) -> Iterator[None]:
+    """Around what puts a checkpoint's content in place. Raises UserError if it is not what this version writes."""
+    try:
+        yield
+    except UserError:
+        raise
+    except (
+        KeyError,
+        IndexError,
+        TypeError,
+        ValueError,
+        AttributeError,
+        RuntimeError,
+        OSError,
+        SafetensorError,
+    ) as error:
+        what = f"it lacks {error}" if isinstance(error, KeyError) else f"{type(error).__name__}: {_first_line(error)}"
+        raise UserError(
+            f"--resume: {path} is no checkpoint that this version of r1lite can continue from: {what}. Continue with "
+            f"the version that wrote it, remove it to go on from an earlier one, or start a new run: --model {path}"
+        ) from error
+
+
+def _first_line(error: Exception) -> str:
+    return next((line for line in str(error).splitlines() if line.strip()), "")
 
 
 def _numbered(folder: Path) -> list[tuple[int, Path]]:
@@ -79,18 +129,12 @@ def _numbered(folder: Path) -> list[tuple[int, Path]]:
 def _is_intact(path: Path) -> bool:
     """True if every file of the manifest is as it was written; what else lies there does not matter."""
     try:
-        manifest = json.loads((path / _MANIFEST).read_text(encoding="utf-8"))
-        files: dict[str, str] = manifest["files"]
-        return bool(files) and all(_hash(path / name) == digest for name, digest in files.items())
-    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        files: dict[str, str] = read_json(path / _MANIFEST)["files"]
+        return bool(files) and all(digest(path / name)[1] == known for name, known in files.items())
+    except (OSError, UserError, KeyError, TypeError, AttributeError):
         return False
 
 
 def _hashes(folder: Path) -> dict[str, str]:
     files = (file for file in sorted(folder.rglob("*")) if file.is_file() and file.name != _MANIFEST)
-    return {file.relative_to(folder).as_posix(): _hash(file) for file in files}
-
-
-def _hash(file: Path) -> str:
-    with open(file, "rb") as opened:
-        return hashlib.file_digest(opened, "sha256").hexdigest()
+    return {file.relative_to(folder).as_posix(): digest(file)[1] for file in files}

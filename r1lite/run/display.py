@@ -6,11 +6,14 @@ import time
 from collections.abc import Sequence
 from typing import Any
 
-from rich.console import Console, Group, RenderableType
+from rich.console import Group, RenderableType
 from rich.live import Live
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
 from rich.table import Table
 from rich.text import Text
+
+from r1lite.run.console import make_console
+from verifiers.terminal import one_line
 
 _PLAIN_EVERY_S = 10.0  # between plain lines, unless --verbose
 _SMOOTHING = 0.8  # of the numbers on the live table
@@ -37,7 +40,7 @@ class Display:
 
     def __init__(self, *, loudness: int = 0) -> None:
         self.loudness = loudness
-        self.console = Console(highlight=False, soft_wrap=True, emoji=False)
+        self.console = make_console()
         self.live = self.console.is_terminal and loudness == 0
         self._view: Live | None = None
         self._bar: Progress | None = None
@@ -54,18 +57,18 @@ class Display:
     def say(self, text: str = "") -> None:
         """A line for the reader."""
         if self.loudness >= 0:
-            self.console.print(_visible(text), markup=False)
+            self.console.print(text)
 
     def start(self, what: str, total: int, done: int = 0) -> None:
         """Begins a stretch of work with a progress bar."""
         self._bar = Progress(
-            TextColumn("{task.description}"),
+            TextColumn("{task.description}", markup=False),
             BarColumn(),
             MofNCompleteColumn() if total > 1 else TaskProgressColumn(),
             TimeRemainingColumn(),
             console=self.console,
         )
-        self._task = self._bar.add_task(what, total=total, completed=done)
+        self._task = self._bar.add_task(one_line(what), total=total, completed=done)
         if self.live:
             self._view = Live(self._bar, console=self.console, refresh_per_second=4)
             self._view.start()
@@ -137,7 +140,7 @@ class Display:
                 mark = ("right", "green") if example["correct"] else ("wrong", "red")
                 text = " ".join(example["text"].split())
                 text = text if len(text) <= 600 else f"{text[:400]} [...] {text[-150:]}"
-                self.console.print(Text.assemble(f"  {name} ({example['sampling']}, ", mark, f"): {_visible(text)}"))
+                self.console.print(Text.assemble(f"  {name} ({example['sampling']}, ", mark, f"): {one_line(text)}"))
         self.console.print()
 
     def _table(self, step: int) -> RenderableType:
@@ -154,12 +157,7 @@ class Display:
 
 
 def _labelled(label: str, text: str) -> Text:
-    return Text.assemble((f"{label:<9} ", "bold"), _visible(text))
-
-
-def _visible(text: str) -> str:
-    """What a model or a data set wrote must not steer the terminal."""
-    return "".join(char if char.isprintable() else repr(char)[1:-1] for char in text)
+    return Text.assemble((f"{one_line(label):<9} ", "bold"), one_line(text))
 
 
 def _rate(evaluation: dict[str, Any], key: str) -> str:

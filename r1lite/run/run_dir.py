@@ -1,13 +1,16 @@
 """The run directory: the source of truth about a run.
 
-config.yaml          the resolved configuration; `r1lite grpo config.yaml` runs it again
-environment.json     versions, machine, command line
+environment.json     schema of the directory, versions, machine, command line; the same for each time it was resumed
+reward.json          the reward's formula, options and verifiers' versions
+config.yaml          the resolved configuration; `r1lite grpo config.yaml` runs it again. It is put in place last: a
+                     folder without it holds no run yet, and the command that was stopped starts in it once more
 metrics.jsonl        one line a step
 evaluations.jsonl    one line an evaluation on the way (--eval-every)
 bad_batches/         what was learnt from where the gradient was not finite
 stacks.txt           what the threads were doing when the watchdog ended the run
 rollouts/            one JSONL file a step, a row a completion
-checkpoints/         step-NNNNNN/, as `from_pretrained` opens them, with the trainer's state beside
+checkpoints/         step-NNNNNN/, as `from_pretrained` opens them, with the trainer's state beside; manifest.json has
+                     the digests of its files and of all that was recorded up to its step
 eval_before.json     the evaluation before the first step, eval_after.json that after the last
 summary.json         the outcome
 findings.json        what `r1lite doctor` said at its end
@@ -16,33 +19,43 @@ findings.json        what `r1lite doctor` said at its end
 from __future__ import annotations
 
 import fcntl
-import importlib.metadata
 import itertools
 import json
-import os
-import platform
-import sys
+import shutil
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from r1lite import __version__
 from r1lite.errors import UserError
-from r1lite.run.files import replaced_file, write_json, write_text
+from r1lite.run import environment, records
+from r1lite.run.environment import read_environment
+from r1lite.run.files import as_json, clear_parts, digest, part_of, read_json, replaced_file, write_json, write_text
 from r1lite.trainer.trajectory import Group
 
 _DIGITS = 6
+_CONFIG, _LOCK = "config.yaml", ".lock"
 
 
 class RunDir:
     """A run directory that this process alone writes to.
 
-    Raises (when made): UserError if the place can't be written, holds a run already, or is in use.
+    What a killed process left half written in it is removed.
+
+    Args:
+        resume: a run has begun in it.
+        restarts: of a stage that can't be continued: what an unfinished run of it (no summary.json) left is removed.
+
+    Raises (when made): UserError if the place can't be written, holds a run already (or none, to resume), or is in use.
     """
 
-    def __init__(self, path: Path, *, resume: bool = False) -> None:
-        self.path = path
+    def __init__(self, path: Path, *, resume: bool = False, restarts: str | None = None) -> None:
+        self.path, self._restarts = path, restarts
+        self.rollouts = path / records.ROLLOUTS
+        self.checkpoints = path / "checkpoints"
+        self.bad_batches = path / "bad_batches"
+        self.settings: dict[str, Any] = {}  # those that can't change, for the checkpoints' manifests
+        self._digests: records.Digests = {}  # of the rollouts so far
         try:
             str(path).encode("utf-8")
         except UnicodeEncodeError:
@@ -50,15 +63,12 @@ class RunDir:
                 f"--out {str(path)!r}: the libraries that write models want a name in UTF-8; this locale has another "
                 "encoding. Choose an ASCII name, or set PYTHONUTF8=1"
             ) from None
-        if resume and not (path / "config.yaml").exists():
-            raise UserError(f"--resume: {path} holds no run (no config.yaml)")
         try:
             if path.exists() and not path.is_dir():
                 raise UserError(f"--out {path} is not a folder")
-            if not resume and path.exists() and any(file.name != ".lock" for file in path.iterdir()):
-                raise UserError(f"--out {path} is not empty; continue its run with --resume, or choose another --out")
+            self._check(resume)
             path.mkdir(parents=True, exist_ok=True)
-            self._lock = open(path / ".lock", "a")  # noqa: SIM115  # held until close()
+            self._lock = open(path / _LOCK, "a")  # noqa: SIM115  # held until close()
         except OSError as error:
             raise UserError(f"--out {path}: can't be written: {error.strerror}") from error
         try:
@@ -66,48 +76,148 @@ class RunDir:
         except OSError:
             self._lock.close()
             raise UserError(f"{path} is in use by another r1lite process") from None
-        self.rollouts = path / "rollouts"
-        self.checkpoints = path / "checkpoints"
-        self.bad_batches = path / "bad_batches"
+        try:
+            self._check(resume)  # once more: another process may have been here
+            if not resume:
+                self._clear()
+            for folder in (path, *(other for other in path.iterdir() if other.is_dir() and not _is_run(other))):
+                clear_parts(folder)
+        except BaseException:
+            self.close()
+            raise
+
+    def _check(self, resume: bool) -> None:
+        if resume:
+            check_begun(self.path)
+        elif self.path.exists() and self._leftovers() is None:
+            if not (self.path / _CONFIG).exists():
+                raise UserError(f"--out {self.path} is not empty, and holds no run; choose another --out")
+            raise UserError(
+                f"--out {self.path} is not empty: it holds a run; continue it with --resume, or choose another --out"
+            )
+
+    def _leftovers(self) -> list[Path] | None:
+        """What a start, or a run that can't be continued, left when it was stopped; None if there is anything else."""
+        kept = read_environment(self.path)
+        own = self._restarts is not None and kept["stage"] == self._restarts
+        if (self.path / _CONFIG).exists() and (not own or (self.path / "summary.json").exists()):
+            return None
+        names = {_CONFIG, environment.FILE, *kept.get("files", ())} if own or "schema" in kept else set()
+        parts = {part_of(self.path / name).name for name in (*names, _CONFIG, environment.FILE, "summary.json")}
+        if own:
+            names |= {"reward.json", "problems.jsonl", "against", part_of(self.path / "problems.jsonl").name}
+        found = [file for file in self.path.iterdir() if file.name != _LOCK]
+        return found if {file.name for file in found} <= names | parts else None
+
+    def _clear(self) -> None:
+        """Removes what was left, the word of what it is last."""
+        found = self._leftovers() or []
+        for file in sorted(found, key=lambda file: (file.name == environment.FILE, file.name != _CONFIG)):
+            if file.is_dir():
+                shutil.rmtree(file)
+            else:
+                file.unlink(missing_ok=True)
 
     def close(self) -> None:
         """Lets others in."""
         self._lock.close()
 
     def discard_if_empty(self) -> None:
-        """Removes the directory again if nothing but the lock is in it: the run never began."""
+        """Removes the directory again if no run has begun in it."""
+        if not (self.path / _CONFIG).exists() and self._leftovers() is not None:
+            self._clear()
+            if [file.name for file in self.path.iterdir()] == [_LOCK]:
+                (self.path / _LOCK).unlink()
+                self.path.rmdir()
         self.close()
-        if [file.name for file in self.path.iterdir()] == [".lock"]:
-            (self.path / ".lock").unlink()
-            self.path.rmdir()
 
     def discard(self) -> None:
-        """Removes what describes a run that will not be continued."""
-        for name in ("config.yaml", "environment.json", "reward.json", "set.json"):
-            (self.path / name).unlink(missing_ok=True)
+        """Removes a run that will not be continued, unless there is more than what describes it."""
+        described = {_LOCK, _CONFIG, environment.FILE, *read_environment(self.path).get("files", ())}
+        if self._restarts is not None:
+            self._clear()
+        elif {file.name for file in self.path.iterdir()} <= described:
+            (self.path / _CONFIG).unlink(missing_ok=True)
         self.discard_if_empty()
 
-    def write_config(self, text: str, *, stage: str, problems: str) -> None:
-        """Keeps the resolved configuration, and what it runs on.
+    def write_config(self, text: str, *, stage: str, problems: str, results: Mapping[str, Any] | None = None) -> None:
+        """Begins the run: keeps what it runs on, and then its resolved configuration.
 
         Args:
             problems: a fingerprint of them, so that a resumed run notices others.
+            results: kept as NAME.json.
         """
-        write_text(self.path / "config.yaml", text)
-        write_json(self.path / "environment.json", {"stage": stage, "problems": problems, **_environment()})
+        texts = {f"{name}.json": as_json(value) for name, value in (results or {}).items()}
+        about = {"schema": environment.SCHEMA, "stage": stage, "problems": problems, "files": list(texts)}
+        write_json(self.path / environment.FILE, {**about, **environment.environment(self.settings)})
+        for name, content in texts.items():
+            write_text(self.path / name, content)
+        write_text(self.path / _CONFIG, text)
+
+    def go_on(self, text: str, *, stage: str, problems: str, results: Mapping[str, Any]) -> list[str]:
+        """Continues the run with what it was told to change. Returns: what the reader should know.
+
+        Files that describe the run and were lost are made again.
+        """
+        said = []
+        now = environment.environment(self.settings)
+        if (self.path / environment.FILE).exists():
+            about = read_json(self.path / environment.FILE)
+            before = [about, *about.get("resumed", ())]
+            said += environment.differences(before[-1], now)
+            write_json(self.path / environment.FILE, {**about, "resumed": [*before[1:], now]})
+        else:
+            about = {"schema": environment.SCHEMA, "stage": stage, "problems": problems, "files": []}
+            write_json(self.path / environment.FILE, {**about, **now})
+            said.append(
+                f"{environment.FILE} was missing: whether problems and versions are still the same is not known"
+            )
+        for name, value in results.items():
+            said += self._mend(name, value)
+        write_text(self.path / _CONFIG, text)
+        return said
+
+    def _mend(self, name: str, value: Any) -> list[str]:
+        """Makes a result again that is missing or damaged; says if verifiers have changed since it was made."""
+        path = self.path / f"{name}.json"
+        try:
+            kept = read_json(path)
+        except UserError:
+            why = "damaged" if path.exists() else "missing"
+            write_json(path, value)
+            return [f"{path.name} was {why}: it was made again"]
+        before, now = kept.get("versions"), value.get("versions")
+        if not isinstance(before, dict) or not isinstance(now, dict):
+            return []
+        return [
+            f"verifier '{one}' was version {version} when this run began and is {now[one]}: rewards may differ from "
+            "here on"
+            for one, version in before.items()
+            if one in now and now[one] != version
+        ]
 
     def rewrite_config(self, text: str) -> None:
-        """Keeps what a resumed run was told to change."""
-        write_text(self.path / "config.yaml", text)
+        """Keeps another configuration."""
+        write_text(self.path / _CONFIG, text)
 
     def write_result(self, name: str, value: Any) -> None:
         """Keeps a result as NAME.json."""
         write_json(self.path / f"{name}.json", value)
 
-    def read_result(self, name: str) -> Any:
-        """A result that was kept, or None."""
+    def read_result(self, name: str, keys: Iterable[str] = (), say: Callable[[str], object] = print) -> Any:
+        """A result that was kept with these keys; None, having said so, if it was lost or is damaged."""
         path = self.path / f"{name}.json"
-        return json.loads(path.read_text(encoding="utf-8")) if path.exists() else None
+        if not path.exists():
+            return None
+        try:
+            found = read_json(path)
+        except UserError as error:
+            say(f"{error}: it is made again")
+            return None
+        if lacking := [key for key in keys if key not in found]:
+            say(f"{path}: damaged: it lacks {', '.join(lacking)}: it is made again")
+            return None
+        return found
 
     def append_metrics(self, record: dict[str, Any]) -> None:
         """Adds one line to metrics.jsonl."""
@@ -125,11 +235,26 @@ class RunDir:
         """The lines of evaluations.jsonl so far, likewise."""
         return read_records(self.path / "evaluations.jsonl")
 
+    def recorded(self) -> dict[str, Any]:
+        """What a checkpoint keeps of the records so far, which the disk holds from now on."""
+        return records.take(self.path, self._digests, self.settings)
+
+    def losses(self, kept: Mapping[str, Any] | None, step: int) -> list[str]:
+        """What was recorded up to `step` and is lost: a line for each file.
+
+        Args:
+            kept: by the checkpoint of that step; None if it was written before there were digests.
+        """
+        if kept is None:
+            return records.losses_by_steps(self.path, step, [line["step"] for line in self.metrics()])
+        return records.losses(self.path, kept)
+
     def write_rollouts(self, step: int, groups: Iterable[Group]) -> None:
         """Keeps every completion of a step: what was asked, sampled, decided and learnt from."""
         self.rollouts.mkdir(exist_ok=True)
+        path = self.rollouts / f"step-{step:0{_DIGITS}d}.jsonl"
         with (
-            replaced_file(self.rollouts / f"step-{step:0{_DIGITS}d}.jsonl") as aside,
+            replaced_file(path) as aside,
             # A lone surrogate in a detail becomes its JSON escape.
             open(aside, "w", encoding="utf-8", errors="backslashreplace") as file,
         ):
@@ -171,6 +296,7 @@ class RunDir:
                         "logprobs": completion.logprobs,
                     }
                     file.write(json.dumps(row, ensure_ascii=False, allow_nan=False, default=str) + "\n")
+        self._digests[path.name] = digest(path)
 
     def rewind(self, step: int) -> None:
         """Forgets what was recorded after `step`: it is about to be done again."""
@@ -178,23 +304,43 @@ class RunDir:
             if path.exists():
                 kept = [line for line in read_records(path) if line["step"] <= step]
                 write_text(path, "".join(json.dumps(line, ensure_ascii=False, allow_nan=False) + "\n" for line in kept))
+        self._digests = {}
         for file in (*self.rollouts.glob("step-*.jsonl"), *self.bad_batches.glob("step-*.pt")):
             number = file.stem.removeprefix("step-").partition("-")[0]
             if number.isdecimal() and int(number) > step:
                 file.unlink()
+            elif number.isdecimal() and file.suffix == ".jsonl":
+                self._digests[file.name] = digest(file)
+
+
+def check_begun(path: Path) -> None:
+    """Raises UserError unless a run that this version can continue has begun in the folder."""
+    if not (path / _CONFIG).exists():
+        raise UserError(
+            f"--resume: {path} holds no run that has begun (no {_CONFIG}); start it by the same command without "
+            "--resume"
+        )
+    environment.check_schema(path)
 
 
 def read_records(path: Path) -> list[dict[str, Any]]:
     """The lines of a JSONL file of a run; none if there is no file. A last line cut short by a kill is left out."""
     if not path.exists():
         return []
-    records = []
-    for line in path.read_text(encoding="utf-8").split("\n")[:-1]:
+    found = []
+    for line in path.read_bytes().split(b"\n")[:-1]:
         try:
-            records.append(json.loads(line))
-        except ValueError:  # torn by a crash of the machine: what follows can't be trusted either
+            record = json.loads(line)
+        except (ValueError, RecursionError):  # torn by a crash of the machine: what follows can't be trusted either
             break
-    return records
+        if not isinstance(record, dict) or not isinstance(record.get("step"), int):
+            break
+        found.append(record)
+    return found
+
+
+def _is_run(folder: Path) -> bool:
+    return (folder / _LOCK).exists()
 
 
 def _append(path: Path, record: dict[str, Any]) -> None:
@@ -225,32 +371,8 @@ def newest_path(stage: str) -> Path:
     ]
     if not runs:
         raise UserError(f"--resume: there is no {stage} run under runs/; name it with --out DIR")
-    return max(runs, key=lambda path: (path / "environment.json").stat().st_mtime)
 
+    def begun(path: Path) -> tuple[str, float]:
+        return str(read_environment(path).get("started")), (path / environment.FILE).stat().st_mtime
 
-def read_environment(path: Path) -> dict[str, Any]:
-    """The run's environment.json; stage and problems are None where it can't be read."""
-    try:
-        kept: dict[str, Any] = json.loads((path / "environment.json").read_text(encoding="utf-8"))
-        return {"stage": None, "problems": None, **kept}
-    except (OSError, ValueError, TypeError):
-        return {"stage": None, "problems": None}
-
-
-def _environment() -> dict[str, Any]:
-    versions = {}
-    for name in ("torch", "transformers", "tokenizers", "datasets", "sympy", "numpy"):
-        try:
-            versions[name] = importlib.metadata.version(name)
-        except importlib.metadata.PackageNotFoundError:
-            versions[name] = None
-    return {
-        "r1lite": __version__,
-        "python": platform.python_version(),
-        "platform": platform.platform(),
-        "machine": platform.machine(),
-        "cpu_count": os.cpu_count(),
-        "versions": versions,
-        "argv": [os.fsencode(word).decode("utf-8", "backslashreplace") for word in sys.argv],
-        "started": time.strftime("%Y-%m-%dT%H:%M:%S%z"),
-    }
+    return max(runs, key=begun)

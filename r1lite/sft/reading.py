@@ -8,24 +8,25 @@ from pathlib import Path
 from typing import Any
 
 from r1lite.errors import UserError
+from r1lite.hub import load_rows
+from verifiers import rows as files
 
-SUFFIXES = (".jsonl", ".json", ".parquet")
-_PARQUET_ROWS = 1000
+SUFFIXES = (".jsonl", ".jsonl.gz", ".json", ".parquet")
 
 
 def find_set(data: str, split: str) -> Path | None:
     """The file that `--data` names, or None for a data set on the Hub. Raises UserError."""
     path = Path(data).expanduser()
     if path.is_file():
-        if path.suffix not in SUFFIXES:
+        if not path.name.endswith(SUFFIXES):
             raise UserError(f"--data {path}: a set is a file of the kinds {', '.join(SUFFIXES)}")
         return path
     if path.is_dir():
         found = [path / f"{split}{suffix}" for suffix in SUFFIXES if (path / f"{split}{suffix}").is_file()]
         if not found:
-            raise UserError(f"--data {path}: the folder has no {split}.jsonl, {split}.json or {split}.parquet")
+            raise UserError(f"--data {path}: the folder has none of {', '.join(f'{split}{s}' for s in SUFFIXES)}")
         return found[0]
-    if path.is_absolute() or data.startswith((".", "~")) or data.count("/") != 1 or path.suffix in SUFFIXES:
+    if path.is_absolute() or data.startswith((".", "~")) or data.count("/") != 1 or path.name.endswith(SUFFIXES):
         raise UserError(f"--data {data}: no such file or folder (a set on the Hub is OWNER/NAME)")
     return None
 
@@ -43,51 +44,37 @@ def rows(data: str, split: str) -> Iterator[tuple[str, Any]]:
     try:
         for number, row in _file(path):
             yield f"{path}:{number}", row
+    except UserError:
+        raise
     except UnicodeDecodeError as error:
         raise UserError(f"{path}: not UTF-8 text (byte {error.start})") from error
+    except ValueError as error:
+        raise UserError(str(error)) from error
     except OSError as error:
         raise UserError(f"{path}: can't be read: {error.strerror or error}") from error
 
 
 def _file(path: Path) -> Iterator[tuple[int, Any]]:
-    if path.suffix == ".parquet":
-        yield from enumerate(_parquet(path), 1)
-    elif path.suffix == ".json":
-        found = _json(path, 1, path.read_text(encoding="utf-8-sig"))
+    if path.suffix == ".json":
+        try:
+            found = json.loads(path.read_text(encoding="utf-8-sig"))
+        except UnicodeDecodeError:
+            raise
+        except (ValueError, RecursionError) as error:
+            raise UserError(f"{path}: not JSON: {error}") from error
         if not isinstance(found, list):
             raise UserError(f"{path}: must hold a list of objects")
         yield from enumerate(found, 1)
-    else:
-        with open(path, encoding="utf-8-sig", newline="\n") as file:  # JSON text may hold U+2028 and the like
-            for number, line in enumerate(file, 1):
-                if line.strip():
-                    yield number, _json(path, number, line)
-
-
-def _json(path: Path, number: int, text: str) -> Any:
-    try:
-        return json.loads(text)
-    except (ValueError, RecursionError) as error:
-        raise UserError(f"{path}:{number}: not JSON: {error}") from error
-
-
-def _parquet(path: Path) -> Iterator[Any]:
-    import pyarrow
-    import pyarrow.parquet
-
-    try:
-        with pyarrow.parquet.ParquetFile(path) as file:
-            for batch in file.iter_batches(_PARQUET_ROWS):
-                yield from batch.to_pylist()
-    except pyarrow.ArrowException as error:
-        raise UserError(f"{path}: not a Parquet file: {error}") from error
+        return
+    for number, row in files.rows(path):
+        if isinstance(row, files.RowError):
+            raise UserError(f"{path}:{number}: {row}")
+        yield number, row
 
 
 def _hub(data: str, split: str) -> Iterator[tuple[str, Any]]:
-    from datasets import load_dataset
-
     try:
-        found = load_dataset(data, split=split)
+        found = load_rows(data, split_name=split)
     except Exception as error:  # the library raises whatever its transport does
         first = next((line for line in str(error).splitlines() if line.strip()), "")
         raise UserError(

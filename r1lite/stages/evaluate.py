@@ -22,6 +22,10 @@ from r1lite.evaluation.comparison import (
 )
 from r1lite.evaluation.measure import breakdown, measure, summarize
 from r1lite.machine import check_model, located
+from r1lite.run.display import Display
+from r1lite.run.environment import read_environment
+from r1lite.run.files import read_json
+from r1lite.run.run_dir import check_begun, newest_path
 from r1lite.run.signals import StopSignal
 from r1lite.setup import Setup, begin, settle
 from r1lite.solve import Judge, Prompt, load_problems, make_judge, make_prompts
@@ -47,7 +51,7 @@ def run(config: EvalConfig) -> dict[str, Any]:
         Interrupted: a signal asked it to stop.
     """
     if config.resume:
-        raise UserError("r1lite eval has nothing to resume; run it again")
+        return _finished(config)
     other = _other(config)
     asked = [settle(one) for one in _each_task(config)]
     setup = begin(*asked[0])
@@ -87,6 +91,27 @@ def run(config: EvalConfig) -> dict[str, Any]:
         setup.engine.close()
         setup.judge.close()
         setup.run_dir.close()
+
+
+def _finished(config: EvalConfig) -> dict[str, Any]:
+    """The summary of an evaluation that is finished, having shown it. Raises UserError for any other."""
+    path = Path(config.out).expanduser() if config.out is not None else newest_path(config.stage)
+    check_begun(path)
+    if read_environment(path)["stage"] not in (None, config.stage):
+        raise UserError(f"--resume: {path} is a run of r1lite {read_environment(path)['stage']}, not {config.stage}")
+    if not is_eval_dir(path):
+        raise UserError(
+            f"--resume: {path} holds an evaluation that was stopped, and nothing of it is kept: start it again by the "
+            "same command without --resume"
+        )
+    try:
+        summary: dict[str, Any] = read_json(path / "summary.json")
+    except UserError as error:
+        raise UserError(f"{error}; remove {path} and evaluate again") from error
+    display = Display(loudness=config.verbose - config.quiet)
+    display.say("this evaluation is finished already")
+    display.console.print(eval_tables.results(summary["tasks"], summary["temperature"]))
+    return summary
 
 
 @dataclass(frozen=True, slots=True)
@@ -203,4 +228,4 @@ def _show(summary: dict[str, Any], setup: Setup) -> None:
             display.examples(None, found)
     if summary["comparison"]:
         display.console.print(eval_tables.comparison(summary["against"], summary["comparison"]))
-    display.console.print(f"run       {setup.run_dir.path}: summary.json, problems.jsonl", markup=False)
+    display.console.print(f"run       {setup.run_dir.path}: summary.json, problems.jsonl")

@@ -1,13 +1,19 @@
 """`r1lite pretrain`: make a small model from nothing but text that the project generates."""
 
+import contextlib
+import fcntl
 import itertools
 import random
+import shutil
+import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 import torch
 import torch.nn.functional as F
+from safetensors import SafetensorError
 from torch import Tensor
 from transformers import (
     AttentionInterface,
@@ -19,30 +25,57 @@ from transformers import (
 )
 from transformers.integrations.sdpa_attention import sdpa_attention_forward
 
-from r1lite.errors import RunError, UserError
-from r1lite.machine import NANO
+from r1lite.errors import Interrupted, RunError, UserError
+from r1lite.hub import pinned
+from r1lite.machine import NANO, check_room
 from r1lite.nano import nano_path
 from r1lite.nano.batches import TextBatch, batches, examples, sums
 from r1lite.nano.config import PretrainConfig
 from r1lite.nano.habits import Example
 from r1lite.nano.tokenizer import train_tokenizer
-from r1lite.run.files import new_folder
+from r1lite.run.files import clear_parts, new_folder, read_json, replaced_file, write_json
+from r1lite.run.signals import StopSignal
 
 TEMPLATE = "short"
 _HEAD_ROWS = 512
+_SETTINGS, _STATE = "pretrain.json", "state.pt"
 
 
 def run(config: PretrainConfig) -> Path:
-    """Train a tokenizer and a model and save both to `config.out`, which must not exist or be empty.
+    """Train a tokenizer and a model and save both to `config.out`, or go on with what a stopped call has done.
 
     Raises:
-        UserError: the folder has something in it, or there is no model in `config.start`, or no tokenizer of use in
-            `config.tokenizer`.
-        RunError: the loss is no longer finite.
+        UserError: the folder has something in it, there is no model in `config.start`, no tokenizer of use in
+            `config.tokenizer`, or another model was begun there.
+        RunError: the loss is no longer finite, or the disk is full.
     """
-    out = Path(config.out)
+    out = Path(config.out).expanduser()
+    begun = out.with_name(f".{out.name}.begun")
+    if _made_by(out) == _kept_settings(config):
+        print(f"{out} is finished already, by the same settings", flush=True)
+        shutil.rmtree(begun, ignore_errors=True)
+        return out
     if out.exists() and (not out.is_dir() or any(out.iterdir())):
         raise UserError(f"--out {out} already exists: name a new folder")
+    check_room(
+        f"a model of {config.num_parameters:,} parameters, its gradients and the optimizer's moments",
+        4 * 4 * config.num_parameters,
+        "--layers, --hidden-size, --intermediate-size or --vocab-size",
+    )
+    with StopSignal() as stop, _locked(begun):
+        clear_parts(begun)
+        try:
+            _train(config, begun / _STATE, out, stop)
+        except (OSError, SafetensorError) as error:
+            raise RunError(
+                f"{getattr(error, 'filename', None) or out}: {getattr(error, 'strerror', None) or error}. Once that is "
+                "mended, the same command goes on"
+            ) from error
+        (begun / _STATE).unlink(missing_ok=True)
+    return out
+
+
+def _train(config: PretrainConfig, kept: Path, out: Path, stop: StopSignal) -> None:
     torch.set_num_threads(config.threads)
     torch.manual_seed(config.seed)
     started = time.monotonic()
@@ -52,7 +85,11 @@ def run(config: PretrainConfig) -> Path:
     print(f"{count:,} parameters, {len(tokenizer)} tokens, {config.threads} threads", flush=True)
     optimizers = _optimizers(model, config)
     steps = config.chain_steps + config.habit_steps
-    for step, batch in enumerate(_text(config, tokenizer)):
+    done = _restored(kept, config, model, optimizers)
+    if done:
+        print(f"going on after step {done} of {steps}", flush=True)
+    # The text depends on the seed alone: what was learnt from is passed over.
+    for step, batch in itertools.islice(enumerate(_text(config, tokenizer)), done, None):
         for optimizer in optimizers:
             for group in optimizer.param_groups:
                 group["lr"] = group["peak_lr"] * _rate(step, steps, config.warmup_steps)
@@ -66,8 +103,89 @@ def run(config: PretrainConfig) -> Path:
             optimizer.zero_grad(set_to_none=True)
         if step % config.log_every == 0 or step == steps - 1:
             print(f"step {step}/{steps}  loss {loss.item():.4f}  {time.monotonic() - started:.0f} s", flush=True)
-    save(model, tokenizer, out)
-    return out
+        if (step + 1) % config.save_every == 0 and step + 1 < steps:
+            _keep(kept, config, step + 1, model, optimizers)
+        try:
+            stop.check()
+        except Interrupted:
+            _keep(kept, config, step + 1, model, optimizers)
+            print("stopped; the same command goes on", file=sys.stderr)
+            raise
+    save(model, tokenizer, out, _kept_settings(config))
+
+
+def _keep(
+    path: Path,
+    config: PretrainConfig,
+    done: int,
+    model: Qwen2ForCausalLM,
+    optimizers: Sequence[torch.optim.Optimizer],
+) -> None:
+    state = {
+        "settings": _kept_settings(config),
+        "steps": done,
+        "model": model.state_dict(),
+        "optimizers": [optimizer.state_dict() for optimizer in optimizers],
+    }
+    with replaced_file(path) as aside:
+        try:
+            torch.save(state, aside)
+        except RuntimeError as error:  # torch's word for a full disk
+            raise OSError(str(error)) from error
+
+
+def _restored(
+    path: Path, config: PretrainConfig, model: Qwen2ForCausalLM, optimizers: Sequence[torch.optim.Optimizer]
+) -> int:
+    """Puts the kept state in place. Returns the number of steps done.
+
+    Raises: UserError if it can't be read, or is of other settings.
+    """
+    if not path.exists():
+        return 0
+    try:
+        state = torch.load(path, map_location="cpu", weights_only=True)
+        if state["settings"] != _kept_settings(config):
+            raise UserError(f"--out {config.out}: other settings were begun there; repeat them, or remove {path}")
+        model.load_state_dict(state["model"])
+        for optimizer, kept in zip(optimizers, state["optimizers"], strict=True):
+            optimizer.load_state_dict(kept)
+        return int(state["steps"])
+    except UserError:
+        raise
+    except Exception as error:  # torch raises whatever the bytes make it
+        raise UserError(f"{path}: damaged ({type(error).__name__}); remove it to start from step 0") from error
+
+
+def _kept_settings(config: PretrainConfig) -> dict[str, Any]:
+    """All that decides which model it becomes."""
+    return config.model_dump(mode="json", exclude={"out", "log_every", "save_every"})
+
+
+def _made_by(out: Path) -> dict[str, Any] | None:
+    """The settings that made the model in a folder; None if there is none, or it does not say."""
+    found: dict[str, Any] | None = read_json(out / _SETTINGS) if (out / _SETTINGS).exists() else None
+    return found
+
+
+@contextlib.contextmanager
+def _locked(folder: Path) -> Iterator[None]:
+    """Makes the folder, which this process alone works in, and removes it again if nothing is kept in it."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        lock = open(folder / ".lock", "a")  # noqa: SIM115  # closed below
+    except OSError as error:
+        raise UserError(f"--out {folder.parent}: can't be written: {error.strerror}") from error
+    with lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            raise UserError(f"{folder} is in use by another r1lite process") from None
+        try:
+            yield
+        finally:
+            if [file.name for file in folder.iterdir()] == [".lock"]:
+                shutil.rmtree(folder)
 
 
 def make_tokenizer(config: PretrainConfig) -> Qwen2Tokenizer:
@@ -106,8 +224,10 @@ def _begun(config: PretrainConfig) -> tuple[Qwen2Tokenizer, Qwen2ForCausalLM]:
         return tokenizer, make_model(config, tokenizer)
     AttentionInterface.register("sdpa_float32", _attention)
     try:
-        tokenizer = Qwen2Tokenizer.from_pretrained(config.start)
-        model = Qwen2ForCausalLM.from_pretrained(config.start, dtype=torch.float32, attn_implementation="sdpa_float32")
+        tokenizer = Qwen2Tokenizer.from_pretrained(**pinned(config.start))
+        model = Qwen2ForCausalLM.from_pretrained(
+            **pinned(config.start), dtype=torch.float32, attn_implementation="sdpa_float32"
+        )
     except (OSError, ValueError) as error:
         raise UserError(f"--start {config.start}: no model of pretrain's can be loaded from there: {error}") from error
     return tokenizer, model.train()
@@ -119,7 +239,7 @@ def _given_tokenizer(name: str) -> Qwen2Tokenizer:
     if not place.is_dir():
         raise UserError(f"--tokenizer {name}: no such folder")
     try:
-        tokenizer = AutoTokenizer.from_pretrained(place)
+        tokenizer = AutoTokenizer.from_pretrained(**pinned(place))
     except Exception as error:  # the library raises whatever the files make it
         raise UserError(f"--tokenizer {name}: can't be loaded: {type(error).__name__}: {error}") from error
     if not tokenizer.is_fast or tokenizer.eos_token_id is None or tokenizer.pad_token_id is None:
@@ -139,14 +259,16 @@ def loss_of(model: Qwen2ForCausalLM, batch: TextBatch, *, autocast: bool) -> Ten
     return F.cross_entropy(logits.float(), labels[chosen])
 
 
-def save(model: Qwen2ForCausalLM, tokenizer: Qwen2Tokenizer, out: Path) -> None:
-    """Write what `from_pretrained` needs, all of it or nothing."""
+def save(model: Qwen2ForCausalLM, tokenizer: Qwen2Tokenizer, out: Path, settings: dict[str, Any] | None = None) -> None:
+    """Write what `from_pretrained` needs, and the settings that made it, all of it or nothing."""
     model.generation_config = GenerationConfig(
         eos_token_id=tokenizer.eos_token_id, pad_token_id=tokenizer.pad_token_id, do_sample=False
     )
     with new_folder(out) as folder:
         model.save_pretrained(folder)
         tokenizer.save_pretrained(folder)
+        if settings is not None:
+            write_json(folder / _SETTINGS, settings)
 
 
 def _text(config: PretrainConfig, tokenizer: Qwen2Tokenizer) -> Iterator[TextBatch]:

@@ -16,12 +16,15 @@ from r1lite.preference.training import Example, PreferenceTraining, examples, fi
 from r1lite.rl.passk import wilson_interval
 from r1lite.run.display import Display
 from r1lite.run.ending import ending
-from r1lite.run.run_dir import RunDir, claim_path, read_environment
+from r1lite.run.environment import read_environment
+from r1lite.run.resume import resume_point
+from r1lite.run.run_dir import RunDir, claim_path
 from r1lite.run.signals import StopSignal
 from r1lite.run.watchdog import Watchdog
-from r1lite.setup import resumed, with_absolute_paths
+from r1lite.setup import fixed_settings, resumed, with_absolute_paths
 
 _NANO_LR = 5e-4  # so small a model wants a large one
+_MEASURED = ("accuracy", "accuracy_interval", "pairs", "loss", "ece", "brier")  # keys of an evaluation
 _FEW_PAIRS = 30  # held out; with fewer, an accuracy's 95 % interval spans more than a third of the scale
 
 
@@ -98,9 +101,11 @@ def _begin(config: RewardModelConfig, notes: dict[str, str], watchdog: Watchdog)
             raise UserError(
                 f"--resume: the pairs of {config.source} are no longer those that {run_dir.path} began with"
             )
+        run_dir.settings = fixed_settings(config)
         if config.resume:
-            run_dir.rewrite_config(dump(config))
+            said = run_dir.go_on(dump(config), stage=config.stage, problems=seen, results={})
         else:
+            said = []
             run_dir.write_config(dump(config), stage=config.stage, problems=seen)
         training = PreferenceTraining(config, run_dir, model, tokenizer, train, test, watchdog)
     except BaseException:
@@ -116,6 +121,7 @@ def _begin(config: RewardModelConfig, notes: dict[str, str], watchdog: Watchdog)
         ("template", f"{config.template}"),
         *([("settings", notes["settings"])] if "settings" in notes else []),
         ("run", f"{run_dir.path}{' (resumed)' if config.resume else ''}"),
+        *(("warning", line) for line in said),
     ]:
         display.line(label, text)
     return training, display
@@ -157,16 +163,21 @@ def _encoded(
 
 def _train(training: PreferenceTraining, display: Display, stop: StopSignal) -> dict[str, Any]:
     config, run_dir, steps = training.config, training.run_dir, training.steps
-    first = training.restore(display.say) if config.resume else 0
-    finished = run_dir.read_result("summary") if config.resume and first == steps else None
-    if finished is not None:
+    first, saved = resume_point(config, run_dir, steps, display.say) if config.resume else (0, None)
+    finished = run_dir.read_result("summary", ("steps",), display.say) if config.resume and first == steps else None
+    if finished is not None and finished["steps"] == steps:
         display.say("this run is finished already")
         return finished  # type: ignore[no-any-return]
-    before = run_dir.read_result("eval_before")
+    # Before the checkpoint's weights take their place: what was lost is measured again with those the run began with.
+    before = run_dir.read_result("eval_before", _MEASURED, display.say)
     if before is None:
+        if saved is not None:
+            display.say("eval_before.json was lost: measuring the first weights once more")
         with stop.interruptible():
             before = training.measure()
         run_dir.write_result("eval_before", before)
+    if config.resume:
+        training.restore(first, saved, display.say)
     display.say(f"before    {_told(before)}")
     display.start("training", steps, first)
     evaluated = {record["step"] for record in run_dir.evaluations()}

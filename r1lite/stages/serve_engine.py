@@ -8,6 +8,7 @@ from typing import Any
 
 from r1lite.config.serve_engine import ServeEngineConfig
 from r1lite.errors import UserError
+from r1lite.hub import pinned, split
 from r1lite.machine import NANO, default_threads
 from r1lite.nano import nano_path
 from r1lite.rollout.vllm_sizes import need
@@ -39,9 +40,11 @@ def command(config: ServeEngineConfig) -> tuple[list[str], dict[str, str]]:
         raise UserError(f"--device {config.device}: torch {torch.__version__} finds no CUDA device; try --device cpu")
     place = str(nano_path()) if config.model == NANO else config.model
     try:
-        known: Any = AutoConfig.from_pretrained(place)
+        known: Any = AutoConfig.from_pretrained(**pinned(place))
         with torch.device("meta"):
-            parameters = sum(p.numel() for p in AutoModelForCausalLM.from_config(known).parameters())
+            parameters = sum(
+                p.numel() for p in AutoModelForCausalLM.from_config(known, trust_remote_code=False).parameters()
+            )
     except Exception as error:  # the library raises whatever its transport and its models do
         first = next((line for line in str(error).splitlines() if line.strip()), type(error).__name__)
         raise UserError(f"--model {config.model}: can't be read: {first}") from error
@@ -64,9 +67,11 @@ def command(config: ServeEngineConfig) -> tuple[list[str], dict[str, str]]:
         batch_invariant=config.batch_invariant,
     )
     variables["VLLM_SERVER_DEV_MODE"] = "1"  # the calls that take weights
+    repository, revision = split(place)
     arguments = [
         *("-m", "vllm.entrypoints.openai.api_server"),  # `vllm serve` does not start with the CPU distribution
-        *("--model", place, "--served-model-name", "policy", "--host", config.host, "--port", str(config.port)),
+        *("--model", repository, *(["--revision", revision, "--tokenizer-revision", revision] if revision else [])),
+        *("--served-model-name", "policy", "--host", config.host, "--port", str(config.port)),
         *("--dtype", dtype, "--max-model-len", str(context), "--max-num-seqs", str(config.rows), "--seed", "0"),
         *("--logprobs-mode", "processed_logprobs", "--generation-config", "vllm", "--enable-prefix-caching"),
         *("--disable-log-stats", "--api-server-count", "1"),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from r1lite.tasks import Task
 from r1lite.tasks.sources import HubSplit, Row, Rows
 from verifiers import Problem
+from verifiers.golds import gold_text
 
 _SUBJECTS = (
     *("algebra", "counting_and_probability", "geometry", "intermediate_algebra"),
@@ -16,13 +17,13 @@ def problem(row: Row) -> Problem:
     """The gold is `answer`, or else what stands in the last box of `solution`; without either, verifiers refuse it."""
     if "answer" not in row and "solution" not in row:
         raise ValueError(f"no column 'answer', and no 'solution' to take it from; the row has {', '.join(sorted(row))}")
-    answer = row.get("answer")
+    answer = gold_text(row.get("answer"))
     if answer is None:
         answer = last_box(str(row.get("solution") or "")) or ""
     level = str(row.get("level") or row.get("difficulty") or "").removeprefix("Level ").removesuffix(".0")
     subject = str(row.get("subject") or row.get("type") or "")
     meta = {key: value for key, value in (("difficulty", level), ("source", subject)) if value}
-    return Problem(str(row["problem"]), str(answer), id=str(row.get("unique_id") or ""), meta=meta)
+    return Problem(str(row["problem"]), answer, id=str(row.get("unique_id") or ""), meta=meta)
 
 
 def last_box(text: str) -> str | None:

@@ -12,6 +12,9 @@ from pathlib import Path
 from typing import Any
 
 from r1lite.errors import UserError
+from r1lite.hub import load_rows
+from verifiers.core import GoldError
+from verifiers.golds import gold_text, is_text
 
 
 def read_rows(path: Path, columns: Sequence[str]) -> list[dict[str, Any]]:
@@ -54,19 +57,22 @@ def checked_rows(
             if column in lists:
                 if not isinstance(value, list) or not value or not all(isinstance(text, str) for text in value):
                     raise UserError(f"{where}:{place}: '{column}' must be a list of texts, got {value!r}")
-            elif not isinstance(value, str | int | float | Decimal) or isinstance(value, bool) or value == "":
+                if not all(map(is_text, value)):
+                    raise UserError(f"{where}:{place}: '{column}' holds half a character (a lone surrogate)")
+                continue
+            if not isinstance(value, str | int | float | Decimal):
                 raise UserError(f"{where}:{place}: '{column}' must be text or a number, got {value!r}")
-            if not _is_text(str(value)):
-                raise UserError(f"{where}:{place}: '{column}' holds half a character (a lone surrogate): {value!r}")
+            try:
+                gold_text(value, f"'{column}'")  # a missing value can't be asked either
+            except GoldError as error:
+                raise UserError(f"{where}:{place}: {error}") from error
     return list(rows)
 
 
-def hub_rows(dataset: str, name: str | None, split: str) -> list[dict[str, Any]]:
+def hub_rows(dataset: str, name: str | None, split: str, revision: str | None = None) -> list[dict[str, Any]]:
     """A split of a data set on the Hugging Face Hub, or in its local cache. Raises UserError."""
-    from datasets import load_dataset
-
     try:
-        return list(load_dataset(dataset, name, split=split))
+        return list(load_rows(dataset if revision is None else f"{dataset}@{revision}", name, split_name=split))
     except Exception as error:  # the library raises whatever its transport does
         raise UserError(
             f"--source hub: can't load {dataset}: {type(error).__name__}: {str(error).splitlines()[0]}\n"
@@ -116,14 +122,6 @@ def hub_reachable(timeout_s: float = 3.0) -> bool:
     try:
         get_session().head(constants.ENDPOINT, timeout=timeout_s)
     except Exception:  # whatever the transport raises, the answer is no
-        return False
-    return True
-
-
-def _is_text(text: str) -> bool:
-    try:
-        text.encode()
-    except UnicodeEncodeError:
         return False
     return True
 

@@ -14,6 +14,7 @@ from r1lite.errors import UserError
 from r1lite.tasks import Problems, Source
 from r1lite.tasks.rows import checked_rows, hub_rows, located_rows
 from verifiers import Problem, VerifierError
+from verifiers.golds import gold_text
 
 _SUFFIXES = (".jsonl", ".json", ".parquet", ".jsonl.gz")
 Row = Mapping[str, Any]
@@ -47,18 +48,18 @@ class Rows:
             raise UserError(f"--test-split {source.test_split} is for --source bundled, not {source.name}")
         if source.test is not None and source.name in ("hub", "bundled"):
             raise UserError(f"--test-source is for a --source of your own, not {source.name}")
-        if source.name == "hub":
-            return self._from_hub()
+        if source.name == "hub" or source.name.startswith("hub@"):
+            return self._from_hub(source.name.partition("@")[2] or None)
         if source.name == "bundled":
             return self._bundled(source.test_split)
         return self._from_path(_path(source.name), _path(source.test) if source.test else None)
 
-    def _from_hub(self) -> Problems:
+    def _from_hub(self, revision: str | None) -> Problems:
         parts: dict[str, list[Problem]] = {"train": [], "test": []}
         for name, splits in self.hub.items():
             for place in splits:
                 where = f"{place.dataset}{f' ({place.config})' if place.config else ''}, {place.split}"
-                rows = enumerate(hub_rows(place.dataset, place.config, place.split), 1)
+                rows = enumerate(hub_rows(place.dataset, place.config, place.split, revision), 1)
                 parts[name] += self._made(checked_rows(where, list(rows), self.columns, self.lists), name, where)
         names = sorted({place.dataset for splits in self.hub.values() for place in splits})
         return Problems(parts["train"], parts["test"], f"{' and '.join(names)} from the Hugging Face Hub")
@@ -118,6 +119,8 @@ class Rows:
         for number, (place, row) in enumerate(rows):
             try:
                 problem = self.problem(row)
+                if problem.answer:  # whether there must be one, the reward's verifiers say
+                    gold_text(problem.answer)
             except (ValueError, VerifierError) as error:
                 raise UserError(f"{where}:{place}: {error}") from error
             name = problem.id.encode("utf-8", "backslashreplace").decode() or f"{split}-{number}"

@@ -15,6 +15,7 @@ from torch import Tensor, nn
 
 from r1lite.config import PPOConfig
 from r1lite.errors import UserError
+from r1lite.hub import pinned
 from r1lite.model.batch import MicroBatch
 from r1lite.model.policy import Policy, Trainer
 from r1lite.rl.aggregate import masked_sum
@@ -188,12 +189,12 @@ def _loaded(config: PPOConfig, tokenizer: Any) -> tuple[Any, Tensor | None]:
     assert config.critic_model is not None
     place = model_folder(config.critic_model)
     try:
-        theirs = AutoTokenizer.from_pretrained(place)
+        theirs = AutoTokenizer.from_pretrained(**pinned(place))
         rewards = any(
-            "SequenceClassification" in name for name in AutoConfig.from_pretrained(place).architectures or []
+            "SequenceClassification" in name for name in AutoConfig.from_pretrained(**pinned(place)).architectures or []
         )
         model = AutoModelForCausalLM.from_pretrained(
-            place, dtype=torch.float32, attn_implementation=config.attn_implementation.replace("auto", "sdpa")
+            **pinned(place), dtype=torch.float32, attn_implementation=config.attn_implementation.replace("auto", "sdpa")
         )
     except Exception as error:  # the library raises whatever its transport and its models do
         first = next((line for line in str(error).splitlines() if line.strip()), "")

@@ -9,6 +9,7 @@ import resource
 import sys
 import time
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
 from r1lite.choice import Curriculum
@@ -16,6 +17,7 @@ from r1lite.config import RLConfig, TrainConfig
 from r1lite.doctor import Finding, diagnose
 from r1lite.errors import Interrupted, RunError, UserError
 from r1lite.evaluation.measure import evaluate
+from r1lite.hub import pinned
 from r1lite.machine import load_model
 from r1lite.model import memory
 from r1lite.model.lora import adapter_state
@@ -23,6 +25,7 @@ from r1lite.model.policy import Policy
 from r1lite.rollout import EngineError
 from r1lite.run import checkpoint
 from r1lite.run.ending import ending
+from r1lite.run.resume import resume_point
 from r1lite.run.signals import StopSignal
 from r1lite.run.watchdog import Watchdog
 from r1lite.setup import Material, Setup, begin, settle
@@ -30,8 +33,14 @@ from r1lite.trainer.learner import Learner
 from r1lite.trainer.loop import Loop
 from r1lite.trainer.trajectory import Group
 
+_HOPELESS = 20  # times the memory there is: the estimate is of the longest texts, which few runs have
+
 C = TypeVar("C", bound=TrainConfig)
 R = TypeVar("R", bound=RLConfig)
+
+# Keys without which a file of results is damaged.
+_EVALUATION = ("pass_at_1", "pass_at_1_interval", "k", "pass_at_k", "format_rate", "mean_tokens", "examples")
+_SUMMARY = ("eval_before", "eval_after", "steps", "checkpoint")
 
 
 class Trained(Protocol):
@@ -134,19 +143,23 @@ def conduct(
 def _train(config: C, setup: Setup, stop: StopSignal, course: Course) -> dict[str, Any]:
     run_dir, display, steps = setup.run_dir, setup.display, course.steps
     progress = Progress(config, setup, course)
-    first = progress.restore()
+    first, saved = resume_point(config, run_dir, steps, display.say) if config.resume else (0, None)
 
-    finished = run_dir.read_result("summary") if config.resume and first == steps else None
+    finished = run_dir.read_result("summary", _SUMMARY, display.say) if config.resume and first == steps else None
     if finished is not None and finished["steps"] == steps:
         display.say("this run is finished already; --steps with a larger number goes on from here")
         display.summary(finished, [("run", f"{run_dir.path}")])
         return finished  # type: ignore[no-any-return]
 
-    expected = _memory(config, setup, course.learner)
-    before = run_dir.read_result("eval_before")
+    # Before the checkpoint's weights take their place: what was lost is measured again with those the run began with.
+    before = run_dir.read_result("eval_before", _EVALUATION, display.say)
     if before is None:
+        if saved is not None:
+            display.say("eval_before.json was lost: measuring the first weights once more")
         before = _evaluate("measuring the model before", config, setup, stop)
         run_dir.write_result("eval_before", before)
+    progress.restore(first, saved)
+    expected = _memory(config, setup, course.learner)
     display.say(
         f"before    accuracy {before['pass_at_1']:.1%} greedy, pass@{before['k']} {before['pass_at_k']:.1%}, "
         f"format {before['format_rate']:.1%}, {before['mean_tokens']:.1f} tokens"
@@ -211,7 +224,9 @@ def _train(config: C, setup: Setup, stop: StopSignal, course: Course) -> dict[st
         "reward": setup.judge.reward.formula,
         "checkpoint": str(progress.saved),
     }
-    run_dir.write_result("summary", summary)
+    findings = diagnose(run_dir.path)
+    run_dir.write_result("findings", [dataclasses.asdict(finding) for finding in findings])
+    run_dir.write_result("summary", summary)  # last: a run that has one is finished
     what = course.tokens_are.replace("_", " ")
     kept = "rollouts/, " if run_dir.rollouts.exists() else ""
     display.summary(
@@ -223,20 +238,21 @@ def _train(config: C, setup: Setup, stop: StopSignal, course: Course) -> dict[st
             ("run", f"{run_dir.path}: summary.json, metrics.jsonl, {kept}config.yaml"),
         ],
     )
-    findings = _diagnose(setup, set(), display.say)
-    run_dir.write_result("findings", [dataclasses.asdict(finding) for finding in findings])
+    _say(findings, set(), display.say)
     return summary
 
 
-def _diagnose(setup: Setup, told: set[str], say: Callable[[str], object]) -> list[Finding]:
+def _diagnose(setup: Setup, told: set[str], say: Callable[[str], object]) -> None:
     """Says what is wrong with the run so far, as `r1lite doctor` would; what was told before is not said again."""
-    findings = diagnose(setup.run_dir.path)
+    _say(diagnose(setup.run_dir.path), told, say)
+
+
+def _say(findings: Sequence[Finding], told: set[str], say: Callable[[str], object]) -> None:
     for finding in findings:
         if finding.name not in told:
             for line in f"doctor    {finding}".splitlines():
                 say(line)
     told.update(finding.name for finding in findings)
-    return findings
 
 
 def _memory(config: TrainConfig, setup: Setup, learner: Trained) -> memory.Estimate:
@@ -247,7 +263,10 @@ def _memory(config: TrainConfig, setup: Setup, learner: Trained) -> memory.Estim
     others += [critic.model.model] if critic is not None else []
     expected = memory.estimate(config, policy, setup.train, others, samples_here=config.engine == "transformers")
     setup.display.line("memory", str(expected))
-    if (text := memory.warning(expected, memory.available(policy.model.device))) is not None:
+    room = memory.available(policy.model.device)
+    if (text := memory.warning(expected, room)) is not None:
+        if expected.peak > _HOPELESS * room:
+            raise UserError(f"this run can't fit: {text}")
         setup.display.line("warning", text)
     return expected
 
@@ -260,45 +279,30 @@ class Progress:
         self.tokens, self.train_s, self._wall_before, self._began = 0, 0.0, 0.0, time.perf_counter()
         self.saved: Any = None  # path of the newest checkpoint
 
-    def restore(self) -> int:
-        """Puts the newest checkpoint's state in place. Returns the number of steps done."""
+    def restore(self, step: int, saved: Path | None) -> None:
+        """Puts a checkpoint's state in place, and forgets what was recorded after it. Raises UserError."""
         if not self.config.resume:
-            return 0
-        run_dir = self.setup.run_dir
-        found, damaged = checkpoint.latest(run_dir.checkpoints)
-        for path in damaged:
-            self.setup.display.say(f"{path} is damaged and passed over")
-        recorded = len(run_dir.metrics())
-        if found is None and (damaged or recorded > self.config.save_every):
-            raise UserError(
-                f"--resume: {recorded} steps are recorded in {run_dir.path}, but no checkpoint of it is intact; "
-                "nothing was changed. Start a new run, or put a checkpoint back"
-            )
-        step = 0
-        if found is None:
-            self.setup.display.say("no checkpoint was written yet: starting again from step 0")
-        else:
-            step, self.saved = found
-            state = checkpoint.load_state(self.saved)
-            self._load_weights(self.saved, state["adapter"])
-            self.course.learner.load_state_dict(state["learner"])
-            self.course.load_state_dict(state["course"])
+            return
+        if saved is not None:
+            self.saved = saved
+            state = checkpoint.load_state(saved)
+            with checkpoint.restoring(saved):
+                self._load_weights(saved, state["adapter"])
+                self.course.learner.load_state_dict(state["learner"])
+                self.course.load_state_dict(state["course"])
+                self.tokens, self.train_s, self._wall_before = state["tokens"], state["train_s"], state["wall_s"]
             self.setup.engine.load_weights(self.course.learner.policy.named_weights(), version=step)
-            self.tokens, self.train_s, self._wall_before = state["tokens"], state["train_s"], state["wall_s"]
             self.setup.display.say(f"going on after step {step} of {self.course.steps}")
-        if step > self.course.steps:
-            raise UserError(f"--steps {self.course.steps}: the run has already done {step}")
-        run_dir.rewind(step)
-        return step
+        self.setup.run_dir.rewind(step)
 
-    def _load_weights(self, path: Any, adapter: dict[str, Any]) -> None:
+    def _load_weights(self, path: Path, adapter: dict[str, Any]) -> None:
         """Into the model that optimizer and engine hold already."""
         from transformers import AutoModelForCausalLM
 
         if adapter:  # the weights below it are those that the run began with
             self.setup.model.load_state_dict(adapter, strict=False)
             return
-        saved = AutoModelForCausalLM.from_pretrained(path, dtype="auto")
+        saved = AutoModelForCausalLM.from_pretrained(**pinned(path), dtype="auto")
         self.setup.model.load_state_dict(saved.state_dict())
 
     def add(self, tokens: int, seconds: float) -> None:
@@ -328,6 +332,7 @@ class Progress:
                     "wall_s": self.wall_s(),
                 },
                 keep=self.config.keep_checkpoints,
+                records=self.setup.run_dir.recorded(),
             )
         self.train_s += time.perf_counter() - started
 

@@ -1,0 +1,47 @@
+"""Kills every stage at each call by which it changes a file, and has it continued: no dead end, and the same result.
+
+    python benchmarks/kill_points.py --out DIR [--stages grpo sft ...] [--every N] [--fault kill|full]
+
+Each command runs on a tiny random model, in forks of one process that has loaded torch. After the fault one of two
+commands has to continue it, the same again or with --resume; the one that refuses has to name the other; and what lies
+there in the end has to be what an uninterrupted run leaves.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+sys.path[:0] = [str(ROOT), str(ROOT / "tests")]
+
+
+def main() -> int:
+    """Returns 1 if anything went wrong."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--out", type=Path, required=True, help="folder for the runs")
+    parser.add_argument("--stages", nargs="+", help="default: all")
+    parser.add_argument("--every", type=int, default=1, help="try each N-th call only")
+    parser.add_argument("--fault", choices=["kill", "full"], default="kill", help="SIGKILL, or a disk that is full")
+    options = parser.parse_args()
+    os.environ.setdefault("HF_HUB_OFFLINE", "1")
+    import kill_points_for_tests as points
+    from kill_stages_for_tests import jobs
+
+    options.out.mkdir(parents=True, exist_ok=True)
+    failed = False
+    made = jobs(options.out)
+    for name in options.stages or made:
+        found = points.try_points({**made[name], "points": {options.fault: []}}, options.every)
+        counts = f"{found['calls']:>5} calls, {found['tried']:>5} tried, {len(found['wrong']):>4} wrong"
+        print(f"{name:<18} {counts}", flush=True)
+        for at, trouble in found["wrong"]:
+            failed = True
+            print(f"  at {at}: {trouble}", flush=True)
+    return int(failed)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

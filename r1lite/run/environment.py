@@ -1,0 +1,116 @@
+"""environment.json: what a run began with, and what differs when it is continued elsewhere or later."""
+
+from __future__ import annotations
+
+import contextlib
+import importlib.metadata
+import os
+import platform
+import sys
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from r1lite import __version__
+from r1lite.errors import UserError
+from r1lite.hub import commits
+from r1lite.run.files import read_json
+
+FILE = "environment.json"
+SCHEMA = 1  # of run directories: raised when an older r1lite could misread one
+_PACKAGES = ("torch", "transformers", "tokenizers", "datasets", "sympy", "numpy")
+_MATTERS = {  # what may differ with it
+    "r1lite": "sampling, scores and updates",
+    "torch": "sampled tokens and weights, by rounding",
+    "transformers": "prompts, sampled tokens and weights",
+    "tokenizers": "prompts",
+    "numpy": "numbers in the records, by rounding",
+    "python": "the order of problems",
+    "machine": "sampled tokens and weights, by rounding",
+    "processor": "sampled tokens and weights, by rounding",
+    "accelerator": "sampled tokens and weights, by rounding",
+    "threads": "sampled tokens and weights, by rounding",
+}
+
+
+def environment(settings: Mapping[str, Any] | None = None) -> dict[str, Any]:
+    """Versions, machine and command line.
+
+    Args:
+        settings: of the run; those that its bits depend on are kept too.
+    """
+    versions = {}
+    for name in _PACKAGES:
+        try:
+            versions[name] = importlib.metadata.version(name)
+        except importlib.metadata.PackageNotFoundError:
+            versions[name] = None
+    given = settings or {}
+    return {
+        "r1lite": __version__,
+        "python": platform.python_version(),
+        "platform": platform.platform(),
+        "machine": platform.machine(),
+        "processor": _processor(),
+        "accelerator": _accelerator(str(given.get("device") or "cpu")),
+        "threads": given.get("threads"),
+        "cpu_count": os.cpu_count(),
+        "versions": versions,
+        "hub": commits(),
+        "argv": [os.fsencode(word).decode("utf-8", "backslashreplace") for word in sys.argv],
+        "started": time.strftime("%Y-%m-%dT%H:%M:%S%z"),
+    }
+
+
+def read_environment(path: Path) -> dict[str, Any]:
+    """The run's environment.json; stage and problems are None where it can't be read."""
+    with contextlib.suppress(UserError):
+        return {"stage": None, "problems": None, **read_json(path / FILE)}
+    return {"stage": None, "problems": None}
+
+
+def check_schema(path: Path) -> None:
+    """Raises UserError for a run directory of a newer r1lite, or an environment.json that can't be read."""
+    if not (path / FILE).exists():  # before there were schemas, a kill could leave a run without it
+        return
+    try:
+        kept = read_json(path / FILE)
+    except UserError as error:
+        raise UserError(
+            f"--resume: {error}; put it back from a copy, or remove it: the run then goes on, but other problems and "
+            "versions than it began with go unnoticed"
+        ) from error
+    schema = kept.get("schema", 0)
+    if not isinstance(schema, int) or schema > SCHEMA:
+        raise UserError(
+            f"--resume: {path} has schema {schema}, this is r1lite {__version__}, which knows {SCHEMA}: continue it "
+            f"with the r1lite that made it ({kept.get('r1lite')})"
+        )
+
+
+def differences(before: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
+    """A line for each thing that is another than when the run began, with what may differ because of it."""
+    then, here = ({**kept, **(kept.get("versions") or {})} for kept in (before, now))
+    return [
+        f"{name} was {then[name]} when this run began and is {here[name]}: {what} may differ from here on"
+        for name, what in _MATTERS.items()
+        if then.get(name) is not None and then[name] != here.get(name)
+    ]
+
+
+def _processor() -> str | None:
+    """Its model: kernels are chosen by it."""
+    with contextlib.suppress(OSError), open("/proc/cpuinfo", encoding="utf-8", errors="replace") as file:
+        for line in file:
+            if line.startswith("model name"):
+                return line.partition(":")[2].strip()
+    return platform.processor() or None
+
+
+def _accelerator(device: str) -> str | None:
+    if not device.startswith("cuda"):
+        return None
+    import torch
+
+    return str(torch.cuda.get_device_name(device)) if torch.cuda.is_available() else None

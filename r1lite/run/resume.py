@@ -1,0 +1,58 @@
+"""Where a resumed run goes on: its newest intact checkpoint, if what was recorded up to it is still there."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+from r1lite.config import OptimizerConfig
+from r1lite.errors import UserError
+from r1lite.run import checkpoint
+from r1lite.run.run_dir import RunDir
+
+
+def resume_point(
+    config: OptimizerConfig, run_dir: RunDir, steps: int, say: Callable[[str], object]
+) -> tuple[int, Path | None]:
+    """(steps done, checkpoint), or (0, None) if none was written yet. Changes nothing.
+
+    Args:
+        steps: of the whole run.
+        say: told of damaged checkpoints, and of lost records that were accepted.
+
+    Raises: UserError if records or all checkpoints are lost, or the run has done more than `steps`.
+    """
+    found, damaged = checkpoint.latest(run_dir.checkpoints)
+    for path in damaged:
+        say(f"{path} is damaged and passed over")
+    if found is None:
+        recorded = len(run_dir.metrics())
+        if (damaged or recorded > config.save_every) and not config.accept_lost_records:
+            raise UserError(
+                f"--resume: {recorded} steps are recorded in {run_dir.path}, but no checkpoint of it is intact; "
+                "nothing was changed. Put a checkpoint back, or say --accept-lost-records to start again from step 0"
+            )
+        say("no checkpoint was written yet: starting again from step 0")
+        return 0, None
+    step, path = found
+    if step > steps:
+        raise UserError(f"--resume: the run has already done {step} steps, more than the {steps} asked for")
+    kept = checkpoint.recorded(path)
+    lost = run_dir.losses(kept, step)
+    if lost and not config.accept_lost_records:
+        raise UserError(
+            f"--resume: records of {run_dir.path} from before step {step} are lost: {'; '.join(lost)}. Nothing was "
+            f"changed. Put them back from a copy, remove {path} to do its steps again from an earlier checkpoint, or "
+            "say --accept-lost-records to go on without them"
+        )
+    for line in lost:
+        say(f"lost and accepted: {line}")
+    before = {} if kept is None else kept["settings"]
+    changed = [key for key, value in before.items() if key in run_dir.settings and run_dir.settings[key] != value]
+    if changed:
+        key = changed[0]
+        raise UserError(
+            f"--resume: {run_dir.path}/config.yaml is not as it was written: {key} is {run_dir.settings[key]}, but was "
+            f"{before[key]} when step {step} was saved; put that back, or start a new run"
+        )
+    return step, path
