@@ -322,9 +322,13 @@ def test_a_pipeline_killed_over_and_over_ends_as_one_that_never_was(tmp_path, ca
 
 def test_a_stage_that_fails_says_why_and_leaves_the_others(tmp_path, capsys):
     content = recipe(compare={}, observations={})
-    content["stages"]["zero"]["settings"]["lr"] = 1e11
+    content["stages"]["zero"]["settings"]["steps"] = 1
+    # No pass rate of a group of 4 lies in this window, so the set has no row.
+    window = {"difficulty_window": True, "pass_rate_above": 0.97, "pass_rate_below": 0.98}
+    content["stages"]["set"]["settings"] |= window
     assert main(["r1", str(write(tmp_path, content)), "--out", str(tmp_path / "out")]) == 1
     shown = capsys.readouterr().err
-    assert "stage 'zero' failed (exit 1)" in shown
-    assert "not finite" in shown
-    assert not (tmp_path / "out" / "stages" / "zero.json").exists()
+    assert "stage 'set' failed (exit 1)" in shown
+    assert "nothing is left to keep" in shown
+    stages = tmp_path / "out" / "stages"
+    assert [path.name for path in stages.glob("*.json")] == ["zero.json"]

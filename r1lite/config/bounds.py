@@ -49,7 +49,7 @@ _MOST = {
     # Rates and temperatures.
     "critic_lr": 1000,
     "eval_temperature": 1000,
-    "lr": 1e11,  # what diverges ends by itself, with a word about it
+    "lr": 1000,
     "muon_lr": 1000,
     "temperature": 1000,
     # PyTorch's generators take 64 bits.
