@@ -39,6 +39,8 @@ class Mark:
     well_formed: bool | None
     answer: str | None  # what was taken for the final answer
     reason: str
+    detail: str
+    span: tuple[int, int] | None  # where the answer stands in the text
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,11 +74,14 @@ class Judge:
         """What an evaluation keeps: right means that the formula of `correct` is at its highest."""
         (score,) = score_many(self.correct, [(problem, completion)])
         verdicts = list(score.verdicts.values())
+        answered = next((verdict for verdict in verdicts if verdict.answer is not None), None)
         return Mark(
             correct=None if score.reward is None else score.reward >= self.correct.range[1] - 1e-9,
             well_formed=self.is_well_formed(problem, completion, score),
-            answer=next((verdict.answer for verdict in verdicts if verdict.answer is not None), None),
+            answer=None if answered is None else answered.answer,
             reason=score.error or (verdicts[0].reason if verdicts else "no verdict"),
+            detail=verdicts[0].detail if verdicts else "",
+            span=None if answered is None else answered.span,
         )
 
     def same_answer(self, problem: Problem) -> Same | None:

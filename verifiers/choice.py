@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 
 from verifiers.core import Completion, GoldError, Problem, Verdict
 from verifiers.extract import final_answer
-from verifiers.segments import answering
+from verifiers.segments import answering_span, stripped
 
 REASONS = {
     "equal": "the right option",
@@ -49,13 +49,14 @@ class Choice:
     def __call__(self, problem: Problem, completion: Completion) -> Verdict:
         options = read_options(problem)
         gold = self._gold(problem, options)
-        offer = self._offer(completion.text)
+        offer, span = self._offer(completion.text)
         if not offer:
             return Verdict(0.0, "no_answer")
         found, reason = chosen(offer, options)
         if found is None:
-            return Verdict(0.0, reason, answer=offer[:200])
-        return Verdict(float(found == gold), "equal" if found == gold else "different", f"chose {found}", offer[:200])
+            return Verdict(0.0, reason, answer=offer[:200], span=span)
+        reason = "equal" if found == gold else "different"
+        return Verdict(float(found == gold), reason, f"chose {found}", offer[:200], span)
 
     def _gold(self, problem: Problem, options: Mapping[str, str]) -> str:
         text = str(problem.answer or "").strip()
@@ -70,20 +71,23 @@ class Choice:
             f"problem {name!r}: the gold {text!r} is none of the options {', '.join(options) or '(none given)'}"
         )
 
-    def _offer(self, text: str) -> str:
+    def _offer(self, text: str) -> tuple[str, tuple[int, int] | None]:
+        """The answer, "" for none, and where it stands."""
         span = final_answer(text)
         if span is not None and text[slice(*span)].strip():
-            return text[slice(*span)].strip()[:_MAX_OFFER]
-        rest = answering(text)
-        if not rest:
-            return ""
+            span = stripped(text, *span)
+            return text[slice(*span)][:_MAX_OFFER], span
+        span = answering_span(text)
+        rest = text[slice(*span)] if span else ""
+        if span is None or not rest:
+            return "", None
         if len(rest) <= 200 and "\n" not in rest:
-            return rest
-        announced = [match for match in _ANNOUNCED.finditer(rest[-_MAX_OFFER:])]
-        letters = {match[1] for match in announced}
-        if len(letters) > 1:
-            return " or ".join(sorted(letters))
-        return letters.pop() if letters else ""
+            return rest, span
+        announced = list(_ANNOUNCED.finditer(text, max(span[0], span[1] - _MAX_OFFER), span[1]))
+        if not announced:
+            return "", None
+        letters = sorted({match[1] for match in announced})
+        return " or ".join(letters), (announced[0].start(1), announced[-1].end(1))
 
 
 def chosen(offer: str, options: Mapping[str, str]) -> tuple[str | None, str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import collections
+import dataclasses
 import re
 from fractions import Fraction
 from typing import Any
@@ -52,7 +53,7 @@ class Countdown:
         numbers, target = _given(problem)
         span = final_answer(completion.text)
         text = completion.text[slice(*span)].strip() if span else ""
-        return self.judged(text, numbers, target) if text else Verdict(0.0, "no_answer")
+        return dataclasses.replace(self.judged(text, numbers, target), span=span) if text else Verdict(0.0, "no_answer")
 
     def judged(self, text: str, numbers: collections.Counter[Fraction], target: Fraction) -> Verdict:
         """The verdict on an expression."""

@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 
 from verifiers.core import Completion, GoldError, Problem, Verdict
-from verifiers.segments import answering
+from verifiers.segments import answering_span
 
 REASONS = {
     "equal": "everybody is named as they are",
@@ -56,21 +56,22 @@ class KnightsKnaves:
 
     def __call__(self, problem: Problem, completion: Completion) -> Verdict:
         gold = _gold(problem)
-        text = answering(completion.text)
+        span = answering_span(completion.text)
+        text = completion.text[slice(*span)] if span else ""
         if not text:
             return Verdict(0.0, "no_answer")
         if len(text) > _MAX_CHARS:
-            return Verdict(0.0, "too_long", f"{len(text)} characters")
+            return Verdict(0.0, "too_long", f"{len(text)} characters", span=span)
         said = statements(text, set(gold))
         answer = text[:500]
         if _UNSURE.search(text) or _DENIED.search(text) or any(len(kinds) > 1 for kinds in said.values()):
-            return Verdict(0.0, "hedged", answer=answer)
+            return Verdict(0.0, "hedged", answer=answer, span=span)
         missing = sorted(name for name in gold if name not in said)
         if missing:
-            return Verdict(0.0, "incomplete", f"nothing about {', '.join(missing)}", answer)
+            return Verdict(0.0, "incomplete", f"nothing about {', '.join(missing)}", answer, span)
         wrong = sorted(name for name, kind in gold.items() if kind not in said[name])
         score = (len(gold) - len(wrong)) / len(gold) if self.partial else float(not wrong)
-        return Verdict(score, "different" if wrong else "equal", ", ".join(wrong), answer)
+        return Verdict(score, "different" if wrong else "equal", ", ".join(wrong), answer, span)
 
 
 def statements(text: str, people: set[str]) -> dict[str, set[bool]]:

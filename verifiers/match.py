@@ -9,7 +9,7 @@ import regex
 
 from verifiers.core import Completion, GoldError, Problem, Verdict
 from verifiers.patterns import compiled
-from verifiers.segments import answering
+from verifiers.segments import answering_span, stripped
 
 MAX_CHARS = 100_000  # of an answer
 _HIDDEN = dict.fromkeys(map(ord, "\u00ad\u200b\u200c\u200d\u2060\ufeff"))
@@ -20,14 +20,15 @@ def name_of(problem: Problem) -> str:
     return f"problem {problem.id or problem.prompt[:60]!r}"
 
 
-def offered(completion: Completion, where: str) -> str | Verdict:
-    """The text to judge, or the verdict that there is none."""
-    text = completion.text.strip() if where == "text" else answering(completion.text)
-    if not text:
+def offered(completion: Completion, where: str) -> tuple[int, int] | Verdict:
+    """The span of the text to judge, or the verdict that there is none."""
+    text = completion.text
+    span = stripped(text, 0, len(text)) if where == "text" else answering_span(text)
+    if span is None or span[0] == span[1]:
         return Verdict(0.0, "no_answer")
-    if len(text) > MAX_CHARS:
-        return Verdict(0.0, "too_long", f"{len(text)} characters")
-    return text
+    if span[1] - span[0] > MAX_CHARS:
+        return Verdict(0.0, "too_long", f"{span[1] - span[0]} characters", span=span)
+    return span
 
 
 def checked_where(where: str) -> str:
@@ -70,11 +71,12 @@ class Exact:
             if not isinstance(more, Sequence) or isinstance(more, str):
                 raise GoldError(f"{name_of(problem)}: meta['{self.also}'] must be a list of answers, got {more!r}")
             golds += map(str, more)
-        text = offered(completion, self.where)
-        if isinstance(text, Verdict):
-            return text
+        span = offered(completion, self.where)
+        if isinstance(span, Verdict):
+            return span
+        text = completion.text[slice(*span)]
         same = self._plain(text) in {self._plain(gold) for gold in golds}
-        return Verdict(float(same), "equal" if same else "different", answer=text[:1000])
+        return Verdict(float(same), "equal" if same else "different", answer=text[:1000], span=span)
 
     def _plain(self, text: str) -> str:
         text = " ".join(unicodedata.normalize("NFKC", text).translate(_HIDDEN).split())
@@ -128,12 +130,13 @@ class Regex:
                 raise GoldError(
                     f"{name_of(problem)}: pattern {problem.answer[:200]!r} can't be read: {error}"
                 ) from error
-        text = offered(completion, self.where)
-        if isinstance(text, Verdict):
-            return text
+        span = offered(completion, self.where)
+        if isinstance(span, Verdict):
+            return span
+        text = completion.text[slice(*span)]
         match = pattern.search if self.search else pattern.fullmatch
         try:
             found = match(text, timeout=self.timeout_s) is not None
         except TimeoutError:
-            return Verdict(0.0, "timeout", f"matching took more than {self.timeout_s} s", text[:1000])
-        return Verdict(float(found), "match" if found else "no_match", answer=text[:1000])
+            return Verdict(0.0, "timeout", f"matching took more than {self.timeout_s} s", text[:1000], span)
+        return Verdict(float(found), "match" if found else "no_match", answer=text[:1000], span=span)

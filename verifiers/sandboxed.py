@@ -11,7 +11,7 @@ from verifiers.extract import final_answer
 from verifiers.sandbox.packages import fingerprint
 from verifiers.sandbox.scorer import Scorer, limits
 from verifiers.sandbox.threads import verdicts
-from verifiers.segments import answering
+from verifiers.segments import answering_span
 
 _OPTIONS = {"isolation", "packages", "evaluates", "time_s", "memory_mib", "servers"}
 
@@ -64,12 +64,13 @@ class Sandboxed:
 
     def __call__(self, problem: Problem, completion: Completion) -> Verdict:
         """Judges one completion; safe from any thread."""
-        span = final_answer(completion.text)
-        answer = completion.text[slice(*span)].strip() if span else answering(completion.text)
-        row = _row(problem, completion, answer or "")
+        span = final_answer(completion.text) or answering_span(completion.text)
+        answer = completion.text[slice(*span)].strip() if span else ""
+        row = _row(problem, completion, answer)
         gold = problem.answer or ""
         own = _row(problem, Completion(f"<think></think><answer>{gold}</answer>"), gold)
-        return self._scorer.verdict(row, own)
+        found = self._scorer.verdict(row, own)
+        return dataclasses.replace(found, span=span) if found.span is None and found.answer == answer else found
 
     def verify_many(self, pairs: Iterable[tuple[Problem, Completion]]) -> list[Verdict | VerifierError]:
         """Judges many at once, in order. An infrastructure error replaces its verdict."""

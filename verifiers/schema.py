@@ -66,9 +66,10 @@ class JsonSchema:
 
     def __call__(self, problem: Problem, completion: Completion) -> Verdict:
         validator = self._validator or self._own(problem)
-        text = offered(completion, self.where)
-        if isinstance(text, Verdict):
-            return text
+        span = offered(completion, self.where)
+        if isinstance(span, Verdict):
+            return span
+        text = completion.text[slice(*span)]
         bare = text
         if bare.startswith("```") and bare.endswith("```") and "\n" in bare:
             bare = bare[bare.index("\n") : -3]
@@ -76,12 +77,12 @@ class JsonSchema:
             value = _json(bare)
             broken = broken_rule(value, validator)
         except RecursionError:
-            return Verdict(0.0, "too_deep", answer=text[:1000])
+            return Verdict(0.0, "too_deep", answer=text[:1000], span=span)
         except ValueError as error:
-            return Verdict(0.0, "not_json", str(error), text[:1000])
+            return Verdict(0.0, "not_json", str(error), text[:1000], span)
         if not broken and self.equal and not same_json(value, self._gold(problem)):
             broken = "differs from the answer"
-        return Verdict(float(not broken), "invalid" if broken else "valid", broken, text[:1000])
+        return Verdict(float(not broken), "invalid" if broken else "valid", broken, text[:1000], span)
 
     def _own(self, problem: Problem) -> Validator:
         schema = problem.meta.get("schema")

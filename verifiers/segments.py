@@ -25,18 +25,30 @@ def thinking(text: str) -> str:
 
 
 def answering(text: str) -> str | None:
-    """What is offered as the answer: the one answer block, or else all that follows the thinking.
+    """The text at `answering_span`; None where there is none."""
+    span = answering_span(text)
+    return None if span is None else text[slice(*span)]
+
+
+def answering_span(text: str) -> tuple[int, int] | None:
+    """Where the answer is offered, [start, end): the one answer block, or else all that follows the thinking.
 
     None if the thinking never ends, or there are several answer blocks: several answers are several guesses.
     """
     tags = list(_THINK.finditer(text))
-    if tags:
-        if not tags[-1][1]:
-            return None
-        text = text[tags[-1].end() :]
-    blocks = list(_ANSWER.finditer(text))
+    if tags and not tags[-1][1]:
+        return None
+    start = tags[-1].end() if tags else 0
+    blocks = list(_ANSWER.finditer(text, start))
     if not blocks:
-        return text.strip()
+        return stripped(text, start, len(text))
     if [tag[1] for tag in blocks] != ["", "/"]:
         return None
-    return text[blocks[0].end() : blocks[1].start()].strip()
+    return stripped(text, blocks[0].end(), blocks[1].start())
+
+
+def stripped(text: str, start: int, end: int) -> tuple[int, int]:
+    """The span without the white space at its ends."""
+    part = text[start:end]
+    start += len(part) - len(part.lstrip())
+    return start, start + len(part.strip())

@@ -106,6 +106,7 @@ def parquet_schema() -> Any:
         **dict.fromkeys(("verifier", "version", "options"), text),
         "score": rate,
         **dict.fromkeys(("reason", "detail", "answer"), text),
+        "span": pa.list_(number),
     }
     provenance = {
         **dict.fromkeys(("source", "task", "run", "model", "model_hash"), text),

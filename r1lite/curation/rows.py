@@ -104,6 +104,7 @@ def as_row(candidate: Candidate, options: Mapping[str, str], format: str) -> dic
                 "reason": verdict.reason,
                 "detail": verdict.detail,
                 "answer": verdict.answer,
+                "span": None if verdict.span is None else list(verdict.span),
             }
             for score in candidate.scores.values()
             for name, verdict in score.verdicts.items()

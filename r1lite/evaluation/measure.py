@@ -34,6 +34,8 @@ class Answer:
     well_formed: bool | None
     answer: str | None  # the final answer that was judged, where there is one
     reason: str  # the verifier's
+    detail: str = ""  # likewise
+    span: tuple[int, int] | None = None  # where the answer stands in the text
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,7 +188,16 @@ def breakdown(solved: Sequence[Solved], key: str) -> dict[str, dict[str, Any]]:
 
 def _judged(judge: Judge, problem: Problem, completion: Completion) -> Answer:
     mark = judge.mark(problem, completion)
-    return Answer(completion.text, len(completion.token_ids), mark.correct, mark.well_formed, mark.answer, mark.reason)
+    return Answer(
+        completion.text,
+        len(completion.token_ids),
+        mark.correct,
+        mark.well_formed,
+        mark.answer,
+        mark.reason,
+        mark.detail,
+        mark.span,
+    )
 
 
 def _can_vote(judge: Judge, votes: int) -> bool:

@@ -283,6 +283,7 @@ class RunDir:
                                 "reason": verdict.reason,
                                 "detail": verdict.detail,
                                 "answer": verdict.answer,
+                                "span": None if verdict.span is None else list(verdict.span),
                                 "flags": list(verdict.flags),
                                 "version": score.versions.get(name, ""),
                             }

@@ -5,6 +5,7 @@ A problem of it carries `meta["reasoning_gym"]` (the data set's name) and `meta[
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 import importlib
 import importlib.util
@@ -21,7 +22,7 @@ from verifiers.reward import Reward
 from verifiers.sandbox import probe
 from verifiers.sandbox.scorer import Scorer, limits
 from verifiers.sandbox.threads import verdicts
-from verifiers.segments import answering
+from verifiers.segments import answering_span
 
 _MISSING = "this needs reasoning-gym: pip install reasoning-gym"
 _OWN_SERVERS = 4  # data sets with a scorer of their own that stands ready; any further ones share one
@@ -124,10 +125,13 @@ class ReasoningGym:
         name, entry = problem.meta.get("reasoning_gym"), problem.meta.get("entry")
         if not isinstance(name, str) or not isinstance(entry, Mapping):
             raise GoldError(f"problem {problem.id or problem.prompt[:60]!r} carries no reasoning_gym name and entry")
-        span = final_answer(completion.text)
-        answer = completion.text[slice(*span)].strip() if span else answering(completion.text)
+        span = final_answer(completion.text) or answering_span(completion.text)
+        answer = completion.text[slice(*span)].strip() if span else ""
         if not answer:
             return Verdict(0.0, "no_answer")
+        return dataclasses.replace(self._judged(name, entry, answer), span=span)
+
+    def _judged(self, name: str, entry: Mapping[str, Any], answer: str) -> Verdict:
         if name in _EXACT:
             return self._exact(name, entry, answer)
         if name in _TRUTH:

@@ -17,7 +17,7 @@ from verifiers.commands.compare import agree
 from verifiers.commands.results import is_reward
 from verifiers.commands.score import scores
 from verifiers.commands.shared import Progress, Tally, add_options, add_trust, make_reward, read_options, table
-from verifiers.core import Completion, GoldError, Problem
+from verifiers.core import Completion, GoldError, Problem, Verdict
 from verifiers.golds import gold_text
 from verifiers.terminal import one_line
 from verifiers.trust import beyond, beyond_in_options, require
@@ -78,7 +78,9 @@ def run(options: argparse.Namespace) -> int:
             moved[str(row["reward"]), str(score.reward)] += 1
             if len(shown) < options.show:
                 where = f"step {row['step']}, problem {row['problem_id']}, sample {row['sample']}"
-                shown.append(one_line(f"  {where}: {row['reward']} then, {score.reward} now  {score.error}"))
+                judged = "; ".join(_judged(name, verdict) for name, verdict in score.verdicts.items())
+                now = f"{score.reward} now ({score.error or judged})"
+                shown.append(one_line(f"  {where}: {row['reward']} then, {now}"))
     progress.finish()
     print(tally)
     differ = sum(moved.values())
@@ -87,6 +89,12 @@ def run(options: argparse.Namespace) -> int:
         print(table(("then", "now", "rollouts"), [(*key, f"{n:,}") for key, n in moved.most_common(10)]))
         print("\n".join(shown))
     return 1 if differ else 0
+
+
+def _judged(name: str, verdict: Verdict) -> str:
+    place = "" if verdict.span is None else f" at {verdict.span[0]}-{verdict.span[1]}"
+    answer = "" if verdict.answer is None else f" {verdict.answer[:60]!r}{place}"
+    return f"{name} {verdict.reason}{answer}"
 
 
 def _read(path: Path) -> dict[str, Any]:

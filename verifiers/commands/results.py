@@ -84,6 +84,7 @@ def make_parquet(out: Path, names: Sequence[str]) -> None:
             "reason": pyarrow.string(),
             "detail": pyarrow.string(),
             "answer": pyarrow.string(),
+            "span": pyarrow.list_(pyarrow.int64()),
             "flags": pyarrow.list_(pyarrow.string()),
             "version": pyarrow.string(),
         }

@@ -127,6 +127,7 @@ def result(number: int, name: str, score: Score) -> dict[str, Any]:
             "reason": v.reason,
             **({"detail": _clean(v.detail)} if v.detail else {}),
             **({"answer": _clean(v.answer)} if v.answer is not None else {}),
+            **({"span": list(v.span)} if v.span is not None else {}),
             **({"flags": list(v.flags)} if v.flags else {}),
             "version": score.versions.get(key, ""),
         }

@@ -152,20 +152,20 @@ class Scorer:
         if message is None:
             raise _ended(usage)
         try:
-            return self._read(message)
+            return self._read(message, row)
         except (wire.WireError, TypeError, ValueError, AttributeError) as error:
             raise _Trouble("crashed", f"it sent what is no score: {error}") from error
 
-    def _read(self, message: list[Any]) -> Verdict:
+    def _read(self, message: list[Any], row: Row) -> Verdict:
         match message:
-            case ["scored", raw]:
+            case ["scored", raw, of_answer]:
                 number = wire.decode(raw, wire.no_reference)
-                return (
-                    Verdict(None, "abstained") if number is None else self._verdict(number, "ok" if number else "zero")
-                )
+                if number is None:
+                    return Verdict(None, "abstained")
+                return self._verdict(number, "ok" if number else "zero", answer=row["answer"] if of_answer else None)
             case ["verdict", raw]:
-                score, reason, detail, answer, flags = wire.decode(raw, wire.no_reference)
-                return self._verdict(score, reason[:_MAX_REASON], detail, answer, flags)
+                score, reason, detail, answer, span, flags = wire.decode(raw, wire.no_reference)
+                return self._verdict(score, reason[:_MAX_REASON], detail, answer, span, flags)
             case ["raised", "GoldError", str(text)]:
                 raise GoldError(f"{self.target}: {text}")
             case ["raised", "VerifierError", str(text)]:
@@ -177,11 +177,20 @@ class Scorer:
         raise wire.WireError("malformed message")
 
     def _verdict(
-        self, score: Any, reason: str, detail: str = "", answer: str | None = None, flags: Sequence[str] = ()
+        self,
+        score: Any,
+        reason: str,
+        detail: str = "",
+        answer: str | None = None,
+        span: Any = None,
+        flags: Sequence[str] = (),
     ) -> Verdict:
         if score is not None and not (isinstance(score, int | float) and math.isfinite(score) and 0 <= score <= 1):
             raise VerifierError(f"{self.target} gave {score!r}; a score is a number in [0, 1]")
-        return Verdict(score, reason, detail, answer, flags=tuple(flags))
+        if span is not None:
+            start, end = map(int, span)
+            span = (start, end) if 0 <= start <= end else None
+        return Verdict(score, reason, detail, answer, span, flags=tuple(flags))
 
 
 def _ended(usage: Usage) -> _Trouble:

@@ -89,7 +89,8 @@ def _signature(found: Callable[..., Any]) -> str:
 
 
 def main(channel: Any, job: Any) -> None:
-    """One score. What it sends: ["scored", number], ["verdict", ...], ["raised", kind, text] or ["code", what]."""
+    """One score. What it sends: ["scored", number, whether of the answer alone], ["verdict", ...],
+    ["raised", kind, text] or ["code", what]."""
     assert _scorer is not None
     row = wire.decode(job["row"], wire.no_reference)
     if not job["evaluates"]:
@@ -116,13 +117,14 @@ def _called(scorer: _Scorer, row: dict[str, Any]) -> list[Any]:
     else:
         found = scorer.call(row["answer"], row[scorer.takes])
     if found is None or isinstance(found, bool | int | float):
-        return ["scored", wire.encode(found, _no_number)]
+        return ["scored", wire.encode(found, _no_number), scorer.takes != "problem"]
     if hasattr(found, "score") and hasattr(found, "reason"):
         score = None if found.score is None else float(found.score)
         texts = [str(found.reason), str(found.detail)[:_TEXT], None if found.answer is None else str(found.answer)]
-        return ["verdict", wire.encode([score, *texts, [str(flag) for flag in found.flags]], _no_number)]
+        span = None if found.span is None else [int(place) for place in found.span]
+        return ["verdict", wire.encode([score, *texts, span, [str(flag) for flag in found.flags]], _no_number)]
     if hasattr(found, "item"):  # of NumPy, torch
-        return ["scored", wire.encode(float(found), _no_number)]
+        return ["scored", wire.encode(float(found), _no_number), scorer.takes != "problem"]
     raise TypeError(f"it returned {type(found).__name__}; a score is a number, or a Verdict")
 
 

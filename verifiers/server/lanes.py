@@ -199,6 +199,7 @@ def as_json(score: Score) -> dict[str, Any]:
                 "reason": v.reason,
                 "detail": v.detail,
                 "answer": v.answer,
+                "span": None if v.span is None else list(v.span),
                 "flags": list(v.flags),
                 "version": score.versions.get(name, ""),
             }
