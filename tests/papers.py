@@ -3,6 +3,7 @@
 No tensors, no masks: a completion is a list of its tokens' numbers, a group a list of rewards, None = unscored.
 """
 
+import itertools
 import math
 
 
@@ -75,6 +76,66 @@ def opo(groups, lengths):
 
 def maxrl(groups, eps=1e-4):
     return by_group(groups, lambda r, i, g: (r - mean(known(g))) / (mean(known(g)) + eps))
+
+
+def pass_at_k(groups, k):
+    """By enumerating every k-subset: its reward is its best member's."""
+
+    def advantages(group):
+        places = [i for i, r in enumerate(group) if r is not None]
+        subsets = list(itertools.combinations(places, k)) if len(places) >= k else []
+        rewards = [max(group[i] for i in subset) for subset in subsets]
+        if len(set(rewards)) < 2:
+            return [0.0] * len(group)
+        centre, width = mean(rewards), std(rewards, 0)
+        return [
+            mean([(r - centre) / width for r, subset in zip(rewards, subsets, strict=True) if i in subset])
+            if group[i] is not None
+            else 0.0
+            for i in range(len(group))
+        ]
+
+    return [advantages(group) for group in groups]
+
+
+def best_of_group(groups, ddof=1, eps=1e-4):
+    def advantage(reward, i, group):
+        first, second = sorted(known(group))[:-3:-1]
+        return (first - second) / (std(known(group), ddof) + eps) if reward == first else 0.0
+
+    return by_group(groups, advantage)
+
+
+def normalized(rows, scored, eps=1e-4):
+    everything = [a for row, kept in zip(rows, scored, strict=True) for a, keep in zip(row, kept, strict=True) if keep]
+    if len(set(everything)) < 2:
+        return [[0.0] * len(row) for row in rows]
+    return [
+        [
+            (a - mean(everything)) / (std(everything, 1) + eps) if keep else 0.0
+            for a, keep in zip(row, kept, strict=True)
+        ]
+        for row, kept in zip(rows, scored, strict=True)
+    ]
+
+
+def optimal_token(rewards, energies, eps=1e-8):
+    """energies: of each completion's tokens; None = unscored."""
+    if silent(rewards):
+        return [[0.0] * len(row) for row in energies]
+    found = []
+    for reward, row in zip(rewards, energies, strict=True):
+        found.append([])
+        for t in range(len(row)):
+            there = [
+                (r, math.fsum(e[: t + 1]))
+                for r, e in zip(rewards, energies, strict=True)
+                if r is not None and len(e) > t
+            ]
+            top, bottom = math.fsum(r * w for r, w in there), math.fsum(w for _, w in there)
+            baseline = top / (bottom + eps) if len(there) > 1 else 0.0
+            found[-1].append(0.0 if reward is None else reward - baseline)
+    return found
 
 
 def gdpo(parts, weights, rewards, ddof=1, eps=1e-4):
@@ -156,6 +217,56 @@ def reinforce_token(lp, a):
     return -a * lp
 
 
+def completion_ratio(lp, old):
+    return math.prod(math.exp(n) for n in lp) / math.prod(math.exp(o) for o in old)
+
+
+def binary_divergence(lp, old, kind, eps=1e-8):
+    p, mu = math.exp(lp), math.exp(old)
+    if kind == "tv":
+        return abs(p - mu)
+    return mu * math.log(mu / p) + (1 - mu) * math.log((1 - mu + eps) / (1 - p + eps))
+
+
+def dppo_token(lp, old, a, kind, low, high, cap=20.0):
+    """-A min(s, cap) lp, without the tokens that went too far their own way."""
+    far = binary_divergence(lp, old, kind)
+    if (a > 0 and lp > old and far > high) or (a < 0 and lp < old and far > low):
+        return 0.0
+    return -a * min(math.exp(lp - old), cap) * lp
+
+
+def vespo_weight(lp, old, a, correction=1.0):
+    c1, c2 = (2.0, 3.0) if a >= 0 else (3.0, 2.0)
+    w = completion_ratio(lp, old) * correction
+    return w**c1 * math.exp(c2 * (1 - w))
+
+
+def kl_cov_token(lp, old, a, chosen, coef=1.0):
+    return -a * math.exp(lp - old) + (coef * abs(lp - old) if chosen else 0.0)
+
+
+def dro_token(lp, old, a, beta):
+    return -(lp * a - 0.5 * beta * (lp - old) ** 2)
+
+
+def a_star_completion(lp, ref, a, beta):
+    return (beta * math.fsum(n - r for n, r in zip(lp, ref, strict=True)) - a) ** 2
+
+
+def optimal_value(rewards, beta):
+    return beta * math.log(mean([math.exp(r / beta) for r in rewards if r is not None]))
+
+
+def dpo_pair(chosen, rejected, beta, smoothing=0.0):
+    p = 1 / (1 + math.exp(-beta * (chosen - rejected)))
+    return -(1 - smoothing) * math.log(p) - smoothing * math.log(1 - p)
+
+
+def ipo_pair(chosen, rejected, beta):
+    return (chosen - rejected - 1 / (2 * beta)) ** 2
+
+
 # --- KL of one token -------------------------------------------------------------------------------------------------
 
 
@@ -165,6 +276,8 @@ def kl(name, lp, ref, old=None):
         return -math.log(r)
     if name == "k2":
         return math.log(r) ** 2 / 2
+    if name == "abs":
+        return abs(math.log(r))
     k3 = r - 1 - math.log(r)
     return k3 if name in ("k3", "k3+") else math.exp(lp) / math.exp(old) * k3
 
@@ -173,6 +286,8 @@ def kl_gradient(name, lp, ref, old=None):
     """By lp, as autograd is to see it."""
     if name == "k1":
         return 1.0
+    if name == "abs":
+        return math.copysign(1.0, lp - ref)
     if name in ("k2", "k1+", "k3+"):
         return lp - ref
     r = math.exp(ref - lp)
@@ -191,6 +306,9 @@ def aggregated(rows, method, max_tokens):
         return math.fsum(v for row in rows for v in row) / sum(map(len, rows))
     if method == "sequence_mean":
         return mean([mean(row) for row in rows])
+    if method == "prompt_mean":  # every two rows are one prompt's
+        prompts = [rows[i] + rows[i + 1] if i + 1 < len(rows) else rows[i] for i in range(0, len(rows), 2)]
+        return mean([mean(prompt) for prompt in prompts])
     if method == "sequence_sum":
         return mean([math.fsum(row) for row in rows])
     return math.fsum(math.fsum(row) for row in rows) / (len(rows) * max_tokens)

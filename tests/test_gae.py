@@ -7,7 +7,15 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from r1lite.rl.gae import adapted_kl_coef, explained_variance, gae, token_rewards, value_loss, whiten
+from r1lite.rl.gae import (
+    adapted_kl_coef,
+    explained_variance,
+    gae,
+    length_adaptive_lambda,
+    token_rewards,
+    value_loss,
+    whiten,
+)
 from r1lite.rl.kl import kl_k1
 
 NAN = math.nan
@@ -31,6 +39,46 @@ def test_gae_hand_numbers():
     advantages, _ = gae(rewards, values, everywhere(values), gamma=0.9, gae_lambda=0.5)
     # deltas .9*.4-.5 = -.14, .9*.8-.4 = .32, 1-.8 = .2; then backwards with .45
     assert advantages.tolist()[0] == pytest.approx([-0.14 + 0.45 * 0.41, 0.32 + 0.45 * 0.2, 0.2])
+
+
+def test_gae_of_a_step_from_value_point_3_to_point_25():
+    """V = .3, V' = .25, r = .5: delta = .5 + .25 - .3 = .45; the last step's is r - V'."""
+    advantages, returns = gae(matrix([0.5, 0.0]), matrix([0.3, 0.25]), everywhere(matrix([0, 0])), gae_lambda=0.0)
+    assert advantages.tolist()[0] == pytest.approx([0.45, -0.25])
+    assert returns.tolist()[0] == pytest.approx([0.75, 0.0])
+    advantages, _ = gae(matrix([0.5, 0.0]), matrix([0.3, 0.25]), everywhere(matrix([0, 0])), gamma=0.9, gae_lambda=0.95)
+    assert advantages.tolist()[0] == pytest.approx([0.5 + 0.9 * 0.25 - 0.3 - 0.9 * 0.95 * 0.25, -0.25])
+
+
+def test_a_long_completion_looks_further_ahead():
+    """VAPO: 1 - 1 / (.05 l): 100 tokens .8, 40 tokens .5; up to 20 tokens 0."""
+    mask = torch.arange(100)[None] < torch.tensor([100, 40, 20, 3])[:, None]
+    adaptive = length_adaptive_lambda(mask)
+    assert adaptive.tolist() == pytest.approx([0.8, 0.5, 0.0, 0.0], abs=1e-12)
+    torch.manual_seed(0)
+    rewards, values = torch.randn(4, 100, dtype=torch.float64), torch.randn(4, 100, dtype=torch.float64)
+    advantages, _ = gae(rewards, values, mask, gae_lambda=adaptive)
+    for n, gae_lambda in enumerate((0.8, 0.5, 0.0, 0.0)):
+        alone, _ = gae(rewards[n : n + 1], values[n : n + 1], mask[n : n + 1], gae_lambda=gae_lambda)
+        torch.testing.assert_close(advantages[n : n + 1], alone, rtol=1e-10, atol=1e-10)
+
+
+def test_huber_bounds_the_gradient_of_an_outlier():
+    values, returns = matrix([0.0, 0.0, 0.0]), matrix([0.5, 2.0, -3.0])
+    found = value_loss(values, values, returns, clip=None, huber=1.0)
+    assert found.tolist()[0] == pytest.approx([0.125, 1.5, 2.5])
+    expected = torch.nn.functional.huber_loss(values, returns, delta=1.0, reduction="none")
+    torch.testing.assert_close(found, expected, rtol=1e-10, atol=1e-10)
+    given_values = values.clone().requires_grad_()
+    (gradient,) = torch.autograd.grad(
+        value_loss(given_values, values, returns, clip=None, huber=1.0).sum(), given_values
+    )
+    assert gradient.tolist()[0] == pytest.approx([-0.5, -1.0, 1.0])
+    # Clipped: the larger of both errors, and none of the gradient where the value has moved far enough.
+    moved = matrix([0.4, 0.4, 0.4]).requires_grad_()
+    clipped = value_loss(moved, values, returns, clip=0.2, huber=1.0)
+    assert clipped.tolist()[0] == pytest.approx([0.5 * 0.3**2, 1.8 - 0.5, 3.4 - 0.5])
+    assert torch.autograd.grad(clipped.sum(), moved)[0].tolist()[0] == pytest.approx([0.0, 0.0, 1.0])
 
 
 def plain_gae(rewards, values, mask, gamma, gae_lambda):

@@ -50,7 +50,20 @@ def test_k3():
     lp, ref = row(-1.0, -2.0, -0.5), row(-1.0, -1.0, -1.5)
     expected = [0.0, math.e - 2, math.exp(-1.0)]
     assert kl_k3(lp, ref).tolist()[0] == pytest.approx(expected)
-    assert float(kl_k3(row(-500.0), row(0.0))) == 10.0  # bounded, not infinite
+    assert float(kl_k3(row(-500.0), row(0.0), cap=10.0)) == 10.0
+
+
+def test_k3_pulls_back_a_token_that_the_reference_finds_much_likelier():
+    """d = 4: e^4 - 5 and 1 - e^4; beyond d = 20 the gradient stays that of 20."""
+    for now, value, slope in ((-5.0, 49.598, -53.598), (-501.0, 2.333e11, 1 - math.exp(20))):
+        lp = row(now).requires_grad_()
+        found = kl_k3(lp, row(-1.0))
+        (gradient,) = torch.autograd.grad(found, lp)
+        assert float(found.detach()) == pytest.approx(value, rel=1e-3)
+        assert float(gradient) == pytest.approx(slope, rel=1e-3)
+    lp = row(-5.0).requires_grad_()
+    (gradient,) = torch.autograd.grad(kl_k3(lp, row(-1.0), cap=10.0), lp)
+    assert float(gradient) == 0  # verl's bound: never pulled back
 
 
 @given(st.lists(st.floats(-20, 0), min_size=2, max_size=8))

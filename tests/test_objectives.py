@@ -9,17 +9,17 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from r1lite.rl import advantages, losses
+from r1lite.rl import advantages, covariance, losses, preference, regression, token_baseline, trust_region
 from r1lite.rl.aggregate import aggregate
 from r1lite.rl.entropy import adapted_entropy_coef, entropy_threshold, top_entropy
-from r1lite.rl.gae import token_rewards, whiten
+from r1lite.rl.gae import gae, token_rewards, whiten
 from r1lite.rl.kl import kl_estimate
 from r1lite.rl.logprobs import entropies
 
 NAN = math.nan
 CLOSE = {"rtol": 1e-10, "atol": 1e-10}
-KLS = ["k1", "k2", "k3", "k1+", "k3+", "k3_corrected"]
-AGGREGATIONS = ["token_mean", "sequence_mean", "sequence_sum", "constant"]
+KLS = ["k1", "k2", "k3", "abs", "k1+", "k3+", "k3_corrected"]
+AGGREGATIONS = ["token_mean", "sequence_mean", "sequence_sum", "prompt_mean", "constant"]
 
 
 def tensor(rows, fill=NAN):
@@ -48,6 +48,7 @@ ESTIMATORS = {
     "rloo": (advantages.leave_one_out, papers.rloo),
     "reinforce": (advantages.reinforce, papers.reinforce),
     "maxrl": (advantages.maxrl, papers.maxrl),
+    "best_of_group": (advantages.best_of_group, papers.best_of_group),
 }
 rewards = st.one_of(st.none(), st.sampled_from([0.0, 0.25, 1.0]), st.integers(0, 40).map(lambda n: n / 20))
 batches = st.integers(2, 6).flatmap(
@@ -83,6 +84,7 @@ def test_opo_and_gdpo_are_the_papers(groups, rng):
         ("reinforce", [0.4, 0.2, -0.2, -0.4]),
         ("maxrl", [0.6666, 0.3333, -0.3333, -0.6666]),
         ("batch_scaled", [1.0951, 0.5476, -0.5476, -1.0951]),
+        ("best_of_group", [0.5476, 0, 0, 0]),
     ],
 )
 def test_hand_numbers(name, expected):
@@ -117,6 +119,71 @@ def test_equal_rewards_give_exactly_zero_in_opo_and_gdpo():
 def test_infinite_rewards_are_refused_by_their_place(name, bad):
     with pytest.raises(ValueError, match=r"reward \[1, 2\] is infinite"):
         ESTIMATORS[name][0](tensor([[0.0, 1.0, 0.0], [0.0, 1.0, bad]]))
+
+
+@settings(deadline=None, max_examples=40)
+@given(
+    st.integers(2, 6).flatmap(
+        lambda size: st.lists(
+            st.lists(st.sampled_from([None, 0.0, 1.0]), min_size=size, max_size=size), min_size=1, max_size=4
+        )
+    ),
+    st.integers(1, 4),
+)
+def test_pass_at_k_is_what_enumerating_every_subset_gives(groups, k):
+    agree(advantages.pass_at_k(tensor(groups), k=k), papers.pass_at_k(groups, k))
+
+
+def test_hand_numbers_of_pass_at_k():
+    """Two of four right: of the six pairs one fails, so R = 5/6; a wrong one is in three pairs, of which one fails."""
+    sigma = math.sqrt(5) / 6
+    found = advantages.pass_at_k(tensor([[1.0, 0.0, 0.0, 1.0]]), k=2).tolist()[0]
+    assert found == pytest.approx([1 / 6 / sigma, (1 / 6 - 1 / 3) / sigma, (1 / 6 - 1 / 3) / sigma, 1 / 6 / sigma])
+    for bad, k, message in (([[0.5, 1.0]], 1, "0 and 1"), ([[0.0, 1.0]], 0, "k must be >= 1")):
+        with pytest.raises(ValueError, match=message):
+            advantages.pass_at_k(tensor(bad), k=k)
+
+
+def test_completions_are_normalized_over_the_step():
+    groups = [[1.0, None, 0.0], [0.2, 0.9, 0.4]]
+    scored = [[r is not None for r in group] for group in groups]
+    given_rewards = tensor(groups)
+    raw = advantages.leave_one_out(given_rewards)
+    agree(advantages.normalized(raw, ~given_rewards.isnan()), papers.normalized(papers.rloo(groups), scored))
+    assert not advantages.normalized(torch.zeros(2, 3), torch.ones(2, 3, dtype=torch.bool)).any()
+
+
+def test_the_pocket_money_example():
+    """60 where 40 was to be expected is an advantage of +20: against the mean of the others, and a critic's value."""
+    assert advantages.leave_one_out(tensor([[60.0, 30.0, 50.0]])).tolist()[0][0] == pytest.approx(20)
+    found, returns = gae(tensor([[60.0]]), tensor([[40.0]]), torch.tensor([[True]]))
+    assert (found.tolist(), returns.tolist()) == ([[20.0]], [[60.0]])
+
+
+def test_optimal_token_baseline_is_the_papers():
+    rng = random.Random(0)
+    for _ in range(30):
+        rewards_of = [rng.choice([None, 0.0, 1.0, 0.25]) for _ in range(rng.randint(2, 5))]
+        lps = [[rng.uniform(-3, -0.01) for _ in range(rng.randint(1, 6))] for _ in rewards_of]
+        masses = [[rng.uniform(math.exp(2 * lp), 1) for lp in row] for row in lps]
+        energies = [
+            [1 - 2 * math.exp(lp) + m for lp, m in zip(a, b, strict=True)] for a, b in zip(lps, masses, strict=True)
+        ]
+        energy = token_baseline.gradient_energy(tensor(lps), tensor(masses))
+        found = token_baseline.optimal_token_advantages(tensor([rewards_of])[0], energy, ~tensor(lps).isnan())
+        agree(found, papers.optimal_token(rewards_of, energies))
+
+
+def test_hand_numbers_of_the_optimal_token_baseline():
+    """Energies 1, 1 of the right one and 3 of the wrong: baselines 1/4, then none."""
+    found = token_baseline.optimal_token_advantages(
+        torch.tensor([1.0, 0.0], dtype=torch.float64), tensor([[1.0, 1.0], [3.0]]), ~tensor([[1.0, 1.0], [3.0]]).isnan()
+    )
+    assert found.flatten().tolist() == pytest.approx([0.75, 1.0, -0.25, 0.0], abs=1e-7)
+    # The squared norm of a softmax's gradient, |1_y - p|^2, from p_y and the sum of squares alone.
+    p = torch.tensor([0.5, 0.3, 0.2], dtype=torch.float64)
+    exact = (torch.nn.functional.one_hot(torch.tensor(1), 3) - p).square().sum()
+    assert float(token_baseline.gradient_energy(p[1].log(), p.square().sum())) == pytest.approx(float(exact))
 
 
 def test_maxrl_refuses_negative_rewards():
@@ -177,8 +244,8 @@ def sample(seed):
     rows = []
     for _ in range(rng.randint(1, 5)):
         lp = [rng.uniform(-4, 0) for _ in range(rng.randint(1, 7))]
-        old = [value + rng.gauss(0, 0.5) for value in lp]
-        ref = [value + rng.gauss(0, 0.5) for value in lp]
+        old = [min(value + rng.gauss(0, 0.5), -0.001) for value in lp]
+        ref = [min(value + rng.gauss(0, 0.5), -0.001) for value in lp]
         rows.append((lp, old, ref, rng.choice([-1.5, -0.3, 0.0, 0.4, 2.0])))
     return rows
 
@@ -224,11 +291,47 @@ LOSSES = {
         lambda lp, old, a, m: losses.gmpo(lp, old, a, m),
         lambda lp, old, a: [papers.gmpo_completion(lp, old, a)] * len(lp),
     ),
+    "completion ratio": (
+        lambda lp, old, a, m: losses.clipped_surrogate(losses.completion_ratio(lp, old, m), a),
+        lambda lp, old, a: [papers.ppo_token(papers.completion_ratio(lp, old), a)] * len(lp),
+    ),
+    "dppo_tv": (
+        lambda lp, old, a, m: trust_region.dppo(lp, old, a, low=0.05, high=0.08, cap=1.5),
+        each_token(lambda n, o, a: papers.dppo_token(n, o, a, "tv", 0.05, 0.08, 1.5)),
+    ),
+    "dppo_kl": (
+        lambda lp, old, a, m: trust_region.dppo(lp, old, a, kind="kl", low=0.02, high=0.03),
+        each_token(lambda n, o, a: papers.dppo_token(n, o, a, "kl", 0.02, 0.03)),
+    ),
+    "vespo": (
+        lambda lp, old, a, m: trust_region.vespo(trust_region.vespo_weight(lp, old, a, m), lp, a),
+        lambda lp, old, a: [-papers.vespo_weight(lp, old, a) * a * n for n in lp],
+    ),
+    "dro": (
+        lambda lp, old, a, m: regression.dro(lp, old, a, beta=0.7),
+        each_token(lambda n, o, a: papers.dro_token(n, o, a, 0.7)),
+    ),
+    "a_star": (
+        lambda lp, old, a, m: regression.a_star_po(lp, old, a, m, beta=0.3),
+        lambda lp, old, a: [papers.a_star_completion(lp, old, a, 0.3)] * len(lp),
+    ),
     "reinforce": (
         lambda lp, old, a, m: losses.reinforce(lp, a),
         each_token(lambda n, o, a: papers.reinforce_token(n, a)),
     ),
 }
+
+
+STOPPED = ("cispo", "gspo", "completion ratio", "dppo_tv", "dppo_kl", "vespo")  # weights without gradient
+OF_ROWS = ("gspo", "gmpo", "a_star")  # with sequence_mean, a completion's gradient
+
+
+def counted(rows):
+    """What `aggregate` has to know of a whole update, of which every two rows are one prompt's."""
+    lengths = [len(row[0]) for row in rows]
+    pairs = [sum(lengths[i - i % 2 : i - i % 2 + 2]) for i in range(len(rows))]
+    counts = {"num_tokens": sum(lengths), "num_rows": len(rows), "max_tokens": 11, "num_prompts": (len(rows) + 1) // 2}
+    return counts, pairs
 
 
 @pytest.mark.parametrize("name", LOSSES)
@@ -238,8 +341,8 @@ def test_losses_and_aggregations_are_the_papers(name, method):
     for seed in range(25):
         rows = sample(seed)
         lp, old, _, a, mask = columns(rows)
-        counts = {"num_tokens": int(mask.sum()), "num_rows": len(rows), "max_tokens": 11}
-        found = aggregate(ours(lp, old, a, mask), mask, method=method, **counts)
+        counts, pairs = counted(rows)
+        found = aggregate(ours(lp, old, a, mask), mask, method=method, prompt_tokens=torch.tensor(pairs), **counts)
         expected = papers.aggregated([theirs(lp, old, a) for lp, old, _, a in rows], method, 11)
         assert float(found) == pytest.approx(expected, rel=1e-10, abs=1e-10)
 
@@ -265,7 +368,10 @@ def test_k3_corrected_needs_the_ratio():
 
 def test_estimates_of_kl_are_bounded_where_they_could_overflow():
     far = kl_estimate(tensor([[-500.0]]), tensor([[0.0]]), estimator="k3")
-    assert float(far) == 10.0
+    assert float(far) == pytest.approx(math.exp(20) * 481 - 501)
+    for name in ("k3", "k3+", "k3_corrected"):
+        ratio = torch.ones(1, 1, dtype=torch.float64)
+        assert float(kl_estimate(tensor([[-500.0]]), tensor([[0.0]]), estimator=name, ratio=ratio, cap=10.0)) == 10.0
 
 
 def test_k1_has_no_gradient_on_average_and_k2s_is_that_of_the_kl():
@@ -285,7 +391,7 @@ def test_k1_has_no_gradient_on_average_and_k2s_is_that_of_the_kl():
     assert (found["k3"] - exact).abs().max() > 0.01
 
 
-@pytest.mark.parametrize("name", [name for name in LOSSES if name not in ("cispo", "gspo")])
+@pytest.mark.parametrize("name", [name for name in LOSSES if name not in STOPPED])
 def test_gradients_of_losses_match_finite_differences(name):
     for seed in range(4):
         lp, old, _, a, mask = columns(sample(seed))
@@ -323,9 +429,10 @@ def test_at_ratio_1_every_loss_has_the_policy_gradient():
     lp = torch.where(mask, lp, -1.0).requires_grad_()
     for name, (ours, _) in LOSSES.items():
         values = torch.where(mask, ours(lp, lp.detach(), a, mask), 0.0)
-        per_row = values.sum(dim=1) / (mask.sum(dim=1) if name in ("gspo", "gmpo") else 1)
+        per_row = values.sum(dim=1) / (mask.sum(dim=1) if name in OF_ROWS else 1)
         (gradient,) = torch.autograd.grad(per_row.sum(), lp)
         scale = 1 / mask.sum(dim=1, keepdim=True).double() if name in ("gspo", "gmpo") else 1.0
+        scale = 2 * 0.3 if name == "a_star" else scale  # of a squared error with beta .3
         torch.testing.assert_close(gradient, torch.where(mask, -a[:, None] * scale, 0.0), **CLOSE)
 
 
@@ -336,21 +443,23 @@ def test_at_ratio_1_every_loss_has_the_policy_gradient():
 def test_padding_order_and_split_change_nothing(name, method, seed):
     rows = [*sample(seed), *sample(seed + 1)]
     ours = LOSSES[name][0]
-    total = sum(len(row[0]) for row in rows)
-    counts = {"num_tokens": total, "num_rows": len(rows), "max_tokens": 9}
+    counts, pairs = counted(rows)
 
-    def share(part, pad=0):
+    def share(part, pad=0, pairs=pairs):
         lp, old, _, a, mask = columns(part)
         if pad:
             lp, old = (torch.nn.functional.pad(x, (0, pad), value=NAN) for x in (lp, old))
             mask = torch.nn.functional.pad(mask, (0, pad), value=False)
-        return float(aggregate(ours(lp, old, a, mask), mask, method=method, **counts))
+        values = ours(lp, old, a, mask)
+        return float(aggregate(values, mask, method=method, prompt_tokens=torch.tensor(pairs), **counts))
 
     whole = share(rows)
     assert share(rows, pad=3) == pytest.approx(whole, abs=1e-12)
-    assert share(rows[::-1]) == pytest.approx(whole, abs=1e-12)
+    assert share(rows[::-1], pairs=pairs[::-1]) == pytest.approx(whole, abs=1e-12)
     cut = random.Random(seed).randint(1, len(rows) - 1)
-    assert share(rows[:cut]) + share(rows[cut:]) == pytest.approx(whole, abs=1e-12)
+    assert share(rows[:cut], pairs=pairs[:cut]) + share(rows[cut:], pairs=pairs[cut:]) == pytest.approx(
+        whole, abs=1e-12
+    )
 
 
 def test_padding_has_no_gradient():
@@ -367,10 +476,138 @@ def test_padding_has_no_gradient():
 def test_token_advantages_are_taken_as_they_are():
     lp, old, _, a, mask = columns(sample(2))
     spread = a[:, None].expand_as(lp)
-    for name in LOSSES.keys() - {"gmpo"}:
+    for name in LOSSES.keys() - {"gmpo", "a_star"}:
         torch.testing.assert_close(
             LOSSES[name][0](lp, old, spread, mask)[mask], LOSSES[name][0](lp, old, a, mask)[mask]
         )
+
+
+def test_dppo_bounds_probabilities_and_not_ratios():
+    """A rare token may grow tenfold; a likely one may not lose .3."""
+    lp, old = (tensor([row]).log() for row in ([0.01, 0.6, 0.01, 0.6], [0.001, 0.9, 0.001, 0.3]))
+    less, likelier = trust_region.dppo_held(lp, old, torch.tensor([-1.0]))
+    assert (less.tolist(), likelier.tolist()) == ([[False, True, False, False]], [[False] * 4])
+    less, likelier = trust_region.dppo_held(lp, old, torch.tensor([1.0]))
+    assert (less.tolist(), likelier.tolist()) == ([[False] * 4], [[False, False, False, True]])
+    divergence = trust_region.binary_divergence(lp, old, kind="kl")
+    expected = 0.9 * math.log(0.9 / 0.6) + 0.1 * math.log(0.1 / 0.4)
+    assert float(divergence[0, 1]) == pytest.approx(expected, abs=1e-6)
+
+
+def test_vespo_weighs_a_completion_once_with_the_engines_mismatch():
+    lp, old, mask = tensor([[-1.0, -2.0]]), tensor([[-1.2, -2.1]]), torch.ones(1, 2, dtype=torch.bool)
+    for a in (1.0, -1.0):
+        correction = tensor([[0.9, 1.3]])
+        found = trust_region.vespo_weight(lp, old, torch.tensor([a]), mask, correction=correction)
+        assert float(found) == pytest.approx(papers.vespo_weight([-1.0, -2.0], [-1.2, -2.1], a, 0.9 * 1.3), rel=1e-10)
+        assert float(trust_region.vespo_weight(lp, lp, torch.tensor([a]), mask)) == pytest.approx(1.0)
+        whole = trust_region.vespo_weight(lp, old, torch.tensor([a]), mask, correction=tensor([[1.17]]))
+        assert float(whole) == pytest.approx(float(found), rel=1e-10)
+
+
+def test_luspo_is_the_sequence_ratio_summed_over_tokens():
+    """arXiv:2602.05261; TRL's `luspo`: the loss of a completion times its length, mean over completions."""
+    for seed in range(10):
+        rows = sample(seed)
+        lp, old, _, a, mask = columns(rows)
+        lp.requires_grad_()
+        values = LOSSES["gspo"][0](lp, old, a, mask)
+        found = aggregate(values, mask, method="sequence_sum", **counted(rows)[0])
+        expected = [papers.ppo_token(papers.gspo_ratio(n, o), x, 0.1, 0.15) * len(n) for n, o, _, x in rows]
+        assert float(found.detach()) == pytest.approx(papers.mean(expected), rel=1e-10, abs=1e-10)
+        (gradient,) = torch.autograd.grad(found, lp)
+        ratio = [papers.gspo_ratio(n, o) for n, o, _, _ in rows]
+        held = [(x > 0 and s > 1.15) or (x < 0 and s < 0.9) for s, (_, _, _, x) in zip(ratio, rows, strict=True)]
+        agree(
+            gradient,
+            [[0.0 if h else -x * s / len(rows)] * len(n) for s, h, (n, _, _, x) in zip(ratio, held, rows, strict=True)],
+        )
+
+
+def test_the_completions_ratio_has_the_gradient_of_a_single_action():
+    """With sequence_sum, as in TRL's RLOO: d(-s A) / d lp_t = -s A at each of its tokens."""
+    lp, old, _, a, mask = columns(sample(4))
+    lp.requires_grad_()
+    values = -losses.completion_ratio(lp, old, mask) * a[:, None]
+    (gradient,) = torch.autograd.grad(torch.where(mask, values, 0.0).sum(), lp)
+    free = lp.detach().requires_grad_()
+    product = torch.where(mask, free - old, 0.0).sum(dim=1).exp()
+    (expected,) = torch.autograd.grad((-product * a).sum(), free)
+    torch.testing.assert_close(gradient, expected, **CLOSE)
+
+
+def test_tokens_of_high_covariance():
+    lp = torch.tensor([-0.1, -5.0, -0.2, -4.0, -1.0, -2.0], dtype=torch.float64)
+    a = torch.tensor([2.0, -2.0, 2.0, -2.0, 0.5, -0.5], dtype=torch.float64)
+    by_hand = [(x - papers.mean(lp.tolist())) * (y - papers.mean(a.tolist())) for x, y in zip(lp, a, strict=True)]
+    cov = covariance.covariances(lp, a)
+    assert cov.tolist() == pytest.approx([float(value) for value in by_hand], rel=1e-10)
+    assert float(cov.mean()) == pytest.approx(float(((lp - lp.mean()) * (a - a.mean())).mean()))
+    assert covariance.kl_cov_tokens(lp, a, share=0.4).tolist() == (cov >= cov.sort().values[-2]).tolist()
+    assert covariance.kl_cov_tokens(lp, a).sum() == 1  # at least one
+    inside = (cov > 1) & (cov < 5)
+    assert 1 < int(inside.sum()) < 6
+    seen = torch.zeros(6, dtype=torch.bool)
+    for seed in range(20):
+        chosen = covariance.clip_cov_tokens(lp, a, share=1 / 6, generator=torch.Generator().manual_seed(seed))
+        assert chosen.sum() == 1
+        seen |= chosen
+    assert seen.tolist() == inside.tolist()  # drawn at random, from all that qualify and no others
+    assert torch.equal(covariance.clip_cov_tokens(lp, a, share=1.0), inside)
+    assert not covariance.clip_cov_tokens(lp, torch.zeros_like(a)).any()
+
+
+def test_what_becomes_of_tokens_of_high_covariance():
+    lp, old, _, a, mask = columns(sample(5))
+    chosen = torch.zeros_like(mask)
+    chosen[0, 0] = True
+    surrogate = losses.clipped_surrogate(losses.policy_ratio(lp, old), a)
+    clipped = covariance.clip_cov(surrogate, chosen)
+    assert float(clipped[0, 0]) == 0
+    assert torch.equal(clipped[mask & ~chosen], surrogate[mask & ~chosen])
+    found = covariance.kl_cov(losses.policy_ratio(lp, old), lp, old, a, chosen, coef=0.7)
+    expected = [
+        [
+            papers.kl_cov_token(n, o, float(a[i]), (i, t) == (0, 0), 0.7)
+            for t, (n, o) in enumerate(zip(x, y, strict=True))
+        ]
+        for i, (x, y, _, _) in enumerate(sample(5))
+    ]
+    agree(found, expected)
+
+
+def test_optimal_value():
+    for beta in (0.05, 0.5, 3.0):
+        groups = [[0.0, 1.0, 1.0], [0.2, None, 0.9]]
+        found = regression.optimal_value(tensor(groups), beta=beta)
+        assert found.tolist() == pytest.approx([papers.optimal_value(g, beta) for g in groups], rel=1e-10)
+    assert float(regression.optimal_value(tensor([[0.0, 1.0]]), beta=1e-3)) == pytest.approx(1.0, abs=1e-3)  # the best
+    assert float(regression.optimal_value(tensor([[0.0, 1.0]]), beta=1e3)) == pytest.approx(0.5, abs=1e-3)  # the mean
+    assert math.isnan(regression.optimal_value(tensor([[None, None]]), beta=1.0))
+
+
+def test_a_star_is_solved_by_the_optimal_policy():
+    """pi* = ref e^((r - V*) / beta) has loss 0: the regression's optimum is that of the KL-regularised objective."""
+    ref, reward, beta = torch.tensor([0.5, 0.3, 0.2], dtype=torch.float64), torch.tensor([1.0, 0.0, 0.4]).double(), 0.7
+    value = beta * (ref * (reward / beta).exp()).sum().log()
+    best = ref * ((reward - value) / beta).exp()
+    assert float(best.sum()) == pytest.approx(1.0)
+    mask = torch.ones(3, 1, dtype=torch.bool)
+    found = regression.a_star_po(best.log()[:, None], ref.log()[:, None], reward - value, mask, beta=beta)
+    assert found.abs().max() < 1e-20
+
+
+def test_dpo_and_ipo_are_the_papers():
+    rng = random.Random(0)
+    pairs = [(rng.gauss(0, 3), rng.gauss(0, 3)) for _ in range(20)]
+    chosen, rejected = (torch.tensor(side, dtype=torch.float64) for side in zip(*pairs, strict=True))
+    for beta, smoothing in ((0.1, 0.0), (0.5, 0.2)):
+        found = preference.dpo(chosen, rejected, beta=beta, smoothing=smoothing)
+        assert found.tolist() == pytest.approx([papers.dpo_pair(*p, beta, smoothing) for p in pairs], rel=1e-10)
+        found = preference.ipo(chosen, rejected, beta=beta)
+        assert found.tolist() == pytest.approx([papers.ipo_pair(*p, beta) for p in pairs], rel=1e-10)
+    assert float(preference.dpo(torch.zeros(1), torch.zeros(1))) == pytest.approx(math.log(2))
+    assert float(preference.ipo(torch.tensor([5.0]), torch.tensor([0.0]), beta=0.1)) == 0  # a margin of 1 / (2 beta)
 
 
 def test_clip_rates_count_what_is_held_back():

@@ -7,6 +7,7 @@ number. An infinite reward raises ValueError, which names its place.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Literal
 
@@ -121,6 +122,84 @@ def maxrl(rewards: Tensor, *, eps: float = 1e-4) -> Tensor:
         p, g = _first(scored & (rewards < 0))
         raise ValueError(f"reward [{p}, {g}] is {float(rewards[p, g]):g}: maxrl needs rewards >= 0")
     return _where_signal(rewards, _centred(rewards, scored) / (_mean(rewards, scored) + eps))
+
+
+def pass_at_k(rewards: Tensor, *, k: int) -> Tensor:
+    """Pass@k training: what a completion adds to the reward of k-subsets of its group (arXiv:2508.10751).
+
+        R = 1 - C(m, k) / C(n, k);   sigma = sqrt(R (1 - R)),   n scored siblings, m of them wrong
+        A(right) = (1 - R) / sigma;   A(wrong) = (1 - R - C(m - 1, k - 1) / C(n - 1, k - 1)) / sigma
+
+    The reward of a subset is its best member's; these are the means over all subsets that hold the completion.
+
+    Args:
+        rewards: [P, G] of 0 and 1; NaN = unscored.
+        k: 1 <= k; a group with fewer than k scored members is exactly 0. k = 1: the z-score, without eps, of GRPO.
+
+    Returns: [P, G]; a group whose every k-subset is right, or every one wrong, is exactly 0.
+
+    Raises:
+        ValueError: a reward that is neither 0 nor 1, or k < 1.
+    """
+    if k < 1:
+        raise ValueError(f"k must be >= 1, got {k}")
+    scored = _scored(rewards)
+    if bool((scored & (rewards != 0) & (rewards != 1)).any()):
+        p, g = _first(scored & (rewards != 0) & (rewards != 1))
+        raise ValueError(f"reward [{p}, {g}] is {float(rewards[p, g]):g}: pass_at_k needs rewards of 0 and 1")
+    advantages = torch.zeros_like(rewards)
+    for p, row in enumerate(rewards):
+        n, wrong = int(scored[p].sum()), int((row == 0).sum())
+        if n < k or wrong in (0, n) or math.comb(wrong, k) == 0:
+            continue
+        failing = math.comb(wrong, k) / math.comb(n, k)  # 1 - R
+        sigma = math.sqrt(failing * (1 - failing))
+        if sigma == 0:
+            continue
+        mine = math.comb(wrong - 1, k - 1) / math.comb(n - 1, k - 1)  # subsets with this wrong one that fail
+        advantages[p, row == 1] = failing / sigma
+        advantages[p, row == 0] = (failing - mine) / sigma
+    return advantages
+
+
+def best_of_group(
+    rewards: Tensor, *, scale: Literal["std", "none"] = "std", ddof: int = 1, eps: float = 1e-4
+) -> Tensor:
+    """The best completion of a group gets its lead over the second; all others 0 (arXiv:2503.19595).
+
+        A_best = (r_1st - r_2nd) / (std_g r + eps)
+
+    The gradient of E[max of the group's rewards], for rewards of any size.
+
+    Returns: [P, G]; 0 where the first place is shared, and where fewer than two are scored.
+    """
+    scored = _scored(rewards)
+    known = torch.where(scored, rewards, -torch.inf)
+    top = known.topk(2, dim=1)
+    lead = top.values[:, :1] - top.values[:, 1:]
+    if scale == "std":
+        count = scored.sum(dim=1, keepdim=True)
+        variance = _centred(rewards, scored).square().sum(dim=1, keepdim=True) / (count - ddof).clamp(min=1)
+        lead = lead / (variance.sqrt() + eps)
+    advantages = torch.zeros_like(rewards).scatter(1, top.indices[:, :1], lead)
+    return _where_signal(rewards, advantages)
+
+
+def normalized(advantages: Tensor, scored: Tensor, *, eps: float = 1e-4) -> Tensor:
+    """The advantages of a step's completions with mean 0 and standard deviation 1 (TRL's `normalize_advantages`).
+
+        (A - mean A) / (std A + eps)
+
+    Args:
+        advantages: [P, G].
+        scored: bool [P, G]; others enter neither moment and stay 0.
+
+    Returns: [P, G]; exactly 0 if all are equal, or with fewer than two.
+    """
+    known = advantages[scored]
+    if known.numel() < 2 or bool(known.max() == known.min()):
+        return torch.zeros_like(advantages)
+    return torch.where(scored, (advantages - known.mean()) / (known.std() + eps), 0.0)
 
 
 def decoupled(parts: Tensor, weights: Sequence[float], rewards: Tensor, *, ddof: int = 1, eps: float = 1e-4) -> Tensor:

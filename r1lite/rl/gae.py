@@ -31,7 +31,7 @@ def token_rewards(rewards: Tensor, mask: Tensor, costs: Tensor) -> Tensor:
 
 
 def gae(
-    rewards: Tensor, values: Tensor, mask: Tensor, *, gamma: float = 1.0, gae_lambda: float = 1.0
+    rewards: Tensor, values: Tensor, mask: Tensor, *, gamma: float = 1.0, gae_lambda: float | Tensor = 1.0
 ) -> tuple[Tensor, Tensor]:
     """Generalized advantage estimation (arXiv:1506.02438 eq. 16), and the returns that the critic is to predict.
 
@@ -43,7 +43,8 @@ def gae(
         rewards: rw, [B, T]: those of `token_rewards`.
         values: V, [B, T], the critic's estimate before the token is chosen.
         gamma: discount of one token, in [0, 1].
-        gae_lambda: 1 = the return less the value (no bias), 0 = one step ahead (least variance).
+        gae_lambda: 1 = the return less the value (no bias), 0 = one step ahead (least variance); one number, or one a
+            completion, [B] (`length_adaptive_lambda`).
 
     Returns: advantages and returns, [B, T] each, 0 at mask False.
     """
@@ -57,6 +58,24 @@ def gae(
         next_value = torch.where(chosen, value, next_value)
         next_advantage = torch.where(chosen, advantage, next_advantage)
     return advantages, torch.where(mask, advantages + values, 0.0)
+
+
+def length_adaptive_lambda(mask: Tensor, *, alpha: float = 0.05) -> Tensor:
+    """VAPO's lambda of a completion of l tokens, for the policy's advantages (arXiv:2504.05118).
+
+        lambda = 1 - 1 / (alpha l)
+
+    The weights lambda^k of the temporal differences then sum to alpha l: a long completion looks further ahead. A
+    completion shorter than 1 / alpha tokens has lambda 0.
+
+    Args:
+        mask: [B, T], True = a token of the completion.
+        alpha: > 0; 0.05 in the paper.
+
+    Returns: [B], in [0, 1).
+    """
+    lengths = mask.sum(dim=1).clamp(min=1).double()
+    return (1 - 1 / (alpha * lengths)).clamp(min=0.0)
 
 
 def whiten(values: Tensor, mask: Tensor, *, eps: float = 1e-8) -> Tensor:
@@ -74,23 +93,34 @@ def whiten(values: Tensor, mask: Tensor, *, eps: float = 1e-8) -> Tensor:
     return torch.where(mask, (values - mean) * torch.rsqrt(variance + eps), 0.0)
 
 
-def value_loss(values: Tensor, old_values: Tensor, returns: Tensor, *, clip: float | None = 0.5) -> Tensor:
-    """The critic's clipped squared error, per token, to be minimized.
+def value_loss(
+    values: Tensor, old_values: Tensor, returns: Tensor, *, clip: float | None = 0.5, huber: float | None = None
+) -> Tensor:
+    """The critic's clipped error, per token, to be minimized.
 
-        0.5 max((V - R)^2, (clip(V, V_old - c, V_old + c) - R)^2)
+        max(f(V - R), f(clip(V, V_old - c, V_old + c) - R));   f(x) = x^2 / 2
 
-    The larger of the two: a value that moved further than c stops being pulled on, unless it moved away from R.
+    The larger of the two: a value that moved further than c has no gradient, unless it moved away from R.
 
     Args:
-        clip: c in units of the reward (0.5 in verl and OpenRLHF, 0.2 in slime and SkyRL); None = plain squared error.
+        clip: c in units of the reward (0.5 in verl and OpenRLHF, 0.2 in slime and SkyRL); None = no clip.
+        huber: delta > 0 makes f(x) = delta (|x| - delta / 2) where |x| > delta (Huber 1964): the gradient of an outlier
+            is bounded (ReaLHF and AReaL: 10); None = squared error everywhere.
 
     Returns: [B, T].
     """
-    error = (values - returns).square()
+    error = _error(values - returns, huber)
     if clip is not None:
         held = torch.minimum(torch.maximum(values, old_values - clip), old_values + clip)
-        error = torch.maximum(error, (held - returns).square())
-    return 0.5 * error
+        error = torch.maximum(error, _error(held - returns, huber))
+    return error
+
+
+def _error(x: Tensor, huber: float | None) -> Tensor:
+    if huber is None:
+        return 0.5 * x.square()
+    within = x.clamp(-huber, huber)
+    return within * (x - 0.5 * within)
 
 
 def explained_variance(values: Tensor, returns: Tensor, mask: Tensor) -> float | None:

@@ -38,6 +38,22 @@ def sequence_ratio(logprobs: Tensor, old_logprobs: Tensor, mask: Tensor) -> Tens
     return value * (logprobs - logprobs.detach()).exp()
 
 
+def completion_ratio(logprobs: Tensor, old_logprobs: Tensor, mask: Tensor) -> Tensor:
+    """The importance ratio of a completion as one action, at each of its tokens (RLOO, arXiv:2402.14740; TRL's RLOO).
+
+        s_i = exp(sum_t (lp - old));   s_it = sg(s_i) exp(lp - sg(lp))
+
+    The product of its tokens' ratios, where `sequence_ratio` is their geometric mean. Each s_it has the value of s_i
+    and the gradient of its own token, so that with "sequence_sum" the loss has the gradient of s_i, a completion.
+
+    Returns: [B, T]; values at mask False are undefined.
+    """
+    with torch.no_grad():
+        log_ratio = torch.where(mask, logprobs - old_logprobs, 0.0).sum(dim=1, keepdim=True)
+        value = log_ratio.clamp(-_MAX_LOG, _MAX_LOG).exp()
+    return value * (logprobs - logprobs.detach()).exp()
+
+
 def clipped_surrogate(
     ratio: Tensor,
     advantages: Tensor,

@@ -1,6 +1,7 @@
 """Learning from pairs of which one answer is preferred: the Bradley-Terry loss, and how well its odds hold.
 
-Shapes: N pairs; `chosen` and `rejected` are the model's raw rewards, [N].
+Shapes: N pairs; `chosen` and `rejected` are the model's raw rewards, [N]. For DPO and IPO these are what the policy
+implies: log-ratios to the reference of the completions that are compared.
 """
 
 from __future__ import annotations
@@ -29,6 +30,36 @@ def bradley_terry(
     """
     loss = -F.logsigmoid(chosen - rejected - margins)
     return loss + centre_coef * (chosen + rejected).square() if centre_coef else loss
+
+
+def dpo(chosen: Tensor, rejected: Tensor, *, beta: float = 0.1, smoothing: float = 0.0) -> Tensor:
+    """Direct preference optimization: the Bradley-Terry loss of the policy's own reward (arXiv:2305.18290 eq. 7).
+
+        h = l_c - l_r;   -(1 - e) log sigmoid(beta h) - e log sigmoid(-beta h)
+
+    Args:
+        chosen, rejected: l = sum_t (lp - ref) of each completion, [N], nats.
+        beta: > 0: how strongly the policy is held to the reference.
+        smoothing: e in [0, 0.5): the share of pairs whose label is taken to be wrong (conservative DPO).
+
+    Returns: [N].
+    """
+    h = beta * (chosen - rejected)
+    return -(1 - smoothing) * F.logsigmoid(h) - smoothing * F.logsigmoid(-h)
+
+
+def ipo(chosen: Tensor, rejected: Tensor, *, beta: float = 0.1) -> Tensor:
+    """Identity preference optimization: a margin that is reached, not one that grows (arXiv:2310.12036 eq. 17).
+
+        (l_c - l_r - 1 / (2 beta))^2
+
+    Args:
+        chosen, rejected: log-ratios to the reference, [N]: sums over a completion's tokens in the paper, their means in
+            the authors' later advice, which TRL follows.
+
+    Returns: [N].
+    """
+    return (chosen - rejected - 1 / (2 * beta)).square()
 
 
 @dataclass(frozen=True, slots=True)

@@ -87,7 +87,7 @@ class _Tiled(torch.autograd.Function):
         hidden, weight, bias, token_ids, normaliser, entropies = ctx.saved_tensors
         head = Head(weight, bias, ctx.head.scale, ctx.head.softcap)
         with torch.autocast(hidden.device.type, enabled=False):
-            grads = _Gradients.of(hidden, head, ctx.needs_input_grad, into=ctx.head.weight if ctx.into_grad else None)
+            grads = Gradients.of(hidden, head, ctx.needs_input_grad, into=ctx.head.weight if ctx.into_grad else None)
             entropy = (of_entropies, entropies) if ctx.entropy else None
             _backward(hidden, head, token_ids, ctx.temperature, normaliser, of_logprobs, entropy, grads)
         of_hidden = None if grads.hidden is None else grads.hidden.to(hidden.dtype)
@@ -99,12 +99,12 @@ def _forward(
     hidden: Tensor, head: Head, token_ids: Tensor, temperature: float, entropy: bool
 ) -> tuple[Tensor, Tensor, Tensor]:
     """(lp, H, logsumexp), each [N]."""
-    count, precise = len(hidden), _precise(hidden)
-    top = hidden.new_full((count,), -torch.inf, dtype=precise)  # largest logit so far
-    mass = hidden.new_zeros(count, dtype=precise)  # sum e^(z - top)
-    slope = hidden.new_zeros(count if entropy else 0, dtype=precise)  # sum e^(z - top) (z - top)
-    chosen = hidden.new_zeros(count, dtype=precise)  # z_y
-    for columns, _, rows, logits in _tiles(hidden, head, temperature):
+    count, dtype = len(hidden), precise(hidden)
+    top = hidden.new_full((count,), -torch.inf, dtype=dtype)  # largest logit so far
+    mass = hidden.new_zeros(count, dtype=dtype)  # sum e^(z - top)
+    slope = hidden.new_zeros(count if entropy else 0, dtype=dtype)  # sum e^(z - top) (z - top)
+    chosen = hidden.new_zeros(count, dtype=dtype)  # z_y
+    for columns, _, rows, logits in logit_tiles(hidden, head, temperature):
         local = token_ids[rows] - columns.start
         inside = (local >= 0) & (local < logits.shape[1])
         found = logits.gather(1, local.clamp(0, logits.shape[1] - 1)[:, None]).squeeze(1)
@@ -133,11 +133,11 @@ def _backward(
     normaliser: Tensor,
     of_logprobs: Tensor,
     entropy: tuple[Tensor, Tensor] | None,
-    grads: _Gradients,
+    grads: Gradients,
 ) -> None:
     """Adds to `grads` what dL/d lp [N] and, with `entropy` = (dL/d H, H), dL/d H [N] amount to."""
     pull = of_logprobs / temperature
-    for columns, weight, rows, logits in _tiles(hidden, head, temperature):
+    for columns, weight, rows, logits in logit_tiles(hidden, head, temperature):
         bend = None if head.softcap is None else 1 - (logits * (temperature / head.softcap)).square_()
         g = pull[rows][:, None]
         logprobs = logits.sub_(normaliser[rows][:, None])
@@ -158,8 +158,8 @@ def _backward(
 
 
 @dataclass(slots=True)
-class _Gradients:
-    """Sums over tiles; None where no gradient is wanted."""
+class Gradients:
+    """Sums over tiles of dL/dz, taken to the hidden states, the head's weight and bias; None where none is wanted."""
 
     hidden: Tensor | None
     weight: Tensor | None
@@ -167,7 +167,8 @@ class _Gradients:
     fresh: bool  # `weight` holds nothing yet
 
     @classmethod
-    def of(cls, hidden: Tensor, head: Head, wanted: tuple[bool, ...], *, into: Tensor | None) -> _Gradients:
+    def of(cls, hidden: Tensor, head: Head, wanted: tuple[bool, ...], *, into: Tensor | None) -> Gradients:
+        """Empty sums; `wanted` for hidden, weight and bias; `into`: the weight whose `.grad` takes the sum itself."""
         weight, fresh = None, False
         if wanted[1]:
             fresh = into is None or into.grad is None
@@ -175,7 +176,7 @@ class _Gradients:
             if into is not None:
                 into.grad = weight
         return cls(
-            hidden=torch.zeros_like(hidden, dtype=_precise(hidden)) if wanted[0] else None,
+            hidden=torch.zeros_like(hidden, dtype=precise(hidden)) if wanted[0] else None,
             weight=weight,
             bias=None if head.bias is None or not wanted[2] else torch.zeros_like(head.bias),
             fresh=fresh,
@@ -211,7 +212,7 @@ def prefers_onednn() -> bool:
     return available and torch.backends.cpu.get_cpu_capability() == "AVX512"
 
 
-def _tiles(hidden: Tensor, head: Head, temperature: float) -> Iterator[tuple[slice, Tensor, slice, Tensor]]:
+def logit_tiles(hidden: Tensor, head: Head, temperature: float) -> Iterator[tuple[slice, Tensor, slice, Tensor]]:
     """(columns, weight [v, H], rows, logits [n, v]) of each tile; the logits are the caller's to use up.
 
     All tokens go by before the next part of the head: what is read of it, and cast, is read and cast once.
@@ -229,7 +230,7 @@ def _tiles(hidden: Tensor, head: Head, temperature: float) -> Iterator[tuple[sli
 
 def _shape(product: Tensor, head: Head, bias: Tensor | None, temperature: float) -> Tensor:
     """h W^T -> cap(h W^T * scale + b) / T, in float32 or better; `product` is used up."""
-    logits = product.to(_precise(product))
+    logits = product.to(precise(product))
     if head.scale != 1.0:
         logits = logits.mul_(head.scale)
     if bias is not None:
@@ -239,5 +240,6 @@ def _shape(product: Tensor, head: Head, bias: Tensor | None, temperature: float)
     return logits.div_(temperature) if temperature != 1.0 else logits
 
 
-def _precise(values: Tensor) -> torch.dtype:
+def precise(values: Tensor) -> torch.dtype:
+    """The precision of statistics over these values."""
     return torch.float64 if values.dtype == torch.float64 else torch.float32
