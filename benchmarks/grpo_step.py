@@ -135,16 +135,17 @@ def peak_mib() -> float:
 
 def run_r1lite(arguments: argparse.Namespace) -> dict[str, Any]:
     from r1lite.config import GRPOConfig
+    from r1lite.grpo.learner import PolicyLearner
+    from r1lite.grpo.loop import Loop
     from r1lite.model.attention import register
     from r1lite.model.policy import Policy, Trainer
     from r1lite.rollout.hf import HFEngine
+    from r1lite.rollout.trust import TrustedEngine
     from r1lite.run.bad_batches import BadBatches
     from r1lite.run.signals import StopSignal
     from r1lite.run.watchdog import Watchdog
-    from r1lite.solve import Judge, Prompt
-    from r1lite.trainer.learner import PolicyLearner
-    from r1lite.trainer.loop import Loop
-    from r1lite.trainer.trust import TrustedEngine
+    from r1lite.scoring.scorer import Scorer
+    from r1lite.types import Prompt
     from verifiers import Completion, Problem, Reward, Verdict
 
     def even(problem: Problem, completion: Completion) -> Verdict:
@@ -169,7 +170,7 @@ def run_r1lite(arguments: argparse.Namespace) -> dict[str, Any]:
     loop = Loop(
         config=config,
         prompts=[Prompt(Problem(q, id=str(i)), q, tuple(tokenizer(q)["input_ids"])) for i, q in enumerate(questions)],
-        judge=Judge(*(Reward("even", verifiers={"even": even}) for _ in range(3))),
+        scorer=Scorer(*(Reward("even", verifiers={"even": even}) for _ in range(3))),
         engine=TrustedEngine(engine, None, policy.named_weights(), pad_id=0),
         learner=PolicyLearner(config, policy, trainer, reference=None, bad=BadBatches(Path("unused"))),
         stop=StopSignal(),
@@ -177,8 +178,8 @@ def run_r1lite(arguments: argparse.Namespace) -> dict[str, Any]:
     )
     clock = _Clock()
     # Scoring runs in a thread beside sampling: what is neither scored nor learnt is taken for sampling.
-    score, learn = clock.timed("score", Judge.score), clock.timed("learn", PolicyLearner.learn)
-    Judge.score = lambda self, *given: score(self, *given)  # type: ignore[method-assign]
+    score, learn = clock.timed("score", Scorer.score), clock.timed("learn", PolicyLearner.learn)
+    Scorer.score = lambda self, *given: score(self, *given)  # type: ignore[method-assign]
     PolicyLearner.learn = lambda self, *given: learn(self, *given)  # type: ignore[method-assign]
     start = peak_mib()
     assert sum(p.numel() for p in model.parameters()) > 3e6

@@ -156,10 +156,9 @@ def _in_a_process(stage: str, flags: list[str]) -> dict[str, Any]:
 
 def _one(stage: str, flags: list[str]) -> dict[str, Any]:
     """One run, in this process."""
-    import r1lite.trainer.loop
+    import r1lite.grpo.loop
     from r1lite.config import GRPOConfig, PPOConfig, load
-    from r1lite.trainer.assembly import make_learner
-    from r1lite.trainer.training import train
+    from r1lite.grpo.assembly import make_learner, train
 
     kept: dict[str, Any] = {}
     spent = {"cpu_s": 0.0, "learn_cpu_s": 0.0}
@@ -168,7 +167,7 @@ def _one(stage: str, flags: list[str]) -> dict[str, Any]:
         kept.update(setup=setup, learner=make_learner(config, setup))
         return _Timed(kept["learner"], spent)
 
-    step = r1lite.trainer.loop.Loop.step
+    step = r1lite.grpo.loop.Loop.step
 
     def timed(*arguments: Any) -> Any:
         began = time.process_time()
@@ -177,7 +176,7 @@ def _one(stage: str, flags: list[str]) -> dict[str, Any]:
         finally:
             spent["cpu_s"] += time.process_time() - began
 
-    r1lite.trainer.loop.Loop.step = timed
+    r1lite.grpo.loop.Loop.step = timed
     config = load({"grpo": GRPOConfig, "ppo": PPOConfig}[stage], flags)
     with contextlib.redirect_stdout(sys.stderr):
         summary = train(config, making)
@@ -218,7 +217,7 @@ def _held(setup: Any, learner: Any) -> dict[str, tuple[float, float, float]]:
         held["reference"] = _sizes(learner.reference.model, None)
     if learner.critic is not None:
         held["critic"] = _sizes(learner.critic.model.model, learner.critic.trainer)
-    for name, verifier in setup.judge.reward.verifiers.items():
+    for name, verifier in setup.scorer.reward.verifiers.items():
         if name.startswith("rm:"):
             held["reward model"] = _sizes(verifier.model, None)
     return held

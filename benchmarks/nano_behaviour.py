@@ -15,8 +15,8 @@ import torch
 from transformers import AutoModelForCausalLM, AutoTokenizer, LogitsProcessor, LogitsProcessorList
 
 from r1lite.nano import nano_path
-from r1lite.prompts import render
-from r1lite.word_problems import WordProblem, generate
+from r1lite.tasks.prompts import render
+from r1lite.tasks.word_problems import WordProblem, generate
 from verifiers import Completion, Problem
 from verifiers.format import ThinkAnswer
 

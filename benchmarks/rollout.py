@@ -27,9 +27,9 @@ from r1lite.model.policy import Policy, Trainer
 from r1lite.nano import nano_path
 from r1lite.rollout import Sampling
 from r1lite.rollout.build import build
+from r1lite.rollout.canary import Canary
+from r1lite.rollout.trust import TrustedEngine
 from r1lite.rollout.vllm_calls import request_values, seed_runs
-from r1lite.trainer.canary import Canary
-from r1lite.trainer.trust import TrustedEngine
 
 # width, feed-forward width, layers, heads, heads of keys, tied, vocabulary
 SHAPES = {

@@ -7,7 +7,7 @@ from r1lite.bundled import bundled
 from r1lite.cli import COMMANDS
 from r1lite.config import GRPOConfig, dump, load, read_recipe
 from r1lite.errors import UserError
-from r1lite.machine import RECIPES
+from r1lite.training.machine import RECIPES
 
 
 def test_layers(tmp_path):

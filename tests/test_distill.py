@@ -14,11 +14,11 @@ from hypothesis import strategies as st
 
 from r1lite.cli import main
 from r1lite.config import DistillConfig, validated
-from r1lite.distill.divergence import divergence
 from r1lite.errors import UserError
 from r1lite.model.batch import Row, micro_batches
 from r1lite.model.policy import Policy
 from r1lite.rl.distillation import generalised_jsd
+from r1lite.supervised.distill.divergence import divergence
 
 ROOT = Path(__file__).resolve().parent.parent
 SHAPE = {"hidden_size": 16, "intermediate_size": 32, "num_hidden_layers": 1}
@@ -141,7 +141,7 @@ def test_on_policy_takes_its_share_of_the_students_rows_and_comes_closer(whole):
 KILLED_IN_STEP_4 = """
 import os, signal, sys
 from r1lite.cli import main
-from r1lite.distill import course
+from r1lite.supervised.distill import loop as course
 step = course.Distilling.step
 def killed(self, number):
     done = step(self, number)

@@ -8,9 +8,10 @@ from r1lite.cli import main
 from r1lite.config import EvalConfig, load
 from r1lite.errors import RunError, UserError
 from r1lite.evaluation.measure import breakdown, measure, summarize
-from r1lite.solve import Prompt, make_judge
+from r1lite.scoring.scorer import make_scorer
 from r1lite.stages.evaluate import run
 from r1lite.tasks import find
+from r1lite.types import Prompt
 from verifiers import Completion, Problem
 from verifiers.sandbox import probe
 
@@ -50,11 +51,11 @@ TEXTS = [
 
 def measured(**changes):
     config = EvalConfig(**{"task": "gsm8k", "eval_samples": 4, **changes})
-    judge = make_judge(find("gsm8k"), config)
+    scorer = make_scorer(find("gsm8k"), config)
     engine = Scripted(TEXTS)
     prompts = [Prompt(problem, problem.prompt, (i,)) for i, problem in enumerate(PROBLEMS)]
-    solved = measure(engine, prompts, judge, config)
-    return summarize(solved, judge, k=config.eval_samples, votes=config.maj_at), solved, engine
+    solved = measure(engine, prompts, scorer, config)
+    return summarize(solved, scorer, k=config.eval_samples, votes=config.maj_at), solved, engine
 
 
 def test_numbers_by_hand():
@@ -80,17 +81,17 @@ def test_fewer_problems_and_a_single_sample():
     assert (found["problems"], found["sampled_problems"], len(solved)) == (1, 2, 2)
     assert [len(group) for group in engine.asked[1][1]] == [4, 4]
     config = EvalConfig(eval_samples=1)
-    judge = make_judge(find("gsm8k"), config)
-    solved = measure(Scripted([row[:2] for row in TEXTS]), [Prompt(PROBLEMS[0], "a", (0,))], judge, config)
-    assert summarize(solved, judge, k=1)["maj_at_k"] is None
+    scorer = make_scorer(find("gsm8k"), config)
+    solved = measure(Scripted([row[:2] for row in TEXTS]), [Prompt(PROBLEMS[0], "a", (0,))], scorer, config)
+    assert summarize(solved, scorer, k=1)["maj_at_k"] is None
 
 
 def test_what_can_t_be_judged_is_no_wrong_answer():
     config = EvalConfig(eval_samples=1)
-    judge = make_judge(find("gsm8k"), config)
+    scorer = make_scorer(find("gsm8k"), config)
     problem = Problem("a", "", id="a")
     with pytest.raises(RunError, match="could not be judged"):
-        measure(Scripted([["1", "1"]]), [Prompt(problem, "a", (0,))], judge, config)
+        measure(Scripted([["1", "1"]]), [Prompt(problem, "a", (0,))], scorer, config)
 
 
 def test_a_formula_says_what_is_right():

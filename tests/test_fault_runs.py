@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 import torch
 
-import r1lite.trainer.learner
+import r1lite.grpo.learner
 from r1lite.cli import main
 from r1lite.run import checkpoint
 
@@ -57,7 +57,7 @@ def whole(tmp_path_factory, tiny_path, sums_path):
 def test_files_that_may_grow_no_further(whole, tiny_path, sums_path, tmp_path, monkeypatch, capsys):
     """As a quota would: no file may pass 20 kB from step 3 on. Records fit, the checkpoint of step 4 doesn't."""
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
-    learn, calls = r1lite.trainer.learner.PolicyLearner.learn, []
+    learn, calls = r1lite.grpo.learner.PolicyLearner.learn, []
 
     def limiting(self, *given):
         calls.append(1)
@@ -65,7 +65,7 @@ def test_files_that_may_grow_no_further(whole, tiny_path, sums_path, tmp_path, m
             resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, hard))
         return learn(self, *given)
 
-    monkeypatch.setattr(r1lite.trainer.learner.PolicyLearner, "learn", limiting)
+    monkeypatch.setattr(r1lite.grpo.learner.PolicyLearner, "learn", limiting)
     out = tmp_path / "run"
     try:
         assert main(arguments(out, tiny_path, sums_path)) == 1
@@ -132,14 +132,14 @@ def test_a_verifier_that_hangs(tiny_path, sums_path, tmp_path):
 
 
 def test_an_update_that_is_not_finite_is_skipped(tiny_path, sums_path, tmp_path, monkeypatch):
-    loss, calls = r1lite.trainer.learner.policy_loss, []
+    loss, calls = r1lite.grpo.learner.policy_loss, []
 
     def broken(*given):
         calls.append(1)
         per_token, ratio = loss(*given)
         return (per_token * math.nan if len(calls) == 2 else per_token), ratio
 
-    monkeypatch.setattr(r1lite.trainer.learner, "policy_loss", broken)
+    monkeypatch.setattr(r1lite.grpo.learner, "policy_loss", broken)
     out = tmp_path / "run"
     assert (
         main(arguments(out, tiny_path, sums_path, "--steps", "3", "--save-every", "1", "--keep-checkpoints", "9")) == 0

@@ -1,6 +1,7 @@
-"""The architecture: floors, public names, and what importing loads."""
+"""The architecture: layers, public names, and what importing loads."""
 
 import ast
+import graphlib
 import re
 import subprocess
 import sys
@@ -13,88 +14,21 @@ import verifiers
 
 ROOT = Path(__file__).resolve().parent.parent
 HEAVY = {"torch", "transformers", "vllm", "datasets", "tokenizers", "numpy", "pandas"}
-# A module imports from its own floor's folder or from lower floors only; the first match counts.
-FLOORS = [
-    ("verifiers", 0),
-    ("r1lite.errors", 1),
-    ("r1lite.bundled", 1),
-    ("r1lite.hub", 1),
-    ("r1lite.run.files", 1.5),
-    ("r1lite.run.environment", 2),
-    ("r1lite.run.records", 2.5),
-    ("r1lite.rl.schedule", 1),
-    ("r1lite.run.signals", 2),
-    ("r1lite.config", 2),
-    ("r1lite.prompts", 2),
-    ("r1lite.trainer.trajectory", 2),
-    ("r1lite.word_problems", 2),
-    ("r1lite.trainer.additions", 2),
-    ("r1lite.rl", 2),
-    ("r1lite.evaluation.intervals", 3),
-    ("r1lite.evaluation.voting", 3),
-    ("r1lite.tasks", 3),
-    ("r1lite.nano", 3),
-    ("r1lite.model.attention", 3),
-    ("r1lite.model.head", 3),
-    ("r1lite.model.lora", 3),
-    ("r1lite.model.out_of_memory", 3),
-    ("r1lite.model.prefix", 3),
-    ("r1lite.model.batch", 3),
-    ("r1lite.model.packing", 3.5),
-    ("r1lite.run.run_dir", 3),
-    ("r1lite.run.checkpoint", 4),
-    ("r1lite.run.resume", 4.5),
-    ("r1lite.run.watchdog", 3),
-    ("r1lite.doctor", 4),
-    ("r1lite.run.bad_batches", 3),
-    ("r1lite.preference.pairs", 2),
-    ("r1lite.preference.reward_model", 4),
-    ("r1lite.preference.training", 5),
-    ("r1lite.run.console", 2),
-    ("r1lite.run.display", 3),
-    ("r1lite.run.ending", 4),
-    ("r1lite.choice", 5),
-    ("r1lite.trainer.experience", 4),
-    ("r1lite.trainer.objective", 4),
-    ("r1lite.trainer.credit", 4.5),
-    ("r1lite.trainer.totals", 3),
-    ("r1lite.rollout", 4),
-    ("r1lite.model.policy", 4),
-    ("r1lite.trainer.canary", 4.4),
-    ("r1lite.trainer.trust", 4.5),
-    ("r1lite.machine", 4.5),
-    ("r1lite.solve", 4),
-    ("r1lite.evaluation.measure", 5),
-    ("r1lite.evaluation.comparison", 6),
-    ("r1lite.evaluation.tables", 3),
-    ("r1lite.trainer.metrics", 3),
-    ("r1lite.model.memory", 5),
-    ("r1lite.trainer.learner", 5),
-    ("r1lite.trainer.critic", 5),
-    ("r1lite.trainer.assembly", 6),
-    ("r1lite.curation", 5),
-    ("r1lite.setup", 5),
-    ("r1lite.trainer.sampler", 5.5),
-    ("r1lite.trainer.loop", 6),
-    ("r1lite.sft", 6),
-    ("r1lite.supervised", 7),
-    ("r1lite.distill", 7.5),
-    ("r1lite.trainer.training", 7),
-    ("r1lite.curating", 6),
-    ("r1lite.sampling", 7),
-    ("r1lite.stages", 8),
-    ("r1lite.pipeline", 9),
-    ("r1lite.cli", 10),
-    ("r1lite.__main__", 11),
-    ("r1lite", 1),
-]
-
-
-def floor(module):
-    for prefix, number in FLOORS:
-        if module == prefix or module.startswith(prefix.rstrip(".") + "."):
-            return prefix, number
-    raise AssertionError(f"{module} has no floor: give it one in tests/test_house.py")
+# A module of r1lite imports from its own folder and from folders on earlier lines, never from one beside it.
+LAYERS = """
+errors bundled hub types rl
+config tasks
+model nano scoring
+rollout run
+doctor evaluation preference
+training
+curation grpo
+supervised pipeline
+stages
+cli
+__main__
+"""
+LAYER = {folder: number for number, line in enumerate(LAYERS.split("\n")) for folder in line.split()}
 
 
 def modules():
@@ -114,15 +48,30 @@ def imports(path):
 
 
 @pytest.mark.parametrize(("module", "path"), list(modules()), ids=lambda value: value if isinstance(value, str) else "")
-def test_imports_go_down(module, path):
-    own_place, own_floor = floor(module)
+def test_imports_go_up_the_list_of_layers(module, path):
+    package, _, rest = module.partition(".")
+    folder = rest.partition(".")[0]
     for imported in imports(path):
-        top = imported.partition(".")[0]
-        if module.startswith("verifiers"):
+        top, _, inside = imported.partition(".")
+        if package == "verifiers":
             assert top not in {*HEAVY, "r1lite"}, f"{module} imports {imported}"
-        if top in ("r1lite", "verifiers") and imported != "r1lite":
-            place, number = floor(imported)
-            assert place == own_place or number < own_floor, f"floor {own_floor} imports {imported}, floor {number}"
+        elif top == "r1lite" and inside and folder:
+            other = inside.partition(".")[0]
+            assert other == folder or LAYER[other] < LAYER[folder], f"{module} imports {imported}"
+
+
+def test_no_circles_between_the_parts_of_verifiers():
+    """A part is a folder, or a module at the top."""
+    needs = {}
+    for module, path in modules():
+        if module.startswith("verifiers."):
+            part = module.split(".")[1]
+            inside = [name.split(".")[1] for name in imports(path) if name.startswith("verifiers.")]
+            needs.setdefault(part, set()).update(set(inside) - {part})
+    try:
+        graphlib.TopologicalSorter(needs).prepare()
+    except graphlib.CycleError as error:
+        pytest.fail(f"a circle: {' -> '.join(error.args[1])}")
 
 
 def loaded_by(code):

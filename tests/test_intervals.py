@@ -5,8 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from r1lite.evaluation.intervals import bootstrap_interval, mcnemar_exact, mean_rate, paired, sign_flip
-from r1lite.evaluation.voting import Vote, majority, same_by, same_text
 from r1lite.rl.passk import wilson_interval
+from r1lite.scoring.voting import Vote, majority, same_by, same_text
 from verifiers import Problem, resolve
 
 

@@ -11,12 +11,12 @@ from conftest import make_tiny_model
 
 from r1lite.config import GRPOConfig
 from r1lite.errors import RunError
+from r1lite.grpo import credit
+from r1lite.grpo.learner import PolicyLearner
 from r1lite.model.batch import Row, micro_batches
 from r1lite.model.policy import Policy, Trainer
 from r1lite.run.bad_batches import BadBatches
-from r1lite.trainer import credit
-from r1lite.trainer.learner import PolicyLearner
-from r1lite.trainer.trajectory import Group, Rollout
+from r1lite.types import Group, Rollout
 from verifiers import Completion, Problem, Score, Verdict
 
 BAD = BadBatches(Path("unused"))

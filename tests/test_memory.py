@@ -5,9 +5,9 @@ import torch
 from conftest import make_tiny_model
 
 from r1lite.config import GRPOConfig
-from r1lite.model import memory
 from r1lite.model.lora import add_adapter
 from r1lite.model.policy import Policy
+from r1lite.training import memory
 
 
 def estimated(model, **settings):

@@ -9,14 +9,14 @@ import torch
 from conftest import make_tiny_model
 
 from r1lite.config import DistillConfig, RewardModelConfig, SFTConfig
-from r1lite.distill.course import Distilling
 from r1lite.errors import RunError
 from r1lite.model.batch import Row
 from r1lite.model.policy import Policy, Trainer
 from r1lite.preference.reward_model import load_classifier
 from r1lite.preference.training import Example, PreferenceTraining
 from r1lite.run.bad_batches import BadBatches
-from r1lite.supervised import RowOrder, SupervisedLearner, nll_pieces
+from r1lite.supervised.distill.loop import Distilling
+from r1lite.supervised.loop import RowOrder, SupervisedLearner, nll_pieces
 
 GPU = torch.OutOfMemoryError("CUDA out of memory")
 CPU = RuntimeError("[enforce fail at alloc_cpu.cpp:119] . DefaultCPUAllocator: can't allocate memory")

@@ -10,12 +10,12 @@ from conftest import make_tiny_model, make_tiny_tokenizer
 
 from r1lite.config import GRPOConfig, load
 from r1lite.errors import RunError, UserError
+from r1lite.grpo.learner import PolicyLearner
 from r1lite.model.policy import Policy, Trainer
 from r1lite.rollout import Sampling
 from r1lite.rollout.hf import HFEngine
 from r1lite.run.bad_batches import BadBatches
-from r1lite.trainer.learner import PolicyLearner
-from r1lite.trainer.trajectory import Group, Rollout
+from r1lite.types import Group, Rollout
 from verifiers import Problem, Score
 
 PROMPTS = [[3, 4, 5], [6, 7, 8, 9]]

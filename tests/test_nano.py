@@ -22,7 +22,7 @@ from r1lite.nano.batches import batches, examples  # noqa: E402
 from r1lite.nano.config import PretrainConfig  # noqa: E402
 from r1lite.nano.habits import HABITS, example  # noqa: E402
 from r1lite.stages import pretrain  # noqa: E402
-from r1lite.word_problems import generate, in_test, sample  # noqa: E402
+from r1lite.tasks.word_problems import generate, in_test, sample  # noqa: E402
 from verifiers import Completion, Problem  # noqa: E402
 from verifiers.format import ThinkAnswer  # noqa: E402
 

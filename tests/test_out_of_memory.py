@@ -8,16 +8,16 @@ from conftest import make_tiny_model, make_tiny_tokenizer
 
 from r1lite.config import GRPOConfig, PPOConfig
 from r1lite.errors import RunError
+from r1lite.grpo.critic import LearningCritic, make_value_model
+from r1lite.grpo.experience import halves
+from r1lite.grpo.learner import PolicyLearner
+from r1lite.grpo.totals import Totals
 from r1lite.model.out_of_memory import is_out_of_memory
 from r1lite.model.policy import Policy, Trainer
 from r1lite.rollout import Sampling
 from r1lite.rollout.hf import HFEngine
 from r1lite.run.bad_batches import BadBatches
-from r1lite.trainer.critic import LearningCritic, make_value_model
-from r1lite.trainer.experience import halves
-from r1lite.trainer.learner import PolicyLearner
-from r1lite.trainer.totals import Totals
-from r1lite.trainer.trajectory import Group, Rollout
+from r1lite.types import Group, Rollout
 from verifiers import Problem, Score
 
 PROMPTS = [(5, 6, 7), (8, 9), (10, 11, 12, 13)]

@@ -10,18 +10,18 @@ import pytest
 import torch
 from conftest import make_tiny_model, make_tiny_tokenizer
 
-import r1lite.trainer.learner
+import r1lite.grpo.learner
 from r1lite.cli import main
 from r1lite.config import PPOConfig
 from r1lite.errors import RunError, UserError
+from r1lite.grpo.critic import LearningCritic, ValueModel, make_value_model
+from r1lite.grpo.learner import PolicyLearner
+from r1lite.grpo.totals import Totals
 from r1lite.model.policy import Policy, Trainer
 from r1lite.rollout import Sampling
 from r1lite.rollout.hf import HFEngine
 from r1lite.run.bad_batches import BadBatches
-from r1lite.trainer.critic import LearningCritic, ValueModel, make_value_model
-from r1lite.trainer.learner import PolicyLearner
-from r1lite.trainer.totals import Totals
-from r1lite.trainer.trajectory import Group, Rollout
+from r1lite.types import Group, Rollout
 from verifiers import Problem, Score
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -226,7 +226,7 @@ def test_stopped_and_resumed_is_the_same_as_never_stopped(critic, tiny_path, sum
     flags = ["--critic", critic, "--kl-coef", "0.05", "--kl-target", "0.01", "--kl-horizon", "20"]
     flags += ["--updates-per-rollout", "2", "--minibatches", "2", "--critic-warmup-steps", "1", "--gae-lambda", "0.9"]
     assert run(tmp_path / "whole", tiny_path, sums_path, *flags) == 0
-    learn = r1lite.trainer.learner.PolicyLearner.learn
+    learn = r1lite.grpo.learner.PolicyLearner.learn
     calls = []
 
     def stopping(self, *arguments):
@@ -235,7 +235,7 @@ def test_stopped_and_resumed_is_the_same_as_never_stopped(critic, tiny_path, sum
             os.kill(os.getpid(), signal.SIGTERM)
         return learn(self, *arguments)
 
-    monkeypatch.setattr(r1lite.trainer.learner.PolicyLearner, "learn", stopping)
+    monkeypatch.setattr(r1lite.grpo.learner.PolicyLearner, "learn", stopping)
     assert run(tmp_path / "stopped", tiny_path, sums_path, *flags) == 143
     assert max(path.name for path in (tmp_path / "stopped" / "checkpoints").iterdir()) == "step-000003"
     monkeypatch.undo()

@@ -11,7 +11,7 @@ from r1lite.cli import main
 from r1lite.config import GRPOConfig, PPOConfig, dump, load
 from r1lite.config.presets import PRESETS
 from r1lite.errors import UserError
-from r1lite.setup import settle
+from r1lite.training.setup import resolve_config
 
 ROOT = Path(__file__).resolve().parent.parent
 STAGES = {"grpo": GRPOConfig, "ppo": PPOConfig}
@@ -36,7 +36,7 @@ def test_layers_from_below(tmp_path):
 
 
 def test_a_bundled_models_recipe_lies_above_a_preset():
-    config, _ = settle(load(GRPOConfig, ["--preset", "r1_zero", "--model", "nano", "--kl-coef", "0.01"]))
+    config, _ = resolve_config(load(GRPOConfig, ["--preset", "r1_zero", "--model", "nano", "--kl-coef", "0.01"]))
     nano = yaml.safe_load((ROOT / "recipes" / "gsm8k-nano.yaml").read_text())
     assert (config.lr, config.group_size, config.template) == (nano["lr"], nano["group_size"], nano["template"])
     assert (config.kl_coef, config.reference_refresh_steps, config.clip_high) == (0.01, 400, 10.0)

@@ -26,10 +26,10 @@ from r1lite.config import (
 )
 from r1lite.config.pipeline import PipelineConfig
 from r1lite.errors import UserError
-from r1lite.machine import check_step
 from r1lite.nano.config import PretrainConfig
 from r1lite.pipeline.graph import build
 from r1lite.stages import pretrain
+from r1lite.training.machine import check_step
 
 SEED, COUNT = 5, 500
 ROOT = Path(__file__).resolve().parent.parent

@@ -10,17 +10,18 @@ from conftest import make_tiny_model, make_tiny_tokenizer
 
 from r1lite.config import GRPOConfig, WatchdogConfig
 from r1lite.errors import RunError
+from r1lite.grpo.learner import PolicyLearner
+from r1lite.grpo.loop import Loop
 from r1lite.model.policy import Policy, Trainer
 from r1lite.rollout import EngineError
+from r1lite.rollout.canary import Canary
 from r1lite.rollout.hf import HFEngine
+from r1lite.rollout.trust import TrustedEngine
 from r1lite.run.bad_batches import BadBatches
 from r1lite.run.signals import StopSignal
 from r1lite.run.watchdog import Watchdog
-from r1lite.solve import Judge, Prompt
-from r1lite.trainer.canary import Canary
-from r1lite.trainer.learner import PolicyLearner
-from r1lite.trainer.loop import Loop
-from r1lite.trainer.trust import TrustedEngine
+from r1lite.scoring.scorer import Scorer
+from r1lite.types import Prompt
 from verifiers import Problem, Reward, Verdict
 
 STEPS = 6
@@ -68,7 +69,7 @@ def loop_of(staleness, verify=digits, **settings):
     return Loop(
         config=config,
         prompts=[Prompt(Problem(id=f"p{i}"), "", (3 + i, 4, 5)) for i in range(7)],
-        judge=Judge(reward, reward, reward),
+        scorer=Scorer(reward, reward, reward),
         engine=engine,
         learner=PolicyLearner(config, policy, trainer, None, bad=BadBatches(Path("unused"))),
         stop=StopSignal(),

@@ -3,7 +3,7 @@
 import pytest
 
 from r1lite.errors import UserError
-from r1lite.machine import located
+from r1lite.training.machine import located
 
 
 def test_a_run_stands_for_its_newest_checkpoint(tmp_path):

@@ -17,10 +17,10 @@ from r1lite.errors import UserError
 from r1lite.model.batch import Row
 from r1lite.model.packing import fit, keeps_rows_apart, packed_batches, packed_logits
 from r1lite.model.policy import Policy
-from r1lite.sft.encode import template_facts
-from r1lite.sft.formats import RowError, example, format_of
-from r1lite.sft.reading import find_set, rows
-from r1lite.supervised import RowOrder, nll_pieces
+from r1lite.supervised.loop import RowOrder, nll_pieces
+from r1lite.supervised.sft.encode import template_facts
+from r1lite.supervised.sft.formats import RowError, example, format_of
+from r1lite.supervised.sft.reading import find_set, rows
 from r1lite.tasks import Problems
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -295,7 +295,7 @@ def test_a_run_learns_and_says_what_from(whole):
 
 KILLED_IN_STEP_5 = """
 import os, signal, sys
-from r1lite import supervised
+from r1lite.supervised import loop as supervised
 from r1lite.cli import main
 step = supervised.FineTuning.step
 def killed(self, number):
@@ -390,7 +390,7 @@ def test_no_set_at_all(tiny_path, sums_path, tmp_path, capsys):
 
 
 def loaded(path, tiny_model, tokenizer, **options):
-    from r1lite.sft.encode import load_set
+    from r1lite.supervised.sft.encode import load_set
 
     config = SFTConfig(data=str(path), **{"template": "short", **options})
     return load_set(config, Problems([], [], ""), [], tiny_model, tokenizer)

@@ -11,11 +11,10 @@ from pathlib import Path
 import pandas
 import pytest
 
-from r1lite import choice
-from r1lite.choice import Curriculum
 from r1lite.cli import main
-from r1lite.solve import Prompt
-from r1lite.trainer.trajectory import Group, Rollout
+from r1lite.grpo import choice
+from r1lite.grpo.choice import Curriculum
+from r1lite.types import Group, Prompt, Rollout
 from verifiers import Completion, Problem, Score
 
 ROOT = Path(__file__).resolve().parent.parent

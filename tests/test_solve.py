@@ -6,7 +6,7 @@ import pytest
 
 from r1lite.config import GRPOConfig, load
 from r1lite.errors import UserError
-from r1lite.solve import describe, make_judge
+from r1lite.scoring.scorer import describe, make_scorer
 from r1lite.tasks import find
 from verifiers import Completion, Problem
 
@@ -20,13 +20,13 @@ def test_options_and_aliases_of_a_recipe(tmp_path):
         "max_completion_tokens: 100\n"
         "verifiers:\n  tags: {use: format, prefilled_think: true}\n"
     )
-    judge = make_judge(TASK, load(GRPOConfig, [str(recipe)]))
-    assert judge.pool is None
+    scorer = make_scorer(TASK, load(GRPOConfig, [str(recipe)]))
+    assert scorer.pool is None
     completion = Completion("a</think><answer>4</answer>", token_ids=tuple(range(90)))
-    (score,) = judge.score([(Problem(answer="4"), completion)])
+    (score,) = scorer.score([(Problem(answer="4"), completion)])
     assert score.reward == pytest.approx(1.1 - 0.5)  # 90 of 100 tokens: in the middle of the buffer
-    assert json.loads(json.dumps(describe(judge.reward)))["range"] == [-1.0, 1.1]
-    judge.close()
+    assert json.loads(json.dumps(describe(scorer.reward)))["range"] == [-1.0, 1.1]
+    scorer.close()
 
 
 @pytest.mark.parametrize(
@@ -41,17 +41,17 @@ def test_options_and_aliases_of_a_recipe(tmp_path):
 )
 def test_mistakes(values, message):
     with pytest.raises(UserError, match=message):
-        make_judge(TASK, GRPOConfig(**values))
+        make_scorer(TASK, GRPOConfig(**values))
 
 
 def test_a_verifier_of_yours_that_hangs_costs_one_completion(monkeypatch):
     monkeypatch.syspath_prepend(str(__import__("pathlib").Path(__file__).parent))
-    judge = make_judge(TASK, GRPOConfig(reward="pool_trouble_for_tests:trouble", score_timeout_s=1.0))
-    assert judge.pool is not None
+    scorer = make_scorer(TASK, GRPOConfig(reward="pool_trouble_for_tests:trouble", score_timeout_s=1.0))
+    assert scorer.pool is not None
     try:
-        scores = judge.score([(Problem(), Completion(text)) for text in ("1", "spin", "x")])
+        scores = scorer.score([(Problem(), Completion(text)) for text in ("1", "spin", "x")])
     finally:
-        judge.close()
+        scorer.close()
     assert [score.reward for score in scores] == [1.0, None, 0.0]
     assert "no verdict within 1 s" in scores[1].error
-    assert make_judge(TASK, GRPOConfig(reward="pool_trouble_for_tests:trouble", score_workers=0)).pool is None
+    assert make_scorer(TASK, GRPOConfig(reward="pool_trouble_for_tests:trouble", score_workers=0)).pool is None

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from r1lite.run.run_dir import RunDir
-from r1lite.trainer.trajectory import Group, Rollout
+from r1lite.types import Group, Rollout
 from verifiers import Completion, Problem, Reward, resolve
 from verifiers.__main__ import main
 from verifiers.segments import answering, answering_span

@@ -6,9 +6,9 @@ import pandas
 import pytest
 
 from r1lite.errors import UserError
-from r1lite.prompts import check, render
 from r1lite.tasks import Source, find
 from r1lite.tasks.gsm8k import load
+from r1lite.tasks.prompts import check, render
 from r1lite.tasks.rows import hub_reachable, read_rows
 
 GOOD = {"question": "1+1?", "answer": "#### 2"}

@@ -461,7 +461,7 @@ def test_a_schema_fetches_nothing(tmp_path, monkeypatch):
 
 
 def test_a_row_s_template_is_filled_in_by_replacement():
-    from r1lite.prompts import render
+    from r1lite.tasks.prompts import render
 
     for text in ("{question.__class__}", "{0.__class__.__mro__}", "{question!r:>{width}}"):
         assert render("Q: {question}", text, None) == f"Q: {text}"
@@ -590,7 +590,7 @@ def test_revisions_are_pinned_and_commits_recorded(tmp_path, monkeypatch, tiny_m
     """A cache as huggingface_hub lays it out; nothing is fetched."""
     from huggingface_hub import constants
 
-    from r1lite import hub
+    from r1lite.hub import revisions as hub
 
     folder = tmp_path / "models--somebody--tiny"
     snapshot = folder / "snapshots" / COMMIT
@@ -619,7 +619,7 @@ def test_revisions_are_pinned_and_commits_recorded(tmp_path, monkeypatch, tiny_m
 def test_a_data_set_s_revision_reaches_the_library(monkeypatch):
     import types
 
-    from r1lite import hub
+    from r1lite.hub import revisions as hub
     from r1lite.tasks import Source, find
 
     asked = []

@@ -16,10 +16,10 @@ from r1lite.model.policy import Policy
 from r1lite.nano import nano_path
 from r1lite.rollout import EngineError, Sampling
 from r1lite.rollout.build import build
+from r1lite.rollout.canary import Canary
+from r1lite.rollout.trust import TrustedEngine
 from r1lite.rollout.vllm_calls import Calls
 from r1lite.rollout.vllm_support import installed
-from r1lite.trainer.canary import Canary
-from r1lite.trainer.trust import TrustedEngine
 
 pytestmark = [
     pytest.mark.skipif(installed() is None, reason="vLLM is not installed"),

@@ -20,8 +20,8 @@ from r1lite.errors import UserError
 from r1lite.model.policy import Policy
 from r1lite.rollout import EngineError, Sampling, eos_ids
 from r1lite.rollout.fleet import ServerEngine
+from r1lite.rollout.trust import TrustedEngine
 from r1lite.rollout.vllm_support import installed
-from r1lite.trainer.trust import TrustedEngine
 
 pytestmark = [
     pytest.mark.skipif(installed() is None, reason="vLLM is not installed"),
@@ -78,7 +78,7 @@ def test_both_servers_work_and_each_has_the_weights(case):
 def test_a_lost_weight_stops_the_run_and_is_named(case):
     # The older vLLM keeps a tied head as one weight, which a missing name can't leave behind.
     lost = "lm_head.weight" if installed().knows_weight_versions else "model.norm.weight"
-    from r1lite.trainer.canary import Canary
+    from r1lite.rollout.canary import Canary
 
     canary = Canary(Policy(case.model, pad_id=0), tokens=12, seed=0, stop_text=None, tolerance=None)
     engine = TrustedEngine(case.engine, canary, case.model.state_dict().items(), pad_id=0)

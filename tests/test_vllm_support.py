@@ -23,7 +23,7 @@ from r1lite.rollout.fleet import ServerEngine
 from r1lite.rollout.vllm_calls import request_values, seed_runs
 from r1lite.rollout.vllm_sizes import Need, need, share
 from r1lite.rollout.weight_files import WeightFiles
-from r1lite.setup import settle
+from r1lite.training.setup import resolve_config
 
 GIB = 1 << 30
 
@@ -66,16 +66,16 @@ def test_the_command_says_that_vllm_is_missing(monkeypatch, tmp_path, capsys):
 
 
 def test_auto_on_a_cpu_says_why():
-    config, notes = settle(load(GRPOConfig, ["--model", "nano", "--device", "cpu"]))
+    config, notes = resolve_config(load(GRPOConfig, ["--model", "nano", "--device", "cpu"]))
     assert (config.engine, config.importance) == ("transformers", "off")
     assert notes["engine"].startswith("auto: on a CPU vLLM is no quicker")
-    config, _ = settle(load(GRPOConfig, ["--model", "nano", "--device", "cpu", "--engine-url", "http://a:1"]))
+    config, _ = resolve_config(load(GRPOConfig, ["--model", "nano", "--device", "cpu", "--engine-url", "http://a:1"]))
     assert (config.engine, config.importance) == ("vllm-server", "token")
 
 
 def test_running_ahead_needs_an_engine_aside():
     with pytest.raises(UserError, match=r"--max-staleness 1: transformers samples in the trainer's process"):
-        settle(load(GRPOConfig, ["--model", "nano", "--device", "cpu", "--max-staleness", "1"]))
+        resolve_config(load(GRPOConfig, ["--model", "nano", "--device", "cpu", "--max-staleness", "1"]))
 
 
 def test_need_counts_grouped_keys():

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from r1lite.word_problems import (
+from r1lite.tasks.word_problems import (
     DEFAULT_SEED,
     FAMILIES,
     HELD_OUT,
@@ -25,7 +25,7 @@ from r1lite.word_problems import (
     masked,
     sample,
 )
-from r1lite.word_problems.families import THEMES
+from r1lite.tasks.word_problems.families import THEMES
 from verifiers import Completion, Problem, resolve
 
 BUNDLED = Path(__file__).parent.parent / "datasets" / "gsm8k_style"
@@ -224,7 +224,7 @@ def test_every_bundled_gold_scores_one(rows: dict[str, list[dict[str, str]]]) ->
 
 def test_command_rebuilds_the_bundled_files(tmp_path: Path) -> None:
     """In a process of its own with another hash seed, so that no set or hash order can leak in."""
-    command = [sys.executable, "-m", "r1lite.word_problems", "--out", str(tmp_path), "--seed", str(DEFAULT_SEED)]
+    command = [sys.executable, "-m", "r1lite.tasks.word_problems", "--out", str(tmp_path), "--seed", str(DEFAULT_SEED)]
     environment = {"PYTHONHASHSEED": "7", "PYTHONPATH": str(Path(__file__).parent.parent), "PATH": ""}
     done = subprocess.run(command, capture_output=True, text=True, env=environment, check=True, timeout=300)
     card = (BUNDLED / "README.md").read_text(encoding="utf-8")

@@ -7,7 +7,8 @@
 
 from verifiers.core import Completion, GoldError, Problem, Verdict, Verifier, VerifierError
 from verifiers.registry import VERIFIERS, check_gold, resolve, verifier
-from verifiers.reward import Reward, Score, score_many
+from verifiers.reward import Reward, Score
+from verifiers.scoring import score_many
 
 DISTRIBUTION = "r1lite"  # PyPI has another distribution with this import name; r1lite checks for ours by this mark
 

@@ -18,7 +18,7 @@ from typing import Any
 
 from r1lite.curation.rows import Candidate, Provenance
 from r1lite.errors import UserError
-from r1lite.hub import cached_commit, split
+from r1lite.hub.revisions import cached_commit, split
 from r1lite.run.environment import read_environment
 from verifiers import Completion, GoldError, Problem, rows
 from verifiers.golds import gold_text

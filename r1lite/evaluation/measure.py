@@ -12,11 +12,12 @@ from typing import Any
 from r1lite.config import ProblemsConfig
 from r1lite.errors import RunError
 from r1lite.evaluation.intervals import mean_rate
-from r1lite.evaluation.voting import Vote, majority
 from r1lite.rl.passk import pass_at_k
 from r1lite.rl.sampling import completion_seed
 from r1lite.rollout import RolloutEngine, Sampling
-from r1lite.solve import Judge, Prompt
+from r1lite.scoring.scorer import Scorer
+from r1lite.scoring.voting import Vote, majority
+from r1lite.types import Prompt
 from verifiers import Completion, Problem
 
 _CHUNK = 64  # problems between two reports of progress
@@ -55,18 +56,18 @@ class Solved:
 def evaluate(
     engine: RolloutEngine,
     prompts: Sequence[Prompt],
-    judge: Judge,
+    scorer: Scorer,
     config: ProblemsConfig,
     progress: Callable[[float], None] = lambda share: None,
 ) -> dict[str, Any]:
     """`summarize` of `measure`: what a training run keeps of an evaluation."""
-    return summarize(measure(engine, prompts, judge, config, progress), judge, k=config.eval_samples)
+    return summarize(measure(engine, prompts, scorer, config, progress), scorer, k=config.eval_samples)
 
 
 def measure(
     engine: RolloutEngine,
     prompts: Sequence[Prompt],
-    judge: Judge,
+    scorer: Scorer,
     config: ProblemsConfig,
     progress: Callable[[float], None] = lambda share: None,
     *,
@@ -101,7 +102,7 @@ def measure(
             ]
             groups = engine.generate([prompt.token_ids for prompt in chunk], seeds, sampling)
             for prompt, group in zip(chunk, groups, strict=True):
-                found.append(tuple(_judged(judge, prompt.problem, completion) for completion in group))
+                found.append(tuple(_judged(scorer, prompt.problem, completion) for completion in group))
             done += len(chunk) * samples
             progress(done / total)
         return found
@@ -123,7 +124,7 @@ def measure(
     return solved
 
 
-def summarize(solved: Sequence[Solved], judge: Judge, *, k: int, votes: int | None = None) -> dict[str, Any]:
+def summarize(solved: Sequence[Solved], scorer: Scorer, *, k: int, votes: int | None = None) -> dict[str, Any]:
     """Rates over problems, each `NAME` with its 95 % interval `NAME_interval` (`intervals.mean_rate`).
 
     Args:
@@ -149,7 +150,7 @@ def summarize(solved: Sequence[Solved], judge: Judge, *, k: int, votes: int | No
     return {
         **_rate("pass_at_1", [float(bool(answer.correct)) for answer in judged]),
         **_rate("pass_at_k", passes[k]),
-        **_rate("maj_at_k", [maj_at_k(one, judge, votes) for one in sampled] if _can_vote(judge, votes) else []),
+        **_rate("maj_at_k", [maj_at_k(one, scorer, votes) for one in sampled] if _can_vote(scorer, votes) else []),
         **_rate("sampled_accuracy", [sum(one.scored) / len(one.scored) for one in sampled]),
         "k": k,
         "votes": votes,
@@ -163,10 +164,10 @@ def summarize(solved: Sequence[Solved], judge: Judge, *, k: int, votes: int | No
     }
 
 
-def maj_at_k(one: Solved, judge: Judge, votes: int) -> float:
+def maj_at_k(one: Solved, scorer: Scorer, votes: int) -> float:
     """Probability that the majority of the first `votes` samples is right; see `voting.majority`."""
     ballots = [Vote(answer.answer, answer.correct is True) for answer in one.samples[:votes]]
-    same = judge.same_answer(one.problem)
+    same = scorer.same_answer(one.problem)
     assert same is not None
     return majority(ballots, same)
 
@@ -186,8 +187,8 @@ def breakdown(solved: Sequence[Solved], key: str) -> dict[str, dict[str, Any]]:
     return found
 
 
-def _judged(judge: Judge, problem: Problem, completion: Completion) -> Answer:
-    mark = judge.mark(problem, completion)
+def _judged(scorer: Scorer, problem: Problem, completion: Completion) -> Answer:
+    mark = scorer.mark(problem, completion)
     return Answer(
         completion.text,
         len(completion.token_ids),
@@ -200,8 +201,8 @@ def _judged(judge: Judge, problem: Problem, completion: Completion) -> Answer:
     )
 
 
-def _can_vote(judge: Judge, votes: int) -> bool:
-    return votes > 1 and judge.vote != "none"
+def _can_vote(scorer: Scorer, votes: int) -> bool:
+    return votes > 1 and scorer.vote != "none"
 
 
 def _rate(name: str, values: Sequence[float]) -> dict[str, Any]:

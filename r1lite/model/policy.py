@@ -13,13 +13,13 @@ from torch import Tensor, nn
 
 from r1lite.errors import UserError
 from r1lite.model.batch import MicroBatch
+from r1lite.model.gradients import nonfinite_gradients
 from r1lite.model.head import Parts, split
 from r1lite.model.lora import merged_weights, without_adapter
 from r1lite.model.packing import PackedBatch, packed_logits, packed_states
 from r1lite.model.prefix import prefill, shares_batches
 from r1lite.rl.logprobs import entropies, head_logprobs, token_logprobs
 from r1lite.rl.tiles import Head
-from r1lite.run.bad_batches import nonfinite_gradients
 
 
 class Policy:

@@ -10,7 +10,7 @@ import random
 from collections.abc import Callable, Mapping, Sequence
 from typing import TypeVar
 
-from r1lite.trainer.additions import Addition, working
+from r1lite.tasks.additions import Addition, working
 
 T = TypeVar("T")
 Habit = Callable[[Addition, random.Random], str]

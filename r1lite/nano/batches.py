@@ -14,9 +14,9 @@ from transformers import Qwen2Tokenizer
 
 from r1lite.nano.addition_habits import addition_habits
 from r1lite.nano.habits import HABITS, Example, example
-from r1lite.prompts import render
-from r1lite.trainer import additions
-from r1lite.word_problems import sample
+from r1lite.tasks import additions
+from r1lite.tasks.prompts import render
+from r1lite.tasks.word_problems import sample
 
 _POOL = 32  # batches generated, sorted and shuffled together
 _LENGTHS = 8  # T is a multiple of this: bfloat16 kernels are compiled once for each size

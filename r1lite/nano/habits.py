@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol, TypeVar
 
-from r1lite.word_problems import WordProblem
+from r1lite.tasks.word_problems import WordProblem
 
 T = TypeVar("T")
 Habit = Callable[[WordProblem, random.Random], str]

@@ -23,7 +23,7 @@ from typing import Any
 
 _COMMAND_LINE = "r1lite.cli"  # by name: it stands above the pipeline, which it runs
 _METERED_S = 1.0
-_PRELOADED = ["torch", "transformers", "r1lite.trainer.training", "r1lite.sampling"]
+_PRELOADED = ["torch", "transformers", "r1lite.training.lifecycle", "r1lite.curation.generate"]
 
 
 def start(argv: Sequence[str], log: Path, usage: Path) -> Any:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from r1lite.errors import UserError
-from r1lite.hub import load_rows, split_names
+from r1lite.hub.revisions import load_rows, split_names
 from verifiers.rows import RowError, is_text, rows
 
 _SUFFIXES = (".jsonl", ".jsonl.gz", ".parquet")

@@ -11,11 +11,11 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from r1lite import prompts as templates
 from r1lite.errors import UserError
-from r1lite.hub import pinned
+from r1lite.hub.revisions import pinned
 from r1lite.preference.pairs import Messages
 from r1lite.run import checkpoint
+from r1lite.tasks import prompts as templates
 from verifiers import Completion, Problem, Verdict, VerifierError
 
 KEY = "r1lite_reward"  # in the model's config.json: the layout and the scale it was trained with
@@ -25,8 +25,8 @@ def text_of(prompt: str | Messages, completion: str, template: str, tokenizer: A
     """What the model reads: the rendered prompt, the completion, the end token.
 
     Args:
-        template: of `r1lite.prompts`; "chat" takes the tokenizer's own template with the completion as the assistant's
-            message, and is the only one for prompts that are messages.
+        template: of `r1lite.tasks.prompts`; "chat" takes the tokenizer's own template with the completion as the
+            assistant's message, and is the only one for prompts that are messages.
 
     Raises:
         UserError: a template that can't be rendered.

@@ -15,7 +15,7 @@ import torch
 from torch import Tensor
 
 from r1lite.errors import UserError
-from r1lite.hub import split
+from r1lite.hub.revisions import split
 from r1lite.rollout import EngineError, Sampling, check_prompts, collect
 from r1lite.rollout.vllm_calls import Calls, calls_for, request_values, seed_runs, special_tokens
 from r1lite.rollout.vllm_support import Installed, environment

@@ -64,8 +64,3 @@ class BadBatches:
                 torch.save({"step": step, "update": update, **content}, aside)
             except RuntimeError as error:  # torch's word for a full disk
                 raise OSError(errno.EIO, str(error), str(path)) from error
-
-
-def nonfinite_gradients(named_parameters: Any) -> list[str]:
-    """Names of the parameters whose gradient holds a NaN or an infinity; to be called before it is cleared."""
-    return [name for name, p in named_parameters if p.grad is not None and not bool(torch.isfinite(p.grad).all())]

@@ -14,7 +14,7 @@ from typing import Any
 
 from r1lite import __version__
 from r1lite.errors import UserError
-from r1lite.hub import commits
+from r1lite.hub.revisions import commits
 from r1lite.run.files import read_json
 
 FILE = "environment.json"

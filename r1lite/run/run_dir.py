@@ -31,7 +31,7 @@ from r1lite.errors import UserError
 from r1lite.run import environment, records
 from r1lite.run.environment import read_environment
 from r1lite.run.files import as_json, clear_parts, digest, part_of, read_json, replaced_file, write_json, write_text
-from r1lite.trainer.trajectory import Group
+from r1lite.types import Group
 
 _DIGITS = 6
 _CONFIG, _LOCK = "config.yaml", ".lock"

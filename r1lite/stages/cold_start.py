@@ -7,10 +7,10 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from r1lite.config import ColdStartConfig
-from r1lite.curating import Rewriting, resumed, run_on_rollouts
+from r1lite.curation.finish import Rewriting, resumed, run_on_rollouts
 from r1lite.curation.rewrite import RULES, Rewrite, by_rules
 from r1lite.curation.rows import Candidate
-from r1lite.prompts import TEMPLATES
+from r1lite.tasks.prompts import TEMPLATES
 from verifiers import Score
 
 
@@ -30,7 +30,7 @@ def run(config: ColdStartConfig) -> dict[str, Any]:
         rewriting = Rewriting(f"model {asked.rewrite_model or asked.model or 'nano'}", lambda: _by_model(asked))
     if asked.rollouts is not None:
         return run_on_rollouts(config, rewriting)
-    from r1lite.sampling import run_on_samples
+    from r1lite.curation.generate import run_on_samples
 
     return run_on_samples(config, rewriting, few_shot)
 
@@ -50,10 +50,10 @@ def _by_model(config: ColdStartConfig) -> Iterator[Rewrite]:
     """A rewriter that asks a model, greedily."""
     from r1lite.rl.sampling import completion_seed
     from r1lite.rollout import Sampling
-    from r1lite.setup import load_model, open_engine, settle
+    from r1lite.training.setup import load_model, open_engine, resolve_config
 
     wanted = {"model": config.rewrite_model or config.model, "rollouts": None, "resume": False}
-    config, _ = settle(type(config).model_validate({**config.model_dump(exclude_unset=True), **wanted}))
+    config, _ = resolve_config(type(config).model_validate({**config.model_dump(exclude_unset=True), **wanted}))
     model, tokenizer = load_model(config)
     engine, _ = open_engine(config, model, tokenizer)
     room = getattr(model.config, "max_position_embeddings", None) or 1 << 30

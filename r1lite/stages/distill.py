@@ -8,20 +8,21 @@ from typing import Any
 
 from r1lite.config import DistillConfig
 from r1lite.config.distill import SHAPED
+from r1lite.curation.generate import run_on_samples
 from r1lite.curation.sources import model_hash
-from r1lite.distill.course import Distilling, own_rows
-from r1lite.distill.models import check_one_tokenizer, load_student, load_teacher
 from r1lite.errors import UserError
 from r1lite.model.policy import Policy
 from r1lite.run.signals import StopSignal
-from r1lite.sampling import run_on_samples
-from r1lite.setup import Loaded, Setup, forward_dtype
-from r1lite.sft.encode import load_set
-from r1lite.sft.tokens import TokenRows
-from r1lite.solve import Prompt, make_prompts
-from r1lite.supervised import FineTuning, RowOrder, make_learner
+from r1lite.scoring.problems import make_prompts
+from r1lite.supervised.distill.loop import Distilling, own_rows
+from r1lite.supervised.distill.models import check_one_tokenizer, load_student, load_teacher
+from r1lite.supervised.loop import FineTuning, RowOrder, make_learner
+from r1lite.supervised.sft.encode import load_set
+from r1lite.supervised.sft.tokens import TokenRows
 from r1lite.tasks import Problems
-from r1lite.trainer.training import conduct
+from r1lite.training.lifecycle import run_training
+from r1lite.training.setup import Loaded, Setup, forward_dtype
+from r1lite.types import Prompt
 
 _TRAJECTORIES = "trajectories"
 _TRIED = 50  # problems that both tokenizers must cut alike
@@ -29,10 +30,10 @@ _TRIED = 50  # problems that both tokenizers must cut alike
 
 def run(config: DistillConfig) -> dict[str, Any]:
     """Trains the student, and measures it before and after; everything lies in the run directory. See
-    `training.conduct`."""
+    `training.run_training`."""
     if config.student_shape and config.model is None:
         config = config.model_copy(update={"model": SHAPED})
-    return conduct(config, _course, _material, load_student)
+    return run_training(config, _make_loop, _material, load_student)
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,11 +73,11 @@ def _material(config: DistillConfig, problems: Problems, test: list[Prompt], mod
     return dataclasses.replace(found, value=value, lines=lines, results=results)
 
 
-def _course(config: DistillConfig, setup: Setup, stop: StopSignal) -> FineTuning | Distilling:
-    material: _Material = setup.material
-    rows = material.rows
+def _make_loop(config: DistillConfig, setup: Setup, stop: StopSignal) -> FineTuning | Distilling:
+    training_data: _Material = setup.training_data
+    rows = training_data.rows
     if config.needs_set and rows is None:
-        rows = _sampled_rows(config, setup, material.problems)
+        rows = _sampled_rows(config, setup, training_data.problems)
     if config.method == "off-policy":
         assert rows is not None
         order = RowOrder.of(config, len(rows))
@@ -85,15 +86,15 @@ def _course(config: DistillConfig, setup: Setup, stop: StopSignal) -> FineTuning
     order = (
         RowOrder.of(config.model_copy(update={"rows_per_step": theirs}), len(rows))
         if rows is not None and theirs
-        else RowOrder.of(config, len(material.prompts))
+        else RowOrder.of(config, len(training_data.prompts))
     )
-    teacher = Policy(material.teacher, pad_id=setup.engine.pad_id, dtype=forward_dtype(config))
+    teacher = Policy(training_data.teacher, pad_id=setup.engine.pad_id, dtype=forward_dtype(config))
     return Distilling(
         config=config,
         setup=setup,
         learner=make_learner(config, setup, order.steps),
         teacher=teacher,
-        prompts=material.prompts,
+        prompts=training_data.prompts,
         rows=rows if theirs else None,
         order=order,
         stop=stop,

@@ -21,15 +21,17 @@ from r1lite.evaluation.comparison import (
     write_rows,
 )
 from r1lite.evaluation.measure import breakdown, measure, summarize
-from r1lite.machine import check_model, located
 from r1lite.run.display import Display
 from r1lite.run.environment import read_environment
 from r1lite.run.files import read_json
 from r1lite.run.run_dir import check_begun, newest_path
 from r1lite.run.signals import StopSignal
-from r1lite.setup import Setup, begin, settle
-from r1lite.solve import Judge, Prompt, load_problems, make_judge, make_prompts
+from r1lite.scoring.problems import load_problems, make_prompts
+from r1lite.scoring.scorer import Scorer, make_scorer
 from r1lite.tasks import find
+from r1lite.training.machine import check_model, located
+from r1lite.training.setup import Setup, open_run, resolve_config
+from r1lite.types import Prompt
 
 INTERVALS = (
     "95 %: Wilson's at the effective number of trials of the problems' means (rates); bootstrap over problems "
@@ -53,8 +55,8 @@ def run(config: EvalConfig) -> dict[str, Any]:
     if config.resume:
         return _finished(config)
     other = _other(config)
-    asked = [settle(one) for one in _each_task(config)]
-    setup = begin(*asked[0])
+    asked = [resolve_config(one) for one in _each_task(config)]
+    setup = open_run(*asked[0])
     try:
         jobs = _jobs([one for one, _ in asked], setup)
         settled = jobs[0].config.model_copy(update={"task": ",".join(config.tasks), "source": config.source})
@@ -89,7 +91,7 @@ def run(config: EvalConfig) -> dict[str, Any]:
     finally:
         setup.display.finish()
         setup.engine.close()
-        setup.judge.close()
+        setup.scorer.close()
         setup.run_dir.close()
 
 
@@ -120,7 +122,7 @@ class _Job:
 
     task: str
     config: EvalConfig
-    judge: Judge
+    scorer: Scorer
     prompts: list[Prompt]
 
 
@@ -154,12 +156,12 @@ def _each_task(config: EvalConfig) -> list[EvalConfig]:
 
 def _jobs(configs: list[EvalConfig], setup: Setup) -> list[_Job]:
     """The first task is the setup's own; the others share its model."""
-    jobs = [_Job(configs[0].task, configs[0], setup.judge, setup.test)]
+    jobs = [_Job(configs[0].task, configs[0], setup.scorer, setup.test)]
     for config in configs[1:]:
-        judge = make_judge(find(config.task), config)
-        problems = load_problems(find(config.task), config, judge)
+        scorer = make_scorer(find(config.task), config)
+        problems = load_problems(find(config.task), config, scorer)
         chosen = problems.test[: max(config.eval_problems, config.eval_sample_problems)]
-        jobs.append(_Job(config.task, config, judge, make_prompts(chosen, config, setup.model, setup.tokenizer)))
+        jobs.append(_Job(config.task, config, scorer, make_prompts(chosen, config, setup.model, setup.tokenizer)))
         setup.display.line("problems", f"{problems.origin}: {len(problems.test):,} to test")
     return jobs
 
@@ -168,25 +170,25 @@ def _measured(jobs: list[_Job], setup: Setup) -> tuple[dict[str, Any], Rows]:
     measured: dict[str, Any] = {}
     rows: Rows = {}
     for job in jobs:
-        config, judge = job.config, job.judge
+        config, scorer = job.config, job.scorer
         setup.display.start(f"measuring {job.task}", 1)
-        with contextlib.closing(judge):
+        with contextlib.closing(scorer):
             solved = measure(
                 setup.engine,
                 job.prompts,
-                judge,
+                scorer,
                 config,
                 setup.display.progress,
                 temperature=config.eval_temperature,
                 seed=config.seed,
             )
-            found = summarize(solved, judge, k=config.eval_samples, votes=config.maj_at)
+            found = summarize(solved, scorer, k=config.eval_samples, votes=config.maj_at)
         setup.display.finish()
         rows[job.task] = rows_of(job.task, solved)
         measured[job.task] = {
             **found,
-            "correct": judge.correct.formula,
-            "versions": dict(judge.correct.versions),
+            "correct": scorer.correct.formula,
+            "versions": dict(scorer.correct.versions),
             "source": config.source,
             "by_difficulty": breakdown(solved, "difficulty"),
             "by_source": breakdown(solved, "source"),

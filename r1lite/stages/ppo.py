@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from r1lite.config import PPOConfig
-from r1lite.trainer.assembly import make_learner
-from r1lite.trainer.training import train
+from r1lite.grpo.assembly import make_learner, train
 
 
 def run(config: PPOConfig) -> dict[str, Any]:

@@ -26,8 +26,7 @@ from transformers import (
 from transformers.integrations.sdpa_attention import sdpa_attention_forward
 
 from r1lite.errors import Interrupted, RunError, UserError
-from r1lite.hub import pinned
-from r1lite.machine import NANO, check_room
+from r1lite.hub.revisions import pinned
 from r1lite.nano import nano_path
 from r1lite.nano.batches import TextBatch, batches, examples, sums
 from r1lite.nano.config import PretrainConfig
@@ -35,6 +34,7 @@ from r1lite.nano.habits import Example
 from r1lite.nano.tokenizer import train_tokenizer
 from r1lite.run.files import clear_parts, new_folder, read_json, replaced_file, write_json
 from r1lite.run.signals import StopSignal
+from r1lite.training.machine import NANO, check_room
 
 TEMPLATE = "short"
 _HEAD_ROWS = 512

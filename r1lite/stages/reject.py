@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from r1lite.config import RejectConfig
-from r1lite.curating import resumed, run_on_rollouts
+from r1lite.curation.finish import resumed, run_on_rollouts
 
 
 def run(config: RejectConfig) -> dict[str, Any]:
@@ -13,6 +13,6 @@ def run(config: RejectConfig) -> dict[str, Any]:
     asked = resumed(config) if config.resume else config
     if asked.rollouts is not None:
         return run_on_rollouts(config)
-    from r1lite.sampling import run_on_samples
+    from r1lite.curation.generate import run_on_samples
 
     return run_on_samples(config)

@@ -8,7 +8,6 @@ from typing import Any
 
 from r1lite.config import RewardModelConfig, dump, validated
 from r1lite.errors import Interrupted, UserError
-from r1lite.machine import NANO, choose_device, default_threads
 from r1lite.nano import nano_path
 from r1lite.preference.pairs import load_pairs
 from r1lite.preference.reward_model import load_classifier, text_of
@@ -21,7 +20,8 @@ from r1lite.run.resume import resume_point
 from r1lite.run.run_dir import RunDir, claim_path
 from r1lite.run.signals import StopSignal
 from r1lite.run.watchdog import Watchdog
-from r1lite.setup import fixed_settings, resumed, with_absolute_paths
+from r1lite.training.machine import NANO, choose_device, default_threads
+from r1lite.training.setup import fixed_settings, resumed, with_absolute_paths
 
 _NANO_LR = 5e-4  # so small a model wants a large one
 _MEASURED = ("accuracy", "accuracy_interval", "pairs", "loss", "ece", "brier")  # keys of an evaluation

@@ -8,11 +8,11 @@ from typing import Any
 
 from r1lite.config.serve_engine import ServeEngineConfig
 from r1lite.errors import UserError
-from r1lite.hub import pinned, split
-from r1lite.machine import NANO, default_threads
+from r1lite.hub.revisions import pinned, split
 from r1lite.nano import nano_path
 from r1lite.rollout.vllm_sizes import need
 from r1lite.rollout.vllm_support import environment, required
+from r1lite.training.machine import NANO, default_threads
 
 _CONTEXT = 2048
 

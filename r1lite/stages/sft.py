@@ -6,17 +6,17 @@ from typing import Any
 
 from r1lite.config import SFTConfig
 from r1lite.run.signals import StopSignal
-from r1lite.setup import Setup
-from r1lite.sft.encode import load_set
-from r1lite.supervised import FineTuning, RowOrder, make_learner
-from r1lite.trainer.training import conduct
+from r1lite.supervised.loop import FineTuning, RowOrder, make_learner
+from r1lite.supervised.sft.encode import load_set
+from r1lite.training.lifecycle import run_training
+from r1lite.training.setup import Setup
 
 
 def run(config: SFTConfig) -> dict[str, Any]:
-    """Trains, and measures before and after; everything lies in the run directory. See `training.conduct`."""
-    return conduct(config, _course, load_set)
+    """Trains, and measures before and after; everything lies in the run directory. See `training.run_training`."""
+    return run_training(config, _make_loop, load_set)
 
 
-def _course(config: SFTConfig, setup: Setup, stop: StopSignal) -> FineTuning:
-    order = RowOrder.of(config, len(setup.material))
-    return FineTuning(config, setup.material, make_learner(config, setup, order.steps), order)
+def _make_loop(config: SFTConfig, setup: Setup, stop: StopSignal) -> FineTuning:
+    order = RowOrder.of(config, len(setup.training_data))
+    return FineTuning(config, setup.training_data, make_learner(config, setup, order.steps), order)

@@ -8,8 +8,8 @@ from __future__ import annotations
 import random
 
 from r1lite.tasks import Task
+from r1lite.tasks.additions import sample
 from r1lite.tasks.sources import Generated
-from r1lite.trainer.additions import sample
 from verifiers import Problem
 
 

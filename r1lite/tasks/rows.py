@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from r1lite.errors import UserError
-from r1lite.hub import load_rows
+from r1lite.hub.revisions import load_rows
 from verifiers.core import GoldError
 from verifiers.golds import gold_text, is_text
 

@@ -1,0 +1,176 @@
+"""Samples completions for a set, problem by problem, and then curates them like any others.
+
+RUN/samples/part-NNNNNN.jsonl hold a row a completion, about.json how they came to be. A part is put in place whole, and
+every token depends on the seed, the problem and the sample alone: a killed run goes on at its first missing part.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any, TypeVar
+
+from r1lite.config import CurationConfig
+from r1lite.curation.finish import Rewriting, done_already, finish, with_absolute_paths
+from r1lite.curation.planning import checked, evaluation_sets, make_plan, refuse_training_set
+from r1lite.curation.rows import Provenance
+from r1lite.curation.sources import SAMPLES, Source, model_hash, open_source, write_about
+from r1lite.errors import UserError
+from r1lite.rl.sampling import completion_seed
+from r1lite.rollout import RolloutEngine, Sampling
+from r1lite.run.ending import ending
+from r1lite.run.files import replaced_file
+from r1lite.run.signals import StopSignal
+from r1lite.scoring.problems import make_prompts
+from r1lite.tasks import Problems, find
+from r1lite.tasks import prompts as templates
+from r1lite.training.setup import Loaded, Setup, open_run, resolve_config
+from r1lite.types import Prompt
+from verifiers import Problem
+
+C = TypeVar("C", bound=CurationConfig)
+_PART = 32  # problems in a part
+_DIGITS = 6
+
+
+def run_on_samples(
+    config: C,
+    rewriting: Rewriting | None = None,
+    few_shot: Callable[[C], tuple[str, str | None]] = lambda config: ("", None),
+) -> dict[str, Any]:
+    """Samples from a model, and curates. Returns: the manifest.
+
+    Args:
+        few_shot: of the settled configuration: the text that stands before every prompt while it is sampled (the rows'
+            prompts hold none of it), and the text that ends a completion, unless the configuration names another.
+
+    Raises:
+        UserError: something that was asked for can't be had.
+        RunError: nothing is left to keep.
+        Interrupted: a signal asked it to stop; --resume goes on.
+    """
+    with StopSignal() as stop, stop.interruptible():
+        task = find(config.task)
+        checked(config, task, _NOTHING, {})  # before a model is loaded
+        config, notes = resolve_config(with_absolute_paths(config))
+        before, separator = few_shot(config)
+        setup = open_run(config, notes, _material(before))
+        try:
+            if (finished := done_already(config, setup.run_dir, setup.display)) is not None:
+                return finished
+            problems, asked, rendered = setup.training_data
+            with ending(setup.run_dir, setup.display):
+                sample(config, setup, asked, rendered, separator)
+                setup.engine.close()  # another model may need the room to rewrite
+                source = open_source(setup.run_dir.path)
+                evaluation = evaluation_sets(config, task, problems.test, source)
+                plan = make_plan(config, task, source, evaluation)
+                return finish(config, setup.run_dir, setup.display, plan, rewriting).manifest
+        finally:
+            setup.display.finish()
+            setup.engine.close()
+            setup.scorer.close()
+            setup.run_dir.close()
+
+
+_NOTHING = Source("samples", Path(), (), Provenance(), {}, {})
+
+
+def _material(few_shot: str) -> Any:
+    """Loads the training problems as prompts: (problems, what is asked, the prompts without examples)."""
+
+    def load(config: CurationConfig, problems: Problems, test: Any, model: Any, tokenizer: Any) -> Loaded:
+        train = problems.train[: config.max_problems]
+        evaluation = evaluation_sets(config, find(config.task), problems.test, None)
+        refuse_training_set(evaluation, (problem.prompt for problem in train), f"--source {config.source}")
+        rendered = [templates.render(config.template, problem.prompt, tokenizer) for problem in train]
+        template = few_shot + templates.TEMPLATES.get(config.template, config.template) if few_shot else config.template
+        asked = make_prompts(train, config.model_copy(update={"template": template}), model, tokenizer)
+        return Loaded((problems, asked, rendered), "", [("sampling", f"{len(train):,} problems x {config.samples}")])
+
+    return load
+
+
+def sample(
+    config: CurationConfig, setup: Setup, asked: Sequence[Prompt], rendered: Sequence[str], separator: str | None
+) -> None:
+    """Writes the parts that are missing."""
+    folder = setup.run_dir.path / SAMPLES
+    folder.mkdir(exist_ok=True)
+    separator = separator if config.stop_text is None else None
+    sampling = Sampling(config.temperature, config.max_completion_tokens, separator or config.stop_text)
+    write_about(folder, provenance(config, setup, sampling.stop_text))
+    starts = range(0, len(asked), _PART)
+    setup.display.start("sampling", len(starts))
+    for number, start in enumerate(starts):
+        path = folder / f"part-{number:0{_DIGITS}d}.jsonl"
+        if not path.exists():
+            chunk = asked[start : start + _PART]
+            with replaced_file(path) as aside, open(aside, "w", encoding="utf-8", errors="backslashreplace") as file:
+                for row in rows(chunk, rendered[start : start + _PART], setup.engine, sampling, config, separator):
+                    file.write(json.dumps(row, ensure_ascii=False, default=str) + "\n")
+        setup.display.progress(number + 1)
+    setup.display.finish()
+
+
+def rows(
+    asked: Sequence[Prompt],
+    rendered: Sequence[str],
+    engine: RolloutEngine,
+    sampling: Sampling,
+    config: CurationConfig,
+    separator: str | None,
+) -> Iterator[dict[str, Any]]:
+    """A row a completion, without the separator that ended it (a stop text of the user's is part of the text)."""
+    seeds = [
+        [completion_seed(config.seed, config.stage, 0, prompt.problem.id, g) for g in range(config.samples)]
+        for prompt in asked
+    ]
+    groups = engine.generate([prompt.token_ids for prompt in asked], seeds, sampling)
+    for prompt, text, group in zip(asked, rendered, groups, strict=True):
+        for g, completion in enumerate(group):
+            ended = completion.text if separator is None else completion.text.partition(separator)[0]
+            yield {
+                **problem_columns(prompt.problem),
+                "sample": g,
+                "prompt": text,
+                "completion": ended,
+                "finish_reason": completion.finish_reason,
+                "policy_version": completion.policy_version,
+                "num_prompt_tokens": len(prompt.token_ids),
+                "num_tokens": len(completion.token_ids),
+            }
+
+
+def problem_columns(problem: Problem) -> dict[str, Any]:
+    """What must be known of a problem to verify its completions again."""
+    return {
+        "problem_id": problem.id,
+        "question": problem.prompt,
+        "gold": problem.answer,
+        "language": problem.language,
+        "tests": None if problem.tests is None else dict(problem.tests),
+        "meta": dict(problem.meta),
+    }
+
+
+def provenance(config: CurationConfig, setup: Setup, stop_text: str | None) -> Provenance:
+    """How the samples come to be."""
+    if config.model is None:
+        raise UserError("--model is needed to sample")
+    return Provenance(
+        source=config.source,
+        task=config.task,
+        run=setup.run_dir.path.resolve().name,
+        model=config.model,
+        model_hash=model_hash(config.model),
+        policy_version=0,
+        engine=setup.built.name,
+        engine_version=setup.built.version,
+        temperature=config.temperature,
+        max_tokens=config.max_completion_tokens,
+        stop_text=stop_text,
+        template=config.template,
+        seed=config.seed,
+    )

@@ -1,0 +1,76 @@
+"""`r1lite grpo` and `r1lite ppo`: the learner and the loop of a configuration."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+from r1lite.config import PPOConfig, RLConfig
+from r1lite.grpo.choice import Curriculum
+from r1lite.grpo.critic import LearningCritic, make_value_model
+from r1lite.grpo.learner import Learner, PolicyLearner
+from r1lite.grpo.loop import Loop
+from r1lite.model.policy import Policy, Trainer
+from r1lite.run.bad_batches import BadBatches
+from r1lite.run.signals import StopSignal
+from r1lite.training.lifecycle import run_training
+from r1lite.training.setup import Setup, adapt, forward_dtype
+from verifiers.formula import Formula
+
+R = TypeVar("R", bound=RLConfig)
+
+
+def make_learner(config: RLConfig, setup: Setup) -> PolicyLearner:
+    """The learner of a run, with a critic if its stage has one. Raises UserError."""
+    adapt(setup, config)
+    policy = Policy(
+        setup.model,
+        pad_id=setup.engine.pad_id,
+        temperature=config.temperature,
+        dtype=forward_dtype(config),
+        gradient_checkpointing=config.gradient_checkpointing,
+    )
+    trainer = Trainer(
+        policy,
+        betas=(config.adam_beta1, config.adam_beta2),
+        weight_decay=config.weight_decay,
+        max_grad_norm=config.max_grad_norm,
+    )
+    critic = None
+    if isinstance(config, PPOConfig):
+        value_model = make_value_model(config, policy, setup.tokenizer)
+        critic = LearningCritic(config, value_model, BadBatches(setup.run_dir.bad_batches))
+    return PolicyLearner(
+        config,
+        policy,
+        trainer,
+        reference=_reference(config, policy),
+        critic=critic,
+        reward_terms=Formula(setup.scorer.reward.formula).terms,
+        bad=BadBatches(setup.run_dir.bad_batches),
+    )
+
+
+def _reference(config: RLConfig, policy: Policy) -> Policy | None:
+    if config.kl_coef == 0:
+        return None
+    moves = config.reference_refresh_steps > 0 or config.reference_decay < 1
+    return policy.before_adapter() if config.lora_rank and not moves else policy.frozen_copy()
+
+
+def train(config: R, make_learner: Callable[[R, Setup], Learner]) -> dict[str, Any]:
+    """Reinforcement learning: samples, scores and learns. See `run_training`."""
+
+    def make_loop(config: R, setup: Setup, stop: StopSignal) -> Loop:
+        return Loop(
+            config=config,
+            prompts=setup.train,
+            scorer=setup.scorer,
+            engine=setup.engine,
+            learner=make_learner(config, setup),
+            stop=stop,
+            watchdog=setup.watchdog,
+            curriculum=Curriculum() if config.curriculum else None,
+        )
+
+    return run_training(config, make_loop)

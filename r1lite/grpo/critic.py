@@ -1,0 +1,233 @@
+"""The critic: what a completion is going to earn, estimated before each of its tokens.
+
+Shapes: B rows, T completion tokens, N tokens of a micro-batch without its padding, H width of the model.
+"""
+
+from __future__ import annotations
+
+import copy
+import statistics
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from r1lite.config import PPOConfig
+from r1lite.errors import UserError
+from r1lite.grpo.experience import Piece
+from r1lite.hub.revisions import pinned
+from r1lite.model.batch import MicroBatch
+from r1lite.model.policy import Policy, Trainer
+from r1lite.rl.aggregate import masked_sum
+from r1lite.rl.gae import explained_variance, value_loss
+from r1lite.run.bad_batches import BadBatches
+
+
+class ValueModel:
+    """A linear head on the hidden states of a backbone: its own, or the policy's.
+
+    Args:
+        backbone: the policy whose hidden states are read.
+        shared: it is the policy that learns; then only the head is this model's own to train and keep.
+        head: [1, H] weights to begin with; None = 0, so that every value is 0 at first.
+    """
+
+    def __init__(self, backbone: Policy, *, shared: bool, head: Tensor | None = None) -> None:
+        if isinstance(backbone.parts, str):
+            raise UserError(f"a critic needs the model's hidden states, but {backbone.parts}")
+        self.backbone, self.shared = backbone, shared
+        device = backbone.model.device
+        self.head = nn.Linear(backbone.parts.head.weight.shape[1], 1, device=device)
+        nn.init.zeros_(self.head.bias)
+        with torch.no_grad():
+            self.head.weight.copy_(torch.zeros_like(self.head.weight) if head is None else head.to(device))
+        # What a critic has of its own to train, and a checkpoint has to keep.
+        parts = {"head": self.head} if shared else {"head": self.head, "backbone": backbone.model}
+        self.model = nn.ModuleDict(parts)
+
+    def values(self, batch: MicroBatch, *, into_backbone: bool = True) -> Tensor:
+        """[B, T] float32, 0 at padding; `into_backbone` = the gradient goes there too."""
+
+        def of_hidden(hidden: Tensor) -> Tensor:  # [N, H] -> [N]
+            known = hidden if into_backbone else hidden.detach()
+            return self.head(known.float()).squeeze(-1)  # type: ignore[no-any-return]
+
+        return self.backbone.per_token(batch, of_hidden)
+
+
+class LearningCritic:
+    """A value model that learns beside the policy (PPO, arXiv:1707.06347 sec. 5).
+
+    With a backbone of its own it has an optimizer of its own. With the policy's, its head has one, and its loss joins
+    the policy's gradient with the weight `value_coef`.
+    """
+
+    def __init__(self, config: PPOConfig, value_model: ValueModel, bad: BadBatches) -> None:
+        self.config, self.model, self.bad = config, value_model, bad
+        self.trainer = Trainer(
+            value_model,
+            betas=(config.adam_beta1, config.adam_beta2),
+            weight_decay=config.weight_decay,
+            max_grad_norm=config.max_grad_norm,
+        )
+        self._alone = False  # the policy is held: nothing of the value loss may reach a shared backbone
+        self._waiting: list[Piece] = []  # of the update that is being prepared
+        self._losses: list[float] = []
+        self._norms: list[float] = []
+        self._skipped = 0
+        self._seen: dict[int, Piece] = {}  # by identity: each piece of the step once
+
+    def begin(self, step: int) -> bool:
+        """Tells it the step. Returns True while it learns alone (`critic_warmup_steps`)."""
+        self._alone = step < self.config.critic_warmup_steps
+        return self._alone
+
+    @torch.no_grad()
+    def values(self, batch: MicroBatch) -> Tensor:
+        """[B, T], before each token is chosen."""
+        return self.model.values(batch)
+
+    def accumulate(self, piece: Piece, num_tokens: int) -> None:
+        """Adds the gradient of this micro-batch's share of the value loss: a mean over num_tokens."""
+        assert piece.old_values is not None
+        assert piece.returns is not None
+        shared = self.model.shared
+        values = self.model.values(piece.batch, into_backbone=not (shared and self._alone))
+        per_token = value_loss(values, piece.old_values, piece.returns, clip=self.config.value_clip)
+        loss = masked_sum(per_token, piece.batch.mask) / num_tokens
+        (loss * self.config.value_coef if shared else loss).backward()  # type: ignore[no-untyped-call]
+        self._losses.append(float(loss.detach()))
+        self._waiting.append(piece)
+        self._seen[id(piece)] = piece
+
+    def update(self, step: int) -> None:
+        """Applies the accumulated gradient. Raises RunError after three in a row that are not finite."""
+        config = self.config
+        norm = self.trainer.step(config.lr_at(step, config.steps, peak=config.critic_lr))
+        if norm is None:
+            self._skipped += 1
+            batches = [piece.as_dict() for piece in self._waiting]
+            self.bad.skipped(step + 1, batches, loss=self._losses[-1], parameters=self.trainer.nonfinite)
+        else:
+            self._norms.append(norm)
+            self.bad.fine()
+        self._waiting = []
+
+    def discard(self) -> None:
+        """Forgets the accumulated gradient."""
+        self.trainer.discard()
+        self._waiting = []
+
+    def restart(self) -> None:
+        """Forgets the update that is being prepared, as if it had not begun."""
+        del self._losses[len(self._losses) - len(self._waiting) :]
+        for piece in self._waiting:
+            self._seen.pop(id(piece), None)
+        self.discard()
+
+    def metrics(self) -> dict[str, Any]:
+        """Of the updates since the last call; the values are those before the first of them."""
+        pieces = list(self._seen.values())
+        found: dict[str, Any] = {
+            "value_loss": _finite(sum(self._losses) / max(1, len(self._norms) + self._skipped)),
+            "critic_grad_norm": statistics.fmean(self._norms) if self._norms else None,
+            "critic_skipped_updates": self._skipped,
+        }
+        if pieces:
+            values, returns = (_tokens(pieces, name) for name in ("old_values", "returns"))  # [N]
+            found |= {
+                "value_mean": _finite(float(values.mean())),
+                "return_mean": _finite(float(returns.mean())),
+                "explained_variance": explained_variance(values, returns, torch.ones_like(values, dtype=torch.bool)),
+            }
+        self._losses, self._norms, self._skipped, self._seen = [], [], 0, {}
+        return found
+
+    def state_dict(self) -> dict[str, Any]:
+        """Weights of its own, optimizer moments, the count of bad updates."""
+        return {
+            "weights": self.model.model.state_dict(),
+            "optimizer": self.trainer.optimizer.state_dict(),
+            "bad_in_a_row": self.bad.in_a_row,
+        }
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """The reverse."""
+        self.model.model.load_state_dict(state["weights"])
+        self.trainer.optimizer.load_state_dict(state["optimizer"])
+        self.bad.in_a_row = state["bad_in_a_row"]
+
+
+def make_value_model(config: PPOConfig, policy: Policy, tokenizer: Any) -> ValueModel:
+    """The critic that was asked for: on the policy's backbone, on a copy of it, or on another model's.
+
+    Raises:
+        UserError: another model that can't be loaded, or whose tokens are not the policy's.
+    """
+    if config.critic == "shared":
+        return ValueModel(policy, shared=True)
+    if config.critic_model is None:
+        model, head = copy.deepcopy(policy.model), None
+    else:
+        model, head = _loaded(config, tokenizer)
+    model.requires_grad_(True)
+    if not getattr(model.config, "tie_word_embeddings", False):
+        model.get_output_embeddings().requires_grad_(False)  # no value depends on it: no gradient, no moments
+    backbone = Policy(
+        model, pad_id=policy.pad_id, dtype=policy.dtype, gradient_checkpointing=config.gradient_checkpointing
+    )
+    return ValueModel(backbone, shared=False, head=head)
+
+
+def _loaded(config: PPOConfig, tokenizer: Any) -> tuple[Any, Tensor | None]:
+    """(causal model, head of a reward model if it is one)."""
+    from transformers import AutoConfig, AutoModelForCausalLM, AutoTokenizer
+
+    from r1lite.preference.reward_model import load_classifier, model_folder
+
+    assert config.critic_model is not None
+    place = model_folder(config.critic_model)
+    try:
+        theirs = AutoTokenizer.from_pretrained(**pinned(place))
+        rewards = any(
+            "SequenceClassification" in name for name in AutoConfig.from_pretrained(**pinned(place)).architectures or []
+        )
+        model = AutoModelForCausalLM.from_pretrained(
+            **pinned(place), dtype=torch.float32, attn_implementation=config.attn_implementation.replace("auto", "sdpa")
+        )
+    except Exception as error:  # the library raises whatever its transport and its models do
+        first = next((line for line in str(error).splitlines() if line.strip()), "")
+        raise UserError(
+            f"--critic-model {config.critic_model}: can't be loaded: {type(error).__name__}: {first}"
+        ) from error
+    if (differs := _difference(tokenizer.get_vocab(), theirs.get_vocab())) is not None:
+        raise UserError(
+            f"--critic-model {config.critic_model} has another tokenizer than the policy {config.model}: {differs}. "
+            "A critic reads the policy's tokens; take one of the same family, or leave --critic-model away"
+        )
+    rows = model.get_input_embeddings().num_embeddings
+    if rows <= max(tokenizer.get_vocab().values()):
+        raise UserError(
+            f"--critic-model {config.critic_model} knows {rows} tokens, the policy's tokenizer has "
+            f"{len(tokenizer.get_vocab())}"
+        )
+    head = load_classifier(place)[0].score.weight.detach() if rewards else None
+    return model.to(config.device), head
+
+
+def _difference(ours: dict[str, int], theirs: dict[str, int]) -> str | None:
+    """A token of ours that is not the same number there; more tokens there do no harm."""
+    for token, number in sorted(ours.items(), key=lambda item: item[1]):
+        if theirs.get(token) != number:
+            there = f"is {theirs[token]} there" if token in theirs else "does not exist there"
+            return f"token {number} ({token!r}) {there}"
+    return None
+
+
+def _tokens(pieces: Sequence[Piece], name: str) -> Tensor:
+    return torch.cat([getattr(piece, name)[piece.batch.mask].float().cpu() for piece in pieces])
+
+
+def _finite(value: float) -> float | None:
+    return value if abs(value) < float("inf") else None

@@ -1,0 +1,169 @@
+"""One step of reinforcement learning, from prompts to new weights.
+
+Shapes: P prompts, G group, B = P*G completions.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
+
+from r1lite.config import RLConfig
+from r1lite.grpo import choice
+from r1lite.grpo.choice import Curriculum
+from r1lite.grpo.learner import Learner
+from r1lite.grpo.metrics import rollout_metrics
+from r1lite.grpo.sampler import Ahead, Sampler, pack, unpack
+from r1lite.rollout.trust import TrustedEngine
+from r1lite.run.signals import StopSignal
+from r1lite.run.watchdog import Watchdog
+from r1lite.scoring.scorer import Scorer
+from r1lite.types import Group, Prompt
+
+
+@dataclass(slots=True)
+class Loop:
+    """What a step needs. `step` counts from 0; with the seed and the curriculum it decides on the problems."""
+
+    tokens_are: ClassVar[str] = "generated"
+
+    config: RLConfig
+    prompts: Sequence[Prompt]
+    scorer: Scorer
+    engine: TrustedEngine
+    learner: Learner
+    stop: StopSignal
+    watchdog: Watchdog
+    curriculum: Curriculum | None = None
+    _clock: dict[str, float] = field(default_factory=dict)
+    _ahead: dict[int, list[Group]] = field(default_factory=dict)  # by step: groups that are there already
+    sampler: Sampler = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.sampler = Sampler(self.config, self.engine, self.scorer)
+
+    @property
+    def steps(self) -> int:
+        """How many there are."""
+        return self.config.steps
+
+    def step(self, step: int) -> tuple[list[Group], dict[str, Any]]:
+        """Samples, scores, learns, and gives the engine the new weights.
+
+        Returns: the groups, those that were not learnt from last, and the step's metrics.
+
+        Raises:
+            RunError: too many completions could not be scored, or no finite gradient three times in a row.
+            Interrupted: while sampling; nothing has changed then.
+        """
+        started = time.perf_counter()
+        self._clock = {"generate_s": 0.0, "score_s": 0.0}
+        groups = self._ahead.get(step) or self._rollout(self._first_choice(step), step, "train")
+        passed_over: list[Group] = []
+        refilled: dict[str, Any] = {}
+        if self.config.dynamic_sampling:
+            groups, passed_over, refilled = self._refilled(groups, step)
+        ahead = self._begun_ahead(step)
+        rolled_out = time.perf_counter()
+        with self.watchdog.during("train", f"step {step + 1}, {len(groups)} groups"):
+            self.engine.sleep()
+            groups, learnt = self.learner.learn(groups, step)
+        trained = time.perf_counter()
+        self._ahead.pop(step, None)  # only now: a run that is stopped before can still do this step
+        # It is watched in its own thread: here nothing but its end is waited for.
+        if ahead is not None and (sampled := ahead.result()) is not None:
+            self._ahead[step + 1] = sampled
+        self.engine.load_weights(self.learner.policy.named_weights(), version=step + 1)
+        ended = time.perf_counter()
+        groups += passed_over
+        if self.curriculum is not None:
+            self.curriculum.observe(groups)
+        if ahead is not None:
+            self._clock["ahead_wait_s"] = ended - trained
+        metrics = {
+            **rollout_metrics(groups),
+            **refilled,
+            **learnt,
+            **self.engine.take_metrics(),
+            **self._clock,
+            "train_s": trained - rolled_out,
+            "staleness": _staleness(groups, step),
+            "step_s": ended - started,
+        }
+        return groups, metrics
+
+    def state_dict(self) -> dict[str, Any]:
+        """What a checkpoint keeps beside the learner's state."""
+        state = {} if self.curriculum is None else {"curriculum": self.curriculum.state_dict()}
+        for step, groups in self._ahead.items():  # sampled from weights that are gone by now
+            places = {prompt.problem.id: place for place, prompt in enumerate(self.prompts)}
+            chosen = [places[group.problem.id] for group in groups]
+            state["ahead"] = {"step": step, "prompts": chosen, "completions": pack(groups)}
+        return state
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """The reverse."""
+        if self.curriculum is not None:
+            self.curriculum.load_state_dict(state["curriculum"])
+        if "ahead" in state:
+            ahead = state["ahead"]
+            chosen = [self.prompts[place] for place in ahead["prompts"]]
+            self._ahead = {ahead["step"]: self.sampler.score(chosen, unpack(ahead["completions"]))}
+
+    def _first_choice(self, step: int) -> list[Prompt]:
+        count, seed = self.config.prompts_per_step, self.config.seed
+        if self.curriculum is not None:
+            return self.curriculum.choose(self.prompts, "train", step, count, seed)
+        return choice.by_epochs(self.prompts, step, count, seed)
+
+    def _refilled(self, groups: list[Group], step: int) -> tuple[list[Group], list[Group], dict[str, Any]]:
+        """DAPO's dynamic sampling (arXiv:2503.14476 eq. 11): further problems in place of groups without a signal.
+
+        Returns: up to prompts_per_step groups with a signal; the others that were sampled; what to log. Where
+            --max-refills is reached there are fewer of the first.
+        """
+        config = self.config
+        kept = [group for group in groups if group.has_signal]
+        passed_over = [group for group in groups if not group.has_signal]
+        turns = 0
+        while len(kept) < config.prompts_per_step and turns < config.max_refills:
+            turns += 1
+            missing = config.prompts_per_step - len(kept)
+            # As many as should do at the rate so far, so that few turns are needed and little is sampled in vain.
+            rate = max(len(kept) / (len(kept) + len(passed_over)), 0.25)
+            count = min(config.prompts_per_step, math.ceil(missing / rate))
+            used = {group.problem.id for group in (*kept, *passed_over)}
+            further = choice.refill(self.prompts, used, step, turns, count, config.seed)
+            sampled = self._rollout(further, step, f"refill-{turns}")
+            kept += [group for group in sampled if group.has_signal]
+            passed_over += [group for group in sampled if not group.has_signal]
+        passed_over += kept[config.prompts_per_step :]
+        kept = kept[: config.prompts_per_step]
+        return kept, passed_over, {"refills": turns, "groups_missing": config.prompts_per_step - len(kept)}
+
+    def _rollout(self, chosen: Sequence[Prompt], step: int, purpose: str) -> list[Group]:
+        """Samples and scores a group for each prompt."""
+        work = f"step {step + 1}, {len(chosen)} problems: {', '.join(prompt.problem.id for prompt in chosen)}"
+        with self.stop.interruptible(), self.watchdog.during("rollout", work):
+            sampled = self.sampler.run(
+                chosen, step, purpose, self.watchdog.beat, lambda: self.watchdog.during("score", work)
+            )
+        self._clock["generate_s"] += sampled.generate_s
+        self._clock["score_s"] += sampled.score_s
+        return sampled.groups
+
+    def _begun_ahead(self, step: int) -> Ahead | None:
+        """The next step's sampling, from the weights that this one began with, if it may run ahead."""
+        if self.config.max_staleness == 0 or step + 1 >= self.steps:
+            return None
+        with self.stop.interruptible(), self.watchdog.during("rollout", f"the canary of step {step + 2}"):
+            return Ahead(self.sampler, self._first_choice(step + 1), step + 1, self.watchdog)
+
+
+def _staleness(groups: Sequence[Group], step: int) -> float:
+    """How many steps old the weights were that sampled, on average."""
+    versions = [rollout.completion.policy_version for group in groups for rollout in group.rollouts]
+    return step - sum(versions) / max(1, len(versions))

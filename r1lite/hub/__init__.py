@@ -1,0 +1,1 @@
+"""Models and data sets of the Hugging Face Hub."""

@@ -1,0 +1,12 @@
+"""Which gradients are not finite."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+
+
+def nonfinite_gradients(named_parameters: Any) -> list[str]:
+    """Names of the parameters whose gradient holds a NaN or an infinity; to be called before it is cleared."""
+    return [name for name, p in named_parameters if p.grad is not None and not bool(torch.isfinite(p.grad).all())]

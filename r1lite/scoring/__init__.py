@@ -1,0 +1,1 @@
+"""Problems, rewards and votes: what training, evaluation and curation share."""

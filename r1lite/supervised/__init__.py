@@ -1,0 +1,1 @@
+"""Fine-tuning on given tokens, and distillation from a teacher."""

@@ -1,0 +1,135 @@
+"""Steps of on-policy distillation: the student writes, the teacher says what it would have written."""
+
+from __future__ import annotations
+
+import functools
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import torch
+
+from r1lite.config.distill import DistillConfig
+from r1lite.grpo.choice import by_epochs
+from r1lite.grpo.metrics import rollout_metrics
+from r1lite.model.batch import Row, cost, micro_batches
+from r1lite.model.policy import Policy
+from r1lite.rl.sampling import completion_seed
+from r1lite.rollout import Sampling
+from r1lite.run.signals import StopSignal
+from r1lite.supervised.distill.divergence import divergence
+from r1lite.supervised.loop import Piece, RowOrder, SupervisedLearner
+from r1lite.supervised.sft.tokens import TokenRows
+from r1lite.training.setup import Setup
+from r1lite.types import Group, Prompt, Rollout
+
+
+@dataclass(slots=True)
+class Distilling:
+    """Some rows of a step are the student's own, the others the set's; both are learnt alike."""
+
+    tokens_are: ClassVar[str] = "trained_on"
+
+    config: DistillConfig
+    setup: Setup
+    learner: SupervisedLearner
+    teacher: Policy
+    prompts: Sequence[Prompt]  # that the student answers
+    rows: TokenRows | None  # None if all rows are the student's
+    order: RowOrder
+    stop: StopSignal
+
+    @property
+    def steps(self) -> int:
+        """How many there are."""
+        return self.order.steps
+
+    def step(self, step: int) -> tuple[list[Group], dict[str, Any]]:
+        """Samples the student's rows, then moves the student towards the teacher on all of them."""
+        started = time.perf_counter()
+        config, policy = self.config, self.learner.policy
+        own = own_rows(config)
+        with self.stop.interruptible(), self.setup.watchdog.during("rollout", f"step {step + 1}"):
+            groups = self._sample(step, own) if own else []
+        sampled = time.perf_counter()
+        rows = [Row(group.prompt_ids, r.completion.token_ids) for group in groups for r in group.rollouts]
+        rows += [self.rows[number] for number in self.order(step)] if self.rows is not None else []
+        rows = [row for row in rows if row.token_ids]
+        tokens = sum(len(row.token_ids) for row in rows)
+        learnt = self.learner.update(functools.partial(self._pieces, rows), rows, step)
+        self.setup.engine.load_weights(policy.named_weights(), version=step + 1)
+        ended = time.perf_counter()
+        return groups, {
+            **(rollout_metrics(groups) if groups else {}),
+            **learnt,
+            "rows": len(rows),
+            "rows_of_the_student": len(groups),
+            "tokens": tokens,
+            "generate_s": sampled - started,
+            "train_s": ended - sampled,
+            "step_s": ended - started,
+        }
+
+    def _pieces(self, rows: Sequence[Row], max_tokens: int) -> list[Piece]:
+        config, policy = self.config, self.learner.policy
+        return [
+            Piece(
+                functools.partial(
+                    divergence,
+                    policy,
+                    self.teacher,
+                    batch,
+                    vocabulary=len(self.setup.tokenizer),
+                    beta=config.beta,
+                    temperature=config.temperature,
+                    chunk_tokens=config.chunk_tokens,
+                ),
+                len(batch.rows),
+                cost(batch),
+            )
+            for batch in micro_batches(rows, max_tokens, policy.pad_id, policy.model.device)
+        ]
+
+    def state_dict(self) -> dict[str, Any]:
+        """Nothing: all there is to a step is its number."""
+        return {}
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """The reverse."""
+
+    def _sample(self, step: int, count: int) -> list[Group]:
+        """The student's completions, one a problem, scored so that the run can be followed."""
+        config, setup = self.config, self.setup
+        chosen = by_epochs(self.prompts, step, count, config.seed)
+        seeds = [
+            [completion_seed(config.seed, f"distill-{place}", step, prompt.problem.id, 0)]
+            for place, prompt in enumerate(chosen)
+        ]
+        sampling = Sampling(config.temperature, config.max_completion_tokens, config.stop_text)
+        with torch.no_grad():
+            found = setup.engine.generate([prompt.token_ids for prompt in chosen], seeds, sampling)
+        pairs = [(prompt.problem, group[0]) for prompt, group in zip(chosen, found, strict=True)]
+        scorer = setup.scorer
+        return [
+            Group(
+                prompt.problem,
+                prompt.text,
+                prompt.token_ids,
+                (
+                    Rollout(
+                        completion,
+                        score,
+                        0.0,
+                        scorer.is_correct(problem, completion, score),
+                        scorer.is_well_formed(problem, completion, score),
+                    ),
+                ),
+            )
+            for prompt, (problem, completion), score in zip(chosen, pairs, scorer.score(pairs), strict=True)
+        ]
+
+
+def own_rows(config: DistillConfig) -> int:
+    """Rows of a step that the student writes."""
+    return round(config.on_policy_share * config.rows_per_step)

@@ -1,0 +1,234 @@
+"""Steps of fine-tuning: which rows are next, and one exact token mean over all of them.
+
+A step's loss comes in pieces, one a micro-batch, each a sum over tokens; what a piece computes is up to the stage, so
+that fine-tuning and distillation share the rest.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+import random
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from torch import Tensor
+
+from r1lite.config.supervised import SupervisedConfig
+from r1lite.errors import UserError
+from r1lite.model.batch import Row, cost, micro_batches
+from r1lite.model.out_of_memory import MicroBatchBudget
+from r1lite.model.packing import keeps_rows_apart, packed_batches
+from r1lite.model.policy import Policy, Trainer
+from r1lite.run.bad_batches import BadBatches
+from r1lite.supervised.sft.tokens import TokenRows
+from r1lite.training.setup import Setup, adapt, forward_dtype
+from r1lite.types import Group
+
+_SMALLER = "--gradient-checkpointing, --lora-rank 16, a smaller --max-completion-tokens or a smaller model"
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """A micro-batch."""
+
+    loss: Callable[[], Tensor]  # summed over its completion tokens
+    num_rows: int
+    cost: int  # tokens with their padding
+
+
+Cut = Callable[[int], Sequence[Piece]]  # a step's rows in pieces of at most so many tokens
+
+
+@dataclass(slots=True)
+class SupervisedLearner:
+    """One optimizer step on the mean loss of given tokens."""
+
+    config: SupervisedConfig
+    policy: Policy
+    trainer: Trainer
+    total_steps: int
+    bad: BadBatches
+    budget: MicroBatchBudget = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.budget = MicroBatchBudget(self.config.micro_batch_tokens, row="row", advice=_SMALLER)
+
+    def update(self, cut: Cut, rows: Sequence[Row], step: int) -> dict[str, Any]:
+        """Learns from all pieces together: their sum over the rows' completion tokens, however they are cut.
+
+        Raises:
+            RunError: no finite gradient three times in a row, or no memory for a single row.
+        """
+        config, num_tokens = self.config, sum(len(row.token_ids) for row in rows)
+        lr = config.lr_at(step, self.total_steps)
+        losses: list[float] = []
+
+        def add(piece: Piece) -> None:
+            loss = piece.loss() / num_tokens
+            loss.backward()  # type: ignore[no-untyped-call]
+            losses.append(float(loss.detach()))
+
+        def restart() -> None:
+            self.trainer.discard()
+            losses.clear()
+
+        ran_out = self.budget.go_through(cut, add, restart, step=step)
+        total = sum(losses)
+        norm = self.trainer.step(lr)
+        if norm is not None:
+            self.bad.fine()
+        else:
+            batches = [{"prompt_ids": list(row.prompt_ids), "token_ids": list(row.token_ids)} for row in rows]
+            self.bad.skipped(step + 1, batches, loss=total, parameters=self.trainer.nonfinite)
+        return {
+            "lr": lr,
+            "token_loss": total if math.isfinite(total) else None,
+            "grad_norm": norm,
+            "skipped_updates": int(norm is None),
+            "out_of_memory": ran_out,
+            "micro_batch_tokens": self.budget.tokens,
+        }
+
+    def state_dict(self) -> dict[str, Any]:
+        """Optimizer moments, the count of bad updates, and the micro-batches that memory allowed."""
+        return {
+            "optimizer": self.trainer.optimizer.state_dict(),
+            "bad_in_a_row": self.bad.in_a_row,
+            "micro_batch_tokens": self.budget.tokens,
+        }
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """The reverse."""
+        self.trainer.optimizer.load_state_dict(state["optimizer"])
+        self.bad.in_a_row = state["bad_in_a_row"]
+        self.budget.tokens = min(state["micro_batch_tokens"], self.budget.asked)
+
+
+@dataclass(frozen=True, slots=True)
+class RowOrder:
+    """Which rows each step takes: all of them once an epoch, in an order of the epoch's own."""
+
+    num_rows: int
+    rows_per_step: int
+    total_rows: int  # of all epochs
+    seed: int
+
+    @classmethod
+    def of(cls, config: SupervisedConfig, num_rows: int) -> RowOrder:
+        """As many rows as --epochs or --steps ask for."""
+        total = config.steps * config.rows_per_step if config.steps else max(1, round(config.epochs * num_rows))
+        return cls(num_rows, config.rows_per_step, total, config.seed)
+
+    @property
+    def steps(self) -> int:
+        """Steps; the last one may have fewer rows."""
+        return math.ceil(self.total_rows / self.rows_per_step)
+
+    def __call__(self, step: int) -> list[int]:
+        """Numbers of the rows of step `step`, from 0."""
+        start = step * self.rows_per_step
+        places = range(start, min(start + self.rows_per_step, self.total_rows))
+        return [_epoch_order(self.seed, at // self.num_rows, self.num_rows)[at % self.num_rows] for at in places]
+
+
+@functools.lru_cache(maxsize=2)
+def _epoch_order(seed: int, epoch: int, count: int) -> list[int]:
+    order = list(range(count))
+    random.Random(f"rows-{seed}-{epoch}").shuffle(order)
+    return order
+
+
+class FineTuning:
+    """The course of `r1lite sft`: cross-entropy of the completions' tokens."""
+
+    tokens_are = "trained_on"
+
+    def __init__(self, config: SupervisedConfig, rows: TokenRows, learner: SupervisedLearner, order: RowOrder) -> None:
+        self.config, self.rows, self.learner, self.order = config, rows, learner, order
+        self.steps = order.steps
+        self._packs = wants_packing(config, learner.policy.model)
+
+    def step(self, step: int) -> tuple[list[Group], dict[str, Any]]:
+        """Learns the step's rows. Samples nothing."""
+        started = time.perf_counter()
+        rows = [self.rows[number] for number in self.order(step)]
+        tokens = sum(len(row.token_ids) for row in rows)
+        cut = functools.partial(nll_pieces, self.config, self.learner.policy, rows, self._packs)
+        metrics = self.learner.update(cut, rows, step)
+        epoch = min(self.order.total_rows, (step + 1) * self.order.rows_per_step) / self.order.num_rows
+        return [], {
+            **metrics,
+            "epoch": round(epoch, 4),
+            "rows": len(rows),
+            "tokens": tokens,
+            "step_s": time.perf_counter() - started,
+        }
+
+    def state_dict(self) -> dict[str, Any]:
+        """Nothing: the rows of a step are known from its number."""
+        return {}
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """The reverse."""
+
+
+def nll_pieces(
+    config: SupervisedConfig, policy: Policy, rows: Sequence[Row], packs: bool, max_tokens: int
+) -> list[Piece]:
+    """Negative log-likelihood of the rows' completions, in micro-batches of at most `max_tokens`."""
+    device = policy.model.device
+    if packs:
+        packed = packed_batches(
+            rows,
+            width=min(config.packed_tokens, max_tokens),
+            max_tokens=max_tokens,
+            pad_id=policy.pad_id,
+            device=device,
+        )
+        return [
+            Piece(
+                functools.partial(lambda batch: -policy.packed_logprobs(batch).sum(), batch),
+                batch.num_rows,
+                batch.input_ids.numel(),
+            )
+            for batch in packed
+        ]
+    return [
+        Piece(
+            functools.partial(lambda batch: -policy.logprobs(batch).where(batch.mask, 0.0).sum(), batch),
+            len(batch.rows),
+            cost(batch),
+        )
+        for batch in micro_batches(rows, max_tokens, policy.pad_id, device)
+    ]
+
+
+def wants_packing(config: SupervisedConfig, model: Any) -> bool:
+    """True if rows are to be packed: asked for, or of use here. Raises UserError if it is asked for in vain."""
+    if config.packing == "off" or (config.packing == "auto" and not config.device.startswith("cuda")):
+        return False
+    apart = keeps_rows_apart(model)
+    if not apart and config.packing == "on":
+        raise UserError(f"--packing on: in {type(model).__name__}, packed rows see one another; say --packing off")
+    return apart
+
+
+def make_learner(config: SupervisedConfig, setup: Setup, total_steps: int) -> SupervisedLearner:
+    """The learner on the model that was loaded."""
+    adapt(setup, config)
+    policy = Policy(
+        setup.model,
+        pad_id=setup.engine.pad_id,
+        dtype=forward_dtype(config),
+        gradient_checkpointing=config.gradient_checkpointing,
+    )
+    trainer = Trainer(
+        policy,
+        betas=(config.adam_beta1, config.adam_beta2),
+        weight_decay=config.weight_decay,
+        max_grad_norm=config.max_grad_norm,
+    )
+    return SupervisedLearner(config, policy, trainer, total_steps, BadBatches(setup.run_dir.bad_batches))

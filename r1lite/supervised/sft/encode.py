@@ -1,0 +1,255 @@
+"""From a fine-tuning set to tokens, with everything refused that can't be learnt from."""
+
+from __future__ import annotations
+
+import hashlib
+import itertools
+import json
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
+
+from r1lite.config.supervised import SupervisedConfig
+from r1lite.errors import UserError
+from r1lite.rollout.hf import eos_ids
+from r1lite.supervised.sft.formats import FORMATS, Example, RowError, example, format_of
+from r1lite.supervised.sft.reading import rows
+from r1lite.supervised.sft.tokens import TokenRows
+from r1lite.tasks import Problems
+from r1lite.tasks import prompts as templates
+from r1lite.training.setup import Loaded
+from r1lite.types import Prompt
+from verifiers import Problem
+
+_SHOWN = 5
+_CHUNK = 1000  # rows tokenized together
+_THINK = "<think>"
+
+
+def load_set(
+    config: SupervisedConfig, problems: Problems, test: Sequence[Prompt], model: Any, tokenizer: Any
+) -> Loaded:
+    """The rows of `--data` as tokens.
+
+    Raises:
+        UserError: no set, rows that can't be learnt from, rows that are too long, test problems among the rows, or a
+            tokenizer that can't do it.
+    """
+    if config.data is None:
+        raise UserError("--data is missing: the set to learn from (a file, a folder, or OWNER/NAME on the Hub)")
+    encoder = Encoder(config, model, tokenizer)
+    overlap = _Overlap(problems.test, config.template, tokenizer)
+    bad = _Refused()
+    read = rows(config.data, config.data_split)
+    while chunk := list(itertools.islice(read, _CHUNK)):
+        found: list[tuple[str, Example]] = []
+        for place, row in chunk:
+            try:
+                found.append((place, encoder.read(row)))
+            except RowError as error:
+                bad.add(place, str(error))
+        for _, one in found:
+            overlap.see(one)
+        for place, problem in encoder.add(found):
+            bad.add(place, problem)
+    bad.complain(config.data)
+    if not config.allow_test_overlap:
+        overlap.complain(config)
+    return encoder.loaded(config.data, overlap.count)
+
+
+class Encoder:
+    """Puts examples into tokens, as the evaluation's prompts are."""
+
+    def __init__(self, config: SupervisedConfig, model: Any, tokenizer: Any) -> None:
+        templates.check(config.template)
+        self.config, self.tokenizer = config, tokenizer
+        self.rows, self.format, self.read_rows = TokenRows(), None, 0
+        self.long: list[tuple[str, str]] = []
+        self._vocabulary = model.get_input_embeddings().num_embeddings
+        self._context = getattr(model.config, "max_position_embeddings", None)
+        self._ends = eos_ids(model, tokenizer)
+        if not self._ends:
+            raise UserError(
+                f"--model {config.model}: neither its tokenizer nor its generation config has a token that ends a "
+                "text, so a completion's end could not be learnt"
+            )
+        own = tokenizer.eos_token_id
+        self._end = own if own is not None else self._ends[0]
+
+    def read(self, row: Any) -> Example:
+        """What a row teaches. All rows are of the first one's format. Raises RowError."""
+        self.read_rows += 1
+        if not isinstance(row, dict):
+            raise RowError(f"a row must be an object, not {type(row).__name__}")
+        if self.format is None:
+            self.format = format_of(row)
+        if self.format is None:
+            forms = "; ".join(f"{name} ({', '.join(columns)})" for name, (columns, _) in FORMATS.items())
+            raise RowError(f"columns {', '.join(sorted(row))} make none of the formats {forms}")
+        found = example(row, self.format, verbatim=self.config.prompts == "verbatim")
+        if found.turns and self.config.template != "chat":
+            raise RowError("more than one question in the conversation, or a system message: needs --template chat")
+        return found
+
+    def add(self, examples: Sequence[tuple[str, Example]]) -> Iterator[tuple[str, str]]:
+        """Tokenizes (place, example) pairs and keeps those that fit. Yields (place, why) of what can't be learnt."""
+        if not examples:
+            return
+        texts = [self._prompt(read) for _, read in examples]
+        prompts = self._encode_prompts(texts)
+        said = [_without_opened_thought(text, read.completion) for text, (_, read) in zip(texts, examples, strict=True)]
+        completions = self.tokenizer(said, add_special_tokens=False)["input_ids"]
+        for (place, _), prompt, completion in zip(examples, prompts, completions, strict=True):
+            body = completion[:-1] if completion and completion[-1] in self._ends else completion
+            if not prompt:
+                yield place, "the prompt has no tokens"
+            elif any(token in self._ends for token in body):
+                yield place, "a token that ends the text stands inside the completion"
+            elif max(prompt + completion) >= self._vocabulary:
+                yield (
+                    place,
+                    f"token {max(prompt + completion)}: the model has only {self._vocabulary}, so the tokenizer is not "
+                    "its own",
+                )
+            elif too_long := self._too_long(len(prompt), len(body) + 1):
+                self.long.append((place, too_long))
+            else:
+                self.rows.add(prompt, completion if len(body) < len(completion) else [*completion, self._end])
+
+    def loaded(self, data: str, overlap: int = 0) -> Loaded:
+        """The rows, with what is to be said and kept about them. Raises UserError."""
+        if self.long and self.config.long_rows == "error":
+            raise UserError(
+                f"--data {data}: {len(self.long):,} of {self.read_rows:,} rows are too long:\n"
+                + _listing(self.long)
+                + "\nraise the limits, or leave such rows out with --long-rows drop"
+            )
+        if not len(self.rows):
+            why = f": all {len(self.long):,} are too long" if self.long else ""
+            raise UserError(f"--data {data}: no row is left to learn from{why}")
+        before, after = self.rows.lengths()
+        fingerprint = self.rows.fingerprint()
+        facts = {
+            "data": data,
+            "split": self.config.data_split,
+            "format": self.format,
+            "rows_read": self.read_rows,
+            "rows_too_long": len(self.long),
+            "rows": len(self.rows),
+            "prompt_tokens": int(before.sum()),
+            "completion_tokens": int(after.sum()),
+            "longest_row_tokens": int((before + after).max()),
+            "test_problems_in_the_set": overlap,
+            "template": template_facts(self.config.template, self.tokenizer),
+            "fingerprint": fingerprint,
+        }
+        dropped = f", {len(self.long):,} left out as too long" if self.long else ""
+        line = (
+            f"{data}: {len(self.rows):,} rows ({self.format}), {int(after.sum()):,} completion tokens to learn{dropped}"
+        )
+        return Loaded(self.rows, fingerprint, [("set", line)], {"set": facts})
+
+    def _prompt(self, read: Example) -> str:
+        if read.prompt is not None:
+            return read.prompt
+        if read.question is not None:
+            return templates.render(self.config.template, read.question, self.tokenizer)
+        messages = [{"role": role, "content": text} for role, text in read.turns]
+        return templates.render_messages(messages, self.tokenizer)
+
+    def _encode_prompts(self, texts: Sequence[str]) -> list[list[int]]:
+        # A chat template writes its own special tokens, and a prompt that was kept as text may hold them too.
+        begins = self.tokenizer.bos_token
+        bare = [self.config.template == "chat" or bool(begins and text.startswith(begins)) for text in texts]
+        encoded = {}
+        for kind in set(bare):
+            chosen = [number for number, is_bare in enumerate(bare) if is_bare == kind]
+            ids = self.tokenizer([texts[number] for number in chosen], add_special_tokens=not kind)["input_ids"]
+            encoded.update(zip(chosen, ids, strict=True))
+        return [encoded[number] for number in range(len(texts))]
+
+    def _too_long(self, prompt: int, completion: int) -> str | None:
+        config = self.config
+        if prompt > config.max_prompt_tokens:
+            return f"prompt of {prompt} tokens; --max-prompt-tokens is {config.max_prompt_tokens}"
+        if completion > config.max_completion_tokens:
+            return f"completion of {completion} tokens; --max-completion-tokens is {config.max_completion_tokens}"
+        if self._context is not None and prompt + completion > self._context:
+            return f"{prompt + completion} tokens; the model's context is {self._context}"
+        return None
+
+
+def template_facts(template: str, tokenizer: Any) -> dict[str, str]:
+    """Name of the template that prompts are put into, and the SHA-256 of its text."""
+    name = template if template in (*templates.TEMPLATES, "chat") else "own"
+    text = tokenizer.chat_template if template == "chat" else templates.TEMPLATES.get(template, template)
+    if not isinstance(text, str):  # a tokenizer may have several, by name
+        text = json.dumps(text, sort_keys=True)
+    return {"name": name, "sha256": hashlib.sha256(text.encode()).hexdigest()}
+
+
+class _Overlap:
+    """Test problems that are asked in the set, white space and case aside."""
+
+    def __init__(self, test: Sequence[Problem], template: str, tokenizer: Any) -> None:
+        self._names = [problem.id or problem.prompt[:40] for problem in test]
+        self._test = {
+            _plain(text): number
+            for number, problem in enumerate(test)
+            for text in (problem.prompt, templates.render(template, problem.prompt, tokenizer))
+        }
+        self._seen = set[int]()
+
+    def see(self, read: Example) -> None:
+        found = self._test.get(_plain(read.asked))
+        if found is not None:
+            self._seen.add(found)
+
+    @property
+    def count(self) -> int:
+        return len(self._seen)
+
+    def complain(self, config: SupervisedConfig) -> None:
+        if self._seen:
+            shown = ", ".join(self._names[number] for number in sorted(self._seen)[:_SHOWN])
+            raise UserError(
+                f"--data {config.data}: {self.count:,} of the {len(self._names):,} test problems of --task "
+                f"{config.task} are in the set ({shown}{', ...' if self.count > _SHOWN else ''}): what was learnt by "
+                "heart would be measured. Take them out, or say --allow-test-overlap"
+            )
+
+
+class _Refused:
+    """Rows that can't be learnt from: counted, the first ones shown."""
+
+    def __init__(self) -> None:
+        self.count, self.shown = 0, list[tuple[str, str]]()
+
+    def add(self, place: str, why: str) -> None:
+        self.count += 1
+        if len(self.shown) < _SHOWN:
+            self.shown.append((place, why))
+
+    def complain(self, data: str) -> None:
+        if self.count:
+            raise UserError(
+                f"--data {data}: {self.count:,} rows can't be learnt from:\n" + _listing(self.shown, self.count)
+            )
+
+
+def _without_opened_thought(prompt: str, completion: str) -> str:
+    """Some chat templates open the thinking themselves; the completion must not open it twice."""
+    if prompt.rstrip().endswith(_THINK) and completion.lstrip().startswith(_THINK):
+        return completion.lstrip()[len(_THINK) :].removeprefix("\n" if prompt.endswith("\n") else "")
+    return completion
+
+
+def _listing(places: Iterable[tuple[str, str]], count: int | None = None) -> str:
+    places = list(places)
+    count = len(places) if count is None else count
+    lines = [f"  {place}: {why}" for place, why in places[:_SHOWN]]
+    return "\n".join([*lines, *([f"  ... and {count - _SHOWN:,} more"] if count > _SHOWN else [])])
+
+
+def _plain(text: str) -> str:
+    return " ".join(text.split()).casefold()

@@ -1,0 +1,84 @@
+"""Rows of a fine-tuning set out of a file, a folder or the Hub, one at a time."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from r1lite.errors import UserError
+from r1lite.hub.revisions import load_rows
+from verifiers import rows as files
+
+SUFFIXES = (".jsonl", ".jsonl.gz", ".json", ".parquet")
+
+
+def find_set(data: str, split: str) -> Path | None:
+    """The file that `--data` names, or None for a data set on the Hub. Raises UserError."""
+    path = Path(data).expanduser()
+    if path.is_file():
+        if not path.name.endswith(SUFFIXES):
+            raise UserError(f"--data {path}: a set is a file of the kinds {', '.join(SUFFIXES)}")
+        return path
+    if path.is_dir():
+        found = [path / f"{split}{suffix}" for suffix in SUFFIXES if (path / f"{split}{suffix}").is_file()]
+        if not found:
+            raise UserError(f"--data {path}: the folder has none of {', '.join(f'{split}{s}' for s in SUFFIXES)}")
+        return found[0]
+    if path.is_absolute() or data.startswith((".", "~")) or data.count("/") != 1 or path.name.endswith(SUFFIXES):
+        raise UserError(f"--data {data}: no such file or folder (a set on the Hub is OWNER/NAME)")
+    return None
+
+
+def rows(data: str, split: str) -> Iterator[tuple[str, Any]]:
+    """(place for messages, row) of every row, in order; a file is never held as a whole, but for .json.
+
+    Raises:
+        UserError: it can't be read; with file and line.
+    """
+    path = find_set(data, split)
+    if path is None:
+        yield from _hub(data, split)
+        return
+    try:
+        for number, row in _file(path):
+            yield f"{path}:{number}", row
+    except UserError:
+        raise
+    except UnicodeDecodeError as error:
+        raise UserError(f"{path}: not UTF-8 text (byte {error.start})") from error
+    except ValueError as error:
+        raise UserError(str(error)) from error
+    except OSError as error:
+        raise UserError(f"{path}: can't be read: {error.strerror or error}") from error
+
+
+def _file(path: Path) -> Iterator[tuple[int, Any]]:
+    if path.suffix == ".json":
+        try:
+            found = json.loads(path.read_text(encoding="utf-8-sig"))
+        except UnicodeDecodeError:
+            raise
+        except (ValueError, RecursionError) as error:
+            raise UserError(f"{path}: not JSON: {error}") from error
+        if not isinstance(found, list):
+            raise UserError(f"{path}: must hold a list of objects")
+        yield from enumerate(found, 1)
+        return
+    for number, row in files.rows(path):
+        if isinstance(row, files.RowError):
+            raise UserError(f"{path}:{number}: {row}")
+        yield number, row
+
+
+def _hub(data: str, split: str) -> Iterator[tuple[str, Any]]:
+    try:
+        found = load_rows(data, split_name=split)
+    except Exception as error:  # the library raises whatever its transport does
+        first = next((line for line in str(error).splitlines() if line.strip()), "")
+        raise UserError(
+            f"--data {data}: can't be loaded from the Hub: {type(error).__name__}: {first}\n"
+            "It must be a file, a folder with train.jsonl or train.parquet, or OWNER/NAME on the Hub."
+        ) from error
+    yield from ((f"{data}[{split}]:{number}", row) for number, row in enumerate(found, 1))

@@ -1,0 +1,373 @@
+"""Turns what was asked for into a run that can start: settled configuration, run directory, model, problems."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, TypeVar
+
+from r1lite import __version__
+from r1lite.config import (
+    OF_THE_COMMAND,
+    EngineConfig,
+    ProblemsConfig,
+    RLConfig,
+    RunConfig,
+    TrainConfig,
+    WatchdogConfig,
+    dump,
+    read_saved,
+    trust,
+    validated,
+)
+from r1lite.config.distill import SHAPED
+from r1lite.config.presets import PRESETS
+from r1lite.errors import UserError
+from r1lite.model.lora import add_adapter
+from r1lite.model.policy import Policy
+from r1lite.rollout.build import Built, build
+from r1lite.rollout.canary import Canary
+from r1lite.rollout.hf import pad_id
+from r1lite.rollout.trust import TrustedEngine
+from r1lite.run.display import Display
+from r1lite.run.environment import read_environment
+from r1lite.run.run_dir import RunDir, check_begun, claim_path, newest_path
+from r1lite.run.watchdog import Watchdog
+from r1lite.scoring.problems import fingerprint, load_problems, make_prompts
+from r1lite.scoring.scorer import Scorer, describe, make_scorer
+from r1lite.tasks import Problems, Task, find
+from r1lite.training.machine import (
+    NANO,
+    check_step,
+    choose,
+    default_threads,
+    load_model,
+    located,
+    model_place,
+    recipe_for,
+)
+from r1lite.types import Prompt
+
+C = TypeVar("C", bound=ProblemsConfig)
+R = TypeVar("R", bound=RunConfig)
+
+# What may differ when a run is continued: how long it goes on, and what is measured or kept on the way.
+_MAY_CHANGE = {
+    *("steps", "epochs", "save_every", "keep_checkpoints"),
+    *("eval_every", "eval_problems", "eval_samples", "eval_sample_problems"),
+    # To get past what stopped it; sums are then rounded in another order, and bits may differ.
+    *("max_unscored_rate", "micro_batch_tokens", "rollout_rows", "gradient_checkpointing", "threads"),
+    *(name for name in EngineConfig.model_fields if name.startswith("engine")),
+    *WatchdogConfig.model_fields,
+    *("workers", "push_to_hub"),  # of a curated set, which stays the same
+}
+_RESTARTED = ("eval",)  # stages that keep nothing of what is unfinished
+_CANARY_TOKENS = 16  # for stages without a setting for it
+_MODELS = ("model", "teacher")  # fields that name a model
+_PLACES = ("model", "source", "test_source", "data", "teacher", "engine_weights_dir")  # fields that may hold a path
+
+
+@dataclass(slots=True)
+class Setup:
+    """A run that is ready to start."""
+
+    run_dir: RunDir
+    display: Display
+    model: Any
+    tokenizer: Any
+    engine: TrustedEngine
+    built: Built  # what is known of the engine
+    scorer: Scorer
+    train: list[Prompt]
+    test: list[Prompt]
+    training_data: Any = None  # `Loaded.value`
+    watchdog: Watchdog = field(default_factory=lambda: Watchdog(WatchdogConfig()))  # the run puts its own here
+
+
+@dataclass(frozen=True, slots=True)
+class Loaded:
+    """What a stage learns from beside its task's problems."""
+
+    value: Any
+    fingerprint: str  # changes when any of it does, so that a resumed run notices
+    lines: list[tuple[str, str]] = field(default_factory=list)  # of the head: (label, text)
+    results: dict[str, Any] = field(default_factory=dict)  # kept in the run directory as NAME.json
+
+
+# (configuration, problems, test prompts, model, tokenizer) -> what is learnt from. Raises UserError.
+LoadTrainingData = Callable[[C, Problems, list[Prompt], Any, Any], Loaded]
+
+
+def resolve_config(config: C) -> tuple[C, dict[str, str]]:
+    """Fills in what the user left open: (configuration, notes by field).
+
+    A resumed run keeps its own configuration. Otherwise the machine decides on device, model and source, and settings
+    that suit the model stand in for what was not given.
+
+    Raises:
+        UserError: a choice that can't be met, or one that a resumed run can't change.
+    """
+    named = {key: name for key in _MODELS if isinstance(name := getattr(config, key, None), str)}
+    config = config.model_copy(update={key: located(name) for key, name in named.items()})
+    given = config.model_dump(include=set(config.model_fields_set))
+    if config.resume:
+        return resumed(config, given), {}
+    choice = choose(config)
+    values = {**given, **choice.values}
+    notes = dict(choice.notes)
+    recipe = recipe_for(values["model"], type(config))
+    if recipe is not None:
+        where, keys = recipe
+        if "source" in keys and config.source is None:
+            values["source"] = keys["source"]
+            notes.pop("source", None)
+        taken = {key: value for key, value in keys.items() if key not in given}
+        notes["settings"] = f"{where}: " + ", ".join(f"{key} {value}" for key, value in taken.items())
+        values = {**keys, **values}
+    values.setdefault("threads", default_threads())
+    if (stop_text := find(config.task).stop_text) is not None:
+        values.setdefault("stop_text", stop_text)
+    if "importance" in type(config).model_fields:
+        values |= _resolved_rollout(values)
+    settled = validated(type(config), with_absolute_paths(values))
+    check_step(settled)
+    return settled, notes
+
+
+def open_run(
+    config: C,
+    notes: dict[str, str],
+    training_data: LoadTrainingData[C] | None = None,
+    load: Callable[[C], tuple[Any, Any]] = load_model,
+) -> Setup:
+    """Loads everything and says what was chosen. Nothing is written until all of it could be loaded.
+
+    Args:
+        training_data: loads what the stage learns from beside its task's problems.
+        load: loads the model and its tokenizer.
+
+    Raises:
+        UserError: something that was asked for can't be had.
+    """
+    import huggingface_hub
+    import torch
+    import transformers
+
+    transformers.utils.logging.set_verbosity_error()
+    transformers.utils.logging.disable_progress_bar()
+    huggingface_hub.utils.disable_progress_bars()
+    huggingface_hub.utils.logging.set_verbosity_error()
+    torch.set_num_threads(config.threads)
+    display = Display(loudness=config.verbose - config.quiet)
+    task = find(config.task)
+    scorer = make_scorer(task, config)
+    try:
+        return _open_run(config, notes, display, task, scorer, training_data, load)
+    except BaseException:
+        scorer.close()
+        raise
+
+
+def _open_run(
+    config: Any,
+    notes: dict[str, str],
+    display: Display,
+    task: Task,
+    scorer: Scorer,
+    training_data: LoadTrainingData[Any] | None,
+    load: Callable[[Any], tuple[Any, Any]],
+) -> Setup:
+
+    place = Path(config.out).expanduser() if config.out else claim_path(config.stage, config.task, config.model)
+    run_dir = RunDir(place, resume=config.resume, restarts=config.stage if config.stage in _RESTARTED else None)
+    said: list[str] = []
+    built: Built | None = None
+    try:
+        model, tokenizer = load(config)
+        problems = load_problems(task, config, scorer)
+        test = make_prompts(
+            problems.test[: max(config.eval_problems, config.eval_sample_problems)], config, model, tokenizer
+        )
+        train = make_prompts(problems.train, config, model, tokenizer) if isinstance(config, RLConfig) else []
+        loaded = None if training_data is None else training_data(config, problems, test, model, tokenizer)
+        results = {"reward": describe(scorer.reward), **(loaded.results if loaded else {})}
+        seen = fingerprint(problems) + (f"+{loaded.fingerprint}" if loaded else "")
+        engine, built = open_engine(config, model, tokenizer, display.say)
+        if config.resume:
+            if read_environment(run_dir.path)["problems"] not in (None, seen):
+                data = f" or the rows of {config.data}" if getattr(config, "data", None) else ""
+                raise UserError(
+                    f"--resume: the problems of {config.source}{data} are no longer those that {run_dir.path} "
+                    "began with"
+                )
+            run_dir.settings = fixed_settings(config)
+            said = run_dir.go_on(dump(config), stage=config.stage, problems=seen, results=results)
+        else:
+            # The formula itself, since a task's default may change.
+            kept = config.model_copy(update={"reward": scorer.reward.formula} if isinstance(config, RLConfig) else {})
+            run_dir.settings = fixed_settings(kept)
+            run_dir.write_config(dump(kept), stage=config.stage, problems=seen, results=results)
+    except BaseException:
+        if built is not None:
+            built.engine.close()
+        run_dir.discard_if_empty()
+        raise
+    precision = forward_dtype(config)
+    size = sum(p.numel() for p in model.parameters())
+    device = (
+        f"{config.device}, {config.threads} thread{'s' * (config.threads > 1)}, {str(precision).removeprefix('torch.')}"
+    )
+    counts = f"{len(problems.train):,} to train on, {len(problems.test):,} to test"
+    display.line("device", _noted(device, notes.get("device")))
+    display.line("engine", _noted(built.line, notes.get("engine")))
+    display.line("model", _noted(f"{config.model}, {_millions(size)} parameters", notes.get("model")))
+    display.line("problems", _noted(f"{problems.origin}: {counts}", notes.get("source")))
+    for label, text in loaded.lines if loaded else []:
+        display.line(label, text)
+    display.line("reward", str(scorer.reward))
+    for warning in scorer.reward.warnings:
+        display.line("warning", warning)
+    if (preset := getattr(config, "preset", None)) is not None:
+        display.line(
+            "preset",
+            f"{preset} ({PRESETS[preset].paper}), below all other settings; r1lite show-preset {preset} lists it",
+        )
+    if "settings" in notes:
+        display.line("settings", notes["settings"])
+    display.line("run", f"{run_dir.path}{' (resumed)' if config.resume else ''}")
+    for line in said:
+        display.line("warning", line)
+    return Setup(
+        run_dir, display, model, tokenizer, engine, built, scorer, train, test, loaded.value if loaded else None
+    )
+
+
+def open_engine(
+    config: ProblemsConfig, model: Any, tokenizer: Any, say: Callable[[str], None] = lambda text: None
+) -> tuple[TrustedEngine, Built]:
+    """The engine of a settled configuration, checked against the model, and what is known of it. Raises UserError."""
+    context = config.max_prompt_tokens + config.max_completion_tokens
+    longest = getattr(model.config, "max_position_embeddings", None)
+    built = build(
+        config,
+        place=model_place(config),
+        model=model,
+        tokenizer=tokenizer,
+        dtype=forward_dtype(config),
+        context=context if longest is None else min(context, longest),
+        say=say,
+    )
+    return _trusted(config, built, model, tokenizer), built
+
+
+def _trusted(config: ProblemsConfig, built: Built, model: Any, tokenizer: Any) -> TrustedEngine:
+    """The engine, checked against the trainer's model whenever it gets weights."""
+    canary = None
+    tokens = min(config.max_completion_tokens, getattr(config, "canary_tokens", _CANARY_TOKENS))
+    if not built.engine.shares_weights and tokens:
+        policy = Policy(
+            model,
+            pad_id=pad_id(tokenizer),
+            temperature=getattr(config, "temperature", 1.0),
+            dtype=forward_dtype(config),
+        )
+        canary = Canary(
+            policy,
+            tokens=tokens,
+            seed=config.seed,
+            stop_text=config.stop_text,
+            tolerance=getattr(config, "canary_tolerance", None),
+        )
+    return TrustedEngine(built.engine, canary, model.state_dict().items(), pad_id=pad_id(tokenizer))
+
+
+def adapt(setup: Setup, config: TrainConfig) -> None:
+    """Puts the adapter on the model that `--lora-rank` asks for. Raises UserError."""
+    if config.lora_rank:
+        setup.display.line("lora", add_adapter(setup.model, config))
+
+
+def _resolved_rollout(values: dict[str, Any]) -> dict[str, Any]:
+    """What follows from the engine. Raises UserError for what it can't do."""
+    engine = values["engine"]
+    if values.get("max_staleness") and engine != "vllm-server":
+        raise UserError(
+            f"--max-staleness 1: {engine} samples in the trainer's process, on its device, so nothing is gained by "
+            "running ahead of it; use --engine vllm-server"
+        )
+    if values.get("importance", "auto") != "auto":
+        return {}
+    return {"importance": "off" if engine == "transformers" else "token"}
+
+
+def forward_dtype(config: ProblemsConfig) -> Any:
+    """torch dtype of the forward pass."""
+    import torch
+
+    if config.dtype == "auto":
+        return torch.bfloat16 if config.device.startswith("cuda") else torch.float32
+    return getattr(torch, config.dtype)
+
+
+def resumed(config: R, given: dict[str, Any]) -> R:
+    """The configuration of the run in `out`, with what may change in it changed. Raises UserError."""
+    stage: str = config.stage  # type: ignore[attr-defined]  # every stage with a run directory names itself
+    path = Path(config.out).expanduser() if config.out is not None else newest_path(stage)
+    check_begun(path)
+    if read_environment(path)["stage"] not in (None, stage):
+        raise UserError(f"--resume: {path} is a run of r1lite {read_environment(path)['stage']}, not {stage}")
+    saved = read_saved(path / "config.yaml", type(config))
+    trust.check(saved, path / "config.yaml", said=given, trust=config.trust)
+    if missing := {"device", "threads", "model", "source"} - {key for key, value in saved.items() if value is not None}:
+        raise UserError(f"--resume: {path}/config.yaml is not as it was written: it lacks {', '.join(sorted(missing))}")
+    check_whole(path, type(config), saved)
+    for name in ("device", "engine"):
+        if given.get(name) == "auto":
+            del given[name]
+    given = with_absolute_paths(given)
+    for key, value in given.items():
+        if key not in OF_THE_COMMAND | _MAY_CHANGE and value != saved.get(key):
+            raise UserError(
+                f"--resume: --{key.replace('_', '-')} is {saved.get(key)} in {path} and can't become {value}; "
+                "leave it away, or start a new run"
+            )
+    values = {**saved, **given, "out": str(path)}
+    if given.get("engine", saved.get("engine")) != saved.get("engine") and "importance" in saved:
+        values |= _resolved_rollout({**values, "importance": "auto"})  # another engine, another mismatch
+    return validated(type(config), values, recipe=f"{path}/config.yaml")
+
+
+def fixed_settings(config: RunConfig) -> dict[str, Any]:
+    """Settings that stay as they are for the whole life of a run. Places are not among them: files may be moved."""
+    follows = {"importance"}  # from the engine, which may change
+    settings = config.model_dump(mode="json", exclude=OF_THE_COMMAND | _MAY_CHANGE | set(_PLACES) | follows)
+    # JSON has no infinity.
+    return {k: str(v) if isinstance(v, float) and not math.isfinite(v) else v for k, v in settings.items()}
+
+
+def check_whole(path: Path, config_class: type[RunConfig], saved: dict[str, Any]) -> None:
+    """Raises UserError if keys are missing from the config.yaml that this version of r1lite wrote."""
+    if read_environment(path).get("r1lite") != __version__ or "schema" not in read_environment(path):
+        return  # another version may have had fewer settings
+    if missing := sorted(set(config_class.model_fields) - OF_THE_COMMAND - set(saved)):
+        raise UserError(
+            f"--resume: {path}/config.yaml is not as it was written: it lacks {', '.join(missing)}; put it back from a "
+            "copy, or start a new run"
+        )
+
+
+def with_absolute_paths(values: dict[str, Any]) -> dict[str, Any]:
+    """So that a run can be continued from another folder. A name of ours is not taken for a file of that name."""
+    places = {key: values[key] for key in _PLACES if values.get(key) is not None}
+    files = {key: place for key, place in places.items() if place not in (NANO, SHAPED, "hub", "bundled", "generated")}
+    return values | {key: str(Path(place).resolve()) for key, place in files.items() if Path(place).exists()}
+
+
+def _noted(text: str, note: str | None) -> str:
+    return f"{text} ({note})" if note else text
+
+
+def _millions(count: int) -> str:
+    return f"{count / 1e9:.2f} B" if count >= 1e9 else f"{count / 1e6:.2f} M"
