@@ -52,6 +52,24 @@ def trouble(problem: Problem, completion: Completion):
     return float(completion.text.isdigit())
 
 
+class SlowToLoad:
+    """Loads for longer than one completion may take."""
+
+    version = "1"
+
+    def __init__(self):
+        self.loaded = False
+
+    def prepare(self):
+        time.sleep(1.5)
+        self.loaded = True
+
+    def __call__(self, problem: Problem, completion: Completion):
+        if not self.loaded:
+            self.prepare()
+        return 1.0
+
+
 @verifier(name="my_parent", version="7")
 def parent(problem: Problem, completion: Completion):
     return Verdict(1.0, "ok", str(os.getpid()))

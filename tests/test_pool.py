@@ -45,6 +45,11 @@ def test_types_of_a_user_s_own_come_back_plain():
     assert (odd.reward, odd.error) == (None, "RuntimeError: no text of it")
 
 
+def test_what_a_verifier_prepares_is_not_counted_against_its_first_completion():
+    scores = score_many(Reward("pool_trouble_for_tests:SlowToLoad"), pairs(["x"]), workers=1, timeout_s=1.0)
+    assert [score.reward for score in scores] == [1.0], scores[0].error
+
+
 TROUBLE = {
     "hang": "no verdict within 2 s",
     "spin": "no verdict within 2 s",

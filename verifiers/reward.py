@@ -68,6 +68,13 @@ class Reward:
         reward = self._formula.value({name: verdict.score for name, verdict in verdicts.items()})
         return Score(reward, verdicts, versions=self.versions)
 
+    def prepare(self) -> None:
+        """Calls `prepare()` of each verifier that has one: what takes long to load is loaded before the first score."""
+        for verify in self.verifiers.values():
+            prepare = getattr(_bare(verify), "prepare", None)
+            if callable(prepare):
+                prepare()
+
     @property
     def range(self) -> tuple[float, float]:
         """Lowest and highest reward, over all scores of the verifiers."""

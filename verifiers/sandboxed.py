@@ -76,6 +76,10 @@ class Sandboxed:
         """Judges many at once, in order. An infrastructure error replaces its verdict."""
         return verdicts(self, pairs, self._scorer.servers)
 
+    def prepare(self) -> None:
+        """Imports the scorer in the sandbox now, and not during the first verdict."""
+        self._scorer.prepare()
+
     @property
     def level(self) -> str:
         """The isolation level in force. Raises VerifierError where there is none."""

@@ -42,6 +42,7 @@ def main(page_fd: int, die_with_parent: bool) -> None:
         REGISTERED.update(registered)
         reward = Reward(formula, verifiers=ready, options=options)
         _limit_memory(memory_mib)
+        reward.prepare()
     except Exception as error:  # importing a user's verifier may fail in any way
         _write(outbox, f"{type(error).__name__}: {error}")
         return

@@ -9,10 +9,8 @@ from dataclasses import dataclass
 
 from verifiers.audit.cases import FILLS, long_text
 from verifiers.audit.patience import HANGS, Clock, is_late
-from verifiers.audit.probe import timed
 from verifiers.core import Completion, Problem
 from verifiers.pool import Pool
-from verifiers.reward import Reward
 
 _SLOW_S = 1.0  # of CPU time for one text: longer ones of the same filling are not tried
 _STEEP = 1.6  # exponent from which growth is no longer linear with room for noise
@@ -43,33 +41,36 @@ class Growth:
         return ""
 
 
-def measure(reward: Reward, problem: Problem, sizes: Sequence[int], timeout_s: float, clock: Clock) -> list[Growth]:
-    """Every filling at growing sizes, until it gets slow or the time is up."""
+def measure(pool: Pool, problem: Problem, sizes: Sequence[int], clock: Clock) -> list[Growth]:
+    """Every filling at growing sizes, until it gets slow or the time is up.
+
+    Args:
+        pool: one worker, for `timed` of the reward.
+    """
     found: list[Growth] = []
-    with Pool(timed(reward), workers=1, timeout_s=timeout_s) as pool:
-        list(pool.map([(problem, Completion("4"))] * 2))  # what the first call loads is not counted
-        for fill in FILLS:
-            times: list[float | None] = []
-            memory = 0.0
-            for size in sizes:
-                if clock.is_over:
-                    return found
-                (score,) = pool.map([(problem, Completion(long_text(fill, size)))])
-                if score.error:
-                    if is_late(score):
-                        times.append(None)
-                        break
-                    times.append(0.0)  # exceptions are another family's
-                    continue
-                measured = json.loads(score.verdicts["v"].detail)
-                times.append(measured["cpu_s"])
-                memory += measured["mib"]
-                if measured["cpu_s"] > _SLOW_S:
-                    break
-            used = tuple(sizes[: len(times)])
-            found.append(Growth(fill, used, tuple(times), round(memory, 1), exponent(used, times)))
-            if sum(None in growth.cpu_s for growth in found) >= HANGS:
+    list(pool.map([(problem, Completion("4"))] * 2))  # what the first call loads is not counted
+    for fill in FILLS:
+        times: list[float | None] = []
+        memory = 0.0
+        for size in sizes:
+            if clock.is_over:
                 return found
+            (score,) = pool.map([(problem, Completion(long_text(fill, size)))])
+            if score.error:
+                if is_late(score):
+                    times.append(None)
+                    break
+                times.append(0.0)  # exceptions are another family's
+                continue
+            measured = json.loads(score.verdicts["v"].detail)
+            times.append(measured["cpu_s"])
+            memory += measured["mib"]
+            if measured["cpu_s"] > _SLOW_S:
+                break
+        used = tuple(sizes[: len(times)])
+        found.append(Growth(fill, used, tuple(times), round(memory, 1), exponent(used, times)))
+        if sum(None in growth.cpu_s for growth in found) >= HANGS:
+            return found
     return found
 
 

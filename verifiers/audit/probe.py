@@ -27,6 +27,10 @@ class Timed:
     def __init__(self, *, formula: str, options: dict[str, Any] | None = None) -> None:
         self._reward = Reward(formula, options=options)
 
+    def prepare(self) -> None:
+        """What the reward loads is loaded before anything is measured."""
+        self._reward.prepare()
+
     def __call__(self, problem: Problem, completion: Completion) -> Verdict:
         memory, began = _peak_mib(), time.process_time()
         self._reward(problem, completion)

@@ -95,11 +95,12 @@ class _Audit:
             found = scores(pool, cases, self.clock)
             self._judge(cases, found)
             gating.check(report, self.reward, self.problems, pool, self.bests)
+            self._bad_problem(pool)
         self._determinism(cases, found)
-        self._bad_problem()
-        report.growth = measure(self.reward, self.problems[0], sizes, self.timeout_s, self.clock)
-        self._growth(sizes[-1])
-        report.cpu_ms = self._cpu_ms(cases, found)
+        with Pool(timed(self.reward), workers=1, timeout_s=self.timeout_s) as pool:
+            report.growth = measure(pool, self.problems[0], sizes, self.clock)
+            self._growth(sizes[-1])
+            report.cpu_ms = self._cpu_ms(pool, cases, found)
         return report
 
     def _cases(self, maths: bool | None) -> Iterator[Case]:
@@ -221,13 +222,12 @@ class _Audit:
                     why = f"{first.reward} first, then {second.error or second.reward} with {changed}"
                     self._add("high", case, second, why, family="determinism")
 
-    def _bad_problem(self) -> None:
+    def _bad_problem(self, pool: Pool) -> None:
         """A problem without a gold must be an error, or every answer to it is silently wrong."""
         if self.report.kind == "style" or self.is_formula:
             return
         problem = Problem(prompt=self.problems[0].prompt, id="no gold")
-        with Pool(self.reward, workers=1, timeout_s=self.timeout_s) as pool:
-            (score,) = pool.map([(problem, Completion(write(FORMS["answer_tag"], "4")))])
+        (score,) = pool.map([(problem, Completion(write(FORMS["answer_tag"], "4")))])
         if score.reward is not None:
             self.report.notes.append(f"a problem without an answer scores {score.reward:g}; raise GoldError instead")
 
@@ -249,16 +249,15 @@ class _Audit:
                 case = Case("growth", ANY, missing, self.problems[0], long_text(missing, largest))
                 self._out_of_time(case, f"{what} were not tried")
 
-    def _cpu_ms(self, cases: list[Case], found: list[Score | None]) -> float | None:
+    def _cpu_ms(self, pool: Pool, cases: list[Case], found: list[Score | None]) -> float | None:
         """CPU milliseconds of a short completion, median over those that were judged."""
         pairs = zip(cases, found, strict=True)
         short = [case for case, score in pairs if len(case.text) < 1000 and score and not is_late(score)][:200]
-        with Pool(timed(self.reward), workers=1, timeout_s=self.timeout_s) as pool:
-            spent = [
-                json.loads(score.verdicts["v"].detail)["cpu_s"]
-                for score in scores(pool, short, self.clock)
-                if score is not None and not score.error
-            ]
+        spent = [
+            json.loads(score.verdicts["v"].detail)["cpu_s"]
+            for score in scores(pool, short, self.clock)
+            if score is not None and not score.error
+        ]
         return statistics.median(spent) * 1000 if spent else None
 
     def _out_of_time(self, case: Case, what: str) -> None:

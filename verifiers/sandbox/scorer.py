@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 import os
 import signal
@@ -106,6 +107,12 @@ class Scorer:
             if self._pool is not None:
                 self._pool.close()
                 self._pool = None
+
+    def prepare(self) -> None:
+        """Starts a server now, which imports the scorer's package; what prevents it is told by the first verdict."""
+        with contextlib.suppress(VerifierError, OSError, MemoryError):
+            pool = self._ready()
+            pool.give_back("candidate", pool.take("candidate"))
 
     def _judged(self, row: Row, own: Row) -> Verdict:
         try:
