@@ -21,6 +21,7 @@ config tasks
 model nano scoring
 rollout run
 doctor evaluation preference
+report trackers
 training
 curation grpo
 supervised pipeline

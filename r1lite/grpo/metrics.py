@@ -32,7 +32,7 @@ def rollout_metrics(groups: Sequence[Group]) -> dict[str, Any]:
         "truncated": _mean([r.completion.finish_reason == "length" for r in rollouts]),
         # -log p of sampled tokens estimates the entropy without another pass over the vocabulary.
         "entropy": _mean([-logprob for r in rollouts for logprob in r.completion.logprobs]),
-        "groups_without_signal": _mean([not group.has_signal for group in groups]),
+        "groups_without_signal": _mean([not group.has_signal for group in groups if len(group.rollouts) > 1]),
         "unscored": _mean([r.score.reward is None for r in rollouts]),
         "tokens": sum(lengths),
         "parts": {name: _mean(values) for name, values in parts.items()},

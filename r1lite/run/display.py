@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import collections
+import math
+import statistics
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from rich.console import Group, RenderableType
@@ -13,22 +16,14 @@ from rich.table import Table
 from rich.text import Text
 
 from r1lite.run.console import make_console
+from r1lite.run.metrics import BY_NAME, RIGHT, columns
 from verifiers.terminal import one_line
 
 _PLAIN_EVERY_S = 10.0  # between plain lines, unless --verbose
-_SMOOTHING = 0.8  # of the numbers on the live table
-
-_COLUMNS = [
-    ("token_loss", "loss", "{:.4f}"),
-    ("epoch", "epoch", "{:.2f}"),
-    ("reward", "reward", "{:.3f}"),
-    ("accuracy", "accuracy", "{:.1%}"),
-    ("format_rate", "format", "{:.1%}"),
-    ("completion_tokens", "tokens", "{:.1f}"),
-    ("entropy", "entropy", "{:.3f}"),
-    ("groups_without_signal", "no signal", "{:.0%}"),
-    ("step_s", "s/step", "{:.2f}"),
-]
+_ROWS = 10  # of the live table, the newest one beside them
+_BARS = "▁▂▃▄▅▆▇█"
+_SAME = 1e-9  # a part of the reward this close to the accuracy is the same verdict: it gets no column of its own
+_LEFT_STEPS = 20  # the latest ones, by which the remaining time is judged
 
 
 class Display:
@@ -45,8 +40,12 @@ class Display:
         self._view: Live | None = None
         self._bar: Progress | None = None
         self._task: Any = None
-        self._smooth: dict[str, float] = {}
-        self._history: list[tuple[int, dict[str, Any]]] = []
+        self._since: list[dict[str, float]] = []  # what steps gave since the last row
+        self._rows: list[tuple[str, dict[str, float]]] = []
+        self._course: dict[str, list[float]] = {}  # of what the sparklines show, a value a step
+        self._seconds: collections.deque[float] = collections.deque(maxlen=_LEFT_STEPS)
+        self._own: set[str] = set()  # parts of the reward that are neither the accuracy nor the format
+        self._headed: list[str] = []  # columns that were explained
         self._printed_at = 0.0
 
     def line(self, label: str, text: str) -> None:
@@ -82,26 +81,31 @@ class Display:
         self._bar.update(self._task, completed=done)
 
     def step(self, step: int, total: int, metrics: dict[str, Any]) -> None:
-        """Shows a step's metrics."""
+        """Shows a step's metrics: a row has the means over the steps that it names."""
         self.progress(step)
-        for key, _, _ in _COLUMNS:
-            if metrics.get(key) is not None:
-                before = self._smooth.get(key, metrics[key])
-                self._smooth[key] = _SMOOTHING * before + (1 - _SMOOTHING) * metrics[key]
+        values = self._shown(metrics)
+        self._since.append(values)
+        self._seconds.append(float(metrics.get("step_s") or 0.0))
+        for name in ("reward", "accuracy", "token_loss"):
+            if name in values:
+                self._course.setdefault(name, []).append(values[name])
+        first = step - len(self._since) + 1
+        named = (f"{first}-{step}" if first < step else f"{step}", _means(self._since))
+        self._explain(list(named[1]))
         if self._view is not None:
-            every = max(1, total // 10)
-            if step % every == 0 or step == 1:
-                self._history.append((step, dict(self._smooth)))
-            self._view.update(self._table(step))
+            self._view.update(self._table([*self._rows, named], metrics))
+            if step % max(1, total // _ROWS) == 0 or step == 1:
+                self._rows.append(named)
+                self._since = []
             return
         due = time.monotonic() - self._printed_at >= _PLAIN_EVERY_S or step in (1, total)
         if self.loudness > 0 or (self.loudness == 0 and due):
             self._printed_at = time.monotonic()
-            left = self._smooth.get("step_s", 0.0) * (total - step)
-            cells = [
-                f"{name} {form.format(metrics[key])}" for key, name, form in _COLUMNS if metrics.get(key) is not None
-            ]
-            self.console.print(f"step {step}/{total}  {'  '.join(cells)}  left {_duration(left)}")
+            self._since = []
+            cells = [f"{_heading(name)} {_cell(name, value)}" for name, value in named[1].items()]
+            left = f"left {_duration(statistics.fmean(self._seconds) * (total - step))}"
+            steps = f"{'step' if first == step else 'steps'} {named[0]}/{total}"
+            self.console.print(Text(one_line("  ".join((steps, *cells, left, *_told(metrics))))))
 
     def finish(self) -> None:
         """Ends the stretch of work; safe to call when none is under way."""
@@ -143,17 +147,74 @@ class Display:
                 self.console.print(Text.assemble(f"  {name} ({example['sampling']}, ", mark, f"): {one_line(text)}"))
         self.console.print()
 
-    def _table(self, step: int) -> RenderableType:
+    def _shown(self, metrics: Mapping[str, Any]) -> dict[str, float]:
+        """The step's numbers that have a column: those of METRICS, and the reward's own parts."""
+        found = {one.name: metrics[one.name] for one in columns() if metrics.get(one.name) is not None}
+        known = [metrics.get("accuracy"), metrics.get("format_rate")]
+        for name, value in (metrics.get("parts") or {}).items():
+            if value is not None and not any(other is not None and abs(value - other) < _SAME for other in known):
+                self._own.add(name)
+            if value is not None and name in self._own:
+                found[f"parts.{name}"] = value
+        return found
+
+    def _explain(self, names: list[str]) -> None:
+        """Says once what the columns are."""
+        new = [name for name in names if name not in self._headed]
+        if new and self.loudness >= 0:
+            said = "; ".join(f"{_heading(name)}: {BY_NAME[name].brief}" for name in new if name in BY_NAME)
+            start = "means over the steps of a row; " if not self._headed else ""
+            if said:
+                self.line("columns", start + said)
+        self._headed += new
+
+    def _table(self, rows: Sequence[tuple[str, dict[str, float]]], metrics: Mapping[str, Any]) -> RenderableType:
         table = Table(box=None, pad_edge=False)
-        table.add_column("step", justify="right")
-        columns = [column for column in _COLUMNS if column[0] in self._smooth]
-        for _, name, _ in columns:
-            table.add_column(name, justify="right")
-        newest = [] if self._history and self._history[-1][0] == step else [(step, self._smooth)]
-        for at, values in [*self._history, *newest]:
-            table.add_row(str(at), *(form.format(values[key]) if key in values else "" for key, _, form in columns))
+        table.add_column("steps", justify="right")
+        names = list(dict.fromkeys(name for _, values in rows for name in values))
+        for name in names:
+            table.add_column(one_line(_heading(name)), justify="right")
+        for steps, values in rows:
+            table.add_row(steps, *(_cell(name, values[name]) if name in values else "" for name in names))
+        lines = [f"{_heading(name)} {_sparkline(values)}" for name, values in self._course.items()]
         assert self._bar is not None
-        return Group(table, Text(), self._bar)
+        return Group(table, Text(), Text(one_line("  ".join((*lines, *_told(metrics))))), self._bar)
+
+
+def _means(steps: Sequence[Mapping[str, float]]) -> dict[str, float]:
+    names = sorted(dict.fromkeys(name for step in steps for name in step), key=lambda name: name == "step_s")
+    return {name: statistics.fmean(step[name] for step in steps if name in step) for name in names}
+
+
+def _heading(name: str) -> str:
+    return BY_NAME[name].column or BY_NAME[name].label if name in BY_NAME else name.removeprefix("parts.")
+
+
+def _cell(name: str, value: float) -> str:
+    return BY_NAME[name].text(value) if name in BY_NAME else f"{value:.3g}"
+
+
+def _told(metrics: Mapping[str, Any]) -> list[str]:
+    """Speed, and why the step's wrong answers are wrong."""
+    said = []
+    if metrics.get("tokens") and metrics.get("step_s"):
+        said.append(f"{metrics['tokens'] / metrics['step_s']:,.0f} tokens/s")
+    reasons = next(iter((metrics.get("reasons") or {}).values()), {})
+    wrong = {reason: count for reason, count in reasons.items() if reason not in RIGHT}
+    if wrong:
+        most = sorted(wrong.items(), key=lambda item: -item[1])[:3]
+        said.append("wrong: " + ", ".join(f"{reason} {count}" for reason, count in most))
+    return said
+
+
+def _sparkline(values: Sequence[float], width: int = 20) -> str:
+    """The course of a metric: means over `width` stretches of steps, from its lowest to its highest."""
+    size = math.ceil(len(values) / width)
+    means = [statistics.fmean(values[start : start + size]) for start in range(0, len(values), size)]
+    low, high = min(means), max(means)
+    if high - low < _SAME:
+        return _BARS[0] * len(means)
+    return "".join(_BARS[round((value - low) / (high - low) * (len(_BARS) - 1))] for value in means)
 
 
 def _labelled(label: str, text: str) -> Text:
@@ -167,4 +228,5 @@ def _rate(evaluation: dict[str, Any], key: str) -> str:
 
 def _duration(seconds: float) -> str:
     minutes, seconds = divmod(round(seconds), 60)
-    return f"{minutes}:{seconds:02d}"
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02d}:{seconds:02d}" if hours else f"{minutes}:{seconds:02d}"
