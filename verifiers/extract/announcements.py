@@ -27,6 +27,13 @@ _REASONING = re.compile(
     r"|потому что|так как)\b",
     re.IGNORECASE,
 )
+# "it can't be A or B": the rest of a text that names other letters only.
+_OTHER_LETTERS = re.compile(
+    r"[\s,;.:(]*(?:(?:because|since|as)\s+)?(?:it|this) (?:(?:doesn['’]t|does not) make sense for it to be"
+    r"|(?:can['’]t|cannot|could not|couldn['’]t) be|isn['’]t|is not) ([A-J](?:(?:,| or| nor| and"
+    r"|, or)? [A-J])*)[\s.)]*",
+    re.IGNORECASE,
+)
 _ASKED = re.compile(
     r"^\W*(?:(?:so|and|then|but|now)\s+)?(?:is|was|would|will|what|which|can|does|do|how|why|prove|show"
     r"|verify|check|explain|decide|determine)\b[^.!?\n]*$"
@@ -48,11 +55,13 @@ _ASKED_ELSE = re.compile(
 )
 _ASKING_ELSE = frozenset("ob wenn falls vielleicht si quiz talvez podr se vez poderia forse potrebbe pourrait".split())
 _OTHERS_SAY = re.compile(
-    r"(?<!\bi )(?<!\bwe )\b(?:says?|said|thinks?|thought|believes?|claims?|claimed|argues?|guess\w*)\b[^.!?\n]*$",
+    r"(?<!\bi )(?<!\bwe )(?<!\bi would )(?<!\bi['’]d )\b(?:says?|said|thinks?|thought|believes?|claims?|claimed"
+    r"|argues?|guess\w*)\b[^.!?\n]*$",
     re.IGNORECASE,
 )
 _FILLER = re.compile(
-    r"\s*(?:(?:therefore|thus|hence|then|simply|just|also|daher|folglich|somit|demnach|donc|alors|bien"
+    r"\s*(?:(?:therefore|thus|hence|then|simply|just|also|for sure|surely|certainly|definitely|clearly|daher"
+    r"|folglich|somit|demnach|donc|alors|bien"
     r"|entonces|pues|por lo tanto"
     r"|por tanto|portanto|então|quindi|dunque|dus|таким образом|значит|следовательно|那么|就是|则|إذن|तो)\b[,:]?\s+)",
     re.IGNORECASE,
@@ -103,18 +112,30 @@ def announced(text: str, start: int) -> Found | None:
     stated = [item for item in stated if not _PRAISE.fullmatch(text, *item[1])] or stated
     match, span = stated[-1]
     others: list[Span] = []
-    if not plain_tail(text, span[1], len(text)):
+    excluded = _excluded(text, span)
+    if text[slice(*span)].strip(" ().*") in excluded:
+        return Found(None, "retracted")
+    if not excluded and not plain_tail(text, span[1], len(text)):
         if denied_after(text, span[1], len(text)) or retracted(text, span[1], len(text)) is not None:
             return Found(None, "retracted")
         others += instead(text, span[1], len(text))
     for (before_it, earlier), (later, _) in zip(reversed(stated[:-1]), reversed(stated), strict=False):
         if "answer" in match.word.lower() and "answer" not in before_it.word.lower():
             continue  # a result on the way
-        gap = text[earlier[1] : later.start]
+        # What was announced earlier may run on into the clause that announces the later answer.
+        gap = text[earlier[1] if earlier[1] <= later.start else earlier[0] : later.start]
         if CORRECTION.search(gap) or (CONCLUSION.search(gap) and not ALTERNATIVE.search(gap)):
             break
         others.append(earlier)
     return Found(span, "result" if WEAK.match(match.word) else "anchor", tuple(others[:4]))
+
+
+def _excluded(text: str, span: Span) -> list[str]:
+    """The letters that the rest of the text says the answer, a letter too, can't be; [] where it says anything else."""
+    if not re.fullmatch(r"[\s(*]*[A-J][\s).*]*", text[slice(*span)]):
+        return []
+    found = _OTHER_LETTERS.fullmatch(text, span[1], min(len(text), span[1] + 200))
+    return re.findall(r"\b[A-J]\b", found[1]) if found else []
 
 
 def _says_plainly(sentence: str) -> bool:
@@ -158,6 +179,8 @@ def payload(text: str, position: int) -> Span | None:
         after = rest[maths.end() :]
         end = sentence_ends(text).search(after)
         tail = after[: end.start()] if end else after
+        aside = _REASONING.match(tail)
+        tail = tail[: aside.start()] if aside else tail
         if _TAIL.match(tail) and len(tail) < 200:
             return begin, begin + maths.end() + len(CONTRAST.sub("", tail.rstrip(" *_`")))
         return begin, begin + maths.end()
@@ -166,6 +189,6 @@ def payload(text: str, position: int) -> Span | None:
     reasoning = _REASONING.search(rest, 0, stop)
     stop = reasoning.start() if reasoning else stop
     found = rest[:stop].rstrip(" \t*_`")
-    if " " in found or "'" in found or "’" in found:
+    if " " in found or "'" in found or not found.isascii():
         found = CONTRAST.sub("", _BELIEF.sub("", _SUFFIX.sub("", found)))
     return (begin, begin + len(found)) if found.strip() else None

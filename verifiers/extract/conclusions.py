@@ -23,7 +23,10 @@ _COURTESY = re.compile(
     re.IGNORECASE,
 )
 _UNSURE = re.compile(
-    r"\b(?:or|either|maybe|perhaps|possibly|could be|might be|may be|not|isn['’]t|guess\w*|between|about"
+    r"\b(?:or|either|maybe|perhaps|possibly|(?<!that )(?<!which )(?:could|might|may) be"
+    # "points that could be in the domain" says what is counted, and doubts nothing
+    r"|(?:could|might|may) be(?! (?:in|on|at|made|drawn|chosen|written|won|built|cut|[a-z]+ed)\b)|not|isn['’]t"
+    r"|guess\w*|between|about"
     r"|around|wrong|unsure|uncertain|unknown"
     r"|don['’]t know|no idea|cannot|can['’]t|couldn['’]t|could not|unable|give up|gave up|giving up|stuck"
     r"|sorry|skip|hard|difficult|impossible|lucky|favou?rite"
@@ -44,7 +47,10 @@ _ANNOUNCING = re.compile(
 _SETUP = re.compile(
     r"\s*(?:[-*>#\d.)]*\s*)(?:(?:so|now|first|then|next|and|but)\s+)?(?:\b(?:let|suppose|assum\w+|consider\w*"
     r"|given|we are given|say|try|guess\w*|find|determine|compute|calculate|evaluate|show|prove|recall"
-    r"|remember|note|hint|check|test|where|when|if|for|i|in|at|after|before|by|see|what|why|how|which|who|is"
+    r"|remember|note|hint|check|test|where|when|if|for|i(?! (?:get|got|find|found|obtain)\b)"
+    r"|in(?! (?:conclusion|summary|short|interval|set|simplest|exact)\b)"
+    r"|at|after|before|by|see|what|why|how|who|is"
+    r"|which(?! (?:\w+ )?(?:gives?|means|implies|is|are|equals?|simplifies|yields|leaves|leads|can be|evaluates)\b)"
     r"|are|does|do|can|could|would|let['’]s"
     r"|solve|simplify|expand|factor|plug|substitute|verify|use|using"
     r"|problem|question|exercise|step|part|page|chapter|section|figure|table|example|case|room|class|version"
@@ -58,7 +64,8 @@ _SETUP = re.compile(
     re.IGNORECASE,
 )
 _NEED = re.compile(
-    r"\b(?:need|want|have|try|asked|asks?|supposed|going) to (?:find|know|show|get|determine|compute"
+    r"\b(?:need|want|have|try|asked|asks?|supposed|going|remains?) to (?:find|know|show|prove|check|verify|get"
+    r"|determine|compute"
     r"|calculate|solve)\b",
     re.IGNORECASE,
 )
@@ -81,6 +88,19 @@ _CONCLUDES = re.compile(
 )
 
 
+# What concludes only where it stands right before the value that ends the sentence.
+_LEADS = re.compile(
+    r"\b(?:(?:we|i) (?:\w+ )?(?:find|found|deduced?|infer|inferred|see) that|(?:this|it) (?:\w+ )?shows that"
+    r"|(?:this|that|which|it) (?:\w+ )?(?:means|implies)(?: that)?|meaning|implying|lead(?:s|ing) to|leaving"
+    r"|(?:we|i) find"
+    r"|(?:leaves|leaving) (?:us|you|me) with|(?:are|['’]re|am|['’]m|is) left with|ends? up with|results? in"
+    r"|resulting in"
+    r"|yielding|producing|that['’]s|it['’]s|in (?:conclusion|summary|short),?|in (?:interval|set|simplest"
+    r"|exact) \w+:?)\s*$",
+    re.IGNORECASE,
+)
+
+
 def _not_after(words: str) -> str:
     return "".join(rf"(?<!\b{word} )" for word in words.split())
 
@@ -98,13 +118,14 @@ _ARGUMENT = re.compile(
     rf"{_not_after('price cost score perimeter profit weight height answer count')}\bof"
     rf"|{_not_after('equal equals comes come amounts out up down simplifies reduces evaluates sums rounds converges')}"
     rf"{_not_after('add equivalent corresponds leads')}\bto"
-    r"|\b(?:than|from|per|mod|modulo|with|after|before|until|since|over|under|above|below|between|within"
+    r"|\b(?:than|from|per|mod|modulo|(?<!left )(?<! up )(?<! us )with|after|before|until|since|over|under|above"
+    r"|below|between|within"
     r"|against|near|beyond|plus|minus|times|divided by|multiplied by|square|cube|root|twice|double|half|nor"
     r"|not|no|without|except|but|on|(?<!is )(?<!are )(?<!lies )at|by|using|where|when|if|let|try|case"
     r"|von|vom|mit|nach|vor|bei|für|als|(?<!est )(?<!es )(?<!\bé )(?<!sont )(?<!son )(?<!donc )de|del|d['’]|du|des"
     r"|carré|cube|racine|avec|après|par|con|por|después de|(?<!è )di|da|do|van|na|после|через|из|от|до|чем"
     r"|для|на|с|в|квадрат|без)"
-    r"|百分之|минус|负|負|マイナス|마이너스|음수|سالب|ناقص|menos|moins|meno|من|بعد|مربع)\s*(?:the\s+|a\s+|an\s+"
+    r"|(?<![存现現所實实])在|见|見|百分之|минус|负|負|マイナス|마이너스|음수|سالب|ناقص|menos|moins|meno|من|بعد|مربع)\s*(?:the\s+|a\s+|an\s+"
     r"|number\s+|numbers?\s+|числа\s+)*[$(\\]*\s*$",
     re.IGNORECASE,
 )
@@ -114,7 +135,7 @@ _NOT_THE_VALUE = re.compile(
     r"|plus|minus|mal|fois|veces|vezes|volte|раз|больше|меньше)\b"
     r"|(?:st|nd|rd|th)\b|の(?:二乗|平方|倍|三乗|約数|倍数)|的(?:平方|立方|倍|因|约|三|两|二)|倍|次方|의|题|題|半"
     r"|个半|個半|又"
-    r"|問|题目|页|步|号|번째|번|番目|-(?:й|я|е|го|му|ой|ая|ое|ый|er|e|de)(?![^\W\d_])|في المائة من|का वर्ग)",
+    r"|問|题目|步|号|번째|번|番目|-(?:й|я|е|го|му|ой|ая|ое|ый|er|e|de)(?![^\W\d_])|في المائة من|का वर्ग)",
     re.IGNORECASE,
 )
 # A number that goes on in words: "5 million" is not 5.
@@ -126,9 +147,9 @@ _SCALED = re.compile(
 )
 _JSON = re.compile(r"""\{\s*["']?(?:final[_ ]?)?answer["']?\s*:\s*["']?([^"',{}:]+)["']?\s*\}""", re.IGNORECASE)
 _LEAD_IN = re.compile(
-    r"(?:(?:it['’]s|it is|that['’]s|that makes|we get|so|thus|hence|therefore|also|somit|daher|donc|ainsi"
-    r"|por lo tanto|portanto|quindi|итак|значит"
-    r"|следовательно)\b[,:]?\s+(?=[$\\\d-]|[A-Za-z]\s*=)"
+    r"(?:(?:(?:so|thus|hence|therefore),? (?:it['’]s|it is|it must be|it has to be)|it['’]s|it is|that['’]s|that makes"
+    r"|we get|so|thus|hence|therefore|also|somit|daher|donc|ainsi|por lo tanto|portanto|quindi|итак|значит"
+    r"|следовательно)\b[,:]?\s+(?=[$\\\d-]|[A-Za-z]\s*=|(?-i:\(?[A-J]\)?)[.\s]*$)"
     r"|(?:所以|因此|故|综上(?:所述)?|由此(?:可得)?|于是|即|よって|したがって|ゆえに|따라서"
     r"|∴)[，,、:：]?\s*(?=[$\\\d-]|[A-Za-z]\s*=))",
     re.IGNORECASE,
@@ -143,7 +164,9 @@ _REVERSED = re.compile(
     r"|best)\s+)*"
     r"(?:answer|result|solution|option|choice|(?<=\bcorrect )|(?<=\bright ))\W*$"
     r"|\b(?:i|we)(?:['’]d| would|['’]ll| will)?\s+(?:choose|pick|select|go with|went with"
-    r"|chose)\s+(?:(?:option|choice|answer)\s+)?(?P<pick>\(?[A-J]\)?)\W*$",
+    r"|chose)\s+(?:(?:option|choice|answer)\s+)?(?P<pick>\(?[A-J]\)?)\W*$"
+    r"|\b(?P<so>so|therefore|thus|hence),?\s+(?:i (?:think|believe|conclude|am sure)\s+(?:that\s+)?)?"
+    r"it(?:['’]s| is| must be| has to be)\s+(?P<left>(?-i:\(?[A-J]\)?))\W*$",
     re.IGNORECASE,
 )
 _ASIDE = re.compile(
@@ -242,9 +265,13 @@ def _reversed(text: str, low: int, end: int) -> Found | None:
     """ "7 is the answer", "Option B is correct", "I would choose B" as the last sentence."""
     begin = sentence_start(text, end - 1, low)
     match = _REVERSED.search(text, begin, end)
-    if match is None or _UNSURE.search(text, begin, end) or _SETUP.match(text, begin, match.start()):
+    if (
+        match is None
+        or _UNSURE.search(text, match.start() if match["so"] else begin, end)
+        or _SETUP.match(text, begin, match.start())
+    ):
         return None
-    return Found(match.span("value" if match["value"] else "pick"), "anchor")
+    return Found(match.span(next(name for name in ("value", "pick", "left") if match[name])), "anchor")
 
 
 def sole_value(text: str, span: Span) -> Span | None:
@@ -315,6 +342,8 @@ def stands_as_value(text: str, sentence: Span, span: Span, *, evidence: bool) ->
         return False
     emphasised = before.endswith("**") and after.startswith("**")
     if "=" in text[slice(*span)] and before.rstrip().endswith((",", ":", "，", "、")):
+        return True
+    if _LEADS.search(rest[-60:]) and not after.strip(" .*$"):
         return True
     if conclusion is None and not emphasised and before.strip(" \t*_`>#|-:"):
         return (

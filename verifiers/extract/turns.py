@@ -21,7 +21,7 @@ CONCLUSION = re.compile(
     r"|substitut\w+"
     r"|now|this gives|answer is|finally)\b|∴|因此|所以|最后|итог|поэтому|\b(?:daher|donc|por lo tanto"
     r"|portanto|quindi)\b"
-    r"|よって|したがって|따라서",
+    r"|よって|したがって|따라서|لذا|لذلك|وبالتالي|إذن|अतः|इसलिए",
     re.IGNORECASE,
 )
 ALTERNATIVE = re.compile(

@@ -87,7 +87,7 @@ _EATEN = re.compile(
 _EATEN_LETTER = {"\x0c": "\\f", "\t": "\\t", "\x08": "\\b", "\r": "\\r", "\n": "\\n"}
 _DOUBLED = re.compile(r"\\\\(?=[A-Za-z]{2})")
 _THOUSANDS = re.compile(
-    r"(?<=\d)(?<!\b0)(?:\{,\}|,\\[!,;: ]\s*|\\[,;: !]\s*|\{\\,\}|[\u2009\u202f\u00a0~'])(?=\d{3}(?!\d))"
+    r"(?<=\d)(?<!\b0)(?:\s?\{,\s?\}|,\\[!,;: ]\s*|\\[,;: !]\s*|\{\\,\}|[\u2009\u202f\u00a0~'])(?=\d{3}(?!\d))"
 )
 _SPACED_NUMBER = re.compile(r"(?<![\d.,/^_{(\[])(?<![\d,;] )[1-9]\d{0,2}(?: \d{3})+(?![\d/]| \d|[,;] ?\d)")
 _SPACED_DECIMAL = re.compile(r"([+-]?[1-9]\d{0,2}(?: \d{3})+)(,\d{1,2}(?:\D.*)?)", re.DOTALL)
@@ -97,6 +97,8 @@ _MARKUP = re.compile(
     r"\*\*|__|`+|\$+|\\[()\[\]](?!\d*(?:pt|em|ex|mm|cm)\])"
     r"|\\(?:displaystyle|textstyle|limits|nolimits)(?![A-Za-z])|\\q?quad"
 )
+# A power as Python writes it; Markdown's bold has a space, or nothing, on one side of its signs.
+_POWER = re.compile(r"(?:(?<=[\d)\]}])|(?<=[A-Za-z])(?<![A-Za-z]{2}))( ?)\*\*\1(?=[\w(+-])", re.ASCII)
 _ORDINAL = re.compile(
     r"(?<=\d)\s*\^\s*(?:\{\s*)?(?:\\(?:text|textrm|mathrm|rm)\s*\{)?\s*(st|nd|rd|th)\s*(?:\}|(?![A-Za-z]))\s*\}?"
 )
@@ -122,6 +124,8 @@ def clean(text: str) -> str:
     text = text.replace(r"\$", " USD_ ").replace(r"\_", "_").replace(r"\#", " ")
     if "$" in text:
         text = _dollars(text)
+    if "**" in text and len(_POWER.findall(text)) == text.count("**"):
+        text = _POWER.sub("^", text)
     text = _MARKUP.sub(_markup, text)
     text = _STRAY_POINT.sub("", _THOUSANDS.sub("", text)).strip()
     if "{,}" in text:

@@ -20,7 +20,7 @@ _AFTER = {
 _ENGLISH = {word.casefold(): english for english, words in _AFTER.items() for word in words.split()}
 _UNSPACED = [word for word in _ENGLISH if "\u3000" <= word[0] <= "\ud7ff"]
 _SPACED = sorted((word for word in _ENGLISH if word not in _UNSPACED), key=len, reverse=True)
-_PERCENT = r"per cent|pour ?cent|por ciento|por cento|per cento|في المئة|في المائة"
+_PERCENT = r"per cent|pct|pour ?cent|por ciento|por cento|per cento|في المئة|في المائة"
 _WORD = re.compile(
     rf"(?<=\d)\s*(?P<text>\\text\s*\{{\s*)?(?:(?P<percent>{_PERCENT})|(?P<word>{'|'.join(_SPACED)}))(?![^\W_])\.?",
     re.IGNORECASE,
