@@ -14,7 +14,7 @@ CASES = [
     ("7", "Is the answer 7?", 0.0, "no_answer"),
     ("7", "If the answer is 7, then x would be even.", 0.0, "no_answer"),
     ("7", "The answer could be 7.", 0.0, "no_answer"),
-    ("7", "The answer isn't 7, it's 8.", 0.0, "type_clash"),
+    ("7", "The answer isn't 7, it's 8.", 0.0, "different"),
     ("7", r"First I got \boxed{6}. Wait, I made a mistake. The correct value is \boxed{7}.", 1.0, "equal"),
     ("6", r"First I got \boxed{6}. Wait, I made a mistake. The correct value is \boxed{7}.", 0.0, "different"),
     ("7", r"\boxed{6} or \boxed{7}", 0.0, "hedged"),

@@ -7,7 +7,7 @@ import re
 from verifiers.extract.announcements import announced
 from verifiers.extract.boxes import boxed
 from verifiers.extract.conclusions import sole_value, turned, unannounced
-from verifiers.extract.denials import denied_after
+from verifiers.extract.denials import denied_after, replaced
 from verifiers.extract.echo import repeats_prompt
 from verifiers.extract.hedges import hedge, restated
 from verifiers.extract.retractions import instead, plain_tail, retracted
@@ -77,6 +77,9 @@ def find(text: str, *, strict: bool = False) -> Found:
 
 def _phrased(text: str, start: int, end: int) -> Found:
     """What a phrase announces, or the end states; a "result" on the way gives way to a later conclusion."""
+    instead_of = replaced(text, start, end)
+    if instead_of is not None:
+        return Found(instead_of, "anchor")
     found = announced(text, start)
     if found is None:
         return unannounced(text, start, end)

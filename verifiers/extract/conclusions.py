@@ -51,7 +51,7 @@ _SETUP = re.compile(
     r"|in(?! (?:conclusion|summary|short|interval|set|simplest|exact)\b)"
     r"|at|after|before|by|see|what|why|how|who|is"
     r"|which(?! (?:\w+ )?(?:gives?|means|implies|is|are|equals?|simplifies|yields|leaves|leads|can be|evaluates)\b)"
-    r"|are|does|do|can|could|would|let['’]s"
+    r"|are|does|do(?! đó)|can|could|would|let['’]s"
     r"|solve|simplify|expand|factor|plug|substitute|verify|use|using"
     r"|problem|question|exercise|step|part|page|chapter|section|figure|table|example|case|room|class|version"
     r"|level|round|task|option|choice|line|row|item|no\.?"
@@ -71,6 +71,7 @@ _NEED = re.compile(
 )
 _CONCLUDES = re.compile(
     r"\b(?:so|therefore|thus|hence|then|consequently|finally|altogether|in total|in all|total\w*|overall|left"
+    r"|toplam|tổng cộng"
     r"|remain\w*|gives?|giving|gets?|got|obtain\w*|yields?|equals?|is|are|was|were|be|becomes?"
     r"|comes? (?:out )?to|amounts? to|adds? up to|simplif\w+ to|reduces? to|evaluates? to|equal to"
     r"|conclude\w*|follows"
@@ -83,7 +84,7 @@ _CONCLUDES = re.compile(
     r"|(?<!\w)(?:значит|следовательно|поэтому|таким образом|итого|итак|получа\w+|остал\w+|остан\w+|равн\w+"
     r"|всего)|∴|\\therefore|\\implies|=|≈|⇒|=>"
     r"|因此|所以|故|从而|得|共|剩|等于|于是|综上|よって|したがって|ゆえに|だから|つまり|合計|残り|따라서"
-    r"|그러므로|결국|모두|총|남|إذن|لذلك|ومنه|المجموع|अतः|इसलिए|कुल",
+    r"|그러므로|결국|모두|총|남|إذن|لذا|لذلك|ومنه|ดังนั้น|المجموع|अतः|इसलिए|कुल",
     re.IGNORECASE,
 )
 
@@ -96,7 +97,12 @@ _LEADS = re.compile(
     r"|(?:leaves|leaving) (?:us|you|me) with|(?:are|['’]re|am|['’]m|is) left with|ends? up with|results? in"
     r"|resulting in"
     r"|yielding|producing|that['’]s|it['’]s|in (?:conclusion|summary|short),?|in (?:interval|set|simplest"
-    r"|exact) \w+:?)\s*$",
+    r"|exact) \w+:?"
+    r"|(?:ce qui|cela|ça) (?:nous )?(?:donne|signifie que|implique que)|on (?:trouve|en déduit)(?: que)?|finalement,?"
+    r"|daraus folgt|(?:das|dies) (?:bedeutet|heißt),?(?: dass)?|(?:lo que|esto) (?:nos )?(?:da|significa que"
+    r"|implica que)"
+    r"|(?:o que|isso) (?:nos )?(?:dá|significa que|implica que)|(?:il che|ciò) (?:ci )?(?:dà|significa che|implica che)"
+    r"|yani|(?:это )?(?:означает|значит), что|(?:^|[\s，,])即|합계는|즉,?)\s*$",
     re.IGNORECASE,
 )
 

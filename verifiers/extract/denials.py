@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import re
 
-from verifiers.extract.words import any_of, ascii_words, whole_words
+from verifiers.extract.spans import Span
+from verifiers.extract.words import VALUE, any_of, ascii_words, whole_words
 
 # -- "not" right before an answer, and what else turns an announcement into its opposite
 _NOT_EN = (
@@ -82,6 +83,9 @@ _FOREIGN_ANCHOR = re.compile(
 
 def _plain_english(text: str) -> bool:
     return text.isascii() and _FOREIGN_ANCHOR.search(text) is None
+
+
+_REPLACING = frozenset("but rather it that sondern mais sino mas ma bens".split())
 
 
 # -- before a box: right before it, and in the sentence that leads to it
@@ -168,6 +172,41 @@ def not_final(sentence: str) -> bool:
     return _NOT_FINAL.search(sentence) is not None
 
 
+# -- denied, and replaced at once
+_REPLACED = re.compile(
+    r"(?:\b(?:is|are|was|were|['’]s)\s+not|\b(?:is|are|was|were)n['’]t|\b(?:ist|sind|beträgt|lautet)\s+nicht"
+    r"|\bn['’]est\s+pas|\bno\s+(?:es|son)|\bnão\s+(?:é|são)|\bnon\s+(?:è|sono)|(?<!\w)не|不是|并非)\s*"
+    rf"(?:{VALUE}|\(?[A-J]\)?)\s*[,;，]?\s*(?:but(?: rather)?|(?:it|that)(?:['’]s| is)(?: actually)?|rather|sondern"
+    rf"|mais(?: plutôt)?|sino|mas(?: sim)?|bensì|ma|а|而是)\s*(?P<value>{VALUE}|\(?[A-J](?![A-Za-z])\)?)"
+    r"(?:\s*(?!(?:that|which|who|times|more|less|fewer|hundred|thousand|million|billion|dozen|squared"
+    r"|mal|fois|veces|vezes|volte|раз|тысяч\w*|倍|万|亿|千|百)\b)[^\W\d_]+)?[\s.。!*]*$",
+    re.IGNORECASE,
+)
+_BEFORE_REPLACED = re.compile(
+    r"\b(?:if|whether|suppose|assume|maybe|perhaps|might|could|would|says?|said|claims?|or|not|wenn|si|se|如果)\b|[?？]",
+    re.IGNORECASE,
+)
+
+_OF_THE_ANSWER = re.compile(
+    r"answer|result|value|number|total|solution|option|choice|antwort|ergebnis|lösung|r[ée]ponse|r[ée]sultat|respuesta"
+    r"|resultado|resposta|risposta|risultato|ответ|результат|答案|结果",
+    re.IGNORECASE,
+)
+
+
+def replaced(text: str, low: int, end: int) -> Span | None:
+    """The value that closes a text in place of a denied one: "The answer is not 2 but 3."."""
+    part = text[max(low, end - 200) : end]
+    if free_of(part, _REPLACING):
+        return None
+    found = _REPLACED.search(part)
+    sentence = part[: found.start()].rpartition("\n")[2].rpartition(". ")[2] if found else ""
+    if found is None or _BEFORE_REPLACED.search(sentence) or not _OF_THE_ANSWER.search(sentence):
+        return None
+    begin = max(low, end - 200) + found.start("value")
+    return begin, begin + len(found["value"])
+
+
 # -- right after an answer: a predicate of it
 _COPULA = r"(?:is|was|would be|will be|seems|looks|remains|sounds|feels|are|were|proves|turns out to be)"
 _DENIED_AFTER = re.compile(
@@ -211,7 +250,7 @@ _DENIED_AFTER = re.compile(
         r"|ありませ|あり得な|ありえな|ない|なく|不正解)",
         r"(?:은|는|이|가|라는)?\s*(?:답은|답이)?\s*(?:틀|아니|아닙|아님|오답|잘못|불가능)",
         r"(?:هو |هي |هذا |هذه )?(?:جواب |إجابة |الجواب |الإجابة )?(?:خطأ|خاطئ|غير صحيح|ليس|ليست|مستحيل)",
-        r"(?:यह )?(?:गलत|ग़लत|नहीं)", r"(?:ไม่|ผิด)", r"[✗✘❌❎✖👎🚫]",
+        r"(?:यह )?(?:गलत|ग़लत|नहीं)", r"(?:ไม่|ผิด)", r"(?:si|sio|siyo) (?:sahihi|jibu)", "కాదు", r"[✗✘❌❎✖👎🚫]",
     ),
     re.IGNORECASE,
 )  # fmt: skip

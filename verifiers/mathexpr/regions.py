@@ -94,12 +94,19 @@ def solved(node: Node) -> tuple[str, Pieces]:
     return name, found
 
 
-def scaled(node: Node) -> tuple[str, Pieces] | None:
-    """(variable, pieces) of an inequality in a multiple of its variable: 2x > 6, -x <= 1."""
+def scaled(node: Node, *, sign_only: bool = False) -> tuple[str, Pieces] | None:
+    """(variable, pieces) of an inequality in a multiple of its variable: 2x > 6, -x <= 1.
+
+    With `sign_only` the multiple is -x.
+    """
+    if node.op != "chain":
+        return None
     found = [(index, _multiple(arg)) for index, arg in enumerate(node.args) if symbols(arg)]
     if len(found) != 1 or found[0][1] is None or not set(node.value) <= set(_MIRROR) - {"!="}:
         return None
     index, (name, factor) = found[0][0], found[0][1]
+    if sign_only and factor != -1:
+        return None
     args = [Node("div", (arg, number(factor))) for arg in node.args]
     args[index] = symbol(name)
     ops = node.value if factor > 0 else tuple(_MIRROR[op] for op in node.value)

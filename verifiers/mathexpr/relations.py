@@ -62,8 +62,13 @@ def region_gold(gold: Answer, answer: Answer, budget: Budget) -> str:
         pieces = (regions.point(answer.node),)
     elif answer.kind == "empty":
         pieces = ()
+    elif answer.kind == "relation" and answer.node is not None:
+        turned = regions.scaled(answer.node, sign_only=True)
+        if turned is None:
+            return "unsolved"
+        pieces = turned[1]
     else:
-        return "unsolved" if answer.kind == "relation" else "type_clash"
+        return "type_clash"
     return verdict(regions.same_region(gold.pieces, pieces, budget), True)
 
 
