@@ -138,7 +138,8 @@ def run_r1lite(arguments: argparse.Namespace) -> dict[str, Any]:
     from r1lite.grpo.learner import PolicyLearner
     from r1lite.grpo.loop import Loop
     from r1lite.model.attention import register
-    from r1lite.model.policy import Policy, Trainer
+    from r1lite.model.optimizer import Optimizer
+    from r1lite.model.policy import Policy
     from r1lite.rollout.hf import HFEngine
     from r1lite.rollout.trust import TrustedEngine
     from r1lite.run.bad_batches import BadBatches
@@ -166,13 +167,13 @@ def run_r1lite(arguments: argparse.Namespace) -> dict[str, Any]:
     model.set_attn_implementation(register())
     engine = HFEngine(model, tokenizer, max_rows=config.rollout_rows)
     policy = Policy(model, pad_id=0)
-    trainer = Trainer(policy, betas=(0.9, 0.999), weight_decay=0.0, max_grad_norm=1.0)
+    optimizer = Optimizer(policy.model, betas=(0.9, 0.999), weight_decay=0.0, max_grad_norm=1.0)
     loop = Loop(
         config=config,
         prompts=[Prompt(Problem(q, id=str(i)), q, tuple(tokenizer(q)["input_ids"])) for i, q in enumerate(questions)],
         scorer=Scorer(*(Reward("even", verifiers={"even": even}) for _ in range(3))),
         engine=TrustedEngine(engine, None, policy.named_weights(), pad_id=0),
-        learner=PolicyLearner(config, policy, trainer, reference=None, bad=BadBatches(Path("unused"))),
+        learner=PolicyLearner(config, policy, optimizer, reference=None, bad=BadBatches(Path("unused"))),
         stop=StopSignal(),
         watchdog=Watchdog(config),
     )

@@ -23,7 +23,8 @@ from transformers import AutoTokenizer, Qwen2Config, Qwen2ForCausalLM
 
 from r1lite.config import GRPOConfig
 from r1lite.model.batch import Row, micro_batches
-from r1lite.model.policy import Policy, Trainer
+from r1lite.model.optimizer import Optimizer
+from r1lite.model.policy import Policy
 from r1lite.nano import nano_path
 from r1lite.rollout import Sampling
 from r1lite.rollout.build import build
@@ -129,12 +130,12 @@ def measure(shape: str, options: argparse.Namespace) -> dict[str, Any]:
 
     rows = [Row(tuple(p), c.token_ids) for p, group in zip(prompts, groups, strict=True) for c in group]
     asleep, _ = timed(engine.sleep)
-    trainer = Trainer(policy, betas=(0.9, 0.999), weight_decay=0.0, max_grad_norm=1.0)
+    optimizer = Optimizer(policy.model, betas=(0.9, 0.999), weight_decay=0.0, max_grad_norm=1.0)
 
     def train() -> None:
         for batch in micro_batches(rows, config.micro_batch_tokens, 0, device):
-            (-policy.logprobs(batch)[batch.mask].mean()).backward()
-        trainer.step(1e-9)
+            (-policy.logprobs(batch)[batch.loss_mask].mean()).backward()
+        optimizer.step(1e-9)
 
     training, _ = timed(train)
     awake, _ = timed(lambda: engine.load_weights(policy.named_weights(), version=99))

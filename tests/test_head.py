@@ -57,11 +57,11 @@ def rows():
 
 def outcome(policy, batch):
     policy.model.zero_grad()
-    found = policy.logprobs_and_entropy(batch)
+    found = policy(batch, entropy=True)
     torch.testing.assert_close(policy.logprobs(batch), found[0], rtol=1e-5, atol=1e-5)
-    (sum(torch.where(batch.mask, value, 0.0).square().sum() for value in found)).backward()
+    (sum(torch.where(batch.loss_mask, value, 0.0).square().sum() for value in found)).backward()
     gradient = torch.cat([p.grad.flatten() for p in policy.model.parameters()])
-    return *(torch.where(batch.mask, value, 0.0).detach() for value in found), gradient
+    return *(torch.where(batch.loss_mask, value, 0.0).detach() for value in found), gradient
 
 
 @pytest.mark.parametrize(("name", "changes"), ARCHITECTURES, ids=[name for name, _ in ARCHITECTURES])
@@ -111,7 +111,7 @@ def test_what_cannot_be_taken_apart_is_said():
     assert "does more than a linear layer" in split(model)
     policy = Policy(model, pad_id=0)
     (batch,) = micro_batches(rows(), 10_000, 0, "cpu")
-    torch.testing.assert_close(policy.logprobs(batch), policy.logprobs_and_entropy(batch)[0])
+    torch.testing.assert_close(policy.logprobs(batch), policy(batch, entropy=True)[0])
     model = make_tiny_model()
     model.lm_head = torch.nn.Sequential(torch.nn.Linear(32, 48))
     assert "not a plain linear layer" in split(model)

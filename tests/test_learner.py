@@ -14,7 +14,8 @@ from r1lite.errors import RunError
 from r1lite.grpo import credit
 from r1lite.grpo.learner import PolicyLearner
 from r1lite.model.batch import Row, micro_batches
-from r1lite.model.policy import Policy, Trainer
+from r1lite.model.optimizer import Optimizer
+from r1lite.model.policy import Policy
 from r1lite.run.bad_batches import BadBatches
 from r1lite.types import Group, Rollout
 from verifiers import Completion, Problem, Score, Verdict
@@ -78,7 +79,7 @@ def make_groups(policy):
             completion = Completion(
                 "",
                 rows[i].token_ids,
-                tuple((logprobs[b][batch.mask[b]] - 0.01 * i).tolist()),
+                tuple((logprobs[b][batch.loss_mask[b]] - 0.01 * i).tolist()),
                 finish_reason="length" if (p, i) == (0, 3) else "stop",
             )
             rollouts[i] = Rollout(completion, Score(reward, verdicts), 0.0, None, None)
@@ -95,12 +96,12 @@ def learn(settings, *, order=(0, 1, 2, 3), **more):
     reference = policy.frozen_copy() if config.kl_coef > 0 else None
     for parameter in reference.model.parameters() if reference else ():
         parameter.data += 0.02 * torch.randn_like(parameter)
-    trainer = Trainer(policy, betas=(0.9, 0.999), weight_decay=0.0, max_grad_norm=1e9)
+    optimizer = Optimizer(policy.model, betas=(0.9, 0.999), weight_decay=0.0, max_grad_norm=1e9)
     # Plain descent: AdamW divides a gradient by its own size, and would blow up its rounding.
-    trainer.optimizer = torch.optim.SGD(trainer.parameters, lr=0.0)
+    optimizer.adamw = torch.optim.SGD(optimizer.parameters, lr=0.0)
     groups = make_groups(policy)
     before = torch.cat([p.detach().flatten().clone() for p in policy.model.parameters()])
-    learner = PolicyLearner(config, policy, trainer, reference, reward_terms=TERMS, bad=BAD)
+    learner = PolicyLearner(config, policy, optimizer, reference, reward_terms=TERMS, bad=BAD)
     taught, metrics = learner.learn([groups[p] for p in order], 0)
     return taught, metrics, torch.cat([p.detach().flatten() for p in policy.model.parameters()]) - before
 
@@ -130,7 +131,7 @@ def test_split_and_order_change_nothing(name):
 @pytest.mark.parametrize("name", SETTINGS)
 def test_leaving_out_rows_without_a_gradient_changes_nothing(name, monkeypatch):
     _, metrics, fast = learn(SETTINGS[name])
-    monkeypatch.setattr(credit, "all_teach", lambda config: True)
+    monkeypatch.setattr(credit, "all_have_gradients", lambda config: True)
     _, slow_metrics, slow = learn(SETTINGS[name])
     same(fast, slow)
     assert slow_metrics["loss"] == pytest.approx(metrics["loss"], abs=1e-7)
@@ -198,14 +199,14 @@ def test_gdpo_hears_every_part():
 def test_adapted_coefficients_are_remembered_and_used():
     config = GRPOConfig(kl_coef=0.1, kl_target=0.01, entropy_target=9.0, kl_horizon=8.0, biased_sampling=True, lr=1e-3)
     policy = Policy(make_tiny_model(), pad_id=0)
-    trainer = Trainer(policy, betas=(0.9, 0.999), weight_decay=0.0, max_grad_norm=1.0)
-    learner = PolicyLearner(config, policy, trainer, policy.frozen_copy(), bad=BAD)
+    optimizer = Optimizer(policy.model, betas=(0.9, 0.999), weight_decay=0.0, max_grad_norm=1.0)
+    learner = PolicyLearner(config, policy, optimizer, policy.frozen_copy(), bad=BAD)
     groups = make_groups(policy)
     used = [learner.learn(groups, step)[1] for step in range(3)]
     assert used[0]["kl_coef"] == 0.1
     assert used[1]["kl_coef"] == pytest.approx(0.1 * (1 - 0.2 * 16 / 8))  # no KL yet: down by as much as may be
     assert [line["entropy_coef"] for line in used] == pytest.approx([0.0, 0.005, 0.01])
-    other = PolicyLearner(config, policy, trainer, policy.frozen_copy(), bad=BAD)
+    other = PolicyLearner(config, policy, optimizer, policy.frozen_copy(), bad=BAD)
     other.load_state_dict(learner.state_dict())
     assert (other.kl_coef, other.entropy_coef) == (learner.kl_coef, learner.entropy_coef)
 
@@ -220,7 +221,7 @@ def test_the_bonus_rests_above_its_target():
 @pytest.mark.parametrize("settings", [{"importance": "token"}, {"off_policy_threshold": 0.1}])
 def test_an_engine_without_probabilities_is_refused_where_they_are_needed(settings):
     policy = Policy(make_tiny_model(), pad_id=0)
-    trainer = Trainer(policy, betas=(0.9, 0.999), weight_decay=0.0, max_grad_norm=1.0)
+    optimizer = Optimizer(policy.model, betas=(0.9, 0.999), weight_decay=0.0, max_grad_norm=1.0)
     groups = [
         dataclasses.replace(
             group,
@@ -231,17 +232,17 @@ def test_an_engine_without_probabilities_is_refused_where_they_are_needed(settin
         )
         for group in make_groups(policy)
     ]
-    PolicyLearner(GRPOConfig(importance="off"), policy, trainer, None, bad=BAD).learn(groups, 0)
+    PolicyLearner(GRPOConfig(importance="off"), policy, optimizer, None, bad=BAD).learn(groups, 0)
     with pytest.raises(RunError, match="the engine gives none"):
-        PolicyLearner(GRPOConfig(**settings), policy, trainer, None, bad=BAD).learn(groups, 0)
+        PolicyLearner(GRPOConfig(**settings), policy, optimizer, None, bad=BAD).learn(groups, 0)
 
 
 @pytest.mark.parametrize("reward", [math.inf, -math.inf, 1e39, math.nan])
 def test_a_reward_that_is_no_number_is_refused_by_name(reward):
     policy = Policy(make_tiny_model(), pad_id=0)
-    trainer = Trainer(policy, betas=(0.9, 0.999), weight_decay=0.0, max_grad_norm=1.0)
+    optimizer = Optimizer(policy.model, betas=(0.9, 0.999), weight_decay=0.0, max_grad_norm=1.0)
     groups = make_groups(policy)
     spoilt = dataclasses.replace(groups[2].rollouts[3], score=Score(reward))
     groups[2] = dataclasses.replace(groups[2], rollouts=(*groups[2].rollouts[:3], spoilt))
     with pytest.raises(RunError, match="problem 'p2', completion 3: its reward is"):
-        PolicyLearner(GRPOConfig(importance="off"), policy, trainer, None, bad=BAD).learn(groups, 0)
+        PolicyLearner(GRPOConfig(importance="off"), policy, optimizer, None, bad=BAD).learn(groups, 0)

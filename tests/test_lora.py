@@ -17,7 +17,8 @@ from r1lite.config import GRPOConfig
 from r1lite.errors import UserError
 from r1lite.model.batch import Row, micro_batches
 from r1lite.model.lora import adapter_state, add_adapter, has_adapter, merged_weights
-from r1lite.model.policy import Policy, Trainer
+from r1lite.model.optimizer import Optimizer
+from r1lite.model.policy import Policy
 from r1lite.rl import logprobs, tiles
 
 pytest.importorskip("peft")
@@ -79,14 +80,14 @@ def test_any_micro_batches_in_tiles_have_one_gradient(checkpointing, monkeypatch
     found = []
     for budget in (1, 40, 10_000):
         policy = Policy(adapted(), pad_id=0, gradient_checkpointing=checkpointing)
-        trainer = Trainer(policy, betas=(0.9, 0.999), weight_decay=0.0, max_grad_norm=1.0)
-        assert sum(p.numel() for p in trainer.parameters) == sum(
+        optimizer = Optimizer(policy.model, betas=(0.9, 0.999), weight_decay=0.0, max_grad_norm=1.0)
+        assert sum(p.numel() for p in optimizer.parameters) == sum(
             v.numel() for v in adapter_state(policy.model).values()
         )
         for batch in micro_batches(rows(), budget, 0, "cpu"):
-            torch.where(batch.mask, policy.logprobs(batch), 0.0).sum().backward()
+            torch.where(batch.loss_mask, policy.logprobs(batch), 0.0).sum().backward()
         assert all((p.grad is not None) == p.requires_grad for p in policy.model.parameters())
-        found.append(torch.cat([p.grad.flatten() for p in trainer.parameters]))
+        found.append(torch.cat([p.grad.flatten() for p in optimizer.parameters]))
     for other in found[1:]:
         assert float((other - found[0]).abs().max()) <= 1e-5 * float(found[0].abs().max())
 

@@ -11,7 +11,8 @@ from conftest import make_tiny_model
 from r1lite.config import DistillConfig, RewardModelConfig, SFTConfig
 from r1lite.errors import RunError
 from r1lite.model.batch import Row
-from r1lite.model.policy import Policy, Trainer
+from r1lite.model.optimizer import Optimizer
+from r1lite.model.policy import Policy
 from r1lite.preference.reward_model import load_classifier
 from r1lite.preference.training import Example, PreferenceTraining
 from r1lite.run.bad_batches import BadBatches
@@ -56,9 +57,9 @@ def supervised(kind, tmp_path, **settings):
     else:
         config = SFTConfig(packing="on" if kind == "packed" else "off", packed_tokens=40, **common)
     policy = Policy(make_tiny_model(), pad_id=0)
-    trainer = Trainer(policy, betas=(0.9, 0.999), weight_decay=0.0, max_grad_norm=1e9)
-    gradients = recorded(trainer)
-    learner = SupervisedLearner(config, policy, trainer, 10, BadBatches(tmp_path / "bad"))
+    optimizer = Optimizer(policy.model, betas=(0.9, 0.999), weight_decay=0.0, max_grad_norm=1e9)
+    gradients = recorded(optimizer)
+    learner = SupervisedLearner(config, policy, optimizer, 10, BadBatches(tmp_path / "bad"))
     if kind == "distill":
         course = Distilling(
             config=config,
@@ -95,19 +96,19 @@ def preference(kind, tmp_path, tiny_path, **settings):
         pairs[:2],
         SimpleNamespace(during=lambda *what: contextlib.nullcontext()),
     )
-    gradients = recorded(training.trainer)
+    gradients = recorded(training.optimizer)
     return model, lambda: training.step(0), gradients, training
 
 
-def recorded(trainer):
+def recorded(optimizer):
     gradients = []
-    step = trainer.step
+    step = optimizer.step
 
     def recording(lr):
-        gradients.append(torch.cat([p.grad.flatten().clone() for p in trainer.parameters if p.grad is not None]))
+        gradients.append(torch.cat([p.grad.flatten().clone() for p in optimizer.parameters if p.grad is not None]))
         return step(lr)
 
-    trainer.step = recording
+    optimizer.step = recording
     return gradients
 
 

@@ -11,7 +11,8 @@ from conftest import make_tiny_model, make_tiny_tokenizer
 from r1lite.config import GRPOConfig, load
 from r1lite.errors import RunError, UserError
 from r1lite.grpo.learner import PolicyLearner
-from r1lite.model.policy import Policy, Trainer
+from r1lite.model.optimizer import Optimizer
+from r1lite.model.policy import Policy
 from r1lite.rollout import Sampling
 from r1lite.rollout.hf import HFEngine
 from r1lite.run.bad_batches import BadBatches
@@ -40,8 +41,8 @@ def learn(shift, **settings):
         )
         groups.append(Group(Problem(), "", tuple(prompt), rollouts))
     policy = Policy(model, pad_id=0)
-    trainer = Trainer(policy, betas=(0.0, 0.0), weight_decay=0.0, max_grad_norm=1e9)
-    learner = PolicyLearner(GRPOConfig(**settings), policy, trainer, None, bad=BadBatches(Path("unused")))
+    optimizer = Optimizer(policy.model, betas=(0.0, 0.0), weight_decay=0.0, max_grad_norm=1e9)
+    learner = PolicyLearner(GRPOConfig(**settings), policy, optimizer, None, bad=BadBatches(Path("unused")))
     return learner.learn(groups, 0)[1]
 
 

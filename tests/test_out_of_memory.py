@@ -9,11 +9,11 @@ from conftest import make_tiny_model, make_tiny_tokenizer
 from r1lite.config import GRPOConfig, PPOConfig
 from r1lite.errors import RunError
 from r1lite.grpo.critic import LearningCritic, make_value_model
-from r1lite.grpo.experience import halves
 from r1lite.grpo.learner import PolicyLearner
-from r1lite.grpo.totals import Totals
+from r1lite.grpo.minibatch import halves
+from r1lite.model.optimizer import Optimizer
 from r1lite.model.out_of_memory import is_out_of_memory
-from r1lite.model.policy import Policy, Trainer
+from r1lite.model.policy import Policy
 from r1lite.rollout import Sampling
 from r1lite.rollout.hf import HFEngine
 from r1lite.run.bad_batches import BadBatches
@@ -47,22 +47,22 @@ class Recorder:
     def __init__(self, tmp_path, config_class=GRPOConfig, **settings):
         config = config_class(**{"lr": 1e-3, "max_completion_tokens": 12, "steps": 10, **settings})
         policy = Policy(make_tiny_model(), pad_id=0)
-        trainer = Trainer(policy, betas=(0.9, 0.999), weight_decay=0.0, max_grad_norm=config.max_grad_norm)
+        optimizer = Optimizer(policy.model, betas=(0.9, 0.999), weight_decay=0.0, max_grad_norm=config.max_grad_norm)
         critic = None
         if config_class is PPOConfig:
             critic = LearningCritic(config, make_value_model(config, policy, None), BadBatches(tmp_path / "bad"))
         reference = policy.frozen_copy() if config.kl_coef else None
         self.learner = PolicyLearner(
-            config, policy, trainer, reference, critic=critic, bad=BadBatches(tmp_path / "bad")
+            config, policy, optimizer, reference, critic=critic, bad=BadBatches(tmp_path / "bad")
         )
         self.gradients = []
-        step = trainer.step
+        step = optimizer.step
 
         def recording(lr):
-            self.gradients.append(torch.cat([p.grad.flatten().clone() for p in trainer.parameters]))
+            self.gradients.append(torch.cat([p.grad.flatten().clone() for p in optimizer.parameters]))
             return step(lr)
 
-        trainer.step = recording
+        optimizer.step = recording
 
 
 def fail_at(recorder, where, call, error):
@@ -137,7 +137,7 @@ def test_it_is_remembered_and_kept(tmp_path):
     assert (second["out_of_memory"], second["micro_batch_tokens"]) == (0, first["micro_batch_tokens"])
     again = Recorder(tmp_path, micro_batch_tokens=60)
     again.learner.load_state_dict(broken.learner.state_dict())
-    assert again.learner.micro_batch_tokens == first["micro_batch_tokens"]
+    assert again.learner.budget.tokens == first["micro_batch_tokens"]
 
 
 def test_nothing_smaller_is_left(tmp_path):
@@ -165,18 +165,20 @@ def test_other_errors_are_not_taken_for_it(tmp_path):
 
 def test_halves_hold_every_row_with_what_is_known_of_it(tmp_path):
     recorder = Recorder(tmp_path, **SETTINGS)
-    _, (part,) = recorder.learner._credit(groups(), 0, Totals())
-    (piece,) = part.pieces
-    first, second = halves(piece)
-    assert first.places + second.places == piece.places
-    for half, offset in ((first, 0), (second, len(first.places))):
-        for row in range(len(half.places)):
-            mask, whole = half.batch.mask[row], piece.batch.mask[offset + row]
-            assert torch.equal(half.batch.token_ids[row][mask], piece.batch.token_ids[offset + row][whole])
-            prompts = half.batch.prompts, piece.batch.prompts
-            assert prompts[0][half.batch.prompt_of_row[row]] == prompts[1][piece.batch.prompt_of_row[offset + row]]
-            for field in dataclasses.fields(piece):
-                value, known = getattr(half, field.name), getattr(piece, field.name)
+    _, (minibatch,) = recorder.learner._credit(groups(), 0)
+    (micro_batch,) = minibatch.micro_batches
+    first, second = halves(micro_batch)
+    assert first.indices + second.indices == micro_batch.indices
+    for half, offset in ((first, 0), (second, len(first.indices))):
+        for row in range(len(half.indices)):
+            mask, whole = half.inputs.loss_mask[row], micro_batch.inputs.loss_mask[offset + row]
+            assert torch.equal(half.inputs.token_ids[row][mask], micro_batch.inputs.token_ids[offset + row][whole])
+            prompts = half.inputs.prompts, micro_batch.inputs.prompts
+            assert (
+                prompts[0][half.inputs.prompt_of_row[row]] == prompts[1][micro_batch.inputs.prompt_of_row[offset + row]]
+            )
+            for field in dataclasses.fields(micro_batch):
+                value, known = getattr(half, field.name), getattr(micro_batch, field.name)
                 if isinstance(known, torch.Tensor):
                     mine, theirs = value[row], known[offset + row]
                     assert torch.equal(mine[mask], theirs[whole]) if mine.ndim else torch.equal(mine, theirs)

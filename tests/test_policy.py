@@ -5,7 +5,8 @@ import torch
 from conftest import make_tiny_model
 
 from r1lite.model.batch import Row, deal, micro_batches
-from r1lite.model.policy import Policy, Trainer
+from r1lite.model.optimizer import Optimizer
+from r1lite.model.policy import Policy
 
 PROMPTS = [(5,), (3, 4, 5, 6), (7,) * 20, (9, 8, 7)]
 WEIGHTS = torch.randn(16, generator=torch.Generator().manual_seed(1))  # of the rows in the gradient
@@ -32,7 +33,7 @@ def gradient(policy, rows, max_tokens):
     policy.model.zero_grad()
     for batch in micro_batches(rows, max_tokens, 0, "cpu"):
         logprobs = policy.logprobs(batch)
-        torch.where(batch.mask, logprobs * WEIGHTS[batch.rows][:, None], 0.0).sum().backward()
+        torch.where(batch.loss_mask, logprobs * WEIGHTS[batch.rows][:, None], 0.0).sum().backward()
     return torch.cat([p.grad.flatten() for p in policy.model.parameters()])
 
 
@@ -61,7 +62,7 @@ def test_padding_never_matters(tiny_model):
     found = []
     for pad in (0, 13):
         (batch,) = micro_batches(rows, 100_000, pad, "cpu")
-        found.append(torch.where(batch.mask, Policy(tiny_model, pad_id=pad).logprobs(batch), 0.0))
+        found.append(torch.where(batch.loss_mask, Policy(tiny_model, pad_id=pad).logprobs(batch), 0.0))
     assert torch.equal(*found)
 
 
@@ -74,7 +75,7 @@ def test_micro_batches_hold_every_row_once_within_the_budget():
             cost = len(batch.prompts) * max(map(len, batch.prompts)) + batch.token_ids.numel()
             assert cost <= budget or len(batch.rows) == 1
             for b, i in enumerate(batch.rows):
-                assert tuple(batch.token_ids[b][batch.mask[b]].tolist()) == rows[i].token_ids
+                assert tuple(batch.token_ids[b][batch.loss_mask[b]].tolist()) == rows[i].token_ids
                 assert batch.prompts[int(batch.prompt_of_row[b])] == rows[i].prompt_ids
     assert micro_batches([], 10, 0, "cpu") == []
 
@@ -93,15 +94,15 @@ def test_dropout_is_off():
 
 def test_a_gradient_that_is_not_finite_changes_nothing(tiny_model):
     policy = Policy(tiny_model, pad_id=0)
-    trainer = Trainer(policy, betas=(0.9, 0.999), weight_decay=0.1, max_grad_norm=1.0)
+    optimizer = Optimizer(policy.model, betas=(0.9, 0.999), weight_decay=0.1, max_grad_norm=1.0)
     before = {name: weight.clone() for name, weight in policy.named_weights()}
-    parameter = trainer.parameters[0]
+    parameter = optimizer.parameters[0]
     parameter.grad = torch.full_like(parameter, torch.nan)
-    assert trainer.step(1e-2) is None
+    assert optimizer.step(1e-2) is None
     assert all(torch.equal(weight, before[name]) for name, weight in policy.named_weights())
     assert parameter.grad is None
     parameter.grad = torch.full_like(parameter, 3.0)
-    assert trainer.step(1e-2) == pytest.approx(3.0 * parameter.numel() ** 0.5)
+    assert optimizer.step(1e-2) == pytest.approx(3.0 * parameter.numel() ** 0.5)
     name = "model.embed_tokens.weight"
     assert not torch.equal(dict(policy.named_weights())[name], before[name])
 

@@ -16,8 +16,8 @@ from r1lite.config import PPOConfig
 from r1lite.errors import RunError, UserError
 from r1lite.grpo.critic import LearningCritic, ValueModel, make_value_model
 from r1lite.grpo.learner import PolicyLearner
-from r1lite.grpo.totals import Totals
-from r1lite.model.policy import Policy, Trainer
+from r1lite.model.optimizer import Optimizer
+from r1lite.model.policy import Policy
 from r1lite.rollout import Sampling
 from r1lite.rollout.hf import HFEngine
 from r1lite.run.bad_batches import BadBatches
@@ -53,7 +53,7 @@ def sampled(model):
 def learner(tmp_path, **settings):
     config = PPOConfig(**{"lr": 1e-2, "max_completion_tokens": 9, "steps": 10, **settings})
     policy = Policy(make_tiny_model(), pad_id=0)
-    trained = Trainer(policy, betas=(0.9, 0.999), weight_decay=0.0, max_grad_norm=config.max_grad_norm)
+    optimizer = Optimizer(policy.model, betas=(0.9, 0.999), weight_decay=0.0, max_grad_norm=config.max_grad_norm)
     critic = LearningCritic(config, make_value_model(config, policy, None), BadBatches(tmp_path / "bad"))
     reference = None
     if config.kl_coef:
@@ -61,7 +61,7 @@ def learner(tmp_path, **settings):
         with torch.no_grad():
             for parameter in reference.model.parameters():
                 parameter.mul_(1.05)
-    return PolicyLearner(config, policy, trained, reference, critic=critic, bad=BadBatches(tmp_path / "bad"))
+    return PolicyLearner(config, policy, optimizer, reference, critic=critic, bad=BadBatches(tmp_path / "bad"))
 
 
 def copies(module):
@@ -78,19 +78,19 @@ def test_advantages_are_the_papers(tmp_path):
     with torch.no_grad():
         made.critic.model.head.weight.normal_(generator=torch.Generator().manual_seed(1))
     groups = sampled(made.policy.model)
-    advantages, parts = made._credit(groups, 0, Totals())
-    pieces = [piece for part in parts for piece in part.pieces]
-    assert len(pieces) > 1
+    advantages, minibatches = made._credit(groups, 0)
+    micro_batches = [micro_batch for minibatch in minibatches for micro_batch in minibatch.micro_batches]
+    assert len(micro_batches) > 1
     rows = {}
-    for piece in pieces:
-        for b, (p, g) in enumerate(piece.places):
-            length = int(piece.batch.mask[b].sum())
+    for micro_batch in micro_batches:
+        for b, (p, g) in enumerate(micro_batch.indices):
+            length = int(micro_batch.inputs.loss_mask[b].sum())
             ids = (*PROMPTS[p], *groups[p].rollouts[g].completion.token_ids)
             with torch.no_grad():
                 out = made.critic.model.backbone.model(torch.tensor([ids]), output_hidden_states=True)
             hidden = out.hidden_states[-1][0, len(PROMPTS[p]) - 1 : -1]
             values = (hidden @ made.critic.model.head.weight[0]).tolist()
-            kl = (piece.old_logprobs - piece.ref_logprobs)[b, :length].tolist()
+            kl = (micro_batch.old_logprobs - micro_batch.ref_logprobs)[b, :length].tolist()
             assert any(abs(k) > 1e-3 for k in kl)
             reward = [-0.3 * k for k in kl]
             reward[-1] += 2 * p + g
@@ -101,14 +101,14 @@ def test_advantages_are_the_papers(tmp_path):
                 found[t], after = nothing, values[t]
             rows[p, g] = found
             returns = [a + v for a, v in zip(found, values, strict=True)]
-            assert piece.returns[b, :length].tolist() == pytest.approx(returns, abs=2e-4)
+            assert micro_batch.returns[b, :length].tolist() == pytest.approx(returns, abs=2e-4)
     flat = [a for row in rows.values() for a in row]
     mean = sum(flat) / len(flat)
     std = math.sqrt(sum((a - mean) ** 2 for a in flat) / (len(flat) - 1))
-    for piece in pieces:
-        for b, place in enumerate(piece.places):
+    for micro_batch in micro_batches:
+        for b, place in enumerate(micro_batch.indices):
             white = [(a - mean) / std for a in rows[place]]
-            assert piece.advantages[b, : len(white)].tolist() == pytest.approx(white, abs=2e-4)
+            assert micro_batch.advantages[b, : len(white)].tolist() == pytest.approx(white, abs=2e-4)
             assert float(advantages[place]) == pytest.approx(sum(white) / len(white), abs=2e-4)
 
 
@@ -121,10 +121,10 @@ def test_micro_batches_change_nothing_but_rounding(critic, tmp_path):
         )
         with torch.no_grad():
             made.critic.model.head.weight.fill_(0.1)
-        _, parts = made._credit(sampled(made.policy.model), 0, Totals())
-        for part in parts:
-            for piece in part.pieces:
-                made.critic.accumulate(piece, part.num_tokens)
+        _, minibatches = made._credit(sampled(made.policy.model), 0)
+        for minibatch in minibatches:
+            for micro_batch in minibatch.micro_batches:
+                made.critic.accumulate(micro_batch, minibatch.num_tokens)
         named = dict(made.critic.model.backbone.model.named_parameters())
         grads.append(
             {name: p.grad for name, p in named.items() if p.grad is not None} | {"": made.critic.model.head.weight.grad}
@@ -160,8 +160,8 @@ def test_warm_up_holds_the_policy(critic, tmp_path):
 
 def test_a_shared_critic_costs_a_head_only(tmp_path):
     own, shared = (learner(tmp_path, critic=critic).critic for critic in ("own", "shared"))
-    assert [p.shape for p in shared.trainer.parameters] == [(1, 32), (1,)]
-    assert sum(p.numel() for p in own.trainer.parameters) > 10_000
+    assert [p.shape for p in shared.optimizer.parameters] == [(1, 32), (1,)]
+    assert sum(p.numel() for p in own.optimizer.parameters) > 10_000
     assert list(shared.state_dict()["weights"]) == ["head.weight", "head.bias"]
 
 
@@ -171,8 +171,8 @@ def test_updates_end_when_the_policy_has_moved_far_enough(tmp_path):
     assert 0 < metrics["updates"] < 6
     assert metrics["stopped_updates"] == 6 - metrics["updates"]
     assert metrics["policy_kl"] > 1e-3
-    assert all(p.grad is None for p in made.trainer.parameters)
-    assert all(p.grad is None for p in made.critic.trainer.parameters)
+    assert all(p.grad is None for p in made.optimizer.parameters)
+    assert all(p.grad is None for p in made.critic.optimizer.parameters)
 
 
 def test_a_critic_without_finite_gradients_stops_the_run(tmp_path):
@@ -189,7 +189,7 @@ def test_a_critic_without_finite_gradients_stops_the_run(tmp_path):
     with pytest.raises(RunError, match="3 times in a row"):
         made.learn(groups, 2)
     kept = torch.load(sorted((tmp_path / "bad").iterdir())[0], weights_only=True)
-    assert kept["batches"][0]["token_ids"].shape[0] == len(kept["batches"][0]["places"])
+    assert kept["batches"][0]["token_ids"].shape[0] == len(kept["batches"][0]["indices"])
 
 
 # --- whole runs ------------------------------------------------------------------------------------------------------
@@ -211,7 +211,7 @@ def outcome(out):
     clocks = {"generate_s", "score_s", "train_s", "step_s"}
     metrics = [json.loads(line) for line in (out / "metrics.jsonl").read_text().splitlines()]
     folder = out / "checkpoints" / f"step-{STEPS:06d}"
-    state = torch.load(folder / "trainer.pt", weights_only=True)["learner"]
+    state = torch.load(folder / "optimizer.pt", weights_only=True)["learner"]
     return (
         {path.name: path.read_text() for path in sorted((out / "rollouts").iterdir())},
         [{k: v for k, v in line.items() if k not in clocks} for line in metrics],
@@ -294,6 +294,6 @@ def test_a_critic_that_begins_as_a_reward_model(tmp_path):
 
 def test_a_model_without_a_plain_head_has_no_critic(tiny_model):
     policy = Policy(tiny_model, pad_id=0)
-    policy.parts = "its head is unusual"
+    policy.minibatches = "its head is unusual"
     with pytest.raises(UserError, match="a critic needs the model's hidden states, but its head is unusual"):
         ValueModel(policy, shared=True)

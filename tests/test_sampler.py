@@ -12,7 +12,8 @@ from r1lite.config import GRPOConfig, WatchdogConfig
 from r1lite.errors import RunError
 from r1lite.grpo.learner import PolicyLearner
 from r1lite.grpo.loop import Loop
-from r1lite.model.policy import Policy, Trainer
+from r1lite.model.optimizer import Optimizer
+from r1lite.model.policy import Policy
 from r1lite.rollout import EngineError
 from r1lite.rollout.canary import Canary
 from r1lite.rollout.hf import HFEngine
@@ -62,7 +63,7 @@ def loop_of(staleness, verify=digits, **settings):
     )
     model, tokenizer = make_tiny_model(), make_tiny_tokenizer()
     policy = Policy(model, pad_id=0)
-    trainer = Trainer(policy, betas=(0.9, 0.999), weight_decay=0.0, max_grad_norm=1.0)
+    optimizer = Optimizer(policy.model, betas=(0.9, 0.999), weight_decay=0.0, max_grad_norm=1.0)
     canary = Canary(Policy(model, pad_id=0), tokens=6, seed=0, stop_text=None, tolerance=None)
     engine = TrustedEngine(CopyEngine(copy.deepcopy(model), tokenizer), canary, model.state_dict().items(), pad_id=0)
     reward = Reward("digits", verifiers={"digits": verify})
@@ -71,7 +72,7 @@ def loop_of(staleness, verify=digits, **settings):
         prompts=[Prompt(Problem(id=f"p{i}"), "", (3 + i, 4, 5)) for i in range(7)],
         scorer=Scorer(reward, reward, reward),
         engine=engine,
-        learner=PolicyLearner(config, policy, trainer, None, bad=BadBatches(Path("unused"))),
+        learner=PolicyLearner(config, policy, optimizer, None, bad=BadBatches(Path("unused"))),
         stop=StopSignal(),
         watchdog=Watchdog(WatchdogConfig()),
     )

@@ -10,7 +10,8 @@ from r1lite.grpo.choice import Curriculum
 from r1lite.grpo.critic import LearningCritic, make_value_model
 from r1lite.grpo.learner import Learner, PolicyLearner
 from r1lite.grpo.loop import Loop
-from r1lite.model.policy import Policy, Trainer
+from r1lite.model.optimizer import Optimizer
+from r1lite.model.policy import Policy
 from r1lite.run.bad_batches import BadBatches
 from r1lite.run.signals import StopSignal
 from r1lite.training.lifecycle import run_training
@@ -30,12 +31,7 @@ def make_learner(config: RLConfig, setup: Setup) -> PolicyLearner:
         dtype=forward_dtype(config),
         gradient_checkpointing=config.gradient_checkpointing,
     )
-    trainer = Trainer(
-        policy,
-        betas=(config.adam_beta1, config.adam_beta2),
-        weight_decay=config.weight_decay,
-        max_grad_norm=config.max_grad_norm,
-    )
+    optimizer = Optimizer.configured(policy.model, config)
     critic = None
     if isinstance(config, PPOConfig):
         value_model = make_value_model(config, policy, setup.tokenizer)
@@ -43,7 +39,7 @@ def make_learner(config: RLConfig, setup: Setup) -> PolicyLearner:
     return PolicyLearner(
         config,
         policy,
-        trainer,
+        optimizer,
         reference=_reference(config, policy),
         critic=critic,
         reward_terms=Formula(setup.scorer.reward.formula).terms,

@@ -93,5 +93,5 @@ class Curriculum:
         return {"visits": {name: list(counts) for name, counts in self.visits.items()}}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """The reverse."""
+        """Restores what `state_dict()` returned."""
         self.visits = {name: (solved, completions) for name, (solved, completions) in state["visits"].items()}

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from r1lite.config import RLConfig
-from r1lite.grpo.experience import Piece, gathered, spread
+from r1lite.grpo.minibatch import RolloutBatch, to_groups, to_rows
 from r1lite.grpo.objective import Terms, completion_advantages
 from r1lite.rl import losses
 from r1lite.rl.advantages import discounted_returns
@@ -20,17 +20,17 @@ from r1lite.rl.kl import kl_estimate
 from r1lite.types import Group, Rollout
 
 
-class Unfit(ValueError):
+class UnusableRewards(ValueError):
     """Rewards that the estimator can't work with."""
 
 
-def takes_part(config: RLConfig, rollout: Rollout) -> bool:
+def counts(config: RLConfig, rollout: Rollout) -> bool:
     """True if the completion counts: it was scored, and not cut off where --overlong-filter leaves those out."""
     cut = config.overlong_filter and rollout.completion.finish_reason == "length"
     return rollout.score.reward is not None and not cut
 
 
-def all_teach(config: RLConfig) -> bool:
+def all_have_gradients(config: RLConfig) -> bool:
     """True if completions of advantage 0 have a gradient too, or others' advantages depend on them."""
     return (
         config.kl_coef > 0
@@ -41,11 +41,11 @@ def all_teach(config: RLConfig) -> bool:
     )
 
 
-def before_the_policy(config: RLConfig, rewards: Tensor, groups: Sequence[Group], terms: Terms) -> Tensor | None:
+def from_rewards(config: RLConfig, rewards: Tensor, groups: Sequence[Group], terms: Terms) -> Tensor | None:
     """Advantages [P, G] where rewards alone decide; None where tokens or the KL have a say.
 
     Raises:
-        Unfit: rewards that the estimator can't work with.
+        UnusableRewards: rewards that the estimator can't work with.
     """
     kl_in_reward = config.kl_coef > 0 and config.kl_in == "reward"
     return None if _by_token(config) or kl_in_reward else _of_completions(config, rewards, groups, terms)
@@ -56,35 +56,37 @@ def assign(
     advantages: Tensor | None,
     rewards: Tensor,
     groups: Sequence[Group],
-    pieces: Sequence[Piece],
+    micro_batches: Sequence[RolloutBatch],
     terms: Terms,
     kl_coef: float,
 ) -> Tensor:
-    """Gives every piece its advantages (and returns, for a critic), and tells each completion's, [P, G].
+    """Gives every micro_batch its advantages (and returns, for a critic), and tells each completion's, [P, G].
 
     Args:
-        advantages: of `before_the_policy`.
+        advantages: of `from_rewards`.
         rewards: [P, G]; NaN = unscored.
-        pieces: with their frozen log-probabilities and values.
+        micro_batches: with their frozen log-probabilities and values.
         kl_coef: as adapted so far.
 
     Raises:
-        Unfit: as above.
+        UnusableRewards: as above.
     """
-    costs = [_kl_cost(config, piece, kl_coef) for piece in pieces]  # [B, T] each
+    costs = [_kl_cost(config, micro_batch, kl_coef) for micro_batch in micro_batches]  # [B, T] each
     if _by_token(config):
-        for piece, cost in zip(pieces, costs, strict=True):
-            _credit_tokens(config, piece, cost)
+        for micro_batch, cost in zip(micro_batches, costs, strict=True):
+            _credit_tokens(config, micro_batch, cost)
     else:
         if advantages is None:
-            taken = [torch.where(p.batch.mask, c, 0.0).sum(dim=1) for p, c in zip(pieces, costs, strict=True)]
-            advantages = _of_completions(config, rewards - gathered(taken, pieces, rewards), groups, terms)
-        for piece in pieces:
-            piece.advantages = spread(advantages, piece)
+            taken = [
+                torch.where(p.inputs.loss_mask, c, 0.0).sum(dim=1) for p, c in zip(micro_batches, costs, strict=True)
+            ]
+            advantages = _of_completions(config, rewards - to_groups(taken, micro_batches, rewards), groups, terms)
+        for micro_batch in micro_batches:
+            micro_batch.advantages = to_rows(advantages, micro_batch)
     if config.whiten_advantages or config.advantage.startswith("reinforce_pp"):
-        _whiten(pieces)
+        _whiten(micro_batches)
     if advantages is None or config.has_token_advantages:
-        advantages = gathered([_row_means(piece) for piece in pieces], pieces, rewards)
+        advantages = to_groups([_row_means(micro_batch) for micro_batch in micro_batches], micro_batches, rewards)
     return advantages
 
 
@@ -96,48 +98,52 @@ def _of_completions(config: RLConfig, rewards: Tensor, groups: Sequence[Group], 
     try:
         return completion_advantages(config, rewards, groups, terms)
     except ValueError as error:
-        raise Unfit(str(error)) from error
+        raise UnusableRewards(str(error)) from error
 
 
-def _credit_tokens(config: RLConfig, piece: Piece, cost: Tensor) -> None:
-    mask = piece.batch.mask
-    rewards = token_rewards(piece.rewards, mask, cost)  # [B, T]
+def _credit_tokens(config: RLConfig, micro_batch: RolloutBatch, cost: Tensor) -> None:
+    mask = micro_batch.inputs.loss_mask
+    rewards = token_rewards(micro_batch.rewards, mask, cost)  # [B, T]
     if config.advantage == "reinforce_pp":
-        piece.advantages = discounted_returns(rewards, mask, gamma=config.gamma)
+        micro_batch.advantages = discounted_returns(rewards, mask, gamma=config.gamma)
     else:
-        assert piece.old_values is not None
-        piece.advantages, piece.returns = gae(
-            rewards, piece.old_values, mask, gamma=config.gamma, gae_lambda=config.gae_lambda
+        assert micro_batch.old_values is not None
+        micro_batch.advantages, micro_batch.returns = gae(
+            rewards, micro_batch.old_values, mask, gamma=config.gamma, gae_lambda=config.gae_lambda
         )
 
 
-def _kl_cost(config: RLConfig, piece: Piece, kl_coef: float) -> Tensor:
+def _kl_cost(config: RLConfig, micro_batch: RolloutBatch, kl_coef: float) -> Tensor:
     """What straying from the reference takes off the reward, [B, T]."""
-    if piece.ref_logprobs is None or config.kl_in == "loss":
-        return torch.zeros_like(piece.engine_logprobs)
-    assert piece.old_logprobs is not None
-    return kl_coef * kl_estimate(piece.old_logprobs, piece.ref_logprobs, estimator=config.kl_estimator)
+    if micro_batch.ref_logprobs is None or config.kl_in == "loss":
+        return torch.zeros_like(micro_batch.engine_logprobs)
+    assert micro_batch.old_logprobs is not None
+    return kl_coef * kl_estimate(micro_batch.old_logprobs, micro_batch.ref_logprobs, estimator=config.kl_estimator)
 
 
-def _whiten(pieces: Sequence[Piece]) -> None:
-    """Over all tokens of the step, whichever piece they are in."""
-    if not pieces:
+def _whiten(micro_batches: Sequence[RolloutBatch]) -> None:
+    """Over all tokens of the step, whichever micro_batch they are in."""
+    if not micro_batches:
         return
-    masks = [piece.batch.mask for piece in pieces]
+    masks = [micro_batch.inputs.loss_mask for micro_batch in micro_batches]
     values = torch.cat(
-        [losses.by_token(_known(p)).expand(m.shape)[m] for p, m in zip(pieces, masks, strict=True)]
+        [losses.by_token(_known(p)).expand(m.shape)[m] for p, m in zip(micro_batches, masks, strict=True)]
     )  # [N]
     white = whiten(values, torch.ones_like(values, dtype=torch.bool))
-    for piece, mask, part in zip(pieces, masks, white.split([int(mask.sum()) for mask in masks]), strict=True):
-        piece.advantages = torch.zeros(mask.shape, dtype=part.dtype, device=mask.device).masked_scatter(mask, part)
+    for micro_batch, mask, part in zip(
+        micro_batches, masks, white.split([int(mask.sum()) for mask in masks]), strict=True
+    ):
+        micro_batch.advantages = torch.zeros(mask.shape, dtype=part.dtype, device=mask.device).masked_scatter(
+            mask, part
+        )
 
 
-def _known(piece: Piece) -> Tensor:
-    assert piece.advantages is not None
-    return piece.advantages
+def _known(micro_batch: RolloutBatch) -> Tensor:
+    assert micro_batch.advantages is not None
+    return micro_batch.advantages
 
 
-def _row_means(piece: Piece) -> Tensor:
+def _row_means(micro_batch: RolloutBatch) -> Tensor:
     """[B]: the mean advantage of each row's tokens."""
-    mask = piece.batch.mask
-    return torch.where(mask, losses.by_token(_known(piece)), 0.0).sum(dim=1) / mask.sum(dim=1)
+    mask = micro_batch.inputs.loss_mask
+    return torch.where(mask, losses.by_token(_known(micro_batch)), 0.0).sum(dim=1) / mask.sum(dim=1)

@@ -15,10 +15,11 @@ from torch import Tensor, nn
 
 from r1lite.config import PPOConfig
 from r1lite.errors import UserError
-from r1lite.grpo.experience import Piece
+from r1lite.grpo.minibatch import RolloutBatch
 from r1lite.hub.revisions import pinned
 from r1lite.model.batch import MicroBatch
-from r1lite.model.policy import Policy, Trainer
+from r1lite.model.optimizer import Optimizer
+from r1lite.model.policy import Policy
 from r1lite.rl.aggregate import masked_sum
 from r1lite.rl.gae import explained_variance, value_loss
 from r1lite.run.bad_batches import BadBatches
@@ -65,18 +66,13 @@ class LearningCritic:
 
     def __init__(self, config: PPOConfig, value_model: ValueModel, bad: BadBatches) -> None:
         self.config, self.model, self.bad = config, value_model, bad
-        self.trainer = Trainer(
-            value_model,
-            betas=(config.adam_beta1, config.adam_beta2),
-            weight_decay=config.weight_decay,
-            max_grad_norm=config.max_grad_norm,
-        )
+        self.optimizer = Optimizer.configured(value_model.model, config)
         self._alone = False  # the policy is held: nothing of the value loss may reach a shared backbone
-        self._waiting: list[Piece] = []  # of the update that is being prepared
+        self._waiting: list[RolloutBatch] = []  # of the update that is being prepared
         self._losses: list[float] = []
         self._norms: list[float] = []
         self._skipped = 0
-        self._seen: dict[int, Piece] = {}  # by identity: each piece of the step once
+        self._seen: dict[int, RolloutBatch] = {}  # by identity: each micro_batch of the step once
 
     def begin(self, step: int) -> bool:
         """Tells it the step. Returns True while it learns alone (`critic_warmup_steps`)."""
@@ -88,27 +84,27 @@ class LearningCritic:
         """[B, T], before each token is chosen."""
         return self.model.values(batch)
 
-    def accumulate(self, piece: Piece, num_tokens: int) -> None:
+    def accumulate(self, micro_batch: RolloutBatch, num_tokens: int) -> None:
         """Adds the gradient of this micro-batch's share of the value loss: a mean over num_tokens."""
-        assert piece.old_values is not None
-        assert piece.returns is not None
+        assert micro_batch.old_values is not None
+        assert micro_batch.returns is not None
         shared = self.model.shared
-        values = self.model.values(piece.batch, into_backbone=not (shared and self._alone))
-        per_token = value_loss(values, piece.old_values, piece.returns, clip=self.config.value_clip)
-        loss = masked_sum(per_token, piece.batch.mask) / num_tokens
+        values = self.model.values(micro_batch.inputs, into_backbone=not (shared and self._alone))
+        per_token = value_loss(values, micro_batch.old_values, micro_batch.returns, clip=self.config.value_clip)
+        loss = masked_sum(per_token, micro_batch.inputs.loss_mask) / num_tokens
         (loss * self.config.value_coef if shared else loss).backward()  # type: ignore[no-untyped-call]
         self._losses.append(float(loss.detach()))
-        self._waiting.append(piece)
-        self._seen[id(piece)] = piece
+        self._waiting.append(micro_batch)
+        self._seen[id(micro_batch)] = micro_batch
 
     def update(self, step: int) -> None:
         """Applies the accumulated gradient. Raises RunError after three in a row that are not finite."""
         config = self.config
-        norm = self.trainer.step(config.lr_at(step, config.steps, peak=config.critic_lr))
+        norm = self.optimizer.step(config.lr_at(step, config.steps, peak=config.critic_lr))
         if norm is None:
             self._skipped += 1
-            batches = [piece.as_dict() for piece in self._waiting]
-            self.bad.skipped(step + 1, batches, loss=self._losses[-1], parameters=self.trainer.nonfinite)
+            batches = [micro_batch.as_dict() for micro_batch in self._waiting]
+            self.bad.skipped(step + 1, batches, loss=self._losses[-1], parameters=self.optimizer.nonfinite)
         else:
             self._norms.append(norm)
             self.bad.fine()
@@ -116,26 +112,26 @@ class LearningCritic:
 
     def discard(self) -> None:
         """Forgets the accumulated gradient."""
-        self.trainer.discard()
+        self.optimizer.discard()
         self._waiting = []
 
     def restart(self) -> None:
         """Forgets the update that is being prepared, as if it had not begun."""
         del self._losses[len(self._losses) - len(self._waiting) :]
-        for piece in self._waiting:
-            self._seen.pop(id(piece), None)
+        for micro_batch in self._waiting:
+            self._seen.pop(id(micro_batch), None)
         self.discard()
 
     def metrics(self) -> dict[str, Any]:
         """Of the updates since the last call; the values are those before the first of them."""
-        pieces = list(self._seen.values())
+        micro_batches = list(self._seen.values())
         found: dict[str, Any] = {
             "value_loss": _finite(sum(self._losses) / max(1, len(self._norms) + self._skipped)),
             "critic_grad_norm": statistics.fmean(self._norms) if self._norms else None,
             "critic_skipped_updates": self._skipped,
         }
-        if pieces:
-            values, returns = (_tokens(pieces, name) for name in ("old_values", "returns"))  # [N]
+        if micro_batches:
+            values, returns = (_tokens(micro_batches, name) for name in ("old_values", "returns"))  # [N]
             found |= {
                 "value_mean": _finite(float(values.mean())),
                 "return_mean": _finite(float(returns.mean())),
@@ -148,14 +144,14 @@ class LearningCritic:
         """Weights of its own, optimizer moments, the count of bad updates."""
         return {
             "weights": self.model.model.state_dict(),
-            "optimizer": self.trainer.optimizer.state_dict(),
+            "optimizer": self.optimizer.state_dict(),
             "bad_in_a_row": self.bad.in_a_row,
         }
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """The reverse."""
+        """Restores what `state_dict()` returned."""
         self.model.model.load_state_dict(state["weights"])
-        self.trainer.optimizer.load_state_dict(state["optimizer"])
+        self.optimizer.load_state_dict(state["optimizer"])
         self.bad.in_a_row = state["bad_in_a_row"]
 
 
@@ -225,8 +221,10 @@ def _difference(ours: dict[str, int], theirs: dict[str, int]) -> str | None:
     return None
 
 
-def _tokens(pieces: Sequence[Piece], name: str) -> Tensor:
-    return torch.cat([getattr(piece, name)[piece.batch.mask].float().cpu() for piece in pieces])
+def _tokens(micro_batches: Sequence[RolloutBatch], name: str) -> Tensor:
+    return torch.cat(
+        [getattr(micro_batch, name)[micro_batch.inputs.loss_mask].float().cpu() for micro_batch in micro_batches]
+    )
 
 
 def _finite(value: float) -> float | None:

@@ -105,7 +105,7 @@ class Loop:
         return state
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """The reverse."""
+        """Restores what `state_dict()` returned."""
         if self.curriculum is not None:
             self.curriculum.load_state_dict(state["curriculum"])
         if "ahead" in state:

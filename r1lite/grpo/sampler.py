@@ -206,7 +206,7 @@ def pack(groups: Sequence[Group]) -> list[list[list[Any]]]:
 
 
 def unpack(packed: Sequence[Sequence[Sequence[Any]]]) -> list[list[Completion]]:
-    """The reverse."""
+    """Restores what `state_dict()` returned."""
     return [
         [
             Completion(text, tuple(ids), tuple(logprobs), reason, version)

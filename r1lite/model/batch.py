@@ -16,6 +16,12 @@ class Row:
 
     prompt_ids: tuple[int, ...]
     token_ids: tuple[int, ...]
+    loss_mask: tuple[bool, ...] | None = None  # which of token_ids are learnt, the others are only read; None = all
+
+    @property
+    def num_learnt(self) -> int:
+        """How many tokens the loss counts."""
+        return len(self.token_ids) if self.loss_mask is None else sum(self.loss_mask)
 
 
 @dataclass(slots=True)
@@ -25,7 +31,8 @@ class MicroBatch:
     prompts: list[tuple[int, ...]]  # [N], distinct
     prompt_of_row: Tensor  # [B] int64, index into prompts
     token_ids: Tensor  # [B, T] int64, padded on the right
-    mask: Tensor  # [B, T] bool, True = completion token
+    valid_mask: Tensor  # [B, T] bool, False = padding
+    loss_mask: Tensor  # [B, T] bool, True = a token that is learnt
     rows: list[int]  # [B] index of each row among those given to `micro_batches`
 
 
@@ -73,16 +80,19 @@ def _collate(rows: Sequence[Row], part: list[int], pad_id: int, device: Any) -> 
     place = {prompt: n for n, prompt in enumerate(prompts)}
     width = max(len(rows[i].token_ids) for i in part)
     token_ids = torch.full((len(part), width), pad_id)
-    mask = torch.zeros(len(part), width, dtype=torch.bool)
+    valid_mask = torch.zeros(len(part), width, dtype=torch.bool)
+    loss_mask = torch.zeros_like(valid_mask)
     for b, i in enumerate(part):
-        length = len(rows[i].token_ids)
-        token_ids[b, :length] = torch.tensor(rows[i].token_ids)
-        mask[b, :length] = True
+        row, length = rows[i], len(rows[i].token_ids)
+        token_ids[b, :length] = torch.tensor(row.token_ids)
+        valid_mask[b, :length] = True
+        loss_mask[b, :length] = True if row.loss_mask is None else torch.tensor(row.loss_mask)
     return MicroBatch(
         prompts=prompts,
         prompt_of_row=torch.tensor([place[rows[i].prompt_ids] for i in part], device=device),
         token_ids=token_ids.to(device),
-        mask=mask.to(device),
+        valid_mask=valid_mask.to(device),
+        loss_mask=loss_mask.to(device),
         rows=part,
     )
 

@@ -10,6 +10,7 @@ Shapes: B packed sequences, W their length, N completion tokens of all rows.
 from __future__ import annotations
 
 import inspect
+import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -26,7 +27,7 @@ class PackedBatch:
 
     input_ids: Tensor  # [B, W] int64
     position_ids: Tensor  # [B, W] int64, from 0 at each row; padding is a row of its own
-    where: Tensor  # [N] int64, place in the flattened [B * W] whose logits predict each completion token
+    where: Tensor  # [N] int64, place in the flattened [B * W] whose logits predict each token that is learnt
     token_ids: Tensor  # [N] int64
     num_rows: int
 
@@ -114,20 +115,22 @@ def _collate(sequences: list[list[Row]], pad_id: int, device: Any) -> PackedBatc
     input_ids = torch.full((len(sequences), width), pad_id)
     position_ids = torch.zeros_like(input_ids)
     where: list[int] = []
+    learnt: list[int] = []
     for b, rows in enumerate(sequences):
         start = 0
         for row in rows:
             size = _length(row)
             input_ids[b, start : start + size] = torch.tensor((*row.prompt_ids, *row.token_ids)[:-1])
             position_ids[b, start : start + size] = torch.arange(size)
-            where += range(b * width + start + len(row.prompt_ids) - 1, b * width + start + size)
+            places = range(b * width + start + len(row.prompt_ids) - 1, b * width + start + size)
+            where += itertools.compress(places, row.loss_mask or itertools.repeat(True))
+            learnt += itertools.compress(row.token_ids, row.loss_mask or itertools.repeat(True))
             start += size
         position_ids[b, start:] = torch.arange(width - start)
-    token_ids = torch.tensor([token for rows in sequences for row in rows for token in row.token_ids])
     return PackedBatch(
         input_ids.to(device),
         position_ids.to(device),
         torch.tensor(where).to(device),
-        token_ids.to(device),
+        torch.tensor(learnt).to(device),
         num_rows=sum(map(len, sequences)),
     )

@@ -1,4 +1,4 @@
-"""The model that is trained: log-probabilities, optimizer step, weights by name."""
+"""The model that is trained: log-probabilities of completions, weights by name."""
 
 from __future__ import annotations
 
@@ -6,14 +6,13 @@ import contextlib
 import copy
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 import torch
 from torch import Tensor, nn
 
 from r1lite.errors import UserError
 from r1lite.model.batch import MicroBatch
-from r1lite.model.gradients import nonfinite_gradients
 from r1lite.model.head import Parts, split
 from r1lite.model.lora import merged_weights, without_adapter
 from r1lite.model.packing import PackedBatch, packed_logits, packed_states
@@ -22,8 +21,8 @@ from r1lite.rl.logprobs import entropies, head_logprobs, token_logprobs
 from r1lite.rl.tiles import Head
 
 
-class Policy:
-    """A causal language model with float32 weights and an AdamW optimizer.
+class Policy(nn.Module):
+    """A causal language model whose forward pass returns log-probabilities of completions.
 
     Args:
         model: a transformers causal language model; dropout is switched off, so that ratios are exactly 1 on policy.
@@ -40,6 +39,7 @@ class Policy:
         dtype: torch.dtype = torch.float32,
         gradient_checkpointing: bool = False,
     ) -> None:
+        super().__init__()
         self.model, self.pad_id, self.temperature, self.dtype = model, pad_id, temperature, dtype
         self._adapted = True  # with its adapter, if the model has one
         _switch_off_dropout(model)
@@ -53,27 +53,28 @@ class Policy:
             model.gradient_checkpointing_enable({"use_reentrant": False})
             model.train()  # transformers checkpoints in training mode only; without dropout the modes are the same
 
-    def logprobs(self, batch: MicroBatch) -> Tensor:
-        """log pi(token) at each completion token, [B, T] float32; what stands at padding means nothing."""
-        if isinstance(self.parts, str):
-            return token_logprobs(self._logits(batch), batch.token_ids, temperature=self.temperature)
-        hidden, head, tokens = self._tokens(batch, self.parts)
-        found = head_logprobs(hidden, head, tokens.ids, temperature=self.temperature, into_grad=True)
-        return tokens.unpacked(found)
+    def forward(self, batch: MicroBatch, *, entropy: bool = False) -> tuple[Tensor, Tensor | None]:
+        """log pi(token) at each completion token, and, on request, the entropy of the distribution it was drawn from.
 
-    def logprobs_and_entropy(self, batch: MicroBatch) -> tuple[Tensor, Tensor]:
-        """(log pi(token), entropy of the distribution it was drawn from), each [B, T]; see `logprobs`."""
+        Returns: [B, T] float32 each; values outside the loss mask are undefined. None where no entropy was asked for.
+        """
         if isinstance(self.parts, str):
             logits = self._logits(batch)
-            return (
-                token_logprobs(logits, batch.token_ids, temperature=self.temperature),
-                entropies(logits, temperature=self.temperature),
-            )
+            logprobs = token_logprobs(logits, batch.token_ids, temperature=self.temperature)
+            return logprobs, entropies(logits, temperature=self.temperature) if entropy else None
         hidden, head, tokens = self._tokens(batch, self.parts)
-        found, spread = head_logprobs(
+        if not entropy:
+            of_tokens = head_logprobs(hidden, head, tokens.ids, temperature=self.temperature, into_grad=True)
+            return tokens.unpacked(of_tokens), None
+        of_tokens, their_entropies = head_logprobs(
             hidden, head, tokens.ids, temperature=self.temperature, entropy=True, into_grad=True
         )
-        return tokens.unpacked(found), tokens.unpacked(spread)
+        return tokens.unpacked(of_tokens), tokens.unpacked(their_entropies)
+
+    def logprobs(self, batch: MicroBatch) -> Tensor:
+        """log pi(token) at each completion token, [B, T] float32; values outside the loss mask are undefined."""
+        logprobs: Tensor = self(batch)[0]
+        return logprobs
 
     def per_token(self, batch: MicroBatch, of_hidden: Callable[[Tensor], Tensor]) -> Tensor:
         """[B, T]: `of_hidden` ([N, H] -> [N]) of the hidden states that the completion tokens are predicted from."""
@@ -89,7 +90,7 @@ class Policy:
         tokens = _Tokens.of(batch)
         if not self._shares_prompts:
             where = _predicting(batch) + hidden.shape[1] * torch.arange(len(hidden), device=hidden.device)[:, None]
-            places = where[batch.mask]
+            places = where[batch.loss_mask]
         else:
             places = tokens.places
         # Autocast would round what enters the head; `index_select`, since indexing's backward is slow on CPUs.
@@ -101,7 +102,7 @@ class Policy:
         So a caller that needs whole distributions can have them in pieces. Logits are not divided by the temperature.
         """
         if isinstance(self.parts, str):
-            return self._logits(batch)[batch.mask], lambda logits: logits
+            return self._logits(batch)[batch.loss_mask], lambda logits: logits
         hidden, head, _ = self._tokens(batch, self.parts)
         return hidden, head.logits
 
@@ -145,7 +146,7 @@ class Policy:
         width = batch.token_ids.shape[1]
         inputs = torch.cat([prefix.last_tokens[:, None], batch.token_ids[:, :-1]], dim=1)
         # Position t is fed token t-1, which is real wherever token t is; the first is the prompt's last.
-        mask = torch.cat([prefix.mask, torch.ones_like(batch.mask[:, :1]), batch.mask[:, 1:]], dim=1).long()
+        mask = torch.cat([prefix.mask, torch.ones_like(batch.valid_mask[:, :1]), batch.valid_mask[:, 1:]], dim=1).long()
         positions = prefix.lengths[:, None] + torch.arange(width, device=inputs.device)
         return module(
             input_ids=inputs,
@@ -187,7 +188,7 @@ class Policy:
 
 @dataclass(frozen=True, slots=True)
 class _Tokens:
-    """The N completion tokens of a micro-batch, without its padding."""
+    """The N tokens of a micro-batch that its loss mask selects."""
 
     ids: Tensor  # [N]
     places: Tensor  # [N] index into the flattened [B, T]
@@ -195,11 +196,11 @@ class _Tokens:
 
     @classmethod
     def of(cls, batch: MicroBatch) -> _Tokens:
-        places = batch.mask.flatten().nonzero().squeeze(-1)
-        return cls(batch.token_ids.flatten()[places], places, batch.mask.shape)
+        places = batch.loss_mask.flatten().nonzero().squeeze(-1)
+        return cls(batch.token_ids.flatten()[places], places, batch.loss_mask.shape)
 
     def unpacked(self, values: Tensor) -> Tensor:
-        """[N] -> [B, T], 0 at padding."""
+        """[N] -> [B, T], 0 elsewhere."""
         return values.new_zeros(self.shape.numel()).index_copy(0, self.places, values).view(self.shape)
 
 
@@ -221,48 +222,8 @@ def _whole(batch: MicroBatch, pad_id: int) -> dict[str, Tensor]:
         inputs[row, : len(prompt)] = torch.tensor(prompt)
         inputs[row, len(prompt) : end] = batch.token_ids[row]
         mask[row, : len(prompt)] = 1
-        mask[row, len(prompt) : end] = batch.mask[row]
+        mask[row, len(prompt) : end] = batch.valid_mask[row]
     return {"input_ids": inputs, "attention_mask": mask}
-
-
-class Trainable(Protocol):
-    """What holds a model to train."""
-
-    model: Any
-
-
-class Trainer:
-    """AdamW on a model, with a clipped gradient and a guard against non-finite ones."""
-
-    def __init__(
-        self, policy: Trainable, *, betas: tuple[float, float], weight_decay: float, max_grad_norm: float
-    ) -> None:
-        self.policy, self.max_grad_norm = policy, max_grad_norm
-        self.parameters = [p for p in policy.model.parameters() if p.requires_grad]
-        self.nonfinite: list[str] = []  # parameters whose gradient was not finite at the last step
-        self.optimizer = torch.optim.AdamW(self.parameters, lr=0.0, betas=betas, weight_decay=weight_decay, fused=True)
-
-    def step(self, lr: float) -> float | None:
-        """Applies the accumulated gradient and clears it.
-
-        Returns:
-            The gradient's global norm before clipping, or None if it is not finite: then nothing was changed.
-        """
-        # Not clip_grad_norm_: where the norm is NaN it makes every gradient NaN, and nobody could tell whose it was.
-        norm = nn.utils.get_total_norm([p.grad for p in self.parameters if p.grad is not None])
-        finite = bool(torch.isfinite(norm))
-        self.nonfinite = [] if finite else nonfinite_gradients(self.policy.model.named_parameters())
-        if finite:
-            nn.utils.clip_grads_with_norm_(self.parameters, self.max_grad_norm, norm)
-            for group in self.optimizer.param_groups:
-                group["lr"] = lr
-            self.optimizer.step()
-        self.discard()
-        return float(norm) if finite else None
-
-    def discard(self) -> None:
-        """Clears the accumulated gradient."""
-        self.optimizer.zero_grad(set_to_none=True)
 
 
 def _switch_off_dropout(model: Any) -> None:

@@ -23,8 +23,8 @@ from transformers.modeling_layers import GradientCheckpointingLayer
 
 from r1lite.config import RewardModelConfig
 from r1lite.errors import RunError, UserError
+from r1lite.model.optimizer import Optimizer
 from r1lite.model.out_of_memory import MicroBatchBudget
-from r1lite.model.policy import Trainer
 from r1lite.preference.pairs import Pair
 from r1lite.preference.reward_model import KEY, encode, load_classifier, padded
 from r1lite.rl.passk import wilson_interval
@@ -121,12 +121,7 @@ class PreferenceTraining:
             for module in model.modules():  # only they: the rest stays in evaluation mode, without dropout
                 if isinstance(module, GradientCheckpointingLayer):
                     module.training = True
-        self.trainer = Trainer(
-            self,
-            betas=(config.adam_beta1, config.adam_beta2),
-            weight_decay=config.weight_decay,
-            max_grad_norm=config.max_grad_norm,
-        )
+        self.optimizer = Optimizer.configured(model, config)
 
     def step(self, step: int) -> dict[str, Any]:
         """One update on `batch_pairs` pairs. Returns its metrics. Raises RunError after three bad ones in a row."""
@@ -149,17 +144,17 @@ class PreferenceTraining:
             rejected.append(worse.detach().cpu())
 
         def restart() -> None:
-            self.trainer.discard()
+            self.optimizer.discard()
             for kept in (losses, chosen, rejected):
                 kept.clear()
 
         with self.watchdog.during("train", f"step {step + 1}"):
             ran_out = self.budget.go_through(functools.partial(_micro_batches, batch), add, restart, step=step)
-            norm = self.trainer.step(lr)
+            norm = self.optimizer.step(lr)
         total = sum(losses)
         if norm is None:
             kept = [dataclasses.asdict(example) for example in batch]
-            self.bad.skipped(step + 1, kept, loss=total, parameters=self.trainer.nonfinite)
+            self.bad.skipped(step + 1, kept, loss=total, parameters=self.optimizer.nonfinite)
         else:
             self.bad.fine()
         difference = torch.cat(chosen) - torch.cat(rejected)
@@ -219,7 +214,7 @@ class PreferenceTraining:
                 model=self.model,
                 tokenizer=self.tokenizer,
                 state={
-                    "optimizer": self.trainer.optimizer.state_dict(),
+                    "optimizer": self.optimizer.state_dict(),
                     "bad_in_a_row": self.bad.in_a_row,
                     "micro_batch_tokens": self.budget.tokens,
                 },
@@ -234,7 +229,7 @@ class PreferenceTraining:
             state = checkpoint.load_state(saved)
             with checkpoint.restoring(saved):
                 self.model.load_state_dict(load_classifier(str(saved))[0].state_dict())
-                self.trainer.optimizer.load_state_dict(state["optimizer"])
+                self.optimizer.load_state_dict(state["optimizer"])
                 self.bad.in_a_row = state["bad_in_a_row"]
                 self.budget.tokens = min(state["micro_batch_tokens"], self.budget.asked)
             say(f"going on after step {step} of {self.steps}")

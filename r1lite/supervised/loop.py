@@ -19,9 +19,10 @@ from torch import Tensor
 from r1lite.config.supervised import SupervisedConfig
 from r1lite.errors import UserError
 from r1lite.model.batch import Row, cost, micro_batches
+from r1lite.model.optimizer import Optimizer
 from r1lite.model.out_of_memory import MicroBatchBudget
 from r1lite.model.packing import keeps_rows_apart, packed_batches
-from r1lite.model.policy import Policy, Trainer
+from r1lite.model.policy import Policy
 from r1lite.run.bad_batches import BadBatches
 from r1lite.supervised.sft.tokens import TokenRows
 from r1lite.training.setup import Setup, adapt, forward_dtype
@@ -48,7 +49,7 @@ class SupervisedLearner:
 
     config: SupervisedConfig
     policy: Policy
-    trainer: Trainer
+    optimizer: Optimizer
     total_steps: int
     bad: BadBatches
     budget: MicroBatchBudget = field(init=False)
@@ -62,7 +63,7 @@ class SupervisedLearner:
         Raises:
             RunError: no finite gradient three times in a row, or no memory for a single row.
         """
-        config, num_tokens = self.config, sum(len(row.token_ids) for row in rows)
+        config, num_tokens = self.config, sum(row.num_learnt for row in rows)
         lr = config.lr_at(step, self.total_steps)
         losses: list[float] = []
 
@@ -72,17 +73,17 @@ class SupervisedLearner:
             losses.append(float(loss.detach()))
 
         def restart() -> None:
-            self.trainer.discard()
+            self.optimizer.discard()
             losses.clear()
 
         ran_out = self.budget.go_through(cut, add, restart, step=step)
         total = sum(losses)
-        norm = self.trainer.step(lr)
+        norm = self.optimizer.step(lr)
         if norm is not None:
             self.bad.fine()
         else:
             batches = [{"prompt_ids": list(row.prompt_ids), "token_ids": list(row.token_ids)} for row in rows]
-            self.bad.skipped(step + 1, batches, loss=total, parameters=self.trainer.nonfinite)
+            self.bad.skipped(step + 1, batches, loss=total, parameters=self.optimizer.nonfinite)
         return {
             "lr": lr,
             "token_loss": total if math.isfinite(total) else None,
@@ -95,14 +96,14 @@ class SupervisedLearner:
     def state_dict(self) -> dict[str, Any]:
         """Optimizer moments, the count of bad updates, and the micro-batches that memory allowed."""
         return {
-            "optimizer": self.trainer.optimizer.state_dict(),
+            "optimizer": self.optimizer.state_dict(),
             "bad_in_a_row": self.bad.in_a_row,
             "micro_batch_tokens": self.budget.tokens,
         }
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """The reverse."""
-        self.trainer.optimizer.load_state_dict(state["optimizer"])
+        """Restores what `state_dict()` returned."""
+        self.optimizer.load_state_dict(state["optimizer"])
         self.bad.in_a_row = state["bad_in_a_row"]
         self.budget.tokens = min(state["micro_batch_tokens"], self.budget.asked)
 
@@ -172,7 +173,7 @@ class FineTuning:
         return {}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """The reverse."""
+        """Restores what `state_dict()` returned."""
 
 
 def nll_pieces(
@@ -198,7 +199,7 @@ def nll_pieces(
         ]
     return [
         Piece(
-            functools.partial(lambda batch: -policy.logprobs(batch).where(batch.mask, 0.0).sum(), batch),
+            functools.partial(lambda batch: -policy.logprobs(batch).where(batch.loss_mask, 0.0).sum(), batch),
             len(batch.rows),
             cost(batch),
         )
@@ -225,10 +226,5 @@ def make_learner(config: SupervisedConfig, setup: Setup, total_steps: int) -> Su
         dtype=forward_dtype(config),
         gradient_checkpointing=config.gradient_checkpointing,
     )
-    trainer = Trainer(
-        policy,
-        betas=(config.adam_beta1, config.adam_beta2),
-        weight_decay=config.weight_decay,
-        max_grad_norm=config.max_grad_norm,
-    )
-    return SupervisedLearner(config, policy, trainer, total_steps, BadBatches(setup.run_dir.bad_batches))
+    optimizer = Optimizer.configured(policy.model, config)
+    return SupervisedLearner(config, policy, optimizer, total_steps, BadBatches(setup.run_dir.bad_batches))

@@ -70,7 +70,7 @@ class TrainingLoop(Protocol):
         """What a checkpoint keeps beside the learner's state."""
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """The reverse."""
+        """Restores what `state_dict()` returned."""
 
 
 def run_training(

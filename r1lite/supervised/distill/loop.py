@@ -96,7 +96,7 @@ class Distilling:
         return {}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """The reverse."""
+        """Restores what `state_dict()` returned."""
 
     def _sample(self, step: int, count: int) -> list[Group]:
         """The student's completions, one a problem, scored so that the run can be followed."""

@@ -1,0 +1,197 @@
+"""One update: the gradient of a minibatch, and the optimizer step.
+
+Shapes: B rows, T completion tokens.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import torch
+from torch import Tensor
+
+from r1lite.config import RLConfig
+from r1lite.grpo.minibatch import Minibatch, RolloutBatch
+from r1lite.grpo.objective import clip_bounds, correction, policy_loss
+from r1lite.grpo.sums import Mismatch, UpdateSums
+from r1lite.model.batch import MicroBatch
+from r1lite.model.optimizer import Optimizer
+from r1lite.model.out_of_memory import MicroBatchBudget
+from r1lite.model.policy import Policy
+from r1lite.rl import losses
+from r1lite.rl.aggregate import aggregate, masked_sum
+from r1lite.rl.entropy import entropy_threshold, top_entropy
+from r1lite.rl.importance import mismatch
+from r1lite.rl.kl import kl_estimate
+from r1lite.run.bad_batches import BadBatches
+
+
+class Critic(Protocol):
+    """Estimates what a completion will earn, at each of its tokens."""
+
+    def begin(self, step: int) -> bool:
+        """Tells it the step. Returns True while it learns alone: the policy is held."""
+
+    def values(self, batch: MicroBatch) -> Tensor:
+        """[B, T], before each token is chosen."""
+
+    def accumulate(self, micro_batch: RolloutBatch, num_tokens: int) -> None:
+        """Adds the gradient of this micro-batch's share of the value loss: a mean over num_tokens, to its `returns`."""
+
+    def update(self, step: int) -> None:
+        """Applies the accumulated gradient."""
+
+    def discard(self) -> None:
+        """Clears the accumulated gradient."""
+
+    def restart(self) -> None:
+        """Clears the update that is being prepared, as if it had not begun."""
+
+    def metrics(self) -> dict[str, Any]:
+        """Of the updates since the last call."""
+
+    def state_dict(self) -> dict[str, Any]:
+        """What a checkpoint keeps, weights included."""
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """Restores what `state_dict()` returned."""
+
+
+@dataclass(frozen=True, slots=True)
+class Coefficients:
+    """Weights of the loss's terms, as adapted so far, and whether the policy is held while the critic learns."""
+
+    kl: float
+    entropy: float
+    policy_is_held: bool
+
+
+@dataclass(slots=True)
+class Update:
+    """Computes the gradient of a minibatch and applies it. Halves the micro-batches where memory runs out."""
+
+    config: RLConfig
+    policy: Policy
+    optimizer: Optimizer
+    critic: Critic | None
+    budget: MicroBatchBudget
+    bad: BadBatches
+    out_of_memory: int = 0  # times, since the last step began
+
+    def gradient(self, minibatch: Minibatch, coefficients: Coefficients, step: int, *, first: bool) -> UpdateSums:
+        """Accumulates the minibatch's gradient in the parameters of policy and critic.
+
+        Args:
+            first: the weights are still those that sampled, so that they are compared with the engine's.
+
+        Raises:
+            RunError: no memory for a single completion.
+        """
+        threshold = self._entropy_threshold(minibatch)
+        sums = UpdateSums()
+
+        def add(micro_batch: RolloutBatch) -> None:
+            nonlocal sums
+            with torch.set_grad_enabled(not coefficients.policy_is_held):
+                loss, added = self._loss(micro_batch, minibatch, threshold, coefficients, first)
+            if not coefficients.policy_is_held:
+                loss.backward()  # type: ignore[no-untyped-call]
+            if self.critic is not None:
+                self.critic.accumulate(micro_batch, minibatch.num_tokens)
+            sums += added
+
+        def restart() -> None:
+            nonlocal sums
+            sums = UpdateSums()
+            self.optimizer.discard()
+            if self.critic is not None:
+                self.critic.restart()
+
+        self.out_of_memory += self.budget.go_through(minibatch.within, add, restart, step=step)
+        return sums
+
+    def apply(self, minibatch: Minibatch, sums: UpdateSums, step: int, lr: float, *, policy_is_held: bool) -> None:
+        """Takes the optimizer step, and counts it in `sums`; a gradient that is not finite is skipped and kept.
+
+        Raises:
+            RunError: no finite gradient three times in a row.
+        """
+        if policy_is_held:
+            self.optimizer.discard()
+        else:
+            norm = None
+            if math.isfinite(sums.loss):
+                norm = self.optimizer.step(lr)
+            else:
+                self.optimizer.discard()
+            sums.add_step(norm)
+            if norm is None:
+                batches = [micro_batch.as_dict() for micro_batch in minibatch.micro_batches]
+                self.bad.skipped(step + 1, batches, loss=sums.loss, parameters=self.optimizer.nonfinite)
+            else:
+                self.bad.fine()
+        if self.critic is not None:
+            self.critic.update(step)
+
+    def discard(self) -> None:
+        """Clears the accumulated gradients."""
+        self.optimizer.discard()
+        if self.critic is not None:
+            self.critic.discard()
+
+    def _loss(
+        self,
+        micro_batch: RolloutBatch,
+        minibatch: Minibatch,
+        threshold: float | None,
+        coefficients: Coefficients,
+        first: bool,
+    ) -> tuple[Tensor, UpdateSums]:
+        """This micro-batch's share of the loss over the whole minibatch."""
+        config, inputs, advantages = self.config, micro_batch.inputs, micro_batch.advantages
+        assert advantages is not None
+        mask, sums = inputs.loss_mask, UpdateSums()
+        logprobs, entropy = self.policy(inputs, entropy=coefficients.entropy != 0)  # [B, T]
+        old = logprobs.detach() if micro_batch.old_logprobs is None else micro_batch.old_logprobs
+        per_token, ratio = policy_loss(config, logprobs, old, advantages, mask)
+        weights, sums.bounded = correction(
+            config, logprobs.detach(), old, micro_batch.engine_logprobs, advantages, mask
+        )
+        if weights is not None:
+            per_token = per_token * weights
+        if threshold is not None:
+            assert micro_batch.old_entropy is not None
+            per_token = torch.where(top_entropy(micro_batch.old_entropy, mask, threshold=threshold), per_token, 0.0)
+        if micro_batch.ref_logprobs is not None:
+            at = logprobs if config.kl_in == "loss" else old
+            token_ratio = losses.policy_ratio(logprobs, old) if config.kl_estimator == "k3_corrected" else None
+            kl = kl_estimate(at, micro_batch.ref_logprobs, estimator=config.kl_estimator, ratio=token_ratio)
+            if config.kl_in == "loss":
+                per_token = per_token + coefficients.kl * kl
+            sums.kl = float(masked_sum(kl.detach(), mask))
+        loss = aggregate(
+            per_token,
+            mask,
+            method=config.aggregation,
+            num_tokens=minibatch.num_tokens,
+            num_rows=minibatch.num_rows,
+            max_tokens=config.max_completion_tokens,
+        )
+        if entropy is not None:
+            loss = loss - coefficients.entropy * masked_sum(entropy, mask) / minibatch.num_tokens
+        sums.add(loss, ratio, advantages, mask, clip_bounds(config))
+        sums.add_drift(losses.policy_ratio(logprobs.detach(), old), mask)
+        if first:
+            sums.mismatch = Mismatch.of(mismatch(old, micro_batch.engine_logprobs, mask))
+        return loss, sums
+
+    def _entropy_threshold(self, minibatch: Minibatch) -> float | None:
+        """The entropy below which a token's loss is left out; None = none is."""
+        if self.config.top_entropy_share == 1:
+            return None
+        entropies = [
+            one.old_entropy[one.inputs.loss_mask] for one in minibatch.micro_batches if one.old_entropy is not None
+        ]
+        return entropy_threshold(torch.cat(entropies), self.config.top_entropy_share)
