@@ -1,11 +1,14 @@
 """The shared prompt and the micro-batch split change nothing but the cost."""
 
+import dataclasses
+
 import pytest
 import torch
 from conftest import make_tiny_model
 
 from r1lite.model.batch import Row, deal, micro_batches
 from r1lite.model.optimizer import Optimizer
+from r1lite.model.packing import packed_batches
 from r1lite.model.policy import Policy
 
 PROMPTS = [(5,), (3, 4, 5, 6), (7,) * 20, (9, 8, 7)]
@@ -54,6 +57,24 @@ def test_logprobs_and_gradients_are_those_of_single_rows(way):
     logprobs = policy.logprobs(batch)
     for b, i in enumerate(batch.rows):
         assert torch.allclose(logprobs[b, : len(rows[i].token_ids)], plain_logprobs(reference, rows[i], 0.8), atol=1e-4)
+
+
+def test_a_loss_mask_leaves_out_tokens_that_are_still_read():
+    """A tool's output in the middle of a completion: no gradient from it, and all of it in view of what follows."""
+    model, reference = make_tiny_model(), make_tiny_model()
+    rows = make_rows()
+    masks = [tuple(n % 3 != 1 for n in range(len(row.token_ids))) for row in rows]
+    masked = [dataclasses.replace(row, loss_mask=mask) for row, mask in zip(rows, masks, strict=True)]
+    for row, mask, weight in zip(rows, masks, WEIGHTS, strict=True):
+        (plain_logprobs(reference, row, 1.0)[torch.tensor(mask)] * weight).sum().backward()
+    expected = torch.cat([p.grad.flatten() for p in reference.parameters()])
+    tolerance = 2e-4 * float(expected.abs().max())
+    assert torch.allclose(gradient(Policy(model, pad_id=0), masked, 60), expected, atol=tolerance)
+    (batch,) = packed_batches(masked, width=40, max_tokens=10_000, pad_id=0, device="cpu")
+    packed = Policy(model, pad_id=0).packed_logprobs(batch)
+    assert len(packed) == sum(row.num_learnt for row in masked) == sum(map(sum, masks))
+    plain = torch.cat([plain_logprobs(model, row, 1.0)[torch.tensor(row.loss_mask)] for row in masked])
+    assert torch.allclose(packed.sort().values, plain.sort().values, atol=1e-4)
 
 
 def test_padding_never_matters(tiny_model):

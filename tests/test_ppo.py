@@ -211,7 +211,7 @@ def outcome(out):
     clocks = {"generate_s", "score_s", "train_s", "step_s"}
     metrics = [json.loads(line) for line in (out / "metrics.jsonl").read_text().splitlines()]
     folder = out / "checkpoints" / f"step-{STEPS:06d}"
-    state = torch.load(folder / "optimizer.pt", weights_only=True)["learner"]
+    state = torch.load(folder / "trainer.pt", weights_only=True)["learner"]
     return (
         {path.name: path.read_text() for path in sorted((out / "rollouts").iterdir())},
         [{k: v for k, v in line.items() if k not in clocks} for line in metrics],
