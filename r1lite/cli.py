@@ -50,6 +50,8 @@ COMMANDS: dict[str, tuple[type[Section], str, str]] = {
 # Those without a configuration: sub-command -> ("module:function" of the arguments that returns the exit code, help)
 PLAIN: dict[str, tuple[str, str]] = {
     "doctor": ("r1lite.doctor.command:main", "say what is wrong with a run, or with this machine"),
+    "report": ("r1lite.report.command:main", "write what a run did as one HTML file"),
+    "watch": ("r1lite.report.command:watch", "show a run in the browser while it goes on"),
     "show-preset": ("r1lite.config.presets:main", "list the settings of a paper, and where each is from"),
     "tasks": ("r1lite.tasks.command:main", "list what can be solved, and check the answers that are known"),
 }

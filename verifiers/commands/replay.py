@@ -19,10 +19,11 @@ from verifiers.commands.score import scores
 from verifiers.commands.shared import Progress, Tally, add_options, add_trust, make_reward, read_options, table
 from verifiers.core import Completion, GoldError, Problem, Verdict
 from verifiers.golds import gold_text
+from verifiers.reward import Score
 from verifiers.terminal import one_line
 from verifiers.trust import beyond, beyond_in_options, require
 
-_STEP = re.compile(r"step-\d+\.jsonl")
+_STEP = re.compile(r"step-(\d+)\.jsonl(?:\.gz)?")
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
@@ -33,6 +34,8 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--reward", help="another formula than the run's: shows what would have been paid")
     add_options(parser)
     add_trust(parser)
+    parser.add_argument("--step", type=int, metavar="N", help="of a run: this step alone")
+    parser.add_argument("--row", type=int, metavar="N", help="of a step: this row of its file alone, from 1")
     parser.add_argument("--show", type=int, default=10, metavar="N", help="differences shown (10)")
 
 
@@ -41,11 +44,12 @@ def run(options: argparse.Namespace) -> int:
     if (options.run_dir / "manifest.json").exists():
         return curated.replay(options)
     folder = options.run_dir / "rollouts"
-    files = sorted(path for path in folder.glob("step-*.jsonl") if _STEP.fullmatch(path.name))
+    files = sorted(path for path in folder.glob("step-*") if _STEP.fullmatch(path.name))
     about_path = options.run_dir / "reward.json"
     if not files or not (about_path.exists() or options.reward):
         lacking = "rollouts/" if about_path.exists() else "reward.json"
         raise ValueError(f"{options.run_dir} is no run of r1lite grpo: it lacks {lacking}")
+    files = _chosen(files, options.step, options.row)
     about = _read(about_path) if about_path.exists() else {}
     own = options.reward is None or options.reward == about.get("formula")
     given = read_options(options.options)
@@ -63,7 +67,7 @@ def run(options: argparse.Namespace) -> int:
     shown: list[str] = []
     count = 0
     progress = Progress("rollouts")
-    for score in scores(reward, _pairs(files, before), options.workers, options.timeout, options.memory):
+    for score in scores(reward, _pairs(files, before, options.row), options.workers, options.timeout, options.memory):
         row = before.popleft()
         count += 1
         progress.add()
@@ -74,14 +78,18 @@ def run(options: argparse.Namespace) -> int:
                 "verdicts": {n: {"score": v.score, "reason": v.reason} for n, v in score.verdicts.items()},
             }
         )
+        if options.row is not None:
+            print(f"reward  {row['reward']} then, {score.reward} now  {one_line(score.error)}")
+            print("\n".join(f"        {one_line(line)}" for line in _told(score)))
         if not agree(row["reward"], score.reward, 0.0):
             moved[str(row["reward"]), str(score.reward)] += 1
             if len(shown) < options.show:
                 where = f"step {row['step']}, problem {row['problem_id']}, sample {row['sample']}"
-                judged = "; ".join(_judged(name, verdict) for name, verdict in score.verdicts.items())
-                now = f"{score.reward} now ({score.error or judged})"
+                now = f"{score.reward} now ({score.error or '; '.join(_told(score))})"
                 shown.append(one_line(f"  {where}: {row['reward']} then, {now}"))
     progress.finish()
+    if options.row is not None and not count:
+        raise ValueError(f"--row {options.row}: {files[0]} has no such row")
     print(tally)
     differ = sum(moved.values())
     print(f"\n{count:,} rollouts of {len(files)} steps: {count - differ:,} have the same reward, {differ:,} another")
@@ -91,10 +99,27 @@ def run(options: argparse.Namespace) -> int:
     return 1 if differ else 0
 
 
+def _chosen(files: list[Path], step: int | None, row: int | None) -> list[Path]:
+    """The files of a step, or all of them. Raises ValueError."""
+    if row is not None and step is None:
+        raise ValueError("--row counts in the file of a step: give --step too")
+    found = [path for path in files if step is None or int(_STEP.fullmatch(path.name)[1]) == step]  # type: ignore[index]
+    if not found:
+        raise ValueError(f"--step {step}: {files[0].parent} has no file of it")
+    return found
+
+
+def _told(score: Score) -> list[str]:
+    """Each verdict: score, reason, and what was taken for the answer."""
+    return [_judged(name, verdict) for name, verdict in score.verdicts.items()]
+
+
 def _judged(name: str, verdict: Verdict) -> str:
     place = "" if verdict.span is None else f" at {verdict.span[0]}-{verdict.span[1]}"
     answer = "" if verdict.answer is None else f" {verdict.answer[:60]!r}{place}"
-    return f"{name} {verdict.reason}{answer}"
+    detail = f" ({verdict.detail[:200]})" if verdict.detail else ""
+    score = "abstains" if verdict.score is None else f"{verdict.score:g}"
+    return f"{name} {score} {verdict.reason}{answer}{detail}"
 
 
 def _read(path: Path) -> dict[str, Any]:
@@ -112,9 +137,13 @@ def _read(path: Path) -> dict[str, Any]:
     return checked
 
 
-def _pairs(files: list[Path], before: collections.deque[dict[str, Any]]) -> Iterator[tuple[Problem, Completion]]:
+def _pairs(
+    files: list[Path], before: collections.deque[dict[str, Any]], only: int | None = None
+) -> Iterator[tuple[Problem, Completion]]:
     for path in files:
         for number, row in rows.rows(path):
+            if only is not None and number != only:
+                continue
             if not isinstance(row, dict) or "completion" not in row:
                 raise ValueError(f"{path}:{number}: no rollout")
             try:

@@ -1,0 +1,192 @@
+"""The report: one HTML file out of run directories."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import html
+import importlib.resources
+import re
+import shlex
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from r1lite import __version__
+from r1lite.errors import UserError
+from r1lite.report import series, stages
+from r1lite.report.read import Run, command_of, is_pipeline, read_run
+from r1lite.report.rollouts import Chunk, packed
+from r1lite.run.files import replaced_file
+
+FILE = "report.html"  # in a run directory
+_BESIDE = "report_files"
+_RESOURCES = ("page.css", "page.js")
+_MIB = 1 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """What goes in.
+
+    Args:
+        max_mib: size of the file; fewer steps and groups are in it where there is more.
+        everything: all steps and groups, in a folder beside the file.
+    """
+
+    max_mib: float = 10.0
+    everything: bool = False
+
+
+def write_report(places: Sequence[Path], out: Path, options: Options = Options()) -> Path:
+    """Writes the report of one or several runs, or of a pipeline. Returns its path.
+
+    Raises: UserError: a place holds no run, or the file can't be written.
+    """
+    made = Report(places, options)
+    beside = out.with_name(_BESIDE)
+    try:
+        with replaced_file(out) as aside:
+            aside.write_text(made.html(), encoding="utf-8")
+        if options.everything:
+            beside.mkdir(exist_ok=True)
+            for name, chunk in made.chunks.items():
+                with replaced_file(beside / f"{name}.js") as aside:
+                    aside.write_text(f'r1lite_chunk("{name}","{chunk.data}")\n', encoding="ascii")
+    except OSError as error:
+        raise UserError(f"--out {out}: can't be written: {error.strerror or error}") from error
+    return out
+
+
+class Report:
+    """What a page shows.
+
+    Args:
+        live: the page asks its server for changes.
+    """
+
+    def __init__(self, places: Sequence[Path], options: Options = Options(), *, live: bool = False) -> None:
+        self.options, self.live = options, live
+        self.pipeline: dict[str, Any] | None = None
+        if len(places) == 1 and is_pipeline(places[0]):
+            self.pipeline, runs = stages.pipeline(places[0])
+            title = f"{places[0].resolve().name}: pipeline"
+        else:
+            runs = [read_run(place, name) for place, name in zip(places, _names(places), strict=True)]
+            title = ", ".join(run.name for run in runs)
+        self.title = title
+        self.chunks: dict[str, Chunk] = {}  # by the name of their element
+        budget = int(options.max_mib * _MIB)
+        parts = [self._part(run) for run in runs]
+        spent = len(_FRAME) + len(packed(self._head(parts))) + sum(len(_resource(name)) for name in _RESOURCES)
+        share = max(0, budget - spent) // max(1, len(runs))
+        for number, run in enumerate(runs):
+            found = stages.chunks(run, share, whole=options.everything)
+            parts[number]["extra"] = found.extra
+            parts[number]["chunks"] = []
+            for chunk in found.chunks:
+                name = f"c{number}-{re.sub('[^a-z0-9]+', '-', chunk.label)}"  # the same while a run goes on
+                self.chunks[name] = chunk
+                parts[number]["chunks"].append(
+                    {"id": name, "step": chunk.step, "label": chunk.label, "groups": chunk.groups, "of": chunk.of}
+                )
+            parts[number]["recurring"] = _recurring(found.chunks)
+            parts[number]["steps_with_rollouts"] = found.steps
+        self.head = self._head(parts)
+
+    def html(self) -> str:
+        """The page."""
+        data = "".join(_element(name, chunk.data) for name, chunk in self.chunks.items())
+        embedded = "" if self.options.everything or self.live else data
+        script = _resource("page.js")
+        digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+        policy = f"default-src 'none'; script-src 'sha256-{digest}' 'strict-dynamic'; style-src 'unsafe-inline'"
+        if self.live:
+            policy += "; connect-src 'self'"
+        return (
+            _FRAME.replace("@TITLE@", html.escape(self.title))
+            .replace("@POLICY@", policy)
+            .replace("@STYLE@", _resource("page.css"))
+            .replace("@DATA@", _element("head", packed(self.head)) + embedded)
+            .replace("@SCRIPT@", script)
+        )
+
+    def _head(self, parts: Sequence[dict[str, Any]]) -> dict[str, Any]:
+        return {
+            "title": self.title,
+            "made": time.strftime("%Y-%m-%d %H:%M"),
+            "version": __version__,
+            "live": self.live,
+            "beside": _BESIDE if self.options.everything and not self.live else None,
+            "metrics": series.described(),
+            "pipeline": self.pipeline,
+            "runs": list(parts),
+        }
+
+    def _part(self, run: Run) -> dict[str, Any]:
+        config = {key: value for key, value in run.record.config.items() if value is not None}
+        like = {
+            key: value for key, value in config.items() if key not in ("seed", "out", "threads", "quiet", "verbose")
+        }
+        return {
+            "name": run.name,
+            "path": str(run.path),
+            "quoted": shlex.quote(str(run.path)),
+            "stage": run.stage,
+            "status": run.status,
+            "facts": stages.facts(run),
+            "command": command_of(run),
+            "config": config,
+            "like": hashlib.sha256(repr(sorted(like.items(), key=str)).encode()).hexdigest()[:12],
+            "seed": config.get("seed"),
+            "curves": series.columns(run.record.metrics, run.reasons),
+            "evaluations": run.evaluations,
+            "findings": run.findings,
+        }
+
+
+def _recurring(chunks: Sequence[Chunk]) -> dict[str, list[int]]:
+    """Problems that stand in several chunks: where."""
+    found: dict[str, list[int]] = {}
+    for place, chunk in enumerate(chunks):
+        for name in dict.fromkeys(chunk.problems):
+            found.setdefault(name, []).append(place)
+    often = sorted(((name, at) for name, at in found.items() if len(at) > 1), key=lambda item: (-len(item[1]), item[0]))
+    return dict(often[:2000])
+
+
+def _names(places: Sequence[Path]) -> list[str]:
+    """Short names, longer where two would be the same."""
+    names = [place.resolve().name for place in places]
+    return [
+        name if names.count(name) == 1 else "/".join(place.resolve().parts[-2:])
+        for name, place in zip(names, places, strict=True)
+    ]
+
+
+def _element(name: str, data: str) -> str:
+    return f'<script type="text/plain" id="{name}">{data}</script>\n'
+
+
+def _resource(name: str) -> str:
+    return importlib.resources.files(__package__).joinpath(name).read_text(encoding="utf-8")
+
+
+_FRAME = """<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta http-equiv="Content-Security-Policy" content="@POLICY@">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<title>@TITLE@ - r1lite</title>
+<style>
+@STYLE@</style>
+</head>
+<body>
+<div id="app"><noscript>This page draws its data with the script it contains: allow scripts for it.</noscript></div>
+@DATA@<script>@SCRIPT@</script>
+</body>
+</html>
+"""

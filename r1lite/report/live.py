@@ -1,0 +1,117 @@
+"""The page, served on this machine and kept up to date with the runs."""
+
+from __future__ import annotations
+
+import hashlib
+import http.server
+import sys
+import threading
+import time
+import urllib.parse
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from r1lite.errors import UserError
+from r1lite.report.build import Options, Report
+from r1lite.report.rollouts import packed
+
+_FRESH_S = 2.0  # a page that is younger is not made again
+_NAMES = ("metrics.jsonl", "evaluations.jsonl", "summary.json", "manifest.json", "comparison.json", "config.yaml")
+
+
+class Pages:
+    """The newest report of some runs, made again when their files have changed."""
+
+    def __init__(self, places: Sequence[Path], options: Options) -> None:
+        self._places, self._options = places, options
+        self._lock, self._made_at, self._seen = threading.Lock(), 0.0, ""
+        self._report: Report | None = None
+
+    def now(self) -> tuple[str, Report]:
+        """(what it is of, the report)."""
+        with self._lock:
+            if self._report is None or time.monotonic() - self._made_at > _FRESH_S:
+                seen = _state(self._places)
+                if self._report is None or seen != self._seen:
+                    self._report, self._seen = Report(self._places, self._options, live=True), seen
+                self._made_at = time.monotonic()
+            return self._seen, self._report
+
+
+def make_server(places: Sequence[Path], port: int, options: Options) -> http.server.ThreadingHTTPServer:
+    """The server, ready to serve. Raises UserError if a place holds no run, or the port is taken."""
+    pages = Pages(places, options)
+    pages.now()
+
+    class Handler(_Handler):
+        source = pages
+
+    try:
+        server = http.server.ThreadingHTTPServer(("127.0.0.1", port), Handler)
+    except OSError as error:
+        raise UserError(f"--port {port}: {error.strerror or error}; choose another one, or 0 for any") from error
+    server.daemon_threads = True
+    return server
+
+
+def serve(places: Sequence[Path], port: int, options: Options) -> None:
+    """Serves until Ctrl-C."""
+    server = make_server(places, port, options)
+    print(f"watch     http://127.0.0.1:{server.server_address[1]}/ (Ctrl-C ends it)", flush=True)
+    try:
+        server.serve_forever()
+    except KeyboardInterrupt:
+        print("ended", file=sys.stderr)
+    finally:
+        server.server_close()
+
+
+class _Handler(http.server.BaseHTTPRequestHandler):
+    source: Pages
+
+    def do_GET(self) -> None:
+        """`/`, `/head` and `/chunk/NAME`."""
+        # Another site's page could reach this server by a name of its own that leads here.
+        host = (self.headers.get("Host") or "").rpartition(":")[0]
+        if host not in ("127.0.0.1", "localhost"):
+            self._reply(403, b"ask for 127.0.0.1", "text/plain")
+            return
+        tag, report = self.source.now()
+        path = urllib.parse.unquote(urllib.parse.urlsplit(self.path).path)
+        if path == "/":
+            self._reply(200, report.html().encode(), "text/html; charset=utf-8")
+        elif path == "/head":
+            quoted = f'"{hashlib.sha256(tag.encode()).hexdigest()[:16]}"'
+            if self.headers.get("If-None-Match") == quoted:
+                self._reply(304, b"", "text/plain")
+            else:
+                self._reply(200, packed(report.head).encode(), "text/plain", ETag=quoted)
+        elif path.startswith("/chunk/") and (chunk := report.chunks.get(path[len("/chunk/") :])) is not None:
+            self._reply(200, chunk.data.encode(), "text/plain")
+        else:
+            self._reply(404, b"no such page", "text/plain")
+
+    def _reply(self, code: int, body: bytes, kind: str, **more: str) -> None:
+        self.send_response(code)
+        headers = {"Content-Type": kind, "Content-Length": str(len(body)), "X-Content-Type-Options": "nosniff"}
+        for name, value in {**headers, "Cache-Control": "no-store", "Referrer-Policy": "no-referrer", **more}.items():
+            self.send_header(name, value)
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, format: str, *values: Any) -> None:
+        """Nothing: a request every two seconds is no news."""
+
+
+def _state(places: Sequence[Path]) -> str:
+    """Changes when what is shown does."""
+    found = []
+    for place in places:
+        stages = place / "stages"
+        for folder in (place, *(sorted(stages.iterdir()) if stages.is_dir() else ())):
+            for path in (*(folder / name for name in _NAMES), folder / "rollouts"):
+                if path.exists():
+                    about = path.stat()
+                    found.append(f"{path} {about.st_size} {about.st_mtime_ns}")
+    return "\n".join(found)

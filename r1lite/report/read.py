@@ -1,0 +1,123 @@
+"""A run as its directory tells it, of any stage, finished or not. What stands in its files is data: nothing is believed
+to have the right type."""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import json
+import shlex
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from r1lite.doctor import Record
+from r1lite.doctor import read as read_record
+from r1lite.errors import UserError
+from r1lite.run.environment import read_environment
+from r1lite.run.files import read_json
+from r1lite.run.run_dir import read_records
+
+_LOCK = ".lock"
+
+
+@dataclass(slots=True)
+class Run:
+    """One run directory."""
+
+    path: Path
+    name: str
+    stage: str
+    status: str  # "finished", "running", "stopped"
+    record: Record
+    summary: dict[str, Any]  # of a set, its manifest; {} where there is none yet
+    evaluations: list[dict[str, Any]]  # whole, the ones before and after among them, each with its `step`
+    findings: list[dict[str, str]]
+    environment: dict[str, Any]
+    reasons: list[tuple[int, dict[str, dict[str, int]]]] = field(default_factory=list)  # by step, by verifier
+
+    @property
+    def last_step(self) -> int:
+        """Steps done."""
+        return int(self.record.metrics[-1]["step"]) if self.record.metrics else 0
+
+
+def is_pipeline(path: Path) -> bool:
+    """True for the folder of `r1lite r1`."""
+    return (path / "stages").is_dir() and not (path / "config.yaml").exists()
+
+
+def read_run(path: Path, name: str | None = None) -> Run:
+    """Reads a run directory, of a run that is finished, going on, or was killed. Raises UserError if it holds none."""
+    record = read_record(path)
+    environment = _json(path / "environment.json")
+    stage = str(read_environment(path).get("stage") or "run")
+    manifest = _json(path / "manifest.json")
+    summary = manifest or _json(path / "summary.json")
+    before, after = _json(path / "eval_before.json"), _json(path / "eval_after.json")
+    lines = [(line["step"], line) for line in read_records(path / "evaluations.jsonl")]
+    found = [(0, before), *lines, (int(record.metrics[-1]["step"]) if record.metrics else 0, after)]
+    return Run(
+        path=path,
+        name=name or path.name,
+        stage=stage,
+        status="finished" if summary else "running" if _is_locked(path) else "stopped",
+        record=record,
+        summary=summary,
+        evaluations=[{**evaluation, "step": step} for step, evaluation in found if evaluation],
+        findings=_findings(record),
+        environment=environment,
+        reasons=_reasons(path),
+    )
+
+
+def command_of(run: Run) -> str:
+    """The command line that began the run."""
+    argv = run.environment.get("argv")
+    if not isinstance(argv, list) or not argv:
+        return ""
+    return shlex.join([Path(str(argv[0])).name, *map(str, argv[1:])])
+
+
+def _findings(record: Record) -> list[dict[str, str]]:
+    import dataclasses
+
+    from r1lite.doctor import diagnose
+
+    if not record.metrics:
+        return []
+    return [dataclasses.asdict(finding) for finding in diagnose(record)]
+
+
+def _reasons(path: Path) -> list[tuple[int, dict[str, dict[str, int]]]]:
+    found = []
+    for line in read_records(path / "metrics.jsonl"):
+        by_verifier = line.get("reasons")
+        if isinstance(by_verifier, dict):
+            counts = {
+                name: {reason: count for reason, count in given.items() if isinstance(count, int)}
+                for name, given in by_verifier.items()
+                if isinstance(given, dict)
+            }
+            found.append((line["step"], counts))
+    return found
+
+
+def _json(path: Path) -> dict[str, Any]:
+    """A file's map; {} where there is none or it is damaged, as a kill may leave it."""
+    with contextlib.suppress(UserError):
+        found: dict[str, Any] = json.loads(json.dumps(read_json(path)))
+        return found
+    return {}
+
+
+def _is_locked(path: Path) -> bool:
+    """True while a process holds the directory."""
+    try:
+        with open(path / _LOCK, "rb") as lock:
+            fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except FileNotFoundError:
+        return False
+    except OSError:
+        return True
+    return False

@@ -1,0 +1,373 @@
+"""Completions for the page: which steps and groups it holds, and how they are packed.
+
+A chunk is the completions of a step, an evaluation or a set: JSON, compressed and in base64, so that whatever a
+completion says, the page holds nothing of it but letters, digits, "+", "/" and "=". Places in texts are counted as
+JavaScript does.
+"""
+
+from __future__ import annotations
+
+import base64
+import bisect
+import gzip
+import hashlib
+import itertools
+import json
+import math
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from r1lite.report.tokens import Vocabulary
+from verifiers import rows
+
+_STEP = re.compile(r"step-(\d+)\.jsonl(?:\.gz)?")
+_HEAD = re.compile(rb'\{"step": \d+, "problem_id": ("(?:[^"\\]|\\.)*")')
+_MOST_STEPS = 250  # of a run
+_FEW_STEPS = 12  # that get their share of the space even where each is large
+_RECURRING = 12  # problems that are followed through the run
+_SCANNED = 400 << 20  # bytes of rollouts that are looked through for problems that come again
+_DETAIL, _ANSWER = 600, 400  # characters
+_TEXT = 2_000_000  # of a completion; more is cut, and said so
+_ENTRY = 150  # bytes
+Row = dict[str, Any]
+
+
+@dataclass(slots=True)
+class Chunk:
+    """Packed groups."""
+
+    step: int
+    label: str
+    groups: int
+    of: int  # how many there are; the others are left out for space
+    data: str  # base64 of gzip of JSON
+    problems: list[str] = field(default_factory=list)
+
+    @property
+    def size(self) -> int:
+        """In the page, its entry in the page's head included."""
+        return len(self.data) + _ENTRY
+
+
+def step_files(run: Path) -> list[tuple[int, Path]]:
+    """The files of rollouts by step."""
+    found = [
+        (int(match[1]), path) for path in (run / "rollouts").glob("step-*") if (match := _STEP.fullmatch(path.name))
+    ]
+    return sorted(found)
+
+
+def step_chunks(run: Path, vocabulary: Vocabulary | None, budget: int, *, whole: bool = False) -> list[Chunk]:
+    """Steps of a training run, as many as fit: the first, the last, and others in between, evenly.
+
+    Args:
+        budget: bytes in the page.
+        whole: all steps and groups, whatever their size.
+    """
+    files = step_files(run)
+    if not files:
+        return []
+    followed = _recurring(files)
+    share = max(1, budget // max(1, min(_FEW_STEPS, len(files))))
+    found: list[Chunk] = []
+    left = budget
+    for place in range(len(files)) if whole else _spread(len(files)):
+        step, path = files[place]
+        groups = list(_groups(_read(path)))
+        pack = _Packer(f"step {step}", step, vocabulary, followed)
+        chunk = pack(groups) if whole else pack.within(groups, min(share, left))
+        if chunk is None or (not whole and chunk.size > left):
+            continue
+        found.append(chunk)
+        left -= chunk.size
+        if not whole and (len(found) == _MOST_STEPS or left < share // 8):
+            break
+    return sorted(found, key=lambda chunk: chunk.step)
+
+
+def evaluation_chunk(
+    path: Path, step: int, label: str, budget: int, against: Path | None = None
+) -> tuple[Chunk | None, list[list[Any]]]:
+    """An evaluation's problems: the chunk, and for each problem [id, greedy, mean of the samples, and both of
+    `against`]."""
+    others = {str(row.get("problem_id")): row for row in _read(against)} if against is not None else {}
+    groups, table = [], []
+    for row in _read(path):
+        name = str(row.get("problem_id"))
+        other = others.get(name)
+        found = [_answer(row, one, where) for one, where in _answers(row, "this" if other else "")]
+        if other:
+            found += [_answer(other, one, where) for one, where in _answers(other, "against")]
+        groups.append(found)
+        table.append([name, *_rates(row), *(_rates(other) if other else (None, None))])
+    return _Packer(label, step, None, frozenset()).within([group for group in groups if group], budget), table
+
+
+def set_chunk(path: Path, label: str, vocabulary: Vocabulary | None, budget: int, most: int = 400) -> Chunk | None:
+    """The first rows of a data set."""
+    read: list[Row] = []
+    for row in _read(path):
+        read.append(row)
+        if len(read) == most:
+            break
+    return _Packer(label, 0, vocabulary, frozenset()).within(list(_groups(read)), budget)
+
+
+def packed(value: Any) -> str:
+    """JSON, compressed, in base64; the same for the same value."""
+    text = json.dumps(value, ensure_ascii=True, separators=(",", ":"), allow_nan=False, default=str)
+    return base64.b64encode(gzip.compress(text.encode(), 6, mtime=0)).decode()
+
+
+class _Packer:
+    """Makes the chunk of one step."""
+
+    def __init__(self, label: str, step: int, vocabulary: Vocabulary | None, first: frozenset[str]) -> None:
+        self.label, self.step, self.vocabulary, self.first = label, step, vocabulary, first
+
+    def __call__(self, groups: Sequence[Sequence[Row]], of: int | None = None) -> Chunk:
+        made = [_group(group, self.vocabulary) for group in groups]
+        return Chunk(
+            self.step,
+            self.label,
+            len(groups),
+            len(groups) if of is None else of,
+            packed({"step": self.step, "groups": made}),
+            [one["id"] for one in made],
+        )
+
+    def within(self, groups: Sequence[Sequence[Row]], budget: int) -> Chunk | None:
+        """As many groups as fit, those of followed problems first, the others by chance but always the same."""
+        chosen = sorted(groups, key=lambda group: (_name(group) not in self.first, _draw(self.step, _name(group))))
+        while chosen:
+            kept = {id(group) for group in chosen}
+            chunk = self([group for group in groups if id(group) in kept], len(groups))
+            if chunk.size <= budget:
+                return chunk
+            chosen = chosen[: min(len(chosen) - 1, int(len(chosen) * budget / chunk.size))]
+        return None
+
+
+def _name(group: Sequence[Row]) -> str:
+    return str(group[0].get("problem_id"))
+
+
+def _draw(step: int, name: str) -> bytes:
+    return hashlib.blake2b(f"{step}\x1f{name}".encode("utf-8", "replace"), digest_size=8).digest()
+
+
+def _spread(count: int) -> Iterator[int]:
+    """All places, the last and the first one first, then the middles of what is left between them."""
+    yield count - 1
+    if count > 1:
+        yield 0
+    gaps = [(0, count - 1)]
+    while gaps:
+        further = []
+        for low, high in gaps:
+            if high - low > 1:
+                middle = (low + high) // 2
+                yield middle
+                further += [(low, middle), (middle, high)]
+        gaps = further
+
+
+def _read(path: Path) -> Iterator[Row]:
+    """The rows that can be read; a file that is cut short ends there."""
+    try:
+        for _, row in rows.rows(path):
+            if isinstance(row, dict):
+                yield row
+    except (OSError, ValueError):
+        return
+
+
+def _groups(read: Iterable[Row]) -> Iterator[list[Row]]:
+    """Rows of one problem that follow each other."""
+    group: list[Row] = []
+    for place, row in enumerate(read):
+        if group and group[0].get("problem_id") != row.get("problem_id"):
+            yield group
+            group = []
+        group.append({**row, "place": place + 1})
+    if group:
+        yield group
+
+
+def _recurring(files: Sequence[tuple[int, Path]]) -> frozenset[str]:
+    """The problems that stand in the most steps."""
+    counts: dict[str, int] = {}
+    looked = 0
+    for _, path in files:
+        looked += path.stat().st_size * (8 if path.suffix == ".gz" else 1)
+        if looked > _SCANNED:
+            break
+        for name in _names(path):
+            counts[name] = counts.get(name, 0) + 1
+    often = sorted((-count, name) for name, count in counts.items() if count > 1)
+    return frozenset(name for _, name in often[:_RECURRING])
+
+
+def _names(path: Path) -> set[str]:
+    """The problems of a file, by the beginnings of its lines alone."""
+    opened: Any = gzip.open(path, "rb") if path.suffix == ".gz" else path.open("rb")  # noqa: SIM115  # closed below
+    found = set()
+    try:
+        with opened as file:
+            for line in file:
+                if match := _HEAD.match(line):
+                    found.add(match[1])
+    except (OSError, EOFError):
+        pass
+    return {str(json.loads(name.decode("utf-8", "replace"))) for name in found}
+
+
+def _group(group: Sequence[Row], vocabulary: Vocabulary | None) -> dict[str, Any]:
+    first = group[0]
+    meta = first.get("meta")
+    ranked = sorted(group, key=lambda row: (row.get("order", 0), -(_number(row.get("reward")) or 0.0)))
+    return {
+        "id": str(first.get("problem_id")),
+        "q": _text(first.get("question")),
+        "gold": _text(first.get("gold")),
+        "meta": {str(key)[:60]: _text(value)[:200] for key, value in list(meta.items())[:12]}
+        if isinstance(meta, dict)
+        else {},
+        "prompt": _text(first.get("prompt")),
+        "rows": [_row(row, vocabulary) for row in ranked],
+    }
+
+
+def _row(row: Row, vocabulary: Vocabulary | None) -> dict[str, Any]:
+    text = _text(row.get("completion"))
+    cut = len(text) - _TEXT
+    text = text[:_TEXT]
+    at = _utf16(text)
+    ids = row.get("token_ids")
+    ids = ids if isinstance(ids, list) else []
+    lengths = vocabulary.lengths(ids, text) if vocabulary is not None and ids else None
+    found = {
+        "at": row.get("place"),
+        "s": row.get("sample"),
+        "who": row.get("who"),
+        "text": text,
+        "cut": max(0, cut),
+        "r": _number(row.get("reward")),
+        "adv": _number(row.get("advantage")),
+        "ok": _truth(row.get("correct")),
+        "form": _truth(row.get("well_formed")),
+        "end": _text(row.get("finish_reason")),
+        "n": len(ids) or _number(row.get("num_tokens")),
+        "v": row.get("policy_version") if isinstance(row.get("policy_version"), int) else None,
+        "err": _text(row.get("error"))[:_DETAIL],
+        "by": _text(row.get("rejected_by")),
+        "why": _text(row.get("reason"))[:_DETAIL],
+        "verdicts": [_verdict(one, at) for one in _list(row.get("verdicts")) if isinstance(one, dict)],
+    }
+    if lengths is not None:
+        ends, place = [0], 0
+        for length in lengths:
+            place += length
+            ends.append(at(place))
+        found["len"] = [b - a for a, b in itertools.pairwise(ends)]
+        for key, column in _TOKEN_COLUMNS.items():
+            values = row.get(column)
+            if isinstance(values, list) and len(values) == len(ids):
+                found[key] = [_hundredth(value) for value in values]
+    return {key: value for key, value in found.items() if value not in (None, "", 0, [])} | {"text": text}
+
+
+# Of a token, in hundredths: its log-probability as sampled, as the trainer sees it, and its advantage.
+_TOKEN_COLUMNS = {"lp": "logprobs", "tlp": "trainer_logprobs", "ta": "token_advantages", "te": "token_entropy"}
+
+
+def _verdict(verdict: Row, at: Callable[[int], int]) -> dict[str, Any]:
+    span = verdict.get("span")
+    placed = None
+    if isinstance(span, list | tuple) and len(span) == 2 and all(isinstance(place, int) for place in span):
+        placed = [at(place) for place in span]
+    found = {
+        "name": _text(verdict.get("verifier"))[:80],
+        "score": _number(verdict.get("score")),
+        "reason": _text(verdict.get("reason"))[:80],
+        "detail": _text(verdict.get("detail"))[:_DETAIL],
+        "answer": _text(verdict.get("answer"))[:_ANSWER],
+        "rung": _text(verdict.get("rung"))[:60],
+        "span": placed,
+        "flags": [_text(flag)[:60] for flag in _list(verdict.get("flags"))][:8],
+        "version": _text(verdict.get("version"))[:40],
+    }
+    return {key: value for key, value in found.items() if value not in (None, "", [])}
+
+
+def _answers(row: Row, who: str) -> Iterator[tuple[Row, str]]:
+    if isinstance(row.get("greedy"), dict):
+        yield row["greedy"], f"{who} greedy".strip()
+    for one in _list(row.get("samples")):
+        if isinstance(one, dict):
+            yield one, f"{who} sample".strip()
+
+
+def _answer(row: Row, answer: Row, who: str) -> Row:
+    """An evaluation's answer in the form of a rollout."""
+    right = _truth(answer.get("correct"))
+    return {
+        **{key: row.get(key) for key in ("problem_id", "question", "gold")},
+        "meta": {key: row[key] for key in ("difficulty", "source") if row.get(key) is not None},
+        "who": who,
+        "order": (who.startswith("against"), "greedy" not in who),
+        "completion": answer.get("text"),
+        "correct": right,
+        "well_formed": answer.get("well_formed"),
+        "num_tokens": answer.get("tokens"),
+        "verdicts": [
+            {
+                "verifier": "answer",
+                "score": None if right is None else float(right),
+                **{key: answer.get(key) for key in ("reason", "detail", "answer", "span")},
+            }
+        ],
+    }
+
+
+def _rates(row: Row) -> tuple[int | None, float | None]:
+    greedy = row["greedy"].get("correct") if isinstance(row.get("greedy"), dict) else None
+    samples = [one.get("correct") for one in _list(row.get("samples")) if isinstance(one, dict)]
+    judged = [bool(one) for one in samples if one is not None]
+    return None if greedy is None else int(bool(greedy)), round(sum(judged) / len(judged), 4) if judged else None
+
+
+def _utf16(text: str) -> Callable[[int], int]:
+    """A place counted in characters -> the same in units of UTF-16, within the text."""
+    if not text or max(text) <= "\uffff":
+        return lambda place: min(max(place, 0), len(text))
+    wide = [place for place, char in enumerate(text) if char > "\uffff"]
+    return lambda place: (place := min(max(place, 0), len(text))) + bisect.bisect_left(wide, place)
+
+
+def _text(value: Any) -> str:
+    if value is None:
+        return ""
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
+
+
+def _number(value: Any) -> float | None:
+    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+        return None
+    return float(f"{value:.5g}")
+
+
+def _hundredth(value: Any) -> int | None:
+    number = _number(value)
+    return None if number is None else round(max(-1e4, min(1e4, number)) * 100)
+
+
+def _truth(value: Any) -> int | None:
+    return None if value is None else int(bool(value))
+
+
+def _list(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else []

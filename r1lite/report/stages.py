@@ -1,0 +1,188 @@
+"""What each kind of stage has to show beside its curves."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from r1lite.errors import UserError
+from r1lite.report import rollouts
+from r1lite.report.read import Run, read_run
+from r1lite.report.rollouts import Chunk
+from r1lite.report.tokens import vocabulary_of
+from r1lite.run.files import read_json
+from verifiers.yaml_text import read_yaml
+
+_CHUNKS_OF_A_STAGE = 0.3  # of the space: evaluations beside rollouts
+_FACTS = (
+    ("model", "model"),
+    ("teacher", "teacher"),
+    ("task", "task"),
+    ("source", "problems"),
+    ("data", "data"),
+    ("reward", "reward"),
+    ("advantage", "advantage"),
+    ("loss", "loss"),
+    ("method", "method"),
+    ("lr", "learning rate"),
+    ("prompts_per_step", "prompts a step"),
+    ("group_size", "group size"),
+    ("steps", "steps"),
+    ("temperature", "temperature"),
+    ("kl_coef", "KL coefficient"),
+    ("engine", "engine"),
+    ("device", "device"),
+    ("seed", "seed"),
+)
+
+
+@dataclass(slots=True)
+class Found:
+    """What a run adds to the page."""
+
+    chunks: list[Chunk] = field(default_factory=list)
+    extra: dict[str, Any] = field(default_factory=dict)
+    steps: int = 0  # that have rollouts, those left out included
+
+
+def facts(run: Run) -> list[list[str]]:
+    """What was run, as label and text."""
+    config = run.record.config
+    shown = [[label, f"{config[key]}"] for key, label in _FACTS if config.get(key) not in (None, "")]
+    for key, label in (("tokens_generated", "tokens"), ("tokens_trained_on", "tokens"), ("wall_s", "wall time")):
+        value = run.summary.get(key)
+        if isinstance(value, int | float):
+            shown.append([label, f"{value:,.0f}" + (" s" if key == "wall_s" else "")])
+    for key, label in (("peak_rss_mib", "peak memory"),):
+        if isinstance(run.summary.get(key), int | float):
+            shown.append([label, f"{run.summary[key]:,.0f} MiB"])
+    if run.environment.get("started"):
+        shown.append(["started", str(run.environment["started"])])
+    versions = run.environment.get("versions")
+    torch = versions.get("torch") if isinstance(versions, dict) else None
+    shown.append(["versions", f"r1lite {run.environment.get('r1lite', '?')}" + (f", torch {torch}" if torch else "")])
+    return shown
+
+
+def chunks(run: Run, budget: int, *, whole: bool = False) -> Found:
+    """The completions that the page holds, and what only this kind of stage has."""
+    if run.stage == "eval":
+        return _evaluation(run, budget)
+    if "steps" in run.summary and isinstance(run.summary["steps"], list):
+        return _set(run, budget)
+    found = Found(steps=len(rollouts.step_files(run.path)))
+    for step, label, path in _answers(run):
+        chunk, _ = rollouts.evaluation_chunk(path, step, label, int(budget * _CHUNKS_OF_A_STAGE / 3))
+        if chunk is not None and (
+            whole or chunk.size + sum(c.size for c in found.chunks) < budget * _CHUNKS_OF_A_STAGE
+        ):
+            found.chunks.append(chunk)
+    vocabulary = vocabulary_of(run.path, run.record.config.get("model"))
+    left = budget - sum(chunk.size for chunk in found.chunks)
+    found.chunks += rollouts.step_chunks(run.path, vocabulary, left, whole=whole)
+    return found
+
+
+def _answers(run: Run) -> list[tuple[int, str, Path]]:
+    """The kept answers of evaluations on the way, the last and first ones first: they matter most."""
+    files = sorted((run.path / "evaluations").glob("step-*.jsonl*"))
+    found = [(int(path.name[5:11]), path) for path in files if path.name[5:11].isdigit()]
+    ranked = [*found[-1:], *found[:1], *found[1:-1]] if len(found) > 1 else found
+    return [(step, f"evaluation after step {step}" if step else "evaluation before", path) for step, path in ranked]
+
+
+def _evaluation(run: Run, budget: int) -> Found:
+    path = run.path / "problems.jsonl"
+    if not path.exists():
+        return Found()
+    other = run.path / "against"
+    asked = run.record.config.get("against")
+    if not (other / "problems.jsonl").exists() and isinstance(asked, str):
+        other = Path(asked).expanduser()
+    against = other / "problems.jsonl"
+    chunk, table = rollouts.evaluation_chunk(path, 0, "problems", budget, against if against.exists() else None)
+    extra = {
+        "kind": "eval",
+        "tasks": run.summary.get("tasks"),
+        "comparison": run.summary.get("comparison"),
+        "against": run.summary.get("against"),
+        "table": table[:5000],
+        "temperature": run.summary.get("temperature"),
+    }
+    return Found([chunk] if chunk else [], extra)
+
+
+def _set(run: Run, budget: int) -> Found:
+    manifest = run.summary
+    data = manifest.get("data") if isinstance(manifest.get("data"), dict) else {}
+    vocabulary = vocabulary_of(run.path, None)
+    kept = run.path / Path(str(data.get("file") or "train.jsonl")).name
+    found = Found(
+        extra={"kind": "set", **{key: manifest.get(key) for key in ("data", "steps", "pass_rates", "origin")}}
+    )
+    for path, label in ((kept, "kept"), (run.path / f"rejected{kept.suffix}", "rejected")):
+        if path.exists():
+            chunk = rollouts.set_chunk(path, label, vocabulary, budget // 2)
+            found.chunks += [chunk] if chunk else []
+    return found
+
+
+def pipeline(place: Path) -> tuple[dict[str, Any], list[Run]]:
+    """The graph of `r1lite r1`, with what is known of each stage, and the runs of the stages that have begun."""
+    folder = place / "stages"
+    nodes, runs = [], []
+    for path in sorted(folder.glob("*.yaml")):
+        name = path.stem
+        record = _json(folder / f"{name}.json")
+        try:
+            settings = read_yaml(path.read_bytes())
+        except (OSError, ValueError):
+            settings = None
+        inputs = _inputs(settings if isinstance(settings, dict) else {}, folder)
+        run = None
+        try:
+            run = read_run(folder / name, name)
+            runs.append(run)
+        except UserError:
+            pass  # it has not begun, or is of a kind that keeps no configuration
+        nodes.append(
+            {
+                "name": name,
+                "stage": record.get("stage") or (run.stage if run else "?"),
+                "from": inputs,
+                "state": "finished" if record else run.status if run else "begun",
+                "outcome": str(record.get("outcome") or (f"step {run.last_step}" if run else "")),
+                "cpu_s": record.get("cpu_s"),
+                "wall_s": record.get("wall_s"),
+                "run": len(runs) - 1 if run else None,
+                "report": f"stages/{name}/report.html" if (folder / name / "report.html").exists() else None,
+            }
+        )
+    return {"nodes": nodes, "comparison": _json(place / "comparison.json") or None}, runs
+
+
+def _inputs(settings: Mapping[str, Any], folder: Path) -> list[str]:
+    """The stages whose folders a stage's settings name."""
+    found = []
+    for key in ("model", "teacher", "tokenizer", "data", "rollouts"):
+        value = settings.get(key)
+        if not isinstance(value, str):
+            continue
+        try:
+            inside = Path(value).resolve().relative_to(folder.resolve())
+        except ValueError:
+            if key in ("model", "teacher"):
+                found.append(Path(value).name)
+            continue
+        found.append(inside.parts[0])
+    return list(dict.fromkeys(found))
+
+
+def _json(path: Path) -> dict[str, Any]:
+    try:
+        found: dict[str, Any] = read_json(path)
+        return found
+    except UserError:
+        return {}

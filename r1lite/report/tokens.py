@@ -1,0 +1,83 @@
+"""Where each token of a completion stands in its text, by the vocabulary that a run keeps; no library needed."""
+
+from __future__ import annotations
+
+import codecs
+import json
+import re
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+_BYTE = re.compile(r"<0x([0-9A-Fa-f]{2})>")
+
+
+def _bytes_of_characters() -> dict[str, int]:
+    """Byte-level BPE writes each byte as a printable character (GPT-2, `bytes_to_unicode`): the inverse."""
+    plain = [*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)]
+    found = {chr(byte): byte for byte in plain}
+    others = [byte for byte in range(0x100) if byte not in plain]
+    return found | {chr(0x100 + place): byte for place, byte in enumerate(others)}
+
+
+_CHARACTERS = _bytes_of_characters()
+
+
+class Vocabulary:
+    """The tokens of a `tokenizer.json`, as bytes of text."""
+
+    def __init__(self, tokenizer: dict[str, Any]) -> None:
+        model = tokenizer["model"]
+        vocab = model["vocab"]
+        pairs = (
+            vocab.items() if isinstance(vocab, dict) else ((piece, number) for number, (piece, _) in enumerate(vocab))
+        )
+        byte_level = "ByteLevel" in json.dumps(tokenizer.get("decoder"))
+        read = _byte_level if byte_level else _sentence_piece
+        self.pieces: dict[int, bytes] = {int(number): read(str(piece)) for piece, number in pairs}
+        for added in tokenizer.get("added_tokens") or ():
+            self.pieces[int(added["id"])] = b"" if added.get("special") else str(added["content"]).encode()
+
+    def lengths(self, token_ids: Sequence[int], text: str) -> list[int] | None:
+        """Characters of each token; None where the tokens do not give this text."""
+        try:
+            pieces = [self.pieces[number] for number in token_ids]
+        except (KeyError, TypeError):
+            return None
+        decoder = codecs.getincrementaldecoder("utf-8")("replace")
+        parts = [decoder.decode(piece) for piece in pieces]
+        if parts:
+            parts[-1] += decoder.decode(b"", True)
+        if parts and "".join(parts) == f" {text}":  # SentencePiece begins every text with a space
+            parts[0] = parts[0][1:]
+        return [len(part) for part in parts] if "".join(parts) == text else None
+
+
+def _byte_level(piece: str) -> bytes:
+    try:
+        return bytes(_CHARACTERS[char] for char in piece)
+    except KeyError:  # a token that is no byte-level one
+        return piece.encode("utf-8", "replace")
+
+
+def _sentence_piece(piece: str) -> bytes:
+    byte = _BYTE.fullmatch(piece)
+    return bytes([int(byte[1], 16)]) if byte else piece.replace("▁", " ").encode("utf-8", "replace")
+
+
+def vocabulary_of(run: Path, model: str | None) -> Vocabulary | None:
+    """The vocabulary of a run's tokens: of its newest checkpoint, else of its model if that is a folder; None if there
+    is none here."""
+    places = sorted((run / "checkpoints").glob("step-*"), reverse=True)
+    if model == "nano":
+        from r1lite.nano import nano_path
+
+        places.append(Path(nano_path()))
+    elif model:
+        places.append(Path(model))
+    for place in places:
+        try:
+            return Vocabulary(json.loads((place / "tokenizer.json").read_text(encoding="utf-8")))
+        except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
+            continue
+    return None

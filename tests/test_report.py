@@ -1,0 +1,254 @@
+"""The report's files: what a page and a picture hold, of runs of any stage and state, and what they cost."""
+
+import base64
+import fcntl
+import gzip
+import json
+import re
+import shutil
+import urllib.error
+import urllib.request
+from threading import Thread
+
+import pytest
+from report_for_tests import HOSTILE, made_run, row_of, write_rollouts
+
+from r1lite.cli import main
+from r1lite.errors import UserError
+from r1lite.report import Options, read_run, write_report
+from r1lite.report.build import Report
+from r1lite.report.live import make_server
+from r1lite.report.picture import picture, smoothed, ticks
+from r1lite.report.tokens import Vocabulary, vocabulary_of
+
+
+def unpacked(text):
+    return json.loads(gzip.decompress(base64.b64decode(text)))
+
+
+def elements(page):
+    return dict(re.findall(r'<script type="text/plain" id="([^"]*)">([^<]*)</script>', page))
+
+
+def test_a_finished_run(tmp_path, capsys):
+    run = made_run(tmp_path / "run")
+    assert main(["report", str(run)]) == 0
+    assert "report.html" in capsys.readouterr().out
+    found = elements((run / "report.html").read_text())
+    (one,) = unpacked(found["head"])["runs"]
+    assert (one["status"], one["stage"], one["curves"]["steps"]) == ("finished", "grpo", list(range(1, 21)))
+    assert [evaluation["step"] for evaluation in one["evaluations"]] == [0, 10, 20]
+    assert one["curves"]["series"]["tokens_per_s"][0] == pytest.approx(3900 / 1.8, rel=1e-4)
+    assert one["curves"]["reasons"]["by"]["math"]["equal"][-1] > one["curves"]["reasons"]["by"]["math"]["equal"][0]
+    assert one["command"] == """r1lite grpo --out 'it'"'"'s here'"""
+    assert one["recurring"] == {"p0": list(range(20))}
+    assert [chunk["label"] for chunk in one["chunks"]] == [f"step {step}" for step in range(1, 21)]
+    step = unpacked(found["c0-step-7"])
+    assert [group["id"] for group in step["groups"]] == ["p0", "p7-1", "p7-2", "p7-3"]
+    row = step["groups"][0]["rows"][0]
+    assert row["text"][slice(*row["verdicts"][0]["span"])] == row["verdicts"][0]["answer"]
+
+
+def test_runs_that_go_on_or_were_killed(tmp_path):
+    run = made_run(tmp_path / "run", finished=False)
+    with open(run / "metrics.jsonl", "a") as file:
+        file.write('{"step": 21, "rew')  # cut short by a kill
+    (run / "rollouts" / "step-000021.jsonl").write_text('{"step": 21, "problem_id"')
+    assert read_run(run).status == "stopped"
+    with open(run / ".lock", "a") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        assert read_run(run).status == "running"
+        head = Report([run]).head["runs"][0]
+    assert head["curves"]["steps"][-1] == 20
+    assert len(head["evaluations"]) == 2
+
+
+def test_a_run_without_a_step(tmp_path):
+    (tmp_path / "config.yaml").write_text("task: gsm8k\n")
+    assert unpacked(elements(Report([tmp_path]).html())["head"])["runs"][0]["curves"]["steps"] == []
+    with pytest.raises(UserError, match="no step was recorded"):
+        picture([read_run(tmp_path)])
+
+
+def test_what_is_no_run_is_refused(tmp_path, capsys):
+    assert main(["report", str(tmp_path)]) == 2
+    assert "holds no run" in capsys.readouterr().err
+    assert main(["report", str(tmp_path / "nothing")]) == 2
+    assert "no folder" in capsys.readouterr().err
+
+
+def test_nothing_of_the_data_is_markup(tmp_path):
+    run = made_run(tmp_path / "<b>run", steps=2, hostile=HOSTILE)
+    page = Report([run]).html()
+    for text in ("owned", "onload", "<b>run", "\u202e", "\x1b"):
+        assert text not in page
+    assert page.count("<script") == 3 + 1  # the head, two steps, and the page's own
+    assert page.count("</script>") == 4
+    policy = re.search(r'Content-Security-Policy" content="([^"]*)"', page)[1]
+    assert policy.startswith("default-src 'none'; script-src 'sha256-")
+    assert "unsafe-inline" not in policy.partition("script-src")[2].partition(";")[0]
+    assert set(re.findall(r"\w+://[^\"]*", page)) == {"http://www.w3.org/2000/svg"}
+    group = unpacked(elements(page)["c0-step-2"])["groups"][-1]
+    assert {row["text"] for row in group["rows"]} == set(HOSTILE)
+
+
+def test_places_are_those_of_javascript(tmp_path):
+    text = "\U0001f600\U0001f600 it is <answer>42</answer>"
+    run = made_run(tmp_path / "run", steps=1, rollouts=False)
+    write_rollouts(run, 1, [row_of(1, "p", 0, text, right=True)])
+    (row,) = unpacked(elements(Report([run]).html())["c0-step-1"])["groups"][0]["rows"]
+    units = text.encode("utf-16-le")
+    start, end = row["verdicts"][0]["span"]
+    assert units[2 * start : 2 * end].decode("utf-16-le") == "42"
+
+
+def test_rows_that_are_not_as_they_should_be(tmp_path):
+    """Files of a run are data: a page is made of what can be read."""
+    run = made_run(tmp_path / "run", steps=2)
+    rows = [
+        {},
+        {"problem_id": 3, "completion": None, "reward": "high", "verdicts": [None, {"span": ["a", 2], "flags": 7}]},
+        {"completion": ["a"], "reward": float("1e400"), "meta": [1], "token_ids": ["x"], "logprobs": {}},
+        row_of(2, "p", 0, "fine", right=True, verdicts=[{"verifier": "math", "span": [-5, 10**9], "score": True}]),
+    ]
+    (run / "rollouts" / "step-000002.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows) + "[]\nnot\n")
+    (run / "summary.json").write_text("[]")
+    (run / "environment.json").write_text('{"argv": 3, "versions": []}')
+    groups = unpacked(elements(Report([run]).html())["c0-step-2"])["groups"]
+    assert sum(len(group["rows"]) for group in groups) == 4
+    assert groups[-1]["rows"][0]["verdicts"][0]["span"] == [0, 4]
+
+
+def test_the_size_is_kept(tmp_path):
+    run = made_run(tmp_path / "run", steps=40)
+    letters = "".join(chr(97 + i % 26) for i in range(1000))
+    for step in range(1, 41):
+        rows = []
+        for number in range(30):
+            text = f"{step * number} {letters * 3} {number * step**2}"
+            rows.append(row_of(step, "p0" if number == 3 else f"p{step}-{number}", 0, text, right=True))
+        write_rollouts(run, step, rows)
+    whole = Report([run], Options(max_mib=10))
+    small = Report([run], Options(max_mib=0.12))
+    assert len(whole.html()) > 0.12 * 2**20 > len(small.html())
+    kept = small.head["runs"][0]
+    assert kept["steps_with_rollouts"] == 40
+    steps = [chunk["step"] for chunk in kept["chunks"]]
+    assert {1, 40} <= set(steps)
+    assert len(steps) > 4
+    assert all("p0" in small.chunks[chunk["id"]].problems for chunk in kept["chunks"])  # it is followed
+    assert [chunk.data for chunk in Report([run], Options(max_mib=0.12)).chunks.values()] == [
+        chunk.data for chunk in small.chunks.values()
+    ]
+
+
+def test_everything_lies_beside(tmp_path):
+    run = made_run(tmp_path / "run")
+    out = write_report([run], tmp_path / "page.html", Options(max_mib=0.01, everything=True))
+    files = sorted(path.name for path in (tmp_path / "report_files").iterdir())
+    assert len(files) == 20
+    script = (tmp_path / "report_files" / files[0]).read_text()
+    assert re.fullmatch(r'r1lite_chunk\("c0-step-1","[A-Za-z0-9+/=]+"\)\n', script)
+    assert list(elements(out.read_text())) == ["head"]
+
+
+def test_seeds_and_others(tmp_path):
+    runs = [made_run(tmp_path / name, seed=seed, rollouts=False) for name, seed in (("a", 0), ("b", 1))]
+    runs.append(made_run(tmp_path / "c", rollouts=False, config={"lr": 1.0}))
+    runs.append(shutil.copytree(runs[0], tmp_path / "other" / "a"))
+    a, b, c, same = Report(runs).head["runs"]
+    assert a["like"] == b["like"] != c["like"]
+    assert [run["name"] for run in (a, b, c)] == [f"{tmp_path.name}/a", "b", "c"]
+    assert same["name"] == "other/a"
+
+
+def test_a_very_long_run_is_drawn_by_means(tmp_path):
+    run = made_run(tmp_path / "run", steps=9000, rollouts=False)
+    curves = Report([run]).head["runs"][0]["curves"]
+    assert len(curves["steps"]) == 3000
+    assert curves["width"] == 3
+    lines = [json.loads(line) for line in (run / "metrics.jsonl").read_text().splitlines()[:3]]
+    assert curves["series"]["accuracy"][0] == pytest.approx(sum(line["accuracy"] for line in lines) / 3, rel=1e-4)
+
+
+def test_the_picture(tmp_path):
+    import xml.etree.ElementTree as tree
+
+    runs = [made_run(tmp_path / f"<{seed}>", seed=seed) for seed in (0, 1)]
+    out = tmp_path / "curves.svg"
+    assert main(["report", *map(str, runs), "--svg", "--out", str(out)]) == 0
+    root = tree.fromstring(out.read_text())
+    texts = [node.text for node in root.iter("{http://www.w3.org/2000/svg}text")]
+    assert {"Reward", "Accuracy", "Length, tokens", "Entropy, nats a token", "<0>", "<1>"} <= set(texts)
+    paths = [node for node in root.iter("{http://www.w3.org/2000/svg}path") if node.get("stroke-width") == "2"]
+    assert len(paths) == 2 * (1 + 1 + 2 + 1 + 1)  # the mean and the largest length; the loss is the last one
+
+
+def test_smoothing_and_ticks():
+    assert smoothed([1.0, None, 3.0], 0.5) == [1.0, 1.0, pytest.approx((0.25 * 1 + 0.5 * 3) / 0.75)]
+    assert ticks(0, 1) == pytest.approx([0, 0.5, 1.0]) or ticks(0, 1) == pytest.approx([0.0, 0.2, 0.4, 0.6, 0.8, 1.0])
+    assert ticks(0.013, 0.029) == pytest.approx([0.015, 0.02, 0.025])
+    assert ticks(-3, 40)[0] == 0
+
+
+def test_tokens_of_the_bundled_model(tmp_path):
+    tokenizers = pytest.importorskip("tokenizers")
+    from r1lite.nano import nano_path
+
+    vocabulary = vocabulary_of(tmp_path, "nano")
+    text = "<think>23 + 52 = 75; caf\u00e9 \U0001f600</think><answer>75</answer>"
+    ids = tokenizers.Tokenizer.from_file(str(nano_path() / "tokenizer.json")).encode(text).ids
+    lengths = vocabulary.lengths(ids, text)
+    assert sum(lengths) == len(text)
+    assert lengths[0] == len("<think>")
+    assert vocabulary.lengths([*ids, 0], text) is None or vocabulary.lengths([*ids, 0], text)[-1] == 0
+    assert vocabulary.lengths(ids, text + "x") is None
+    assert vocabulary.lengths([10**9], text) is None
+
+
+def test_tokens_of_sentence_piece():
+    vocabulary = Vocabulary(
+        {
+            "model": {"vocab": [["<s>", 0.0], ["▁It", 0.0], ["▁is", 0.0], ["<0xC3>", 0.0], ["<0xA9>", 0.0]]},
+            "decoder": {"type": "Sequence"},
+            "added_tokens": [{"id": 0, "content": "<s>", "special": True}],
+        }
+    )
+    assert vocabulary.lengths([1, 2, 3, 4, 0], "It is\u00e9") == [2, 3, 0, 1, 0]
+
+
+def test_the_live_page(tmp_path):
+    run = made_run(tmp_path / "run", finished=False)
+    server = make_server([run], 0, Options())
+    Thread(target=server.serve_forever, daemon=True).start()
+    address = f"http://127.0.0.1:{server.server_address[1]}"
+    try:
+        with urllib.request.urlopen(f"{address}/") as reply:
+            assert "connect-src 'self'" in reply.read().decode()
+        with urllib.request.urlopen(f"{address}/head") as reply:
+            tag, head = reply.headers["ETag"], unpacked(reply.read())
+        assert head["live"] is True
+        with urllib.request.urlopen(f"{address}/chunk/{head['runs'][0]['chunks'][-1]['id']}") as reply:
+            assert unpacked(reply.read())["step"] == 20
+        asked = urllib.request.Request(f"{address}/head", headers={"If-None-Match": tag})
+        with pytest.raises(urllib.error.HTTPError, match="304"):
+            urllib.request.urlopen(asked)
+        for path, headers, code in (("/chunk/../config.yaml", {}, 404), ("/head", {"Host": "evil.example:80"}, 403)):
+            with pytest.raises(urllib.error.HTTPError, match=str(code)):
+                urllib.request.urlopen(urllib.request.Request(address + path, headers=headers))
+    finally:
+        server.shutdown()
+        server.server_close()
+
+
+def test_a_report_needs_no_torch(tmp_path):
+    import subprocess
+    import sys
+
+    run = made_run(tmp_path / "run", steps=2)
+    code = (
+        f"import r1lite.cli, sys; r1lite.cli.main(['report', {str(run)!r}]); "
+        "print(sorted({'torch', 'transformers', 'numpy', 'tokenizers', 'pandas'} & set(sys.modules)))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines()[-1] == "[]"
