@@ -74,7 +74,7 @@ def _read(folder: Path) -> tuple[dict[str, dict[str, Any]], Path]:
         whole = all(isinstance(about["options"], dict) and about["version"] is not None for about in used.values())
         path = folder / Path(str(manifest["data"]["file"])).name  # beside it, wherever it points
     except (KeyError, TypeError, AttributeError, ValueError, RecursionError) as error:
-        raise ValueError(f"{folder} is no curated set: its manifest.json is not as it was written: {error}") from error
+        raise ValueError(f"{folder} is no curated set: its manifest.json can't be read: {error!r}") from error
     if not used or not whole or not path.is_file():
         raise ValueError(f"{folder} is no curated set: its manifest.json names no verifiers or no file of rows")
     return used, path

@@ -112,10 +112,11 @@ def announced(text: str, start: int) -> Found | None:
     stated = [item for item in stated if not _PRAISE.fullmatch(text, *item[1])] or stated
     match, span = stated[-1]
     others: list[Span] = []
-    excluded = _excluded(text, span)
+    plain = plain_tail(text, span[1], len(text))
+    excluded = [] if plain else _excluded(text, span)
     if text[slice(*span)].strip(" ().*") in excluded:
         return Found(None, "retracted")
-    if not excluded and not plain_tail(text, span[1], len(text)):
+    if not excluded and not plain:
         if denied_after(text, span[1], len(text)) or retracted(text, span[1], len(text)) is not None:
             return Found(None, "retracted")
         others += instead(text, span[1], len(text))
@@ -132,7 +133,7 @@ def announced(text: str, start: int) -> Found | None:
 
 def _excluded(text: str, span: Span) -> list[str]:
     """The letters that the rest of the text says the answer, a letter too, can't be; [] where it says anything else."""
-    if not re.fullmatch(r"[\s(*]*[A-J][\s).*]*", text[slice(*span)]):
+    if span[1] - span[0] > 8 or not re.fullmatch(r"[\s(*]*[A-J][\s).*]*", text[slice(*span)]):
         return []
     found = _OTHER_LETTERS.fullmatch(text, span[1], min(len(text), span[1] + 200))
     return re.findall(r"\b[A-J]\b", found[1]) if found else []

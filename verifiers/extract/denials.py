@@ -85,7 +85,7 @@ def _plain_english(text: str) -> bool:
     return text.isascii() and _FOREIGN_ANCHOR.search(text) is None
 
 
-_REPLACING = frozenset("but rather it that sondern mais sino mas ma bens".split())
+_REPLACING = (" not ", "n't ", " nicht ", " pas ", " no ", " non ")
 
 
 # -- before a box: right before it, and in the sentence that leads to it
@@ -197,7 +197,7 @@ _OF_THE_ANSWER = re.compile(
 def replaced(text: str, low: int, end: int) -> Span | None:
     """The value that closes a text in place of a denied one: "The answer is not 2 but 3."."""
     part = text[max(low, end - 200) : end]
-    if free_of(part, _REPLACING):
+    if part.isascii() and not any(word in part for word in _REPLACING):
         return None
     found = _REPLACED.search(part)
     sentence = part[: found.start()].rpartition("\n")[2].rpartition(". ")[2] if found else ""

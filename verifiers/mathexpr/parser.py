@@ -28,6 +28,21 @@ _CHOSEN = re.compile(r"([CA])_\{(\d{1,3})\}")
 _END = Token("end_of_text", "", -1, False)
 
 
+_WRITTEN = {
+    "": "the end",
+    "row": r"'\\\\'",
+    "lset": r"'\{'",
+    "rset": r"'\}'",
+    "langle": r"'\langle'",
+    "rangle": r"'\rangle'",
+}
+
+
+def _written(value: str) -> str:
+    """A token for a message, as it is written."""
+    return _WRITTEN.get(value, f"'{value[:40]}'")
+
+
 class Parser:
     """Reads one expression, relation or collection; every step consumes a token, so the work is linear."""
 
@@ -49,7 +64,7 @@ class Parser:
         if self.is_op("over") or (self.is_op("choose") and node.op in ("num", "sym")):
             node = self.stacked(node)
         if self.at < len(self.tokens):
-            raise Unreadable(f"can't read on at '{self.peek().value}'")
+            raise Unreadable(f"can't read on at {_written(self.peek().value)}")
         return node
 
     # -- tokens
@@ -77,7 +92,7 @@ class Parser:
 
     def expect(self, *values: str) -> str:
         if not self.is_op(*values):
-            raise Unreadable(f"'{self.peek().value}' where '{values[0]}' should stand")
+            raise Unreadable(f"{_written(self.peek().value)} where {_written(values[0])} should stand")
         return self.take().value
 
     def deeper(self) -> None:
@@ -370,7 +385,7 @@ class Parser:
                 node = self.signed()
                 self.depth -= 1
                 return node
-        raise Unreadable(f"'{token.value}' where a value should stand")
+        raise Unreadable(f"{_written(token.value)} where a value should stand")
 
     def symbol(self, token: Token) -> Node:
         """A letter with its primes and subscript, a constant, or an unknown function applied to arguments."""
