@@ -81,20 +81,22 @@ class MathVerify:
 class TrlReward:
     """A reward function in TRL's signature: of `trl.rewards` by its name, or `module:attr`.
 
-    It is given a conversation of one message, and the gold as `solution` and `answer`. None abstains.
+    It is given a conversation of one message, and the gold as `solution` and `answer`; TRL's own functions, which look
+    for LaTeX in the solution, get it in a box. None abstains.
     """
 
     version = "trl"
 
     def __init__(self, *, name: str) -> None:
-        self._function = _attribute(name if ":" in name or "." in name else f"trl.rewards:{name}", "trl reward")
+        self._is_theirs = ":" not in name and "." not in name
+        self._function = _attribute(f"trl.rewards:{name}" if self._is_theirs else name, "trl reward")
 
     def __call__(self, problem: Problem, completion: Completion) -> Verdict:
         (found,) = self._function(
             prompts=[[{"role": "user", "content": problem.prompt}]],
             completions=[[{"role": "assistant", "content": completion.text}]],
             completion_ids=[list(completion.token_ids)],
-            solution=[problem.answer],
+            solution=[f"\\boxed{{{problem.answer}}}" if self._is_theirs else problem.answer],
             answer=[problem.answer],
         )
         return Verdict(None if found is None else float(found), "abstained" if found is None else "scored")

@@ -30,7 +30,7 @@ _END = Token("end_of_text", "", -1, False)
 
 _WRITTEN = {
     "": "the end",
-    "row": r"'\\\\'",
+    "row": r"'\\'",
     "lset": r"'\{'",
     "rset": r"'\}'",
     "langle": r"'\langle'",
