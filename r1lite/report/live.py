@@ -28,15 +28,16 @@ class Pages:
         self._lock, self._made_at, self._seen = threading.Lock(), 0.0, ""
         self._report: Report | None = None
 
-    def now(self) -> tuple[str, Report]:
-        """(what it is of, the report)."""
+    def now(self) -> Report:
+        """The report; its head has a `tag` that changes with it."""
         with self._lock:
             if self._report is None or time.monotonic() - self._made_at > _FRESH_S:
                 seen = _state(self._places)
                 if self._report is None or seen != self._seen:
                     self._report, self._seen = Report(self._places, self._options, live=True), seen
+                    self._report.head["tag"] = f'"{hashlib.sha256(seen.encode()).hexdigest()[:16]}"'
                 self._made_at = time.monotonic()
-            return self._seen, self._report
+            return self._report
 
 
 def make_server(places: Sequence[Path], port: int, options: Options) -> http.server.ThreadingHTTPServer:
@@ -77,16 +78,16 @@ class _Handler(http.server.BaseHTTPRequestHandler):
         if host not in ("127.0.0.1", "localhost"):
             self._reply(403, b"ask for 127.0.0.1", "text/plain")
             return
-        tag, report = self.source.now()
+        report = self.source.now()
         path = urllib.parse.unquote(urllib.parse.urlsplit(self.path).path)
         if path == "/":
             self._reply(200, report.html().encode(), "text/html; charset=utf-8")
         elif path == "/head":
-            quoted = f'"{hashlib.sha256(tag.encode()).hexdigest()[:16]}"'
-            if self.headers.get("If-None-Match") == quoted:
+            tag = report.head["tag"]
+            if self.headers.get("If-None-Match") == tag:
                 self._reply(304, b"", "text/plain")
             else:
-                self._reply(200, packed(report.head).encode(), "text/plain", ETag=quoted)
+                self._reply(200, packed(report.head).encode(), "text/plain", ETag=tag)
         elif path.startswith("/chunk/") and (chunk := report.chunks.get(path[len("/chunk/") :])) is not None:
             self._reply(200, chunk.data.encode(), "text/plain")
         else:

@@ -101,7 +101,7 @@ function summaryOf(run, number) {
       el("span", {class: "state " + run.status}, run.status === "running" ? `running, step ${last ?? 0}` : run.status),
       el("span", {class: "soft"}, `r1lite ${plain(run.stage)}`)),
     run.command ? el("p", {class: "mono soft", style: {margin: ".1rem 0 .9rem", "overflow-wrap": "anywhere"}}, plain(run.command)) : el("p"),
-    el("div", {class: "grid two"}, measures(run), findings(run)),
+    run.extra.kind === "set" ? null : run.extra.kind === "eval" ? measures(run) : el("div", {class: "grid two"}, measures(run), findings(run)),
     examples(run), extras(run, number),
     el("details", {style: {"margin-top": "1rem"}}, el("summary", {}, "Settings and facts"),
       el("div", {class: "grid two"}, facts(run.facts), facts(Object.entries(run.config).map(([key, value]) => [key, typeof value === "object" ? JSON.stringify(value) : String(value)])))),
@@ -127,7 +127,7 @@ function measures(run) {
     before = null; after = task ? run.extra.tasks[task] : null; names = ["", "measured"];
   } else if (!after && before && run.status === "running") { after = before; before = null; names = ["", "so far"]; }
   if (!after && before) { after = before; before = null; names = ["", "before"]; }
-  if (!after) return put(card, [el("p", {class: "soft"}, run.extra.kind === "set" ? "A data set has none." : "Not measured yet.")]);
+  if (!after) return put(card, [el("p", {class: "soft"}, "Not measured yet.")]);
   const shown = MEASURES.filter(([key]) => typeof after[key] === "number");
   put(card, [el("div", {class: "small soft"}, `${short(after.problems ?? after.pairs)} ${after.pairs ? "pairs" : "problems"}; bars are 95 % intervals`,
     before ? [" · ", el("span", {class: "key", style: {"--c": "var(--s7)"}}, names[0]), " ", el("span", {class: "key", style: {"--c": "var(--s0)"}}, names[1])] : "")]);
@@ -326,7 +326,7 @@ function panel(title, names) {
   const box = el("div", {class: "card panel"}), value = el("span", {class: "value"}), keys = el("div", {class: "keys"});
   const picture = svg("svg", {viewBox: `0 0 ${W} ${H}`, role: "img", "aria-label": title});
   put(box, [el("header", {}, el("h3", {}, title), value), keys, picture]);
-  const plot = {names, title, picture, value, keys};
+  const plot = {names, title, picture, value, keys, clip: "clip" + plots.length};
   draw(plot);
   plots.push(plot);
   picture.addEventListener("pointermove", (event) => { const at = picture.getBoundingClientRect(); hover(plot.unx((event.clientX - at.left) / at.width * W)); });
@@ -390,7 +390,7 @@ function draw(plot) {
   }
   for (const mark of marks) parts.push(svg("line", {x1: px(mark.x), x2: px(mark.x), y1: py(mark.low), y2: py(mark.high), stroke: mark.paint, "stroke-width": 1.5}), svg("circle", {cx: px(mark.x), cy: py(mark.y), r: 3.5, fill: "var(--card)", stroke: mark.paint, "stroke-width": 2}, svg("title", {}, `test problems: ${share(mark.y)} (${share(mark.low)} to ${share(mark.high)})`)));
   plot.cross = svg("g", {});
-  plot.picture.replaceChildren(svg("defs", {}, svg("clipPath", {id: "clip"}, svg("rect", {x: L, y: T - 4, width: W - L, height: H - B - T + 8}))), svg("g", {}, parts.filter((p) => !(p.tagName === "path" || p.tagName === "polygon"))), svg("g", {"clip-path": "url(#clip)"}, parts.filter((p) => p.tagName === "path" || p.tagName === "polygon")), plot.cross);
+  plot.picture.replaceChildren(svg("defs", {}, svg("clipPath", {id: plot.clip}, svg("rect", {x: L, y: T - 4, width: W - L, height: H - B - T + 8}))), svg("g", {}, parts.filter((p) => !(p.tagName === "path" || p.tagName === "polygon"))), svg("g", {"clip-path": `url(#${plot.clip})`}, parts.filter((p) => p.tagName === "path" || p.tagName === "polygon")), plot.cross);
   const single = head.runs.length === 1;
   plot.keys.replaceChildren(...(plot.names.length > 1 ? plot.names.map((name, place) => el("span", {class: "key", style: {"--c": single ? color(place) : "var(--soft)"}}, labelOf(name) + (single || !place ? "" : ["", " (dashed)", " (dotted)", " (dash-dot)"][place % 4]))) : []),
     ...(marks.length ? [el("span", {class: "soft"}, "○ test problems, greedy")] : []));
@@ -426,6 +426,7 @@ function thin(xs, ys, px, py) {
 }
 function ticks(low, high, log) {
   const span = high - low;
+  if (log && span < 1.3) return ticks(10 ** low, 10 ** high, false).filter((at) => at > 0).map(Math.log10);
   if (log) { const found = []; for (let at = Math.ceil(low); at <= high; at += Math.max(1, Math.round(span / 3))) found.push(at); return found.length ? found : [low, high]; }
   let step = 10 ** Math.floor(Math.log10(span / 3));
   for (const factor of [1, 2, 5, 10]) if (span / (step * factor) <= 4.5) { step *= factor; break; }
@@ -487,7 +488,7 @@ function reasonCard(run, number, verifier, kinds) {
   for (const name of names) paints[name] = RIGHT.has(name) ? "var(--good)" : [1, 3, 4, 5, 6, 0, 7][next++ % 7];
   const paint = (name) => typeof paints[name] === "string" ? paints[name] : color(paints[name]);
   const totals = steps.map((_, i) => names.reduce((all, name) => all + kinds[name][i], 0) || 1);
-  const width = 520, height = 170, x = (i) => steps.length > 1 ? 34 + (width - 40) * i / (steps.length - 1) : 34, y = (v) => height - 20 - (height - 28) * v;
+  const width = 520, height = 170, at = (step) => steps.length > 1 ? 34 + (width - 40) * (step - steps[0]) / (steps.at(-1) - steps[0]) : 34, x = (i) => at(steps[i]), y = (v) => height - 20 - (height - 28) * v;
   let base = steps.map(() => 0);
   const areas = names.map((name) => {
     const top = base.map((b, i) => b + kinds[name][i] / totals[i]);
@@ -497,7 +498,7 @@ function reasonCard(run, number, verifier, kinds) {
     return svg("polygon", {points: points.join(" "), fill: paint(name), opacity: RIGHT.has(name) ? .35 : .8, style: {cursor: "pointer"}, onclick: () => filterReason(number, verifier, name)}, svg("title", {}, plain(name)));
   });
   const grid = [0, .5, 1].flatMap((v) => [svg("text", {x: 28, y: y(v) + 4, "text-anchor": "end"}, share(v, 0).replace(" ", ""))]);
-  const labels = ticks(0, Math.max(1, steps.length - 1), false).filter((i) => Number.isInteger(i) && steps[i] !== undefined).map((i) => svg("text", {x: x(i), y: height - 4, "text-anchor": "middle"}, String(steps[i])));
+  const labels = ticks(steps[0], Math.max(steps[0] + 1, steps.at(-1)), false).filter((step) => Number.isInteger(step) && step <= steps.at(-1)).map((step) => svg("text", {x: at(step), y: height - 4, "text-anchor": "middle"}, short(step)));
   return el("div", {class: "card panel"}, el("header", {}, el("h3", {}, (head.runs.length > 1 ? plain(run.name) + ": " : "") + plain(verifier))),
     svg("svg", {viewBox: `0 0 ${width} ${height}`, role: "img", "aria-label": `reasons of ${plain(verifier)} over steps`}, areas, grid, labels),
     el("div", {class: "keys"}, names.map((name) => el("button", {class: "plain key box", style: {"--c": paint(name)}, onclick: () => filterReason(number, verifier, name)}, `${plain(name)} ${short(sum(kinds[name]))}`))));
@@ -594,15 +595,25 @@ function groupOf(run, {group, rows, info}, place) {
         Object.entries(group.meta || {}).slice(0, 3).map(([key, value]) => el("span", {class: "soft"}, `${plain(key)} ${plain(value)}`))),
       el("div", {class: "question clamp"}, visible(group.q || group.prompt)),
       group.gold ? el("div", {class: "small"}, el("span", {class: "soft"}, "gold "), el("b", {class: "question"}, visible(gold)), gold !== group.gold ? el("details", {}, el("summary", {}, "worked"), el("div", {class: "question"}, visible(group.gold))) : null) : null),
-    el("div", {class: "columns"}, rows.map((row) => answer(run, info, group, row, most))));
+    el("div", {class: "columns"}, alike(rows).map(([row, count]) => answer(run, info, group, row, most, count))));
+}
+// Completions that say the same and were judged the same stand once, with their number.
+function alike(rows) {
+  const found = new Map();
+  for (const row of rows) {
+    const key = JSON.stringify([row.text, row.r, row.ok, row.who, row.err, row.verdicts]);
+    if (found.has(key)) found.get(key)[1]++; else found.set(key, [row, 1]);
+  }
+  return [...found.values()];
 }
 const finalOf = (gold) => { const at = (gold || "").lastIndexOf("####"); return at >= 0 ? gold.slice(at + 4).trim() : gold; };
-function answer(run, info, group, row, most) {
+function answer(run, info, group, row, most, count) {
   const kind = row.ok === 1 ? "yes" : row.ok === 0 ? "no" : "none";
   const bits = [];
+  if (count > 1) bits.push(el("span", {class: "times", title: `${count} completions say this`}, "× " + count));
   if (row.who) bits.push(el("b", {}, row.who));
   if (row.r !== undefined) bits.push(el("b", {}, "reward " + short(row.r)));
-  if (row.ok !== undefined) bits.push(el("span", {class: row.ok ? "good" : "bad"}, row.ok ? "right" : "wrong")); else bits.push(el("span", {class: "warn"}, "unscored"));
+  if (row.ok !== undefined) bits.push(el("span", {class: row.ok ? "good" : "bad"}, row.ok ? "right" : "wrong")); else if (!["kept", "rejected"].includes(info.label)) bits.push(el("span", {class: "warn"}, "unscored"));
   if (row.adv !== undefined) bits.push(el("span", {class: "soft"}, `advantage ${row.adv > 0 ? "+" : ""}${short(row.adv)}`));
   if (row.n) bits.push(el("span", {class: "soft"}, `${row.n} tokens`));
   if (row.end === "length") bits.push(el("span", {class: "warn"}, "truncated"));
@@ -700,16 +711,15 @@ function keys(event) {
   else if (event.key === "t") theme();
 }
 async function watch() {
-  let tag = "";
+  let tag = head.tag;
   for (;;) {
     await new Promise((done) => setTimeout(done, 2000));
     try {
-      const reply = await fetch("head", {headers: tag ? {"If-None-Match": tag} : {}});
+      const reply = await fetch("head", {headers: {"If-None-Match": tag}});
       if (reply.status === 200) {
-        const first = tag === ""; tag = reply.headers.get("ETag") || "x";
-        if (first) continue;
         const last = head.runs[state.run].chunks.length - 1, follows = state.from === state.to && state.to === last && state.problem === null;
         head = await unpack(await reply.text());
+        tag = head.tag;
         redraw.overview(); redraw.curves();
         if (follows) { resetSteps(); redraw.rollouts(); } else if ($("controls")) controls();
       }
@@ -723,6 +733,8 @@ async function watch() {
   const begin = head.runs.findIndex((run) => run.chunks.length);
   state.run = Math.max(0, begin);
   if (head.pipeline) state.hidden = new Set(head.runs.map((_, at) => at).filter((at) => at !== head.runs.findIndex((run) => run.curves.steps.length)));
+  const longest = Math.max(0, ...head.runs.map((run) => run.curves.steps.length));
+  state.smooth = longest < 60 ? 0.5 : longest < 200 ? 0.8 : longest < 1000 ? 0.9 : 0.96;
   if (head.runs.length) resetSteps();
   build();
   document.addEventListener("keydown", keys);

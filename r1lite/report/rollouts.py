@@ -254,7 +254,7 @@ def _row(row: Row, vocabulary: Vocabulary | None) -> dict[str, Any]:
         "s": row.get("sample"),
         "who": row.get("who"),
         "text": text,
-        "cut": max(0, cut),
+        "cut": max(0, cut) or None,
         "r": _number(row.get("reward")),
         "adv": _number(row.get("advantage")),
         "ok": _truth(row.get("correct")),
@@ -277,7 +277,7 @@ def _row(row: Row, vocabulary: Vocabulary | None) -> dict[str, Any]:
             values = row.get(column)
             if isinstance(values, list) and len(values) == len(ids):
                 found[key] = [_hundredth(value) for value in values]
-    return {key: value for key, value in found.items() if value not in (None, "", 0, [])} | {"text": text}
+    return {key: value for key, value in found.items() if value not in (None, "", [])} | {"text": text}
 
 
 # Of a token, in hundredths: its log-probability as sampled, as the trainer sees it, and its advantage.

@@ -100,7 +100,8 @@ def _evaluation(run: Run, budget: int) -> Found:
     other = run.path / "against"
     asked = run.record.config.get("against")
     if not (other / "problems.jsonl").exists() and isinstance(asked, str):
-        other = Path(asked).expanduser()
+        given = Path(asked).expanduser()
+        other = given if given.is_dir() else run.path.parent / given.name
     against = other / "problems.jsonl"
     chunk, table = rollouts.evaluation_chunk(path, 0, "problems", budget, against if against.exists() else None)
     extra = {
