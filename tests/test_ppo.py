@@ -294,6 +294,6 @@ def test_a_critic_that_begins_as_a_reward_model(tmp_path):
 
 def test_a_model_without_a_plain_head_has_no_critic(tiny_model):
     policy = Policy(tiny_model, pad_id=0)
-    policy.minibatches = "its head is unusual"
+    policy.parts = "its head is unusual"
     with pytest.raises(UserError, match="a critic needs the model's hidden states, but its head is unusual"):
         ValueModel(policy, shared=True)
