@@ -1,12 +1,15 @@
 PYTHON ?= .venv/bin/python
 
-.PHONY: check test format lock locked
+.PHONY: check quick test format lock locked
 
 check: ## everything a change must pass
 	$(PYTHON) -m ruff format --check .
 	$(PYTHON) -m ruff check .
 	$(PYTHON) -m mypy
 	$(PYTHON) -m pytest
+
+quick: ## the tests of everyday work
+	$(PYTHON) -m pytest -q -m quick
 
 test: ## the tests alone
 	$(PYTHON) -m pytest

@@ -1,0 +1,57 @@
+"""The README's blocks run as they stand (with fewer steps), its links lead somewhere, and it stays short."""
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+TEXT = (ROOT / "README.md").read_text(encoding="utf-8")
+BLOCK = r"## ([^\n]+)\n(?:(?!\n## ).)*?<!-- run by tests/project/test_readme.py -->\n```bash\n(.*?)```"
+BLOCKS = re.findall(BLOCK, TEXT, re.DOTALL)
+
+
+def test_blocks_are_found():
+    assert [title for title, _ in BLOCKS] == ["Your own data", "Your own reward", "Your own task"]
+
+
+@pytest.mark.parametrize("block", [block for _, block in BLOCKS], ids=[title for title, _ in BLOCKS])
+def test_block_runs(block, tmp_path):
+    assert "--steps 20" in block
+    block = block.replace("--steps 20", "--steps 2 --eval-sample-problems 2")
+    # The commands of this environment, whatever is activated.
+    path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
+    done = subprocess.run(
+        ["bash", "-euo", "pipefail", "-c", block],
+        cwd=tmp_path,
+        env={**os.environ, "PATH": path},
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, done.stderr
+    (run,) = (tmp_path / "runs").iterdir()
+    assert (run / "summary.json").is_file()
+
+
+def test_links_lead_somewhere():
+    targets = re.findall(r"\]\(([^)#\s]+)(?:#[^)]*)?\)", TEXT)
+    assert len(targets) > 8
+    assert [target for target in targets if not (ROOT / target).exists()] == []
+
+
+def test_is_short():
+    assert len(TEXT.encode()) <= 8000
+
+
+def test_the_page_of_the_algorithm_is_short_and_learns(tmp_path):
+    script = ROOT / "recipes" / "grpo_from_scratch.py"
+    assert len(script.read_text(encoding="utf-8").splitlines()) <= 200
+    command = [sys.executable, str(script), "--steps", "8", "--test-problems", "40"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    before, after = (float(x) for x in re.findall(r"(?:before|after): +([\d.]+)%", done.stdout))
+    assert before < 45
+    assert after > before + 25

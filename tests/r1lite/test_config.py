@@ -1,0 +1,109 @@
+"""Configuration: layers, messages, and what is kept of it."""
+
+import pytest
+import yaml
+
+from r1lite.bundled import bundled
+from r1lite.cli import COMMANDS
+from r1lite.config import GRPOConfig, dump, load, read_recipe
+from r1lite.errors import UserError
+from r1lite.training.machine import RECIPES
+
+pytestmark = pytest.mark.quick
+
+
+def test_layers(tmp_path):
+    (tmp_path / "base.yaml").write_text("lr: 1e-5\nsteps: 7\ntemplate: short\n")
+    (tmp_path / "mine.yaml").write_text("base: base.yaml\nsteps: 9\n")
+    config = load(GRPOConfig, [str(tmp_path / "mine.yaml"), "--group-size", "4"])
+    assert (config.lr, config.steps, config.template, config.group_size) == (1e-5, 9, "short", 4)
+    assert config.model_fields_set == {"lr", "steps", "template", "group_size"}
+
+
+def test_what_is_kept_runs_again(tmp_path):
+    config = load(GRPOConfig, ["--lr", "0.001", "--model", "nano", "--out", "somewhere", "--verbose"])
+    (tmp_path / "config.yaml").write_text(dump(config))
+    again = load(GRPOConfig, [str(tmp_path / "config.yaml")])
+    assert again.model_dump(exclude={"out", "verbose"}) == config.model_dump(exclude={"out", "verbose"})
+    assert again.out is None
+
+
+@pytest.mark.parametrize(
+    ("argv", "message"),
+    [
+        (["--group-size", "1"], "--group-size must be >= 2, got 1: GRPO compares siblings"),
+        (["--lr", "-1"], "--lr must be > 0.0, got -1.0"),
+        (["--lr", "nan"], "--lr: Input should be a finite number"),
+        (["--minibatches", "17"], "a group is never split"),
+        (["--quiet", "--verbose"], "contradict"),
+        (["nowhere.yaml"], "nowhere.yaml: no such recipe"),
+    ],
+)
+def test_mistakes(argv, message):
+    with pytest.raises(UserError, match=message.split("(")[0].replace("[", r"\[")):
+        load(GRPOConfig, argv)
+
+
+def test_all_mistakes_at_once():
+    with pytest.raises(UserError) as caught:
+        load(GRPOConfig, ["--group-size", "1", "--steps", "0"])
+    assert len(str(caught.value).splitlines()) == 2
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("lrr: 1", "unknown key 'lrr' of r1lite grpo; did you mean 'lr'"),
+        ("- lr", "a recipe is a map"),
+        ("lr: [", "can't be read"),
+        ("base: mine.yaml", "circle"),
+        ("base: other.yaml", "other.yaml: no such recipe"),
+        ("steps: many", "mine.yaml: steps: Input should be a valid integer"),
+        ("group_size: 1", "mine.yaml: group_size must be >= 2"),
+    ],
+)
+def test_recipe_mistakes(tmp_path, text, message):
+    path = tmp_path / "mine.yaml"
+    path.write_text(text)
+    with pytest.raises(UserError, match=message):
+        load(GRPOConfig, [str(path)])
+
+
+@pytest.mark.parametrize("flag", ["--grup-size", "--no-such-flag"])
+def test_unknown_flags_exit_with_2(flag, capsys):
+    with pytest.raises(SystemExit) as caught:
+        load(GRPOConfig, [flag, "3"], prog="r1lite grpo")
+    assert caught.value.code == 2
+    shown = capsys.readouterr()
+    assert flag in shown.out + shown.err
+
+
+@pytest.mark.parametrize("config_class", [configuration for configuration, *_ in COMMANDS.values()])
+def test_help_is_written_for_every_field(config_class):
+    assert [name for name, field in config_class.model_fields.items() if not field.description] == []
+
+
+@pytest.mark.parametrize("name", RECIPES.values())
+def test_shipped_recipes_are_valid(name):
+    GRPOConfig.model_validate(read_recipe(bundled(name), GRPOConfig))
+    assert yaml.safe_load(bundled(name).read_text())
+
+
+def test_a_flag_for_several_values_is_repeated():
+    config = load(
+        GRPOConfig,
+        ["--engine-url", "http://a:1", "--steps", "3", "--engine-url=http://b:2", "--engine", "vllm-server"],
+    )
+    assert (config.engine_url, config.steps) == (("http://a:1", "http://b:2"), 3)
+
+
+@pytest.mark.parametrize(
+    ("argv", "message"),
+    [
+        (["--engine", "vllm-server"], "needs --engine-url"),
+        (["--engine", "vllm", "--engine-url", "http://a:1"], "is for --engine vllm-server"),
+    ],
+)
+def test_engines_and_addresses_belong_together(argv, message):
+    with pytest.raises(UserError, match=message):
+        load(GRPOConfig, argv)

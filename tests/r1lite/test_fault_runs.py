@@ -1,0 +1,156 @@
+"""Whole runs that something happens to: a full disk, a hanging verifier, an update that is not finite."""
+
+import json
+import math
+import os
+import resource
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import torch
+
+import r1lite.grpo.learner
+from r1lite.cli import main
+from r1lite.run import checkpoint
+
+ROOT = Path(__file__).resolve().parents[2]
+STEPS = 6
+CLOCKS = {"generate_s", "score_s", "train_s", "step_s"}
+
+
+def arguments(out, tiny_path, sums_path, *more):
+    return [
+        *("grpo", "--model", str(tiny_path), "--source", str(sums_path), "--out", str(out), "--quiet"),
+        *("--template", "short", "--max-completion-tokens", "8", "--steps", str(STEPS), "--lr", "3e-3"),
+        *("--prompts-per-step", "2", "--group-size", "3", "--eval-problems", "2", "--eval-sample-problems", "1"),
+        *("--eval-samples", "2", "--reward", "reward_for_tests:digits", "--score-workers", "0", "--threads", "1"),
+        *("--save-every", "2", *more),
+    ]
+
+
+@pytest.fixture(autouse=True)
+def reward_is_found(monkeypatch):
+    monkeypatch.syspath_prepend(ROOT / "tests")
+    torch.set_num_threads(1)
+
+
+def outcome(out):
+    metrics = [json.loads(line) for line in (out / "metrics.jsonl").read_text().splitlines()]
+    return (
+        {path.name: path.read_text() for path in sorted((out / "rollouts").iterdir())},
+        [{key: value for key, value in line.items() if key not in CLOCKS} for line in metrics],
+        (out / "checkpoints" / f"step-{STEPS:06d}" / "model.safetensors").read_bytes(),
+    )
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory, tiny_path, sums_path):
+    sys.path.insert(0, str(ROOT / "tests"))
+    out = tmp_path_factory.mktemp("whole") / "run"
+    assert main(arguments(out, tiny_path, sums_path)) == 0
+    return out
+
+
+def test_files_that_may_grow_no_further(whole, tiny_path, sums_path, tmp_path, monkeypatch, capsys):
+    """As a quota would: no file may pass 20 kB from step 3 on. Records fit, the checkpoint of step 4 doesn't."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    learn, calls = r1lite.grpo.learner.PolicyLearner.learn, []
+
+    def limiting(self, *given):
+        calls.append(1)
+        if len(calls) == 3:
+            resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, hard))
+        return learn(self, *given)
+
+    monkeypatch.setattr(r1lite.grpo.learner.PolicyLearner, "learn", limiting)
+    out = tmp_path / "run"
+    try:
+        assert main(arguments(out, tiny_path, sums_path)) == 1
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    shown = capsys.readouterr().err
+    assert "the checkpoint of step 4 can't be written" in shown
+    assert "Traceback" not in shown
+    assert checkpoint.latest(out / "checkpoints")[0][0] == 2
+    assert [path.name for path in (out / "checkpoints").iterdir()] == ["step-000002"]  # nothing half done beside it
+    assert main(["grpo", "--resume", "--trust", "--out", str(out), "--quiet"]) == 0
+    assert outcome(out) == outcome(whole)
+
+
+FULL = """
+set -e
+mount -t tmpfs -o size=560k tmpfs {disk}
+set +e
+{command}
+echo "code $?"
+ls {disk}/run/checkpoints
+mount -o remount,size=20m {disk}
+{python} -m r1lite grpo --resume --trust --out {disk}/run --quiet
+echo "code $?"
+cp -r {disk}/run {kept}
+"""
+
+
+def test_a_full_disk(whole, tiny_path, sums_path, tmp_path):
+    disk, kept = tmp_path / "disk", tmp_path / "kept"
+    disk.mkdir()
+    if shutil.which("unshare") is None or subprocess.run(["unshare", "-rm", "true"], capture_output=True).returncode:
+        pytest.skip("this machine lets nobody make a small disk")
+    command = [sys.executable, "-m", "r1lite", *arguments(disk / "run", tiny_path, sums_path)]
+    script = FULL.format(disk=disk, kept=kept, command=" ".join(command), python=sys.executable)
+    environment = {**os.environ, "PYTHONPATH": f"{ROOT}{os.pathsep}{ROOT / 'tests'}", "OMP_NUM_THREADS": "1"}
+    done = subprocess.run(
+        ["unshare", "-rm", "sh", "-c", script], capture_output=True, text=True, env=environment, timeout=200
+    )
+    codes = [line for line in done.stdout.splitlines() if line.startswith("code")]
+    assert codes == ["code 1", "code 0"], done.stdout + done.stderr
+    assert "the checkpoint of step 4 can't be written" in done.stderr
+    assert "MB are free there" in done.stderr
+    assert "Traceback" not in done.stderr
+    assert "step-000002" in done.stdout
+    assert outcome(kept) == outcome(whole)
+
+
+def test_a_verifier_that_hangs(tiny_path, sums_path, tmp_path):
+    (tmp_path / "hanging.py").write_text(
+        "import time\n\n\ndef stuck(problem, completion):\n    if completion.text: time.sleep(600)\n    return 0.0\n"
+    )
+    environment = {**os.environ, "PYTHONPATH": f"{ROOT}{os.pathsep}{tmp_path}", "OMP_NUM_THREADS": "1"}
+    out = tmp_path / "run"
+    argv = arguments(out, tiny_path, sums_path, "--stall-score-s", "1")
+    argv[argv.index("reward_for_tests:digits")] = "hanging:stuck"
+    done = subprocess.run(
+        [sys.executable, "-m", "r1lite", *argv], capture_output=True, text=True, env=environment, timeout=200
+    )
+    assert done.returncode == 1
+    for said in (done.stderr, (out / "stacks.txt").read_text()):
+        assert "no progress for 1 s in scoring (step 1, 2 problems: train-" in said
+        assert "in stuck" in said
+
+
+def test_an_update_that_is_not_finite_is_skipped(tiny_path, sums_path, tmp_path, monkeypatch):
+    loss, calls = r1lite.grpo.learner.policy_loss, []
+
+    def broken(*given):
+        calls.append(1)
+        per_token, ratio = loss(*given)
+        return (per_token * math.nan if len(calls) == 2 else per_token), ratio
+
+    monkeypatch.setattr(r1lite.grpo.learner, "policy_loss", broken)
+    out = tmp_path / "run"
+    assert (
+        main(arguments(out, tiny_path, sums_path, "--steps", "3", "--save-every", "1", "--keep-checkpoints", "9")) == 0
+    )
+    lines = [json.loads(line) for line in (out / "metrics.jsonl").read_text().splitlines()]
+    assert [line["skipped_updates"] for line in lines] == [0, 1, 0]
+    assert lines[1]["loss"] is None
+    weights = [(out / "checkpoints" / f"step-00000{n}" / "model.safetensors").read_bytes() for n in (1, 2, 3)]
+    assert weights[0] == weights[1] != weights[2]
+    (path,) = (out / "bad_batches").iterdir()
+    kept = torch.load(path, weights_only=True)
+    assert (path.name, kept["step"]) == ("step-000002-1.pt", 2)
+    assert {"token_ids", "mask", "advantages", "rewards", "prompts"} <= set(kept["batches"][0])
+    assert "nonfinite" in {f["name"] for f in json.loads((out / "findings.json").read_text())}

@@ -1,0 +1,334 @@
+"""Pipelines: recipes that can't be carried out are refused whole, and a kill anywhere changes nothing."""
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+import yaml
+
+from r1lite.bundled import bundled
+from r1lite.cli import main
+from r1lite.config import read_recipe, validated
+from r1lite.config.pipeline import PipelineConfig
+from r1lite.errors import UserError
+from r1lite.pipeline.children import Meter
+from r1lite.pipeline.graph import build
+from r1lite.pipeline.steps import Place
+from r1lite.pipeline.table import compare, markdown, parameters
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def recipe(**changes):
+    """A miniature of the whole: RL, rejection sampling, SFT, a student of a shape of its own."""
+    rl = {"steps": 3, "lr": 1e-3, "prompts_per_step": 4, "group_size": 4, "save_every": 1}
+    shape = {"hidden_size": 32, "intermediate_size": 64, "num_hidden_layers": 1, "num_attention_heads": 1}
+    return {
+        "common": {
+            **{"task": "gsm8k", "source": "bundled", "template": "short", "max_completion_tokens": 40, "threads": 1},
+            **{"eval_problems": 2, "eval_sample_problems": 1, "eval_samples": 1},
+        },
+        "models": {"base": "nano"},
+        "stages": {
+            "zero": {"stage": "grpo", "inputs": {"model": "base"}, "settings": rl},
+            "set": {
+                "stage": "reject",
+                "inputs": {"rollouts": "zero"},
+                "settings": {"workers": 1, "difficulty_window": False, "decontaminate": []},
+            },
+            "sft": {
+                "stage": "sft",
+                "inputs": {"model": "base", "data": "set"},
+                "settings": {"steps": 3, "rows_per_step": 4, "lr": 5e-4, "save_every": 1},
+            },
+            "student": {
+                "stage": "distill",
+                "inputs": {"teacher": "zero", "data": "set"},
+                "settings": {"student_shape": {**shape, "num_key_value_heads": 1}, "steps": 2, "rows_per_step": 4},
+            },
+        },
+        "evaluate": {"eval_problems": 6, "eval_sample_problems": 4, "eval_samples": 2},
+        "compare": {"base": "base", "Zero": "zero"},
+        "observations": {"RL lifts": OBSERVED},
+        **changes,
+    }
+
+
+def write(folder, content):
+    folder.mkdir(exist_ok=True)
+    (folder / "recipe.yaml").write_text(yaml.safe_dump(content, sort_keys=False))
+    return folder / "recipe.yaml"
+
+
+OBSERVED = {"row": "Zero", "than": "base", "measure": "accuracy", "wanted": "higher"}
+
+
+def built(content):
+    return build(validated(PipelineConfig, content))
+
+
+# --- what is refused
+
+
+def with_stage(name, **changes):
+    content = recipe()
+    content["stages"][name] = {**content["stages"].get(name, {}), **changes}
+    return content
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (recipe(stages={}), "the recipe has none"),
+        (with_stage("zero", inputs={"model": "sft"}), "no earlier stage makes (it comes later); there is base"),
+        (
+            with_stage("sft", inputs={"model": "base", "data": "sett"}),
+            "'sett', which no earlier stage makes; there is set",
+        ),
+        (with_stage("sft", inputs={"model": "set", "data": "set"}), "'set', a reject, which makes data"),
+        (with_stage("sft", inputs={"model": "base"}), "sft needs data"),
+        (with_stage("zero", inputs={}), "grpo needs a model"),
+        (with_stage("zero", inputs={"model": "base", "data": "x"}), "grpo takes no input 'data'; it takes model"),
+        (with_stage("zero", stage="grop"), "unknown stage 'grop'; did you mean 'grpo'"),
+        (with_stage("zero", stage="eval"), "unknown stage 'eval'"),
+        (with_stage("zero", setings={}), "unknown key 'setings'"),
+        (with_stage("zero", settings={"stepps": 3}), "grpo has no setting 'stepps'; did you mean 'steps'"),
+        (with_stage("zero", settings={"steps": 0}), "steps must be >= 1"),
+        (with_stage("zero", settings={"out": "x"}), "'out' can't be set"),
+        (with_stage("student", settings={"beta": 2}), "stage 'student': beta must be <= 1"),
+        (with_stage("a b", stage="grpo"), "a name is letters"),
+        (recipe(common={"treads": 1}), "common: no stage has a setting 'treads'; did you mean 'threads'"),
+        (recipe(common={"model": "nano"}), "'model' can't be the same for every stage"),
+        (recipe(compare={"x": "nothing"}), "compare 'x': its model is to come from 'nothing'"),
+        (recipe(compare={"x": {"modle": "zero"}}), "unknown key 'modle'"),
+        (
+            recipe(observations={"o": {"row": "x", "than": "base", "measure": "luck", "wanted": "more"}}),
+            "measure is one",
+        ),
+        (recipe(observations={"o": {"row": "x"}}), "needs row, than, measure and wanted"),
+    ],
+)
+def test_recipes_that_are_refused(content, message, tmp_path, capsys):
+    argv = ["r1", str(write(tmp_path, content)), "--out", str(tmp_path / "out")]
+    assert main(argv) == 2
+    assert message in capsys.readouterr().err
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize(
+    ("base", "teacher", "message"),
+    [
+        ({}, "zero", "'fresh' trains one of its own"),
+        ({"inputs": {"tokenizer": "base"}}, "zero", None),
+        ({"settings": {"tokenizer": "nano"}}, "base", None),  # a folder's is known when it is read
+        ({}, "tuned", None),
+    ],
+)
+def test_on_policy_distillation_needs_one_tokenizer(base, teacher, message):
+    content = recipe()
+    stages = content["stages"]
+    stages["fresh"] = {"stage": "pretrain", **base}
+    stages["tuned"] = {"stage": "sft", "inputs": {"model": "fresh", "data": "set"}}
+    stages["onp"] = {
+        "stage": "distill",
+        "inputs": {"model": "fresh", "teacher": teacher},
+        "settings": {"method": "on-policy", "on_policy_share": 1.0, "steps": 1},
+    }
+    if message is None:
+        built(content)
+    else:
+        with pytest.raises(UserError, match=message):
+            built(content)
+
+
+def test_all_mistakes_are_told_at_once():
+    content = with_stage("zero", settings={"steps": 0, "lr": -1})
+    content["stages"]["sft"]["inputs"]["model"] = "nothing"
+    with pytest.raises(UserError) as caught:
+        built(content)
+    assert len(str(caught.value).splitlines()) == 3
+
+
+def test_the_graph_knows_what_builds_on_what():
+    graph = built(recipe())
+    assert graph.ancestors("sft") == ["zero", "set", "sft"]
+    assert graph.rows["Zero"] == "eval-Zero"
+    assert graph.steps["eval-Zero"].needs == {"zero"}
+
+
+@pytest.mark.parametrize(("name", "rows"), [("r1_nano", 13), ("r1_students", 8)])
+def test_the_shipped_recipes_are_valid(name, rows):
+    config = validated(PipelineConfig, read_recipe(bundled(f"recipes/{name}.yaml"), PipelineConfig))
+    assert len(build(config).rows) == rows
+
+
+def test_the_documented_recipe_is_valid():
+    text = (ROOT / "r1lite" / "stages" / "README.md").read_text(encoding="utf-8")
+    (block,) = re.findall(r"<!-- checked by tests/r1lite/test_pipeline.py -->\n```yaml\n(.*?)```", text, re.DOTALL)
+    assert list(built(yaml.safe_load(block)).rows) == ["base", "Zero", "SFT on rejection-sampled"]
+
+
+def test_check_shows_the_stages_and_runs_nothing(tmp_path, capsys):
+    assert main(["r1", str(write(tmp_path, recipe())), "--check", "--out", str(tmp_path / "out")]) == 0
+    assert "student" in capsys.readouterr().out
+    assert not (tmp_path / "out").exists()
+
+
+# --- the final table
+
+
+def evaluated(folder, name, right):
+    """An evaluation as r1lite eval leaves it, of four problems with two samples each."""
+    place = Place(folder, name)
+    place.run.mkdir(parents=True)
+    rows = []
+    for number in range(4):
+        answer = {
+            "text": "<think>we add it up</think><answer>4</answer>",
+            "correct": number < right,
+            "well_formed": True,
+        }
+        rows.append(
+            {
+                **{
+                    "task": "gsm8k",
+                    "problem_id": str(number),
+                    "problem": f"p{number}",
+                    "question": "2+2?",
+                    "gold": "4",
+                },
+                **{"greedy": answer, "samples": [answer, {**answer, "well_formed": False}]},
+            }
+        )
+    (place.run / "problems.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    measured = {"pass_at_k": 0.5, "pass_at_k_interval": [0.1, 0.9], "k": 2, "mean_tokens": 9.0, "problems": 4}
+    summary = {"model": "nano", "tasks": {"gsm8k": {**measured, "sampled_problems": 4}}}
+    (place.run / "summary.json").write_text(json.dumps(summary))
+
+
+def test_the_table_and_what_is_seen_in_it(tmp_path):
+    wanted = {"higher": True, "kept": True, "lower": False}
+    observations = {name: {"row": "Zero", "than": "base", "measure": "accuracy", "wanted": name} for name in wanted} | {
+        "form": {"row": "Zero", "than": "base", "measure": "format", "wanted": "higher"}
+    }
+    config = validated(PipelineConfig, recipe(compare={"base": "base", "Zero": "zero"}, observations=observations))
+    evaluated(tmp_path, "eval-base", 0)
+    evaluated(tmp_path, "eval-Zero", 4)
+    (tmp_path / "zero.json").write_text(
+        json.dumps({"stage": "grpo", "outcome": "finished", "cpu_s": 12.0, "wall_s": 14.0, "made": {}})
+    )
+    found = compare(config, build(config), tmp_path)
+    assert found["rows"]["base"]["accuracy"][0] == 0.0
+    assert found["rows"]["Zero"]["accuracy"][0] == 1.0
+    assert found["rows"]["Zero"]["format"][0] == 0.5
+    assert found["rows"]["Zero"]["cpu_s_in_all"] == 12.0
+    assert found["rows"]["base"]["cpu_s_in_all"] is None
+    assert {name: found["observations"][name]["seen"] for name in wanted} == wanted
+    assert found["observations"]["form"]["seen"] is False
+    text = markdown(found)
+    assert "| Zero | 100.0 (" in text
+    assert "**form**: **not seen**: format of Zero 50.0%, of base 50.0%" in text
+
+
+def test_parameters_are_counted_without_loading(tiny_path):
+    from transformers import AutoModelForCausalLM
+
+    model = AutoModelForCausalLM.from_pretrained(tiny_path)
+    assert parameters(str(tiny_path)) == sum(p.numel() for p in model.parameters())
+    assert parameters("nano") == 1_116_288
+    assert parameters("/nowhere") is None
+
+
+def test_a_stage_costs_what_all_its_parts_cost(tmp_path):
+    path = tmp_path / "zero.usage"
+    Meter(path).write()
+    assert json.loads(path.read_text())["cpu_s"] > 0
+    path.write_text(json.dumps({"cpu_s": 1e6, "wall_s": 2e6}))  # of a part that was killed
+    meter = Meter(path)
+    for _ in range(2):  # that of this process counts once
+        meter.write()
+        found = json.loads(path.read_text())
+        assert 1e6 < found["cpu_s"] <= 1e6 + sum(os.times()[:4]) + 1
+        assert 2e6 < found["wall_s"] < 2e6 + 60
+
+
+# --- whole pipelines
+
+
+def outcome(out):
+    """All that must be the same in two runs: what was learnt, kept and answered."""
+    stages = out / "stages"
+    found = {path.relative_to(stages): path.read_bytes() for path in sorted(stages.rglob("*.safetensors"))}
+    for name in ("train.jsonl", "problems.jsonl"):
+        found |= {path.relative_to(stages): path.read_bytes() for path in sorted(stages.rglob(name))}
+    table = json.loads((out / "comparison.json").read_text())
+    for row in table["rows"].values():
+        del row["cpu_s"], row["cpu_s_in_all"]
+    return found, table
+
+
+def start(argv):
+    return subprocess.Popen(
+        [sys.executable, "-m", "r1lite", *argv],
+        cwd=ROOT,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        env={**os.environ, "OMP_NUM_THREADS": "1"},
+    )
+
+
+def test_a_pipeline_killed_over_and_over_ends_as_one_that_never_was(tmp_path, capsys):
+    argv = ["r1", str(write(tmp_path, recipe())), "--out"]
+    whole = start([*argv, str(tmp_path / "whole"), "--jobs", "2"])
+    out = tmp_path / "killed"
+    for awaited in ("stages/zero/metrics.jsonl", "stages/sft/config.yaml"):
+        process = start([*argv, str(out)])
+        deadline = time.monotonic() + 120
+        while not (out / awaited).exists() and time.monotonic() < deadline and process.poll() is None:
+            time.sleep(0.01)
+        process.send_signal(signal.SIGKILL)
+        process.communicate()
+        assert process.returncode == -signal.SIGKILL
+    spent = {path.stem: json.loads(path.read_text())["cpu_s"] for path in (out / "stages").glob("*.usage")}
+    assert spent["zero"] > 0
+    process = start([*argv, str(out)])
+    said, _ = process.communicate(timeout=300)
+    assert process.returncode == 0, said
+    assert "begin     zero" not in said  # it was finished before the second kill, or is gone on with
+    assert "RL lifts" in said
+    assert whole.communicate(timeout=300)[0]
+    assert whole.returncode == 0
+    assert outcome(out) == outcome(tmp_path / "whole")
+    for name, cpu_s in spent.items():  # what was interrupted counts too
+        record = json.loads((out / "stages" / f"{name}.json").read_text())
+        assert record["cpu_s"] >= round(cpu_s, 1), name
+    # Finished: nothing is run again, and other settings are noticed.
+    stamps = {path: path.stat().st_mtime_ns for path in (out / "stages").glob("*.json")}
+    assert main([*argv, str(out), "--quiet"]) == 0
+    assert {path: path.stat().st_mtime_ns for path in (out / "stages").glob("*.json")} == stamps
+    other = write(tmp_path / "other", with_stage("sft", settings={"steps": 2}))
+    assert main(["r1", str(other), "--out", str(out)]) == 2
+    shown = capsys.readouterr().err
+    assert "stage 'sft' was begun with other settings" in shown
+    assert "steps: 3 became 2" in shown
+
+
+def test_a_stage_that_fails_says_why_and_leaves_the_others(tmp_path, capsys):
+    content = recipe(compare={}, observations={})
+    content["stages"]["zero"]["settings"]["steps"] = 1
+    # No pass rate of a group of 4 lies in this window, so the set has no row.
+    window = {"difficulty_window": True, "pass_rate_above": 0.97, "pass_rate_below": 0.98}
+    content["stages"]["set"]["settings"] |= window
+    assert main(["r1", str(write(tmp_path, content)), "--out", str(tmp_path / "out")]) == 1
+    shown = capsys.readouterr().err
+    assert "stage 'set' failed (exit 1)" in shown
+    assert "nothing is left to keep" in shown
+    stages = tmp_path / "out" / "stages"
+    assert [path.name for path in stages.glob("*.json")] == ["zero.json"]

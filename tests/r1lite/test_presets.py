@@ -1,0 +1,137 @@
+"""Settings by paper, their place among the layers, and options that contradict each other."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import yaml
+
+from r1lite.cli import main
+from r1lite.config import GRPOConfig, PPOConfig, dump, load
+from r1lite.config.presets import PRESETS
+from r1lite.errors import UserError
+from r1lite.training.setup import resolve_config
+
+ROOT = Path(__file__).resolve().parents[2]
+STAGES = {"grpo": GRPOConfig, "ppo": PPOConfig}
+
+
+@pytest.mark.parametrize("name", PRESETS)
+def test_every_preset_sets_fields_that_exist_and_agree(name):
+    preset = PRESETS[name]
+    config = load(STAGES[preset.stage], ["--preset", name])
+    assert {field: getattr(config, field) for field in preset.settings} == preset.values
+    assert all(source.strip() for _, source in preset.settings.values())
+    assert "arXiv:" in preset.paper
+
+
+def test_layers_from_below(tmp_path):
+    """Defaults, preset, recipe, flags."""
+    recipe = tmp_path / "mine.yaml"
+    recipe.write_text("preset: dapo\nclip_high: 0.5\nlr: 1.0e-3\n")
+    config = load(GRPOConfig, [str(recipe), "--lr", "2e-3"])
+    assert (config.eval_every, config.dynamic_sampling, config.clip_high, config.lr) == (0, True, 0.5, 2e-3)
+    assert config.model_fields_set == {"preset", "clip_high", "lr"}  # what the preset sets was not given
+
+
+def test_a_bundled_models_recipe_lies_above_a_preset():
+    config, _ = resolve_config(load(GRPOConfig, ["--preset", "r1_zero", "--model", "nano", "--kl-coef", "0.01"]))
+    nano = yaml.safe_load((ROOT / "recipes" / "gsm8k-nano.yaml").read_text())
+    assert (config.lr, config.group_size, config.template) == (nano["lr"], nano["group_size"], nano["template"])
+    assert (config.kl_coef, config.reference_refresh_steps, config.clip_high) == (0.01, 400, 10.0)
+
+
+def test_the_kept_configuration_is_the_same_again(tmp_path):
+    config = load(GRPOConfig, ["--preset", "high_entropy", "--group-size", "8"])
+    (tmp_path / "config.yaml").write_text(dump(config))
+    assert load(GRPOConfig, [str(tmp_path / "config.yaml")]) == config
+
+
+def test_a_run_names_its_preset(tiny_path, sums_path, tmp_path, capsys):
+    flags = [
+        *("--model", str(tiny_path), "--source", str(sums_path), "--reward", "format", "--template", "short"),
+        *("--steps", "1", "--group-size", "2", "--prompts-per-step", "2", "--max-completion-tokens", "4"),
+        *("--eval-problems", "2", "--eval-samples", "1", "--eval-sample-problems", "1", "--threads", "1"),
+    ]
+    said = "preset    dr_grpo (arXiv:2503.20783), below all other settings; r1lite show-preset dr_grpo lists it"
+    again = ["--resume", "--trust", "--out", str(tmp_path / "with")]
+    with_one, resumed, without = (
+        [*flags, "--preset", "dr_grpo", "--out", str(tmp_path / "with")],
+        again,
+        [*flags, "--out", str(tmp_path / "without")],
+    )
+    for argv in (with_one, resumed):
+        assert main(["grpo", *argv]) == 0
+        assert capsys.readouterr().out.splitlines().count(said) == 1
+    assert main(["grpo", *without]) == 0
+    assert "\npreset " not in capsys.readouterr().out
+
+
+def test_show_preset(capsys):
+    assert main(["show-preset", "dapo"]) == 0
+    shown = capsys.readouterr().out
+    assert "arXiv:2503.14476" in shown
+    for line in ("clip_high              0.28        sec. 3.1", "dynamic_sampling       true        eq. 11"):
+        assert line in shown
+    assert main(["show-preset"]) == 0
+    assert set(PRESETS) <= set(capsys.readouterr().out.split())
+    assert main(["show-preset", "dapoo"]) == 2
+    assert "did you mean 'dapo'" in capsys.readouterr().err
+
+
+def test_show_preset_loads_no_torch():
+    code = "import sys, r1lite.cli as c; c.main(['show-preset', 'dapo']); print('torch' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=ROOT, check=True)
+    assert done.stdout.splitlines()[-1] == "False"
+
+
+@pytest.mark.parametrize(
+    ("flags", "message"),
+    [
+        ("--preset dapoo", "did you mean 'dapo'"),
+        ("--preset ppo", "is for r1lite ppo, not for r1lite grpo"),
+        ("--loss reinforce --updates-per-rollout 2", "--updates-per-rollout 2 .* use --loss clip"),
+        ("--loss reinforce --minibatches 2", "--minibatches 2 .* use --loss clip"),
+        ("--preset dapo --loss reinforce", "--minibatches 16"),
+        ("--clip-low 1.5", "a ratio is never below 0"),
+        ("--loss cispo --clip-dual 3", "--clip-dual belongs to --loss clip"),
+        ("--loss sapo --clip-delta 3", "--clip-delta belongs to --loss clip"),
+        ("--clip-delta 1.1", "it would cap what the clip lets through"),
+        ("--loss sapo --ratio-level sequence", "--ratio-level sequence is for --loss clip"),
+        ("--loss gmpo", "needs --aggregation sequence_mean, not token_mean"),
+        ("--loss gmpo --aggregation sequence_mean --advantage reinforce_pp", "one advantage a completion"),
+        ("--loss gmpo --aggregation sequence_mean --top-entropy-share 0.2", "one value a completion"),
+        ("--kl-coef 0.1 --kl-in reward --kl-estimator k3+", "changes only the gradient"),
+        ("--kl-target 0.1", "which must begin above 0"),
+        ("--reference-refresh-steps 400", "with --kl-coef 0 there is none"),
+        ("--reference-decay 0.9", "with --kl-coef 0 there is none"),
+        ("--kl-coef 0.1 --reference-decay 0.9 --reference-refresh-steps 4", "choose one"),
+        ("--advantage maxrl --kl-coef 0.1 --kl-in reward", "maxrl needs rewards >= 0"),
+        ("--advantage gdpo --kl-coef 0.1 --kl-in reward", "gdpo normalises parts"),
+        (
+            "--engine vllm-server --engine-url http://x --max-staleness 1 --dynamic-sampling",
+            "before the last step is scored",
+        ),
+        ("--minibatches 17", "a group is never split"),
+    ],
+)
+def test_contradictions_are_refused_with_the_reason(flags, message):
+    with pytest.raises(UserError, match=message):
+        load(GRPOConfig, flags.split())
+
+
+def test_all_contradictions_are_named_at_once(capsys):
+    assert main(["grpo", "--kl-target", "0.1", "--loss", "gmpo"]) == 2
+    shown = capsys.readouterr().err.splitlines()
+    assert len(shown) == 2
+    assert all(line.startswith("error: --") for line in shown)
+
+
+def test_a_critic_is_no_option_of_grpo(tmp_path, capsys):
+    (tmp_path / "mine.yaml").write_text("critic: own\n")
+    assert main(["grpo", str(tmp_path / "mine.yaml")]) == 2
+    assert "unknown key 'critic'" in capsys.readouterr().err
+    (tmp_path / "mine.yaml").write_text("advantage: gae\n")
+    assert main(["grpo", str(tmp_path / "mine.yaml")]) == 2
+    assert "--advantage gae needs a critic: r1lite ppo has one" in capsys.readouterr().err

@@ -1,0 +1,265 @@
+"""A resumed run notices what was lost, changed or damaged since: it refuses, or makes it again, and always says so."""
+
+import json
+import re
+import shutil
+import sys
+from pathlib import Path
+
+import pytest
+import torch
+
+from r1lite.cli import main
+from r1lite.run.files import digest
+
+ROOT = Path(__file__).resolve().parents[2]
+CLOCKS = {"generate_s", "score_s", "train_s", "step_s"}
+
+
+@pytest.fixture(autouse=True)
+def reward_is_found(monkeypatch):
+    monkeypatch.syspath_prepend(ROOT / "tests")
+    torch.set_num_threads(1)
+
+
+def train(out, *more):
+    return main(["grpo", "--out", str(out), "--trust", "--quiet", *more])
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory, tiny_path, sums_path):
+    """A run of two steps, and the same of three that was never stopped."""
+    sys.path.insert(0, str(ROOT / "tests"))
+    place = tmp_path_factory.mktemp("runs")
+    for name, steps in (("two", 2), ("three", 3)):
+        assert (
+            train(
+                place / name,
+                *("--model", str(tiny_path), "--source", str(sums_path), "--template", "short", "--steps", str(steps)),
+                *("--max-completion-tokens", "5", "--lr", "3e-3", "--prompts-per-step", "1", "--group-size", "2"),
+                *("--eval-problems", "2", "--eval-sample-problems", "1", "--eval-samples", "2", "--score-workers", "0"),
+                *(
+                    "--reward",
+                    "reward_for_tests:digits",
+                    "--threads",
+                    "1",
+                    "--save-every",
+                    "1",
+                    "--keep-checkpoints",
+                    "1",
+                ),
+            )
+            == 0
+        )
+    return place
+
+
+@pytest.fixture
+def out(runs, tmp_path):
+    shutil.copytree(runs / "two", tmp_path / "run")
+    return tmp_path / "run"
+
+
+def outcome(out):
+    metrics = [json.loads(line) for line in (out / "metrics.jsonl").read_text().splitlines()]
+    return (
+        {path.name: path.read_text() for path in sorted((out / "rollouts").iterdir())},
+        [{key: value for key, value in line.items() if key not in CLOCKS} for line in metrics],
+        *(json.loads((out / f"{name}.json").read_text()) for name in ("eval_before", "eval_after", "reward")),
+        (out / "checkpoints" / "step-000003" / "model.safetensors").read_bytes(),
+    )
+
+
+def cut(path):
+    data = path.read_bytes()
+    path.write_bytes(data[: len(data) // 2])
+
+
+def changed(path, pattern, by):
+    text = path.read_text()
+    assert re.search(pattern, text)
+    path.write_text(re.sub(pattern, by, text, count=1))
+
+
+def added(path, text):
+    path.write_text(path.read_text() + text)
+
+
+def without_line(path):
+    path.write_text("".join(path.read_text().splitlines(keepends=True)[1:]))
+
+
+def resaved(checkpoint, change):
+    """The checkpoint with another trainer.pt, and a manifest that agrees."""
+    state = torch.load(checkpoint / "trainer.pt", weights_only=True)
+    change(state)
+    torch.save(state, checkpoint / "trainer.pt")
+    with_manifest(checkpoint)
+
+
+def with_manifest(checkpoint):
+    manifest = json.loads((checkpoint / "manifest.json").read_text())
+    manifest["files"]["trainer.pt"] = digest(checkpoint / "trainer.pt")[1]
+    (checkpoint / "manifest.json").write_text(json.dumps(manifest))
+
+
+def garbled(checkpoint):
+    (checkpoint / "trainer.pt").write_bytes(b"\x80\x02garbled")
+    with_manifest(checkpoint)
+
+
+def in_config(key, value):
+    return lambda out: changed(out / "config.yaml", rf"(?m)^{key}: .*$", f"{key}: {value}")
+
+
+NEWEST = "checkpoints/step-000002"
+REFUSED = {
+    "metrics cut": (lambda out: cut(out / "metrics.jsonl"), r"metrics\.jsonl has lost [\d,]+ of"),
+    "metrics gone": (lambda out: (out / "metrics.jsonl").unlink(), r"metrics\.jsonl is gone"),
+    "a line of metrics lost": (lambda out: without_line(out / "metrics.jsonl"), r"metrics\.jsonl has lost"),
+    "metrics edited": (
+        lambda out: changed(out / "metrics.jsonl", '"step": 1', '"step": 7'),
+        r"metrics\.jsonl is not as it was written",
+    ),
+    "rollouts cut": (lambda out: cut(out / "rollouts/step-000001.jsonl"), r"rollouts/step-000001\.jsonl has lost"),
+    "rollouts gone": (lambda out: shutil.rmtree(out / "rollouts"), r"rollouts/step-000001\.jsonl is gone"),
+    "rollouts edited": (
+        lambda out: changed(out / "rollouts/step-000002.jsonl", '"sample": 0', '"sample": 9'),
+        r"rollouts/step-000002\.jsonl is not as it was written",
+    ),
+    "config cut": (lambda out: cut(out / "config.yaml"), r"config\.yaml: can't be read"),
+    "lines of config lost": (
+        lambda out: without_line(out / "config.yaml"),
+        r"config\.yaml is not as .*: it lacks",
+    ),
+    "config no YAML": (lambda out: (out / "config.yaml").write_bytes(b"\xff\x00{"), r"config\.yaml: can't be read"),
+    "config edited": (in_config("lr", "0.5"), r"config\.yaml is not as it was written: lr is 0\.5, but was 0\.003"),
+    "another seed": (in_config("seed", "5"), r"seed is 5, but was 0 when step 2 was saved"),
+    "environment cut": (lambda out: cut(out / "environment.json"), r"environment\.json: damaged: not JSON"),
+    "environment a list": (lambda out: (out / "environment.json").write_text("[]"), r"it holds a list"),
+    "a newer schema": (
+        lambda out: changed(out / "environment.json", '"schema": 1', '"schema": 99'),
+        r"has schema 99, this is r1lite .*, which knows 1",
+    ),
+    "no intact checkpoint": (lambda out: cut(out / NEWEST / "trainer.pt"), r"no checkpoint of it is intact"),
+    "checkpoints gone": (lambda out: shutil.rmtree(out / "checkpoints"), r"2 steps are recorded in .*--accept-lost"),
+    "state lacks a key": (
+        lambda out: resaved(out / NEWEST, lambda state: state.pop("course")),
+        r"step-000002 is no checkpoint that this version of r1lite can continue from: it lacks 'course'",
+    ),
+    "state of another shape": (
+        lambda out: resaved(out / NEWEST, lambda state: state.update(learner={"optimizer": 3})),
+        r"step-000002 is no checkpoint that this version",
+    ),
+    "state garbled": (lambda out: garbled(out / NEWEST), r"trainer\.pt: can't be read"),
+}
+
+
+@pytest.mark.parametrize("case", REFUSED)
+def test_refused_with_the_file_and_the_way_out(case, out, capsys):
+    damage, said = REFUSED[case]
+    damage(out)
+    before = {path: path.read_bytes() for path in out.rglob("*") if path.is_file() and path.name != "environment.json"}
+    assert train(out, "--resume", "--steps", "3") == 2
+    shown = capsys.readouterr().err
+    (line,) = [line for line in shown.splitlines() if line.startswith("error: ")]
+    assert re.search(said, line)
+    assert re.search("copy|new run|--accept-lost-records|that made it|can't be read", line)
+    after = {path: path.read_bytes() for path in before}
+    assert {path.name for path in before if before[path] != after[path]} <= {"config.yaml"}  # the number of steps
+
+
+MADE_AGAIN = {
+    "eval_before gone": (lambda out: (out / "eval_before.json").unlink(), "measuring the first weights"),
+    "eval_before cut": (lambda out: cut(out / "eval_before.json"), "eval_before.json: damaged: not JSON"),
+    "eval_before without a key": (lambda out: (out / "eval_before.json").write_text("{}"), "it lacks pass_at_1"),
+    "reward gone": (lambda out: (out / "reward.json").unlink(), "reward.json was missing"),
+    "reward cut": (lambda out: cut(out / "reward.json"), "reward.json was damaged"),
+    "environment gone": (lambda out: (out / "environment.json").unlink(), "environment.json was missing"),
+    "half written parts": (
+        lambda out: [(out / folder / ".some.part").mkdir() for folder in (".", "checkpoints", "rollouts")],
+        "going on after step 2",
+    ),
+    "a torn line": (lambda out: added(out / "metrics.jsonl", '{"step": 3, "rew'), "going on after step 2"),
+    "another torch": (
+        lambda out: changed(out / "environment.json", '"torch": "[^"]*"', '"torch": "0.1"'),
+        "torch was 0.1 when this run began",
+    ),
+    "another processor": (
+        lambda out: changed(out / "environment.json", '"processor": .*,', '"processor": "8086",'),
+        "processor was 8086 when this run began",
+    ),
+    "an older verifier": (
+        lambda out: changed(out / "reward.json", '"versions": {[^}]*}', '"versions": {"reward_for_tests:digits": "0"}'),
+        "was version 0 when this run began",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", MADE_AGAIN)
+def test_made_again_and_said(case, out, runs, capsys):
+    damage, said = MADE_AGAIN[case]
+    damage(out)
+    assert main(["grpo", "--resume", "--steps", "3", "--trust", "--out", str(out)]) == 0
+    assert said in " ".join(capsys.readouterr().out.split())
+    found, expected = outcome(out), outcome(runs / "three")
+    if case == "an older verifier":  # kept: it is what the first steps were scored by
+        found[4]["versions"] = expected[4]["versions"]
+    assert found == expected
+    assert not list(out.rglob(".*.part"))
+    assert json.loads((out / "environment.json").read_text())["schema"] == 1
+
+
+def test_a_damaged_summary_is_made_again(out, runs):
+    cut(out / "summary.json")
+    assert train(out, "--resume") == 0
+    found = json.loads((out / "summary.json").read_text())
+    assert found["eval_after"] == json.loads((runs / "two" / "summary.json").read_text())["eval_after"]
+
+
+@pytest.mark.parametrize("lost", ["metrics.jsonl", "rollouts", "checkpoints"])
+def test_lost_records_can_be_accepted(lost, out, runs):
+    shutil.rmtree(out / lost, ignore_errors=True)
+    (out / lost).unlink(missing_ok=True)
+    assert train(out, "--resume", "--steps", "3", "--accept-lost-records") == 0
+    assert outcome(out)[-1] == outcome(runs / "three")[-1]
+    assert train(out, "--resume") == 0  # what was accepted isn't asked for again
+
+
+def of_an_older_version(out):
+    """As it was before there were schemas and digests."""
+    changed(out / "environment.json", '  "schema": 1,\n', "")
+    path = out / NEWEST / "manifest.json"
+    manifest = json.loads(path.read_text())
+    del manifest["records"]
+    path.write_text(json.dumps(manifest))
+
+
+def test_a_run_of_an_older_version_goes_on(out, runs):
+    of_an_older_version(out)
+    assert train(out, "--resume", "--steps", "3") == 0
+    assert outcome(out) == outcome(runs / "three")
+
+
+@pytest.mark.parametrize(
+    ("damage", "said"),
+    [
+        (lambda out: without_line(out / "metrics.jsonl"), "metrics.jsonl lacks 1 of the 2 lines"),
+        (lambda out: (out / "rollouts/step-000002.jsonl").unlink(), "rollouts/ lacks the files of 1 steps"),
+    ],
+)
+def test_a_run_of_an_older_version_that_lost_records(damage, said, out, capsys):
+    of_an_older_version(out)
+    damage(out)
+    assert train(out, "--resume", "--steps", "3") == 2
+    assert said in capsys.readouterr().err
+
+
+def test_a_kill_between_config_and_the_rest_in_an_older_version(out, runs):
+    for name in ("environment.json", "reward.json", "eval_before.json", "metrics.jsonl"):
+        (out / name).unlink()
+    for folder in ("checkpoints", "rollouts"):
+        shutil.rmtree(out / folder)
+    assert train(out, "--resume", "--steps", "3") == 0
+    assert outcome(out) == outcome(runs / "three")
+    assert {"schema", "problems", "stage"} <= set(json.loads((out / "environment.json").read_text()))

@@ -1,0 +1,158 @@
+"""Run directories and checkpoints: never half written, never shared, never lost."""
+
+import contextlib
+import json
+import os
+
+import pytest
+import torch
+from conftest import make_tiny_tokenizer
+
+from r1lite.errors import Interrupted, RunError, UserError
+from r1lite.run import checkpoint
+from r1lite.run.display import Display
+from r1lite.run.ending import ending
+from r1lite.run.files import new_folder, replaced_file, write_json
+from r1lite.run.run_dir import RunDir
+
+pytestmark = pytest.mark.quick
+
+
+def test_a_file_is_replaced_whole_or_not_at_all(tmp_path):
+    path = tmp_path / "a.json"
+    write_json(path, {"a": 1})
+    with contextlib.suppress(RuntimeError), replaced_file(path) as aside:
+        aside.write_text("half")
+        raise RuntimeError
+    assert json.loads(path.read_text()) == {"a": 1}
+    assert os.listdir(tmp_path) == ["a.json"]
+
+
+def test_a_folder_appears_whole_or_not_at_all(tmp_path):
+    with contextlib.suppress(RuntimeError), new_folder(tmp_path / "a") as aside:
+        (aside / "x").write_text("half")
+        raise RuntimeError
+    assert os.listdir(tmp_path) == []
+    for text in ("1", "2"):  # the same step saved again
+        with new_folder(tmp_path / "a") as aside:
+            (aside / "x").write_text(text)
+    assert (tmp_path / "a" / "x").read_text() == "2"
+
+
+def test_what_cannot_be_used_as_a_run_directory(tmp_path):
+    (tmp_path / "full").mkdir()
+    (tmp_path / "full" / "x").write_text("")
+    with pytest.raises(UserError, match="not empty"):
+        RunDir(tmp_path / "full")
+    (tmp_path / "file").write_text("")
+    with pytest.raises(UserError, match="not a folder"):
+        RunDir(tmp_path / "file")
+    with pytest.raises(UserError, match="holds no run"):
+        RunDir(tmp_path / "new", resume=True)
+    with pytest.raises(UserError, match="can't be written"):
+        RunDir(tmp_path / "file" / "below")
+
+
+def test_one_process_at_a_time(tmp_path):
+    run = RunDir(tmp_path / "run")
+    run.write_config("steps: 1\n", stage="grpo", problems="x")
+    with pytest.raises(UserError, match="in use"):
+        RunDir(tmp_path / "run", resume=True)
+    run.close()
+    RunDir(tmp_path / "run", resume=True).close()
+
+
+def test_a_run_that_never_began_leaves_nothing(tmp_path):
+    run = RunDir(tmp_path / "run")
+    run.discard_if_empty()
+    assert not (tmp_path / "run").exists()
+
+
+def test_rewinding_forgets_later_steps_and_torn_lines(tmp_path):
+    run = RunDir(tmp_path / "run")
+    for step in (1, 2, 3):
+        run.append_metrics({"step": step})
+        run.write_rollouts(step, [])
+    with open(tmp_path / "run" / "metrics.jsonl", "a") as file:
+        file.write('{"step": 4, "rew')
+    assert [line["step"] for line in run.metrics()] == [1, 2, 3]
+    run.rewind(2)
+    assert (tmp_path / "run" / "metrics.jsonl").read_text() == '{"step": 1}\n{"step": 2}\n'
+    assert sorted(path.name for path in run.rollouts.iterdir()) == ["step-000001.jsonl", "step-000002.jsonl"]
+    run.close()
+
+
+def test_checkpoints(tmp_path, tiny_model, tiny_tokenizer):
+    from transformers import AutoModelForCausalLM, AutoTokenizer
+
+    def save(step):
+        state = {"number": step, "tensor": torch.arange(3)}
+        return checkpoint.save(tmp_path, step, model=tiny_model, tokenizer=tiny_tokenizer, state=state, keep=2)
+
+    assert checkpoint.latest(tmp_path) == (None, [])
+    for step in (1, 2, 3):
+        path = save(step)
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["step-000002", "step-000003"]
+    assert checkpoint.latest(tmp_path) == ((3, path), [])
+    (path / ".DS_Store").write_text("what else lies there does not matter")
+    assert checkpoint.latest(tmp_path) == ((3, path), [])
+    assert checkpoint.load_state(path)["number"] == 3
+    model = AutoModelForCausalLM.from_pretrained(path)
+    for name, weight in model.state_dict().items():
+        assert torch.equal(weight, tiny_model.state_dict()[name])
+    assert AutoTokenizer.from_pretrained(path)("1+1?")["input_ids"] == tiny_tokenizer("1+1?")["input_ids"]
+    # A damaged checkpoint is passed over.
+    with open(path / "model.safetensors", "r+b") as file:
+        file.seek(-1, os.SEEK_END)
+        file.write(b"\x7f")
+    second = tmp_path / "step-000002"
+    assert checkpoint.latest(tmp_path) == ((2, second), [path])
+    (second / "manifest.json").write_text("[]")
+    assert checkpoint.latest(tmp_path) == (None, [path, second])
+
+
+def test_only_checkpoints_are_removed_and_never_the_newest(tmp_path, tiny_model, tiny_tokenizer):
+    tiny_tokenizer = make_tiny_tokenizer()
+    tiny_tokenizer.chat_template = {"default": "{{ messages }}", "other": "{{ messages }}"}  # saved as a folder
+
+    def save(step):
+        return checkpoint.save(tmp_path, step, model=tiny_model, tokenizer=tiny_tokenizer, state={}, keep=1)
+
+    save(6)
+    (tmp_path / "step-000004-best").mkdir()
+    (tmp_path / "step-000002.tar.gz").write_text("")
+    save(5)  # after a resume from before step 6
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["step-000002.tar.gz", "step-000004-best", "step-000005"]
+    assert checkpoint.latest(tmp_path)[0][0] == 5
+
+
+@pytest.mark.parametrize(
+    ("raised", "becomes", "said"),
+    [
+        (None, None, ""),
+        (Interrupted(15), Interrupted, "stopped; continue with --resume --out {run}\n"),
+        (BrokenPipeError(), BrokenPipeError, "stopped; continue with --resume --out {run}\n"),
+        (SystemExit(3), SystemExit, "stopped; continue with --resume --out {run}\n"),
+        (OSError(28, "No space left", "x.json"), RunError, ""),
+        (OSError("odd"), RunError, ""),
+        (RunError("no finite gradient"), RunError, ""),
+        (KeyError("a bug"), KeyError, ""),
+    ],
+)
+def test_whoever_started_a_run_is_told_how_to_go_on(raised, becomes, said, tmp_path, capsys):
+    run_dir, display = RunDir(tmp_path / "run", resume=False), Display()
+    display.start("training", 4)
+    expected = contextlib.nullcontext() if becomes is None else pytest.raises(becomes)
+    with contextlib.closing(run_dir), expected as caught, ending(run_dir, display):
+        if raised is not None:
+            raise raised
+    assert capsys.readouterr().err == said.format(run=run_dir.path)
+    with pytest.raises(AssertionError):
+        display.progress(1)  # finished
+    if type(raised) is OSError:
+        where, why = ("x.json", "No space left") if raised.filename else (run_dir.path, "odd")
+        how = f"What was saved stands; once that is mended, continue with --resume --out {run_dir.path}"
+        assert str(caught.value) == f"{where}: {why}. {how}"
+        assert caught.value.__cause__ is raised
+    elif raised is not None:
+        assert caught.value is raised

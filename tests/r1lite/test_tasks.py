@@ -1,0 +1,120 @@
+"""Problems from files: what is read, and what is refused with file and line."""
+
+import json
+
+import pandas
+import pytest
+
+from r1lite.errors import UserError
+from r1lite.tasks import Source, find
+from r1lite.tasks.gsm8k import load
+from r1lite.tasks.prompts import check, render
+from r1lite.tasks.rows import hub_reachable, read_rows
+
+pytestmark = pytest.mark.quick
+
+GOOD = {"question": "1+1?", "answer": "#### 2"}
+
+
+def write(path, *rows):
+    path.write_text("".join((row if isinstance(row, str) else json.dumps(row)) + "\n" for row in rows))
+    return path
+
+
+def test_files_of_every_kind(tmp_path):
+    rows = [{"question": f"{i}?", "answer": i} for i in range(30)]
+    write(tmp_path / "a.jsonl", *rows, "")
+    (tmp_path / "b.json").write_text(json.dumps(rows))
+    pandas.DataFrame(rows).to_parquet(tmp_path / "c.parquet")
+    for name in ("a.jsonl", "b.json", "c.parquet"):
+        assert read_rows(tmp_path / name, ("question", "answer")) == rows
+        problems = load(Source(str(tmp_path / name)))
+        assert len(problems.train) + len(problems.test) == 30
+        assert problems.test
+        assert "held out" in problems.origin
+        assert not {p.prompt for p in problems.train} & {p.prompt for p in problems.test}
+
+
+def test_train_finds_its_test(tmp_path):
+    write(tmp_path / "train.jsonl", GOOD, GOOD)
+    write(tmp_path / "test.jsonl", GOOD)
+    for source in (tmp_path, tmp_path / "train.jsonl"):
+        problems = load(Source(str(source)))
+        assert (len(problems.train), len(problems.test)) == (2, 1)
+    other = write(tmp_path / "other.jsonl", GOOD, GOOD, GOOD)
+    assert len(load(Source(str(tmp_path / "train.jsonl"), str(other))).test) == 3
+
+
+@pytest.mark.parametrize(
+    ("rows", "message"),
+    [
+        ([GOOD, "{"], "a.jsonl:2: not JSON"),
+        ([GOOD, GOOD, [1]], "a.jsonl:3: a row must be an object"),
+        ([GOOD, {"question": "1?"}], "a.jsonl:2: no column 'answer'; the row has 'question'"),
+        ([{"question": "1?", "answer": None}], "a.jsonl:1: 'answer' must be text or a number, got None"),
+        ([{"question": "", "answer": "1"}], "a.jsonl:1: 'question' must be text"),
+        ([], "holds no problems"),
+        (["[" * 100_000], "a.jsonl:1: not JSON"),
+        ([GOOD], "too few problems"),
+    ],
+)
+def test_bad_files(tmp_path, rows, message):
+    path = write(tmp_path / "a.jsonl", *rows)
+    with pytest.raises(UserError, match=message):
+        load(Source(str(path)))
+
+
+def test_files_that_cannot_be_read(tmp_path):
+    with pytest.raises(UserError, match="no such file"):
+        load(Source(str(tmp_path / "gone.jsonl")))
+    with pytest.raises(UserError, match=r"needs train\.\* and test"):
+        load(Source(str(tmp_path)))
+    (tmp_path / "a.jsonl").write_bytes(b"\xff\xfe\x00")
+    with pytest.raises(UserError, match="not UTF-8"):
+        load(Source(str(tmp_path / "a.jsonl")))
+    (tmp_path / "a.parquet").write_text("no")
+    with pytest.raises(UserError, match="not a Parquet file"):
+        load(Source(str(tmp_path / "a.parquet")))
+
+
+def test_the_hub_that_cannot_be_reached_is_an_error_when_chosen():
+    assert not hub_reachable()
+    with pytest.raises(UserError, match="can't load openai/gsm8k"):
+        load(Source("hub"))
+
+
+def test_bundled_problems():
+    problems = load(Source("bundled"))
+    assert (len(problems.train), len(problems.test)) == (7000, 1000)
+    assert len(load(Source("bundled", test_split="test_hard")).test) == 500
+    with pytest.raises(UserError, match="bundled: test, test_hard"):
+        load(Source("bundled", test_split="tset"))
+    with pytest.raises(UserError, match="is for --source bundled"):
+        load(Source("hub", test_split="test_hard"))
+    with pytest.raises(UserError, match="--source of your own"):
+        load(Source("bundled", test="mine.jsonl"))
+
+
+def test_finding_tasks():
+    assert find("gsm8k").name == "gsm8k"
+    assert find("r1lite.tasks.gsm8k:TASK") is find("gsm8k")
+    for name, message in (
+        ("gsm8", "did you mean 'gsm8k'"),
+        ("no.such:TASK", "No module named"),
+        ("json:loads", "not an r1lite"),
+    ):
+        with pytest.raises(UserError, match=message):
+            find(name)
+
+
+def test_templates(tiny_tokenizer):
+    zero = render("r1_zero", "What is 1+1", tiny_tokenizer)
+    assert zero.startswith("A conversation between User and Assistant. The user asks a question, and the Assistant")
+    assert zero.endswith("<answer> answer here </answer>. User: What is 1+1. Assistant:")
+    assert render("short", "1+1?", tiny_tokenizer) == "1+1?\n"
+    assert render("Q: {question} A:", "{x}", tiny_tokenizer) == "Q: {x} A:"
+    for bad in ("r1zero", "no place for it"):
+        with pytest.raises(UserError, match="template"):
+            check(bad)
+    with pytest.raises(UserError, match="no chat template"):
+        render("chat", "1+1?", tiny_tokenizer)

@@ -1,0 +1,294 @@
+"""Verifiers for tasks of one's own: choice, exact, regex, json_schema, countdown, knights and knaves."""
+
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from verifiers import Completion, GoldError, Problem, resolve
+
+pytestmark = pytest.mark.quick
+
+OPTIONS = "Which is prime?\nA) 4\nB) 7\nC) nine\nD) none of these"
+
+
+@pytest.mark.parametrize(
+    ("text", "score", "reason"),
+    [
+        ("<think>x</think><answer>B</answer>", 1.0, "equal"),
+        ("<answer>(b)</answer>", 1.0, "equal"),
+        (r"so \boxed{\text{(B)}}", 1.0, "equal"),
+        ("<answer>B) 7</answer>", 1.0, "equal"),
+        ("<answer>7</answer>", 1.0, "equal"),
+        ("<answer>**B**</answer>", 1.0, "equal"),
+        ("<answer>Option B.</answer>", 1.0, "equal"),
+        ("<answer>The correct answer is B</answer>", 1.0, "equal"),
+        ("B", 1.0, "equal"),
+        ("I compared them all at length.\nSome are even.\nThe answer is (B) since 7 is prime.", 1.0, "equal"),
+        ("<answer>C</answer>", 0.0, "different"),
+        ("<answer>nine</answer>", 0.0, "different"),
+        ("<answer>none of these</answer>", 0.0, "different"),
+        ("<answer>A or B</answer>", 0.0, "hedged"),
+        ("<answer>B, C</answer>", 0.0, "hedged"),
+        ("<answer>B) nine</answer>", 0.0, "hedged"),
+        ("<answer>not B</answer>", 0.0, "hedged"),
+        ("<answer>A B C D</answer>", 0.0, "hedged"),
+        ("<answer>E</answer>", 0.0, "unparseable"),
+        ("<answer>the second</answer>", 0.0, "unparseable"),
+        ("<think>B", 0.0, "no_answer"),
+        ("<answer>A</answer><answer>B</answer>", 0.0, "no_answer"),
+        ("", 0.0, "no_answer"),
+    ],
+)
+def test_choice(text, score, reason):
+    verdict = resolve("choice")(Problem(prompt=OPTIONS, answer="B"), Completion(text))
+    assert (verdict.score, verdict.reason) == (score, reason)
+
+
+def test_choices_in_meta_and_golds_as_text():
+    verify = resolve("choice")
+    problem = Problem(answer="Paris", meta={"choices": ["Rome", "Paris", "Oslo"]})
+    assert verify(problem, Completion("<answer>B</answer>")).score == 1.0
+    assert verify(problem, Completion("<answer>It is Paris.</answer>")).score == 1.0
+    assert verify(problem, Completion("<answer>Paris or Rome</answer>")).reason == "hedged"
+    with pytest.raises(GoldError, match="none of the options"):
+        verify(Problem(answer="Bonn", meta={"choices": ["Rome", "Paris"]}), Completion("A"))
+    with pytest.raises(GoldError, match="must be a list or a map"):
+        verify(Problem(answer="A", meta={"choices": 4}), Completion("A"))
+
+
+@pytest.mark.parametrize(
+    ("gold", "text", "options", "score", "reason"),
+    [
+        ("New York", "<think>x</think> <answer> New  York </answer>", {}, 1.0, "equal"),
+        ("New York", "New\u200b York", {}, 1.0, "equal"),
+        ("New York", "new york", {}, 0.0, "different"),
+        ("New York", "new york", {"ignore_case": True}, 1.0, "equal"),
+        ("ab", "a.b", {"ignore_punctuation": True}, 0.0, "different"),
+        ("a b", "a, b!", {"ignore_punctuation": True}, 1.0, "equal"),
+        ("x", "y", {"also": "aliases"}, 1.0, "equal"),
+        ("x", "", {}, 0.0, "no_answer"),
+        ("x", "x" * 200_000, {}, 0.0, "too_long"),
+        ("x", "<think>x</think>", {}, 0.0, "no_answer"),
+    ],
+)
+def test_exact(gold, text, options, score, reason):
+    verdict = resolve("exact", **options)(Problem(answer=gold, meta={"aliases": ["y", "z"]}), Completion(text))
+    assert (verdict.score, verdict.reason) == (score, reason)
+
+
+@pytest.mark.parametrize(
+    ("options", "text", "score", "reason"),
+    [
+        ({"pattern": r"\d{4}-\d\d"}, "<answer>2024-05</answer>", 1.0, "match"),
+        ({"pattern": r"\d{4}-\d\d"}, "<answer>in 2024-05</answer>", 0.0, "no_match"),
+        ({"pattern": r"\d{4}-\d\d", "search": True}, "<answer>in 2024-05</answer>", 1.0, "match"),
+        ({"pattern": "(a+)+b", "timeout_s": 0.05}, "a" * 5000 + "c", 0.0, None),
+        ({}, "gold", 1.0, "match"),
+        ({"ignore_case": True}, "GOLD", 1.0, "match"),
+    ],
+)
+def test_regex(options, text, score, reason):
+    verdict = resolve("regex", **options)(Problem(answer="go.d"), Completion(text))
+    assert verdict.score == score
+    assert verdict.reason == reason or reason is None
+
+
+def test_patterns_that_cannot_be_read():
+    with pytest.raises(ValueError, match="can't be read"):
+        resolve("regex", pattern="(")
+    with pytest.raises(GoldError, match="can't be read"):
+        resolve("regex")(Problem(answer="("), Completion("x"))
+    with pytest.raises(GoldError, match="no pattern"):
+        resolve("regex")(Problem(), Completion("x"))
+
+
+SCHEMA = {
+    "type": "object",
+    "required": ["name", "age"],
+    "properties": {
+        "name": {"type": "string", "minLength": 1},
+        "age": {"type": "integer", "minimum": 0},
+        "tags": {"type": "array", "items": {"$ref": "#/$defs/tag"}, "uniqueItems": True, "maxItems": 3},
+        "kind": {"oneOf": [{"const": "a"}, {"pattern": "^b"}]},
+    },
+    "additionalProperties": False,
+    "$defs": {"tag": {"enum": ["x", "y"]}},
+}
+
+
+@pytest.mark.parametrize(
+    ("text", "score", "reason", "detail"),
+    [
+        ('{"name": "Ann", "age": 3}', 1.0, "valid", ""),
+        ('```json\n{"name": "Ann", "age": 3.0, "tags": ["x", "y"], "kind": "b1"}\n```', 1.0, "valid", ""),
+        ('{"name": "Ann"}', 0.0, "invalid", "$: 'age' is a required property"),
+        ('{"name": "", "age": 3}', 0.0, "invalid", "$.name: '' should be non-empty"),
+        ('{"name": "Ann", "age": true}', 0.0, "invalid", "is not of type 'integer'"),
+        ('{"name": "Ann", "age": 3.5}', 0.0, "invalid", "is not of type 'integer'"),
+        ('{"name": "Ann", "age": -1}', 0.0, "invalid", "-1 is less than the minimum of 0"),
+        ('{"name": "Ann", "age": 1, "x": 1}', 0.0, "invalid", "the property 'x' is not allowed"),
+        ('{"name": "Ann", "age": 1, "tags": ["x", "x"]}', 0.0, "invalid", "twice"),
+        ('{"name": "Ann", "age": 1, "tags": ["z"]}', 0.0, "invalid", "$.tags[0]: 'z' is not one of"),
+        ('{"name": "Ann", "age": 1, "kind": "c"}', 0.0, "invalid", "$.kind: 'c' is not valid under any"),
+        ('{"name": "Ann", "name": "Bob", "age": 1}', 0.0, "not_json", "twice"),
+        ('{"name": "Ann", "age": NaN}', 0.0, "not_json", "NaN"),
+        ('Here it is: {"name": "Ann", "age": 3}', 0.0, "not_json", ""),
+        ("[" * 90_000, 0.0, None, ""),
+    ],
+)
+def test_json_schema(text, score, reason, detail):
+    verdict = resolve("json_schema")(
+        Problem(meta={"schema": SCHEMA}), Completion(f"<think>x</think><answer>{text}</answer>")
+    )
+    assert verdict.score == score
+    assert verdict.reason == reason or reason is None
+    assert detail in verdict.detail
+
+
+def test_json_that_must_also_be_equal():
+    verify = resolve("json_schema", equal=True)
+    problem = Problem(answer='{"a": [1, true]}')
+    assert verify(problem, Completion('{"a": [1.0, true]}')).score == 1.0
+    assert verify(problem, Completion('{"a": [1, 1]}')).score == 0.0
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [
+        {"typ": "object"},
+        {"properties": {"a": {"allOf": [{"minimun": 3}]}}},
+        {"type": "obj"},
+        {"properties": []},
+        {"$ref": "#/$defs/x"},
+        {"$ref": "https://example.org/schema.json"},
+        {"pattern": "("},
+        4,
+    ],
+)
+def test_schemas_that_cannot_be_used(schema):
+    with pytest.raises(ValueError, match="schema"):
+        resolve("json_schema", schema=schema)
+    with pytest.raises(GoldError, match="its schema can't be used"):
+        resolve("json_schema")(Problem(meta={"schema": schema}), Completion("{}"))
+
+
+@pytest.mark.parametrize(
+    ("schema", "text", "score"),
+    [
+        ({"multipleOf": 0.1}, "0.3", 1.0),
+        ({"multipleOf": 0.5}, "9" * 400, 0.0),
+        ({"type": "integer"}, "1e999", 0.0),
+        ({"uniqueItems": True}, "[1, true, [1], [true]]", 1.0),
+        ({"uniqueItems": True}, "[1, 1.0]", 0.0),
+        ({"uniqueItems": True}, "[" + '1, "1", [2], ' * 6000 + "0]", 0.0),
+        ({"pattern": "(a+)+$"}, '"' + "a" * 5000 + '!"', 0.0),  # no answer makes a pattern run for ever
+        ({"patternProperties": {"^n": {"type": "number"}}, "additionalProperties": False}, '{"n1": 1}', 1.0),
+        ({"patternProperties": {"^n": {"type": "number"}}, "additionalProperties": False}, '{"m1": 1}', 0.0),
+        ({"patternProperties": {"^n": {"type": "number"}}}, '{"n1": "1"}', 0.0),
+        ({"properties": {"a": True}, "unevaluatedProperties": False}, '{"b": 1}', 0.0),
+        ({"dependentSchemas": {"a": {"required": ["b"]}}}, '{"a": 1}', 0.0),
+        ({"$defs": {"n": {"$anchor": "n", "items": {"$ref": "#n"}, "type": "array"}}, "$ref": "#n"}, "[[[]]]", 1.0),
+    ],
+)
+def test_rules_of_schemas(schema, text, score):
+    assert resolve("json_schema", schema=schema, where="text")(Problem(), Completion(text)).score == score
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(max_size=5),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=3), inner, max_size=3),
+    max_leaves=8,
+)
+
+
+@given(JSON)
+def test_every_json_value_is_equal_to_itself(value):
+    text = json.dumps(value)
+    assert resolve("json_schema", equal=True, where="text")(Problem(answer=text), Completion(text)).score == 1.0
+
+
+COUNTDOWN = Problem(answer="24", meta={"numbers": [3, 4, 6, 6]})
+
+
+@pytest.mark.parametrize(
+    ("answer", "score", "reason"),
+    [
+        ("6*4*(6-3)/3", 0.0, "wrong_numbers"),
+        ("(6 - 6 / 3) * 4", 0.0, "different"),
+        ("6 * 4 / (6 / 3 - 1)", 0.0, "wrong_numbers"),
+        ("(6*3 - 6) * 4 / 2", 0.0, "wrong_numbers"),
+        ("6*6 - 3*4", 1.0, "equal"),
+        ("6 × 6 − 3 × 4 = 24", 1.0, "equal"),
+        (r"6 \times 6 - 3 \cdot 4", 1.0, "equal"),
+        ("[6*6] - {4*3}", 1.0, "equal"),
+        ("6*6 - 3*4 = 25", 0.0, "unparseable"),
+        ("66 - 34", 0.0, "wrong_numbers"),
+        ("24", 0.0, "wrong_numbers"),
+        ("6*6 - 3*", 0.0, "unparseable"),
+        ("6**6 - 34", 0.0, "unparseable"),
+        ("__import__('os').getcwd()", 0.0, "unparseable"),
+        ("3/(6-6)*4", 0.0, "division_by_zero"),
+        ("9" * 100, 0.0, "too_long"),
+        ("6*6-3*4" + " " * 3000 + "1", 0.0, "too_long"),
+        ("(" * 500 + "6" + ")" * 500, 0.0, "unparseable"),
+        ("", 0.0, "no_answer"),
+    ],
+)
+def test_countdown(answer, score, reason):
+    verdict = resolve("countdown")(COUNTDOWN, Completion(f"<think>x</think><answer>{answer}</answer>"))
+    assert (verdict.score, verdict.reason) == (score, reason)
+
+
+def test_countdown_options_and_golds():
+    completion = Completion("<answer>6*4</answer>")
+    assert resolve("countdown", use_all=False)(COUNTDOWN, completion).score == 1.0
+    assert resolve("countdown", partial=0.1)(COUNTDOWN, Completion("<answer>6+6+3+4</answer>")).score == 0.1
+    assert (
+        resolve("countdown")(
+            Problem(meta={"nums": ["1/2", 2], "target": 1}), Completion(r"\boxed{2 * \frac{1}{2}}")
+        ).score
+        == 0.0
+    )
+    assert (
+        resolve("countdown")(Problem(meta={"nums": [1, 2], "target": "1/2"}), Completion(r"\boxed{\frac{1}{2}}")).score
+        == 1.0
+    )
+    with pytest.raises(GoldError, match="needs meta"):
+        resolve("countdown")(Problem(answer="24"), completion)
+    with pytest.raises(GoldError, match="can't be read"):
+        resolve("countdown")(Problem(answer="x", meta={"numbers": [1]}), completion)
+
+
+KNIGHTS = Problem(answer="Zoey is a knight, and Oliver is a knave.")
+
+
+@pytest.mark.parametrize(
+    ("answer", "score", "reason"),
+    [
+        ("(1) Zoey is a knight\n(2) Oliver is a knave", 1.0, "equal"),
+        ("Oliver is a knave and Zoey is a knight.", 1.0, "equal"),
+        ("**Zoey**: knight, **Oliver**: knave", 1.0, "equal"),
+        ("Knights: Zoey. Knaves: Oliver.", 1.0, "equal"),
+        ("Oliver is not a knight; Zoey is a knight.", 1.0, "equal"),
+        ("Zoey and Oliver are knights", 0.0, "different"),
+        ("Zoey is a knave, Oliver is a knight", 0.0, "different"),
+        ("Zoey is a knight", 0.0, "incomplete"),
+        ("Zoey is a knight, Oliver is a knave, Oliver is a knight", 0.0, "hedged"),
+        ("Zoey is a knight or a knave, Oliver is a knave", 0.0, "hedged"),
+        ("If Zoey is a knight, Oliver is a knave", 0.0, "hedged"),
+        ("", 0.0, "no_answer"),
+    ],
+)
+def test_knights_and_knaves(answer, score, reason):
+    verdict = resolve("knights_knaves")(KNIGHTS, Completion(f"<think>x</think><answer>{answer}</answer>"))
+    assert (verdict.score, verdict.reason) == (score, reason)
+
+
+def test_knights_and_knaves_golds():
+    problem = Problem(meta={"solution": {"Ann": True, "Bob": "knave"}})
+    assert resolve("knights_knaves")(problem, Completion("Ann is a knight. Bob is a knave.")).score == 1.0
+    assert resolve("knights_knaves", partial=True)(problem, Completion("Ann and Bob are knights.")).score == 0.5
+    with pytest.raises(GoldError, match="who is a knight"):
+        resolve("knights_knaves")(Problem(answer="42"), Completion("x"))

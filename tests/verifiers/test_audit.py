@@ -1,0 +1,228 @@
+"""The audit: our verifiers pass it, and known sins are found."""
+
+import importlib.util
+import json
+import random
+import re
+import time
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+
+from verifiers import VERIFIERS, Completion, Problem, Reward, Verdict, resolve
+from verifiers.__main__ import main
+from verifiers.audit import audit
+from verifiers.audit.growth import exponent
+from verifiers.audit.samples import sample
+from verifiers.testing import answers, assert_passes_audit, hostile_text
+
+SIZES = (2_000, 8_000, 32_000)
+OPTIONS = {"overlong": {"unit": "chars"}, "length": {"unit": "chars"}}
+PROBLEM = Problem(prompt="What is 700 + 800?", answer="1500")
+
+
+@pytest.fixture(autouse=True)
+def _import_from_tests(monkeypatch):
+    monkeypatch.syspath_prepend(str(Path(__file__).resolve().parents[1]))
+
+
+@pytest.mark.parametrize("name", sorted(set(VERIFIERS) - {"reasoning_gym"}))
+def test_ours_pass(name):
+    report = assert_passes_audit(name, options=OPTIONS.get(name), min_recall=1.0, largest=32_000)
+    assert report.passed
+    assert all(family.score == 1.0 for family in report.families.values()), report.as_text()
+
+
+@pytest.mark.skipif(importlib.util.find_spec("reasoning_gym") is None, reason="reasoning-gym is not installed")
+def test_reasoning_gym_s_scorers_pass():
+    problems = sample("reasoning_gym")[::4]  # one of each task
+    report = assert_passes_audit("reasoning_gym", problems, largest=32_000, limit_s=600)
+    assert report.families["gold"].score == 1.0  # what else its scorers refuse is theirs to decide
+
+
+def substring(problem, completion):
+    return float(str(problem.answer) in completion.text)
+
+
+def by_hash(problem, completion):
+    return float(hash(completion.text) % 2)
+
+
+def raising(problem, completion):
+    return float(int(completion.text) == int(problem.answer))
+
+
+def quadratic(problem, completion):
+    return float(re.search(r"<answer>.*?<end>", completion.text, re.DOTALL) is not None)
+
+
+def hanging(problem, completion):
+    if len(completion.text) > 5000 and completion.text.startswith("777"):
+        time.sleep(100)
+    return 0.0
+
+
+@pytest.mark.parametrize(
+    ("sin", "families"),
+    [
+        ("substring", {"near_misses", "hedges", "injection"}),
+        ("by_hash", {"determinism"}),
+        ("raising", {"huge", "empty"}),
+    ],
+)
+def test_sins_are_found(sin, families):
+    report = audit(f"test_audit:{sin}", [PROBLEM], workers=1, sizes=SIZES, timeout_s=5.0, maths=False)
+    assert not report.passed
+    assert families <= {finding.family for finding in report.findings if finding.severity == "high"}
+
+
+def test_a_hang_is_found():
+    report = audit("test_audit:hanging", [PROBLEM], workers=1, sizes=(2000, 8000), timeout_s=0.2, maths=False)
+    assert any("no verdict within" in finding.detail for finding in report.findings if finding.family == "growth")
+
+
+def sleepy(problem, completion):
+    time.sleep(100 if len(completion.text) > 100 else 0)
+    return float(completion.text.endswith(str(problem.answer)))
+
+
+def slow(problem, completion):
+    time.sleep(0.03)
+    return float(f"<answer>{problem.answer}</answer>" in completion.text)
+
+
+def test_an_audit_ends_whatever_hangs():
+    began = time.monotonic()
+    report = audit("test_audit:sleepy", [PROBLEM], workers=1, sizes=SIZES, timeout_s=0.2, maths=False)
+    assert time.monotonic() - began < 60
+    assert not report.passed
+    assert any("calls hung" in note for note in report.notes)
+    assert {"huge", "injection"} <= {
+        finding.family for finding in report.findings if "no verdict within" in finding.detail
+    }
+
+
+def test_what_there_was_no_time_for_is_a_finding():
+    report = audit("test_audit:slow", [PROBLEM], workers=1, sizes=SIZES, limit_s=2.0, maths=False)
+    (first, *_) = [finding for finding in report.findings if finding.family == "time"]
+    assert "the audit's 2 s were over" in first.detail
+    assert first.text
+    assert not report.passed
+
+
+FORMULAS = [  # formula, what is paid for wrong answers
+    ("math + 0.1*format + language", {"language"}),
+    ("math + 0.1*format + 0.2*length", {"length"}),
+    ("math * (0.5 + 0.5*language) + 0.1*format", set()),
+    ("math + 0.1*format - overlong", set()),
+]
+
+
+@pytest.mark.parametrize(("formula", "ungated"), FORMULAS)
+def test_formulas(formula, ungated):
+    options = {name: {"unit": "chars"} for name in ("overlong", "length") if name in formula}
+    report = audit(formula, sample("math")[:2], options=options, workers=1, sizes=(2_000,))
+    found = [finding for finding in report.findings if finding.family == "gating"]
+    assert {
+        name for name in ("language", "length") for f in found if f"'{name}' is paid for wrong" in f.detail
+    } == ungated
+    assert report.passed == (not ungated), report.as_text()
+    assert report.families["gold"].score == 1.0
+    for finding in found:
+        score = Reward(formula, options=options)(Problem("?", finding.gold, language="en"), Completion(finding.text))
+        assert score.verdicts["math"].score == 0.0
+        assert score.reward == finding.score > 0
+
+
+def test_options_of_a_formula_stand_under_names():
+    with pytest.raises(ValueError, match="stand under the names of its verifiers"):
+        audit("math + format", options={"policy": "lenient"})
+
+
+def test_quadratic_time_is_told_from_linear():
+    sizes = (1000, 4000, 16000)
+    assert exponent(sizes, [0.01 * (n / 1000) ** 2 for n in sizes]) == pytest.approx(2.0)
+    assert exponent(sizes, [0.01 * n / 1000 for n in sizes]) == pytest.approx(1.0)
+    assert exponent(sizes, [0.0001, 0.0002, 0.0004]) is None  # too quick to tell
+    report = audit(
+        "test_audit:quadratic", [PROBLEM], workers=1, sizes=(2_000, 8_000, 16_000), timeout_s=1.0, maths=False
+    )
+    assert any("time grows like" in finding.detail for finding in report.findings)
+
+
+def test_command_writes_json_and_html(tmp_path, capsys):
+    data = tmp_path / "problems.jsonl"
+    data.write_text(json.dumps({"question": "6*7?", "answer": "42"}) + "\n")
+    files = ["--json", str(tmp_path / "a.json"), "--html", str(tmp_path / "a.html")]
+    command = [
+        "audit",
+        "test_audit:substring",
+        "--data",
+        str(data),
+        "--workers",
+        "1",
+        "--largest",
+        "8000",
+        "--no-maths",
+    ]
+    assert main([*command, *files]) == 1
+    assert "FAILED" in capsys.readouterr().out
+    report = json.loads((tmp_path / "a.json").read_text())
+    assert report["passed"] is False
+    assert report["families"]["hedges"]["score"] < 1
+    assert "<h2>Findings</h2>" in (tmp_path / "a.html").read_text()
+    assert main(["audit", "nothing:at_all"]) == 2
+    data.write_text(json.dumps({"question": "6*7?"}) + "\n")
+    assert main(["audit", "math", "--data", str(data)]) == 2
+    assert "has no gold" in capsys.readouterr().err
+
+
+def verl_style(data_source, solution_str, ground_truth, extra_info=None):
+    return {"score": 1.0 if solution_str.endswith(f"#### {ground_truth}") else -1.0, "acc": 0}
+
+
+def trl_style(prompts, completions, completion_ids, **kwargs):
+    return [
+        1.0 if f"<answer>{gold}</answer>" in c[0]["content"] else 0.0
+        for c, gold in zip(completions, kwargs["answer"], strict=True)
+    ]
+
+
+@pytest.mark.parametrize(
+    ("target", "form"), [("verl:test_audit:verl_style", "hashes"), ("trl:test_audit:trl_style", "answer_tag")]
+)
+def test_other_libraries_signatures(target, form):
+    report = audit(target, [PROBLEM], workers=1, sizes=(2000,), maths=False)
+    assert report.forms == [form]
+    assert report.families["gold"].score == 1.0
+
+
+def test_a_failed_audit_is_an_assertion():
+    with pytest.raises(AssertionError, match="a wrong answer is paid"):
+        assert_passes_audit("test_audit:substring", [PROBLEM], largest=8000)
+
+
+@given(answers(PROBLEM, forms=["answer_tag", "box", "think_box", "hashes"]))
+def test_right_answers_in_many_spellings(completion):
+    assert resolve("math")(PROBLEM, completion).score == 1.0
+
+
+@pytest.mark.parametrize("name", ["math", "format", "language", "repetition", "exact", "knights_knaves", "countdown"])
+def test_hostile_text_never_raises(name):
+    verify = resolve(name)
+    gold = "Zoey is a knight" if name == "knights_knaves" else "1500"
+    problem = Problem(prompt="What?", answer=gold, language="en", meta={"numbers": [1, 2]})
+
+    @given(hostile_text())
+    def check(text):
+        assert isinstance(verify(problem, Completion(text)), Verdict)
+
+    check()
+
+
+def test_cases_are_reproducible():
+    from verifiers.audit.cases import answer_cases
+
+    first, second = (list(answer_cases(PROBLEM, ["7"], ["box"], random.Random(1))) for _ in range(2))
+    assert first == second

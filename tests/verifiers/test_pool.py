@@ -1,0 +1,199 @@
+"""Worker processes: same scores, order, deadlines, and trouble that costs one item only."""
+
+import itertools
+import os
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+import pytest
+
+from verifiers import Completion, Problem, Reward, Verdict, VerifierError, score_many
+from verifiers.pool import PLACE, SINCE, Pool
+
+TESTS = Path(__file__).resolve().parents[1]
+
+
+@pytest.fixture(autouse=True)
+def _import_from_tests(monkeypatch):
+    monkeypatch.syspath_prepend(str(TESTS))
+
+
+def pairs(texts):
+    return [(Problem(id=str(i)), Completion(text)) for i, text in enumerate(texts)]
+
+
+def test_the_same_scores_as_in_one_process_in_order():
+    given = [
+        (Problem(prompt="?", answer=str(i % 7), meta={"row": i, "set": {1}}), Completion(f"<answer>{i % 5}</answer>"))
+        for i in range(700)
+    ]
+    reward = Reward("math + 0.1*format", options={"format": {"policy": "lenient"}})
+    seen = []
+    assert score_many(reward, given, workers=2, progress=seen.append) == score_many(reward, given)
+    assert seen == list(range(1, 701))
+
+
+def test_types_of_a_user_s_own_come_back_plain():
+    plain = Verdict(0.5, "fine", "some", flags=("a",))
+    good, odd, last = score_many(Reward("pool_trouble_for_tests:own_types"), pairs(["x", "odd", "y"]), workers=1)
+    for score in (good, last):
+        (verdict,) = score.verdicts.values()
+        assert (score.reward, verdict, type(verdict.score), type(verdict.reason)) == (0.5, plain, float, str)
+    assert (odd.reward, odd.error) == (None, "RuntimeError: no text of it")
+
+
+def test_what_a_verifier_prepares_is_not_counted_against_its_first_completion():
+    scores = score_many(Reward("pool_trouble_for_tests:SlowToLoad"), pairs(["x"]), workers=1, timeout_s=1.0)
+    assert [score.reward for score in scores] == [1.0], scores[0].error
+
+
+TROUBLE = {
+    "hang": "no verdict within 2 s",
+    "spin": "no verdict within 2 s",
+    "crash": "exit status 7",
+    "close": "closed file descriptors of its process",
+    "close and work": "closed file descriptors of its process",
+    "swap": "closed file descriptors of its process",
+    "abort": "exit status -6",
+    "exit": "SystemExit",
+    "memory": "MemoryError",
+    "nan": "returned nan",
+    "two": "returned 2.0",
+    "none": "returned NoneType",
+    "text": "returned str",
+    "raise": "raised KeyError: 'boom' (on problem '",
+    "gold": "VerifierError: no gold",
+}
+
+
+def test_trouble_costs_one_unscored_item_each():
+    texts = list(itertools.chain.from_iterable((name, "1", "x") for name in TROUBLE))
+    with Pool(Reward("pool_trouble_for_tests:trouble"), workers=2, timeout_s=2.0, memory_mib=600) as pool:
+        scores = list(pool.map(pairs(texts)))
+        for place, name in enumerate(TROUBLE):
+            bad, right, wrong = scores[3 * place : 3 * place + 3]
+            assert bad.reward is None
+            assert TROUBLE[name] in bad.error
+            assert "trouble" in bad.error or name == "gold" or name in ("exit", "memory")
+            assert (right.reward, wrong.reward) == (1.0, 0.0)
+        assert [score.reward for score in pool.map(pairs(["1", "print", "1"]))] == [1.0, 0.0, 1.0]  # and goes on
+        (odd,) = pool.map(pairs(["odd"]))
+        assert "must be text" in odd.error
+
+
+def test_what_a_worker_notes_is_never_half_new_and_half_old():
+    """A place beside the time of long ago would be late at once: unscored, in one run of some hundreds."""
+    old, stop = [], threading.Event()
+    with Pool(Reward("format"), workers=1) as pool:
+        worker = pool._workers[0]
+
+        def watch():
+            while not stop.is_set():
+                place, since = worker.progress()
+                if place >= 0 and time.monotonic() - since > 1:
+                    old.append((place, since))
+
+        watcher = threading.Thread(target=watch)
+        watcher.start()
+        time.sleep(1.5)
+        for _ in range(3000):
+            assert [score.error for score in pool.map(pairs(["1"]))] == [""]
+        stop.set()
+        watcher.join()
+        assert pool._workers[0] is worker
+    assert not old
+
+
+def test_a_worker_is_late_only_if_it_is_seen_so_twice():
+    with Pool(Reward("format"), workers=1) as pool:
+        worker = pool._workers[0]
+        list(pool.map(pairs(["1"])))
+        now = time.monotonic()
+        for since, late in ((now - 40, False), (now, False), (now - 40, False), (now - 40, True)):
+            SINCE.pack_into(worker._page, PLACE.size, since)
+            PLACE.pack_into(worker._page, 0, 0)
+            assert worker.is_late(now, 30) is late
+
+
+def test_names_registered_here_are_known_there():
+    import pool_trouble_for_tests  # noqa: F401  # registers
+
+    (score,) = score_many(Reward("my_parent"), pairs(["1"]), workers=1)
+    assert score.versions == {"my_parent": "7"}
+    assert score.verdicts["my_parent"].detail != str(os.getpid())
+
+
+def test_back_pressure_and_an_early_end():
+    taken = 0
+
+    def endless():
+        nonlocal taken
+        while True:
+            taken += 1
+            yield Problem(), Completion("1")
+
+    with Pool(Reward("pool_trouble_for_tests:trouble"), workers=1) as pool:
+        some = list(itertools.islice(pool.map(endless()), 10))
+        assert [score.reward for score in some] == [1.0] * 10
+        assert taken < 5000
+        assert [score.reward for score in pool.map(pairs(["1", "x"]))] == [1.0, 0.0]
+    with pytest.raises(ValueError, match="closed"):
+        list(pool.map(pairs(["1"])))
+
+
+def test_no_process_is_left_behind():
+    with Pool(Reward("pool_trouble_for_tests:parent"), workers=2) as pool:
+        (score,) = pool.map(pairs(["1"]))
+        pid = int(score.verdicts["pool_trouble_for_tests:parent"].detail)
+        assert pid != os.getpid()
+    with pytest.raises(ProcessLookupError):
+        os.kill(pid, 0)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the kernel's help is Linux's")
+def test_a_killed_caller_takes_a_hung_worker_along(tmp_path):
+    script = (
+        f"import sys; sys.path.insert(0, {str(TESTS)!r})\n"
+        "from verifiers import *\nfrom verifiers.pool import Pool\n"
+        "pool = Pool(Reward('pool_trouble_for_tests:trouble'), workers=1)\n"
+        "list(pool.map([(Problem(), Completion('1'))]))\n"
+        "print(pool._workers[0]._process.pid, flush=True)\n"
+        "list(pool.map([(Problem(), Completion('spin'))]))\n"
+    )
+    caller = subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE, cwd=TESTS.parent, text=True)
+    with caller:
+        assert caller.stdout is not None
+        pid = int(caller.stdout.readline())
+        time.sleep(0.3)
+        caller.kill()
+    for _ in range(100):
+        if not Path(f"/proc/{pid}").exists() or "State:\tZ" in Path(f"/proc/{pid}/status").read_text():
+            return
+        time.sleep(0.05)
+    pytest.fail(f"worker {pid} lives on")
+
+
+def test_rewards_that_cannot_be_sent_or_set_up():
+    with pytest.raises(ValueError, match="name its verifiers as"):
+        Pool(Reward("f", verifiers={"f": lambda p, c: 1.0}))
+    with pytest.raises(ValueError, match="workers must be >= 1"):
+        Pool(Reward("math"), workers=0)
+
+
+def test_a_module_that_ends_the_process_on_import(tmp_path, monkeypatch):
+    (tmp_path / "deadly.py").write_text(
+        f"import os\nif os.getpid() != {os.getpid()}: os._exit(3)\ndef f(p, c): return 1.0\n"
+    )
+    monkeypatch.syspath_prepend(str(tmp_path))
+    with Pool(Reward("deadly:f"), workers=1) as pool, pytest.raises(VerifierError, match="exit status 3"):
+        list(pool.map(pairs(["1"])))
+
+
+def test_a_set_up_that_fails_in_the_worker_only(tmp_path, monkeypatch):
+    (tmp_path / "shy.py").write_text(f"import os\nif os.getpid() != {os.getpid()}: 1 / 0\ndef f(p, c): return 1.0\n")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    with Pool(Reward("shy:f"), workers=1) as pool, pytest.raises(ValueError, match="ZeroDivisionError"):
+        list(pool.map(pairs(["1"])))

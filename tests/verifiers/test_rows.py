@@ -1,0 +1,175 @@
+"""Files of rows that are cut or damaged, or hold half a character: an error that names file and line."""
+
+import gzip
+import json
+import random
+from pathlib import Path
+
+import pytest
+
+from r1lite.cli import main
+from verifiers.__main__ import main as verifiers_main
+from verifiers.rows import RowError, is_text, rows
+
+pytestmark = pytest.mark.quick
+
+
+def made(count=300):
+    rng = random.Random(0)
+    return [
+        {
+            "id": f"p{i}",
+            "question": f"{i}+1?",
+            "prompt": f"{i}+1?",
+            "completion": f"<think>{rng.random()}</think><answer>{i + 1}</answer>",
+            "answer": str(i + 1),
+            "chosen": str(i + 1),
+            "rejected": "no",
+        }
+        for i in range(count)
+    ]
+
+
+def lines(found):
+    return "".join(json.dumps(row) + "\n" for row in found).encode()
+
+
+def damaged(name):
+    data = lines(made())
+    packed = gzip.compress(data, mtime=0)
+    middle = len(packed) // 2
+    return {
+        "cut": packed[:middle],
+        "cut in the header": packed[:6],
+        "a bit flipped": packed[:middle] + bytes([packed[middle] ^ 1]) + packed[middle + 1 :],
+        "the checksum": packed[:-8] + bytes(8),
+        "not packed": data,
+    }[name]
+
+
+COMMANDS = {
+    "score": ["score", "{file}", "--reward", "math", "--out", "{out}/scores.jsonl"],
+    "reject": [
+        *("reject", "--rollouts", "{file}", "--out", "{out}", "--correct", "math", "--filters", "correct", "--quiet"),
+        *("--decontaminate", "none", "--no-difficulty-window", "--workers", "1"),
+    ],
+    "reward-model": ["reward-model", "--source", "{file}", "--out", "{out}", "--quiet"],
+    "sft": ["sft", "--data", "{file}", "--model", "nano", "--out", "{out}", "--quiet"],
+}
+
+
+def run(command, file, out):
+    words = [word.format(file=file, out=out) for word in COMMANDS[command]]
+    return (verifiers_main if command == "score" else main)(words)
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+@pytest.mark.parametrize("damage", ["cut", "cut in the header", "a bit flipped", "the checksum", "not packed"])
+def test_a_damaged_gzip_file(damage, command, tmp_path, capsys):
+    path = tmp_path / "some.jsonl.gz"
+    path.write_bytes(damaged(damage))
+    assert run(command, path, tmp_path / "out") == 2
+    said = capsys.readouterr().err
+    assert f"{path}:" in said
+    assert "gzip file is cut short or damaged" in said or "not JSON" in said or "not UTF-8" in said
+
+
+@pytest.mark.parametrize(
+    ("command", "column"),
+    [("reward-model", "prompt"), ("reward-model", "chosen"), ("sft", "question"), ("sft", "completion")],
+)
+def test_half_a_character_is_refused_with_its_line(command, column, tmp_path, capsys):
+    found = made(20)
+    found[10][column] += "\ud800"
+    path = tmp_path / "some.jsonl"
+    path.write_bytes(lines(found))
+    assert run(command, path, tmp_path / "out") == 2
+    said = capsys.readouterr().err
+    assert f"{path}:11" in said
+    assert "half a character" in said
+
+
+@pytest.mark.parametrize("column", ["question", "completion", "answer", "id", "prompt"])
+def test_a_row_with_half_a_character_is_left_out_of_a_set(column, tmp_path):
+    found = made(20)
+    found[10][column] += "\ud800"
+    path = tmp_path / "some.jsonl"
+    path.write_bytes(lines(found))
+    assert run("reject", path, tmp_path / "out") == 0
+    manifest = json.loads((tmp_path / "out" / "manifest.json").read_text())
+    (step,) = [step for step in manifest["steps"] if step["step"] == "readable"]
+    assert step["reasons"] == {"unreadable": 1}
+    assert "half a character" in step["examples"][0]["detail"]
+
+
+def test_lines_that_are_no_rows(tmp_path):
+    path = tmp_path / "some.jsonl"
+    path.write_bytes(
+        b'\xef\xbb\xbf{"a": 1}\n\n{"a": \n\xff{}\n' + b"[" * 100_000 + b'\n{"a": "\xed\xa0\x80"}\n{"a": 2}\n'
+    )
+    found = list(rows(path))
+    assert [(number, row) for number, row in found if not isinstance(row, RowError)] == [(1, {"a": 1}), (7, {"a": 2})]
+    said = [str(row).partition(":")[0] for _, row in found if isinstance(row, RowError)]
+    assert said == [
+        "not JSON",
+        "not UTF-8 text (byte 0 of the line)",
+        "not JSON",
+        "not UTF-8 text (byte 7 of the line)",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"), [("", True), ("a\x00é😀", True), ("\ud83d\ude00", False), ("a\udc80", False)]
+)
+def test_what_is_text(text, expected):
+    assert is_text(text) is expected
+
+
+BAD_FILES = {
+    "nothing but bytes": (bytes(range(256)) * 40, 1),
+    "UTF-16": ("\n".join(json.dumps(row) for row in made(3)).encode("utf-16"), 2),
+    "a mark of UTF-8": (b"\xef\xbb\xbf" + lines(made(3)), 0),
+    "half a character": (b'{"completion": "\\ud800", "answer": "1"}\n', 1),
+    "half a character in the id": (b'{"completion": "1", "answer": "1", "id": "\\udfff"}\n', 1),
+    "no completion": (b'{"answer": "1"}\n', 1),
+    "a number for a row": (b"17\n", 1),
+    "a number for the tokens": (b'{"completion": "1", "answer": "1", "token_ids": 5}\n', 1),
+    "a list for the id": (b'{"completion": "1", "answer": "1", "id": ["x"]}\n', 1),
+    "many digits": (b'{"completion": "1", "answer": %s}\n' % (b"9" * 5000), 1),
+    "deep": (b'{"completion": "1", "answer": %s1%s}\n' % (b"[" * 3000, b"]" * 3000), 1),
+    "empty": (b"", 0),
+}
+
+
+@pytest.mark.parametrize("what", BAD_FILES)
+def test_score_names_file_and_line(what, tmp_path, capsys):
+    data, code = BAD_FILES[what]
+    path = tmp_path / "some.jsonl"
+    path.write_bytes(data)
+    assert verifiers_main(["score", str(path), "--reward", "math", "--workers", "0"]) == code
+    said = capsys.readouterr()
+    assert (f"{path}:1" in said.out + said.err) is (code != 0)
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["{folder}"], "Is a directory"),
+        (["{folder}/none.jsonl"], "No such file"),
+        (["{folder}/some.parquet"], "Parquet"),
+    ],
+)
+def test_score_without_a_file(words, message, tmp_path, capsys):
+    (tmp_path / "some.parquet").write_bytes(b"PAR1 no more")
+    found = [word.format(folder=tmp_path) for word in words]
+    assert verifiers_main(["score", *found, "--reward", "math"]) == 2
+    assert message in capsys.readouterr().err
+
+
+def test_score_with_a_column_that_is_not_there(tmp_path, capsys, monkeypatch):
+    monkeypatch.chdir(tmp_path)  # a long path would be shown cut off
+    path = Path("some.jsonl")
+    path.write_bytes(lines(made(3)))
+    words = ["score", str(path), "--reward", "math", "--answer-column", "golds", "--workers", "0"]
+    assert verifiers_main(words) == 1
+    assert f"{path}:3: no column 'golds'; the row has id, question" in capsys.readouterr().out

@@ -1,0 +1,540 @@
+"""The server: routes, limits, token, back-pressure, shutdown."""
+
+import collections
+import concurrent.futures
+import contextlib
+import http.client
+import json
+import random
+import resource
+import signal
+import socket
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from verifiers import resolve
+from verifiers.__main__ import main
+
+pytest.importorskip("fastapi")
+pytest.importorskip("uvicorn")
+TESTS = Path(__file__).resolve().parents[1]
+GOOD, BAD = "<think>a</think><answer>4</answer>", "<think>a</think><answer>5</answer>"
+
+
+@contextlib.contextmanager
+def serving(*flags, open_files=1024):
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    script = f"import sys; sys.path[:0] = {[str(TESTS.parent), str(TESTS)]!r}; from verifiers.__main__ import main; "
+    process = subprocess.Popen(
+        [sys.executable, "-c", f"{script} sys.exit(main())", "serve", "--port", str(port), "--workers", "1", *flags],
+        stderr=subprocess.PIPE,
+        text=True,
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (open_files, open_files)),
+    )
+    with process:
+        try:
+            for _ in range(400):
+                with contextlib.suppress(OSError):
+                    if ask(port, "GET", "/healthz")[0] == 200:
+                        break
+                assert process.poll() is None, process.stderr.read()
+                time.sleep(0.05)
+            yield port, process
+        finally:
+            process.terminate()
+            process.wait(30)
+
+
+def ask(port, method, path, body=None, headers=None):
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
+    with contextlib.closing(connection):
+        data = None if body is None else body if isinstance(body, bytes) else json.dumps(body).encode()
+        connection.request(method, path, data, {"Content-Type": "application/json", **(headers or {})})
+        response = connection.getresponse()
+        text = response.read().decode()
+        return response.status, json.loads(text) if "json" in response.headers["content-type"] else text
+
+
+@pytest.fixture(scope="module")
+def port():
+    options = {"tags": {"use": "format", "policy": "lenient"}, "code": {"time_s": 2, "memory_mib": 256}}
+    flags = ["--reward", "math + 0.1*format", "--allow", "tags", "code", "--options", json.dumps(options)]
+    flags += ["--max-body-mib", "0.1", "--max-rows", "50"]
+    with serving(*flags) as (number, _):
+        yield number
+
+
+def rows(*texts):
+    return [{"id": i, "completion": text, "reference": 4} for i, text in enumerate(texts)]
+
+
+def test_verify(port):
+    code, answer = ask(port, "POST", "/v1/verify", {"rows": rows(GOOD, BAD, "4")})
+    assert code == 200
+    assert [v["reward"] for v in answer["verdicts"]] == [pytest.approx(1.1), pytest.approx(0.1), pytest.approx(1.0)]
+    assert [v["id"] for v in answer["verdicts"]] == [0, 1, 2]
+    assert answer["verdicts"][1]["verdicts"]["math"]["reason"] == "different"
+    assert answer["versions"]["format"] == resolve("format").version
+
+
+def test_the_example_of_the_readme(port):
+    text = (TESTS.parent / "verifiers" / "README.md").read_text(encoding="utf-8").split("## Over HTTP")[1]
+    body = json.loads(text.split("-d '")[1].split("'\n")[0])
+    shown = json.loads(text.split("```json\n")[1].split("```")[0])
+    code, answer = ask(port, "POST", "/v1/verify", body)
+
+    def bare(reply):  # versions change with the verifiers
+        verdicts = reply["verdicts"][0]["verdicts"].values()
+        return {**reply, "versions": sorted(reply["versions"])}, [verdict.pop("version") for verdict in verdicts]
+
+    assert code == 200
+    assert bare(answer)[0] == bare(shown)[0]
+
+
+def test_verify_with_another_reward(port):
+    body = {"reward": "tags", "rows": rows(f"so {GOOD}")}  # its option was set when the server started
+    assert ask(port, "POST", "/v1/verify", body)[1]["verdicts"][0]["reward"] == 1.0
+    body = {"verifier": "math", "rows": [{"id": "x", "completion": "4"}]}
+    verdict = ask(port, "POST", "/v1/verify", body)[1]["verdicts"][0]
+    assert verdict["reward"] is None
+    assert "has no answer" in verdict["error"]
+
+
+STDIN = {"style": "stdin", "inputs": ["1"], "outputs": ["1"]}
+ONE = {"completion": "4", "reference": "4"}
+
+
+@pytest.mark.parametrize(
+    ("body", "code", "message"),
+    [
+        ({"reward": "os:system", "rows": []}, 422, "'os:system' is not served; served: code, format, math, tags"),
+        ({"verifier": "verifiers.match:Exact", "rows": []}, 422, "is not served"),
+        ({"reward": "exact", "rows": []}, 422, "'exact' is not served"),  # ours, and not allowed
+        ({"reward": "rm:/etc", "rows": []}, 422, "'rm:/etc' is not served"),
+        ({"reward": "math", "verifier": "format", "rows": []}, 422, "side by side"),
+        ({"reward": "math *", "rows": []}, 422, "can't read the reward formula"),
+        ({"reward": "-" * 1900 + "math", "rows": []}, 422, "nested too deeply"),
+        ({"reward": "(" * 900 + "math" + ")" * 900, "rows": []}, 422, "can't read the reward formula"),
+        ({"reward": "1", "rows": []}, 422, "names no verifier"),
+        ({"reward": "math\ud800", "rows": []}, 422, "lone surrogate"),
+        ({"reward": ["math"], "rows": []}, 422, "reward: "),
+        ({"reward": "a", "config": {"a": {"use": "os:system"}}, "rows": []}, 422, "'a' is not served"),
+        ({"verifier": "code", "config": {"code": {"isolation": "rlimit-only"}}, "rows": []}, 422, "config.code"),
+        ({"verifier": "code", "config": {"code": {"processes": 8}}, "rows": []}, 422, "options are fixed"),
+        ({"verifier": "code", "config": {"code": {"use": ["code"]}}, "rows": []}, 422, "config.code.use"),
+        ({"verifier": "code", "config": {"code": {"time_s": 3}}, "rows": []}, 422, "at most 2"),
+        ({"verifier": "code", "config": {"code": {"time_s": 0}}, "rows": []}, 422, "above 0"),
+        ({"verifier": "code", "config": {"code": {"time_s": True}}, "rows": []}, 422, "config.code.time_s"),
+        ({"verifier": "math", "config": {"math": {"time_s": 1}}, "rows": []}, 422, "none to lower"),
+        ({"config": {"nobody": {}}, "rows": []}, 422, "has no such verifier"),
+        ({"config": [], "rows": []}, 422, "config"),
+        ({"rows": rows("4"), "path": "/etc"}, 422, "path: Extra inputs"),
+        ({"rows": {}}, 422, "rows: "),
+        ([], 422, "must be an object"),
+        (b"4", 422, "must be an object"),
+        ({"rows": [{"completion": 4}]}, 422, "rows[0].completion: "),
+        ({"rows": [{"text": "4"}]}, 422, "required"),
+        ({"rows": [{**ONE, "reference": True}]}, 422, "rows[0].reference: the gold must be text or a number, got true"),
+        ({"rows": [{**ONE, "token_ids": [1.5]}]}, 422, "rows[0].token_ids.0"),
+        ({"rows": [{**ONE, "id": True}]}, 422, "rows[0].id"),
+        ({"verifier": "code", "rows": [{**ONE, "tests": {**STDIN, "checker": "subprocess:call"}}]}, 422, "checker"),
+        (
+            {"verifier": "code", "rows": [{**ONE, "tests": {**STDIN, "time_s": 99}}]},
+            422,
+            "more than this server allows",
+        ),
+        (b"{", 422, "JSON"),
+        (b"", 422, "JSON"),
+        (b'\xff{"rows": []}', 422, "not UTF-8"),
+        (b"[" * 50_000, 422, "nested too deeply"),
+        (b'{"rows": [], "rows": []}', 422, "stands twice"),
+        (b'{"rows": [], "config": {"math": {"time_s": NaN}}}', 422, "NaN is not JSON"),
+        ({"rows": rows(*["4"] * 51)}, 413, "at most 50"),
+        ({"rows": rows("x" * 200_000)}, 413, "larger than 0.1 MiB"),
+    ],
+)
+def test_bad_requests(port, body, code, message):
+    found, answer = ask(port, "POST", "/v1/verify", body)
+    assert (found, message in json.dumps(answer)) == (code, True), answer
+
+
+@pytest.mark.parametrize(
+    ("row", "message"),
+    [
+        (b'{"completion": "4", "reference": NaN}', "NaN is not JSON"),
+        (b'{"completion": "4", "reference": -Infinity}', "-Infinity is not JSON"),
+        (b'{"completion": "4", "reference": 1e999}', "out of range"),
+        (b'{"completion": "4", "reference": %s}' % (b"9" * 5000), "5000 digits"),
+        (b'{"completion": "4", "reference": "nan"}', "missing value"),
+        (b'{"completion": "4", "reference": {}}', "got {}"),
+        (b'{"completion": "4", "reference": []}', "got []"),
+        (b'{"completion": "4", "reference": true}', "got true"),
+        (b'{"completion": "4", "reference": " \\t"}', "must be text or a number"),
+        (b'{"completion": "4", "reference": "4", "meta": {"a": [NaN]}}', "NaN is not JSON"),
+        (b'{"completion": "\\ud800", "reference": "4"}', "lone surrogate"),
+        (b'{"completion": "4", "reference": "4", "meta": {"\\udfff": 1}}', "lone surrogate"),
+        (b'{"completion": "5", "completion": "4", "reference": "4"}', "'completion' stands twice"),
+        (b'{"completion": "4", "reference": "4", "meta": {"a": %s}}' % (b"[" * 90 + b"]" * 90), "deeper than 64"),
+        (b'{"completion": ["4"], "reference": "4"}', "completion"),
+        (b"null", "dictionary"),
+        (b"17", "dictionary"),
+    ],
+)
+def test_a_bad_row_leaves_the_others_their_verdicts(port, row, message):
+    body = (
+        b'{"rows": [{"id": "a", "completion": "4", "reference": "4"}, %s, {"completion": "5", "reference": "4"}]}' % row
+    )
+    code, answer = ask(port, "POST", "/v1/verify", body)
+    assert code == 200, answer
+    first, bad, last = answer["verdicts"]
+    assert (first["id"], first["reward"], last["reward"]) == ("a", 1.0, 0.0)
+    assert bad["reward"] is None
+    assert bad["error"].startswith("rows[1]")
+    assert message in bad["error"]
+
+
+def test_code_with_lower_limits(port):
+    loop = "```python\nwhile True: pass\n```"
+    body = {"verifier": "code", "config": {"code": {"time_s": 0.2}}, "rows": [{"completion": loop, "tests": STDIN}]}
+    code, answer = ask(port, "POST", "/v1/verify", body)
+    assert (code, answer["verdicts"][0]["verdicts"]["code"]["reason"]) == (200, "TLE"), answer
+    body = {"verifier": "code", "rows": [{"completion": "```python\nprint(input())\n```", "tests": STDIN}]}
+    assert ask(port, "POST", "/v1/verify", body)[1]["verdicts"][0]["reward"] == 1.0
+
+
+def test_content_type_and_host(port):
+    """Neither a web page's plain form nor a name that an attacker's DNS points here is served."""
+    body = {"rows": rows("4")}
+    for kind in ("text/plain", "application/x-www-form-urlencoded", ""):
+        assert ask(port, "POST", "/v1/verify", body, {"Content-Type": kind})[0] == 415
+    for host in ("localhost", f"127.0.0.1:{port}", f"[::1]:{port}"):
+        assert ask(port, "POST", "/v1/verify", body, {"Host": host})[0] == 200, host
+    for host in ("evil.example", f"evil.example:{port}", "", "localhost.evil.example", "127.0.0.1.evil.example"):
+        assert ask(port, "POST", "/v1/verify", body, {"Host": host})[0] == 421, host
+
+
+def test_openrlhf_route(port):
+    prompt = "<user>2+2?"
+    body = {"query": [f"{prompt}{GOOD}</s>", f"{prompt}{BAD}"], "prompts": [prompt] * 2, "labels": ["4", "4"]}
+    code, answer = ask(port, "POST", "/get_reward", body)
+    assert code == 200
+    assert answer["rewards"] == [pytest.approx(1.1), pytest.approx(0.1)]
+    assert answer["scores"] == [1.0, pytest.approx(0.1 / 1.1)]
+    assert answer["extra_logs"] == {"math": 0.5, "format": 1.0}
+    assert ask(port, "POST", "/get_reward", {**body, "labels": ["4"]})[0] == 422
+    for bad in (float("nan"), True, {}, "nan", ""):
+        code, answer = ask(port, "POST", "/get_reward", {**body, "labels": ["4", bad]})
+        assert (code, "labels[1]" in answer["detail"]) == (422, True), answer
+    assert "query[0]" in ask(port, "POST", "/get_reward", {**body, "query": [4, "4"]})[1]["detail"]
+    code, answer = ask(port, "POST", "/get_reward", {**body, "labels": []})
+    assert code == 422
+    assert "2 of 2 rows could not be scored" in answer["detail"]
+
+
+def test_metrics(port):
+    ask(port, "POST", "/v1/verify", {"rows": rows(GOOD)})
+    code, text = ask(port, "GET", "/metrics")
+    assert code == 200
+    assert 'verifiers_verdicts_total{reason="equal",verifier="math"}' in text
+    assert "verifiers_queue_rows 0" in text
+    assert ask(port, "GET", "/nowhere")[0] == 404
+
+
+def test_token(tmp_path):
+    secret = tmp_path / "token"
+    secret.write_text("s3cret\n")
+    with serving("--token-file", str(secret), "--host", "0.0.0.0") as (port, _):
+        assert ask(port, "GET", "/healthz")[0] == 200
+        for header in ({}, {"Authorization": "Bearer wrong"}):
+            assert ask(port, "GET", "/metrics", headers=header)[0] == 401
+            assert ask(port, "POST", "/v1/verify", {"rows": []}, header)[0] == 401
+        header = {"Authorization": "Bearer s3cret"}
+        assert ask(port, "POST", "/v1/verify", {"rows": rows("4")}, header)[0] == 200
+
+
+def test_hangs_a_full_queue_deadlines_and_a_graceful_end():
+    flags = (
+        "--reward",
+        "pool_trouble_for_tests:trouble",
+        "--timeout",
+        "1",
+        "--max-queue-rows",
+        "40",
+        "--request-timeout",
+        "3",
+    )
+    with serving(*flags) as (port, process):
+        warm = ask(port, "POST", "/v1/verify", {"rows": rows("1", "hang", "crash", "x")})[1]["verdicts"]
+        assert [row["reward"] for row in warm] == [1.0, None, None, 0.0]
+        assert "no verdict within 1 s" in warm[1]["error"]
+        with concurrent.futures.ThreadPoolExecutor(8) as threads:
+            late = threads.submit(ask, port, "POST", "/v1/verify", {"rows": rows(*["hang"] * 5)})
+            time.sleep(0.3)
+            waiting = threads.submit(ask, port, "POST", "/v1/verify", {"rows": rows(*["1"] * 39)})
+            time.sleep(0.3)
+            assert ask(port, "POST", "/v1/verify", {"rows": rows("1", "1")})[0] == 429
+            code, answer = late.result()
+            assert code == 504, answer
+            assert waiting.result()[0] in (200, 504)
+            last = threads.submit(ask, port, "POST", "/v1/verify", {"rows": rows("hang", "1")})
+            time.sleep(0.3)
+            process.send_signal(signal.SIGTERM)
+            assert last.result()[0] in (200, 504)  # answered, not cut off
+        assert process.wait(20) in (0, -signal.SIGTERM)
+
+
+def test_mistakes_of_use(tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr("uvicorn.Server.run", lambda *_, **__: pytest.fail("it serves"))
+    (tmp_path / "empty").write_text("\n")
+    for flags, message in (
+        (["--host", "0.0.0.0"], "give --token-file"),
+        (["--token-file", str(tmp_path / "empty")], "is empty"),
+        (["--reward", "mth"], "did you mean 'math'"),
+        (["--allow", "mth"], "did you mean 'math'"),
+        (["--options", '{"format": {}, "exact": {}}'], "'exact', which is not served"),
+        (["--host", "no.such.host.invalid", "--token-file", __file__], "can't listen on"),
+        (["--max-connections", "100000"], "open files"),
+    ):
+        assert main(["serve", *flags]) == 2, flags
+        assert message in capsys.readouterr().err
+    for flags in (
+        ["--workers", "0"],
+        ["--timeout", "nan"],
+        ["--memory", "-1"],
+        ["--unscored", "inf"],
+        ["--port", "99999"],
+    ):
+        with pytest.raises(SystemExit, match="2"):
+            main(["serve", *flags])
+    capsys.readouterr()
+    from verifiers.server.limits import is_loopback
+
+    assert is_loopback("localhost")
+    assert is_loopback("::1")
+    assert not is_loopback("example.org")
+
+
+def wait_until(holds, seconds=60):
+    """Polls; generous, for machines under load."""
+    ends = time.monotonic() + seconds
+    while not holds():
+        assert time.monotonic() < ends, "it did not come about"
+        time.sleep(0.1)
+
+
+def open_connection(port, sent):
+    found = socket.create_connection(("127.0.0.1", port), 30)
+    found.sendall(sent)
+    return found
+
+
+def is_closed(connection):
+    """True if the server has ended it; what it sent before is thrown away."""
+    connection.setblocking(False)
+    try:
+        while data := connection.recv(1 << 16):
+            assert data
+        return True
+    except BlockingIOError:
+        return False
+    except ConnectionError:
+        return True
+
+
+HEAD = b"POST /v1/verify HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 5000\r\n"
+STALLED = {
+    "nothing sent": b"",
+    "half a head": HEAD[:40],
+    "no body": HEAD + b"\r\n",
+    "half a body": HEAD + b"\r\n" + b'{"rows": [',
+    "a refused body": HEAD.replace(b"localhost", b"evil.example") + b"\r\n" + b'{"rows": [',
+    "a body that nobody reads": b"GET /healthz HTTP/1.1\r\nHost: localhost\r\nContent-Length: 5000\r\n\r\nxx",
+    "chunks": HEAD.replace(b"Content-Length: 5000", b"Transfer-Encoding: chunked") + b"\r\n5\r\nhello\r\n",
+}
+
+
+def test_stalled_connections_are_closed(port):
+    opened = {name: open_connection(port, sent) for name, sent in STALLED.items()}
+    wait_until(lambda: all([is_closed(connection) for connection in opened.values()]))
+    for connection in opened.values():
+        connection.close()
+
+
+def test_a_trickle_does_not_keep_a_connection(port):
+    """A byte now and then is no progress: a head has 5 s, a body 64 KiB a second after its first 10."""
+    opened = [open_connection(port, sent) for sent in (HEAD[:-2], HEAD + b"\r\n")]
+    closed = []
+    began = time.monotonic()
+    while len(closed) < 2:
+        assert time.monotonic() - began < 60
+        for connection in [c for c in opened if c not in closed]:
+            try:
+                connection.send(b"x")
+            except (ConnectionError, BlockingIOError):
+                closed.append(connection)
+                continue
+            if is_closed(connection):
+                closed.append(connection)
+        time.sleep(0.2)
+    for connection in opened:
+        connection.close()
+
+
+def test_stalled_connections_make_room():
+    """Three times as many as may be open stall, over and over; a client is served meanwhile."""
+    with serving("--max-connections", "12") as (port, process):
+        opened = []
+        try:
+            for _ in range(3):
+                for sent in list(STALLED.values()) * 2:
+                    with contextlib.suppress(ConnectionError):
+                        opened.append(open_connection(port, sent))
+                wait_until(lambda: answers(port), 30)
+            assert descriptors(process.pid) < 12 + 40
+        finally:
+            for connection in opened:
+                connection.close()
+
+
+def answers(port):
+    """True if a request is answered; too many connections at this moment are no answer."""
+    with contextlib.suppress(OSError, http.client.HTTPException):
+        return ask(port, "POST", "/v1/verify", {"rows": rows("4")})[0] == 200
+    return False
+
+
+def descriptors(pid):
+    return len(list(Path(f"/proc/{pid}/fd").iterdir()))
+
+
+def test_no_token_no_room_for_bodies(tmp_path):
+    """Clients without the token shut nobody out, at 256 descriptors; what they send is not kept."""
+    secret = tmp_path / "token"
+    secret.write_text("s3cret\n")
+    with serving("--token-file", str(secret), "--max-body-mib", "8", open_files=256) as (port, process):
+        opened = []
+        try:
+            for _ in range(400):
+                with contextlib.suppress(ConnectionError):
+                    opened.append(open_connection(port, HEAD + b"\r\n" + b"x" * 100))
+            header = {"Authorization": "Bearer s3cret"}
+
+            def served():
+                with contextlib.suppress(OSError, http.client.HTTPException):
+                    return ask(port, "POST", "/v1/verify", {"rows": rows("4")}, header)[0] == 200
+                return False
+
+            wait_until(served, 30)
+            assert descriptors(process.pid) <= 256
+        finally:
+            for connection in opened:
+                connection.close()
+
+
+@pytest.mark.parametrize("closes", [False, True], ids=["keep-alive", "close"])
+@pytest.mark.parametrize("chunked", [False, True], ids=["length", "chunked"])
+def test_a_refusal_reaches_a_client_that_still_writes(port, closes, chunked):
+    """No reset instead of 413: a client reads only after it has sent all."""
+    body = b"x" * 350_000  # the limit is 0.1 MiB
+    head = b"POST /v1/verify HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+    head += b"Connection: close\r\n" if closes else b""
+    if chunked:
+        sent = head + b"Transfer-Encoding: chunked\r\n\r\n" + b"%x\r\n%s\r\n0\r\n\r\n" % (len(body), body)
+    else:
+        sent = head + b"Content-Length: %d\r\n\r\n" % len(body) + body
+    with open_connection(port, sent) as connection:
+        answer = b""
+        while piece := connection.recv(1 << 16):
+            answer += piece
+    assert answer.startswith(b"HTTP/1.1 413 ")
+    assert b"larger than 0.1 MiB" in answer
+
+
+def test_requests_at_random(port):
+    """600 mutated requests: each is answered, none by 500."""
+    rng = random.Random(14)
+    row = {"id": "a", "completion": "4", "prompt": "p", "reference": "4", "language": "en", "token_ids": [1]}
+    row |= {"tests": {**STDIN, "checker": "tokens"}, "meta": {"k": [1, {"n": None}]}}
+    verify = {"reward": "math + 0.1*format + tags", "config": {"math": {}}, "rows": [row, row]}
+    openrlhf = {"query": ["p4", "p5"], "prompts": ["p", "p"], "labels": ["4", 4], "more": {}}
+    strange = [
+        None,
+        True,
+        0,
+        -1,
+        10**30,
+        1.5,
+        1e300,
+        "",
+        " ",
+        "nan",
+        "\ud800",
+        "\x00\x1b[31m",
+        "x" * 3000,
+        [],
+        {},
+        [[]],
+    ]
+    strange += [{"use": "os:system"}, ["use"], "os:system", float("nan"), float("inf"), "((((", "../../etc/passwd"]
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
+    codes = collections.Counter()
+    for _ in range(600):
+        path, whole = rng.choice([("/v1/verify", verify), ("/v1/verify", verify), ("/get_reward", openrlhf)])
+        body = json.dumps(mutated(rng, whole, strange)).encode()
+        if rng.random() < 0.3:
+            at, end = sorted(rng.sample(range(len(body) + 1), 2))
+            body = body[:at] + rng.choice([b"", b"\xff", b"{", b'"', b"[" * 2000, b"1e999", b",,"]) + body[end:]
+        connection.request("POST", path, body, {"Content-Type": "application/json"})
+        response = connection.getresponse()
+        answer = response.read()
+        codes[response.status] += 1
+        assert response.status in (200, 413, 422), (body, answer)
+        json.loads(answer)
+    connection.close()
+    assert codes[200] > 20
+    assert codes[422] > 100
+
+
+def mutated(rng, value, strange):
+    """A copy with one or two parts replaced, removed or doubled."""
+    found = json.loads(json.dumps(value))
+    for _ in range(rng.choice([1, 1, 2])):
+        part = found
+        while True:
+            keys = list(part) if isinstance(part, dict) else range(len(part)) if isinstance(part, list) else []
+            if not keys:
+                break
+            key = rng.choice(list(keys))
+            if isinstance(part[key], dict | list) and part[key] and rng.random() < 0.75:
+                part = part[key]
+                continue
+            kind = rng.random()
+            if kind < 0.7:
+                part[key] = rng.choice(strange)
+            elif kind < 0.85:
+                del part[key]
+            elif isinstance(part, dict):
+                part[rng.choice(["use", "path", "", "isolation", "checker", "reference", "query"])] = rng.choice(
+                    strange
+                )
+            else:
+                part.append(rng.choice(strange))
+            break
+    return found
+
+
+def test_a_client_that_hangs_up_in_its_body_leaves_no_traceback():
+    with serving("--reward", "math") as (port, process):
+        for _ in range(3):
+            with socket.create_connection(("127.0.0.1", port), timeout=30) as client:
+                head = "POST /v1/verify HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+                client.sendall(f"{head}Content-Length: 50\r\n\r\n{{".encode())
+        assert ask(port, "POST", "/v1/verify", {"rows": rows(GOOD)})[0] == 200
+        process.terminate()
+        assert "Traceback" not in process.stderr.read()
