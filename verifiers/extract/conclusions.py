@@ -153,7 +153,8 @@ _SCALED = re.compile(
 )
 _JSON = re.compile(r"""\{\s*["']?(?:final[_ ]?)?answer["']?\s*:\s*["']?([^"',{}:]+)["']?\s*\}""", re.IGNORECASE)
 _LEAD_IN = re.compile(
-    r"(?:(?:(?:so|thus|hence|therefore),? (?:it['’]s|it is|it must be|it has to be)|it['’]s|it is|that['’]s|that makes"
+    r"(?:(?:(?:so|thus|hence|therefore|i think|i believe),? (?:it['’]s|it is|it must be|it has to be)|it['’]s"
+    r"|it is|that['’]s|that makes"
     r"|we get|so|thus|hence|therefore|also|somit|daher|donc|ainsi|por lo tanto|portanto|quindi|итак|значит"
     r"|следовательно)\b[,:]?\s+(?=[$\\\d-]|[A-Za-z]\s*=|(?-i:\(?[A-J]\)?)[.\s]*$)"
     r"|(?:所以|因此|故|综上(?:所述)?|由此(?:可得)?|于是|即|よって|したがって|ゆえに|따라서"

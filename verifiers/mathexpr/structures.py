@@ -182,13 +182,18 @@ def function(parser: Parser, name: str) -> Node:
         exponent = parser.inner("}") if parser.accept("{") else parser.signed_exponent()
     arguments = _arguments(parser, name)
     parser.depth -= 1
+    if name == "log" and base is None and len(arguments) == 2:  # log(8, 2), as SymPy writes it
+        base, arguments = arguments[1], arguments[:1]
+    wanted = 2 if name == "binomial" else 1
+    if name not in ("min", "max", "gcd", "lcm") and len(arguments) != wanted:
+        raise Unreadable(f"'{name}' of {len(arguments)} arguments")
     if name == "sqrt":
         node = Node("fn", arguments, "sqrt") if root is None else Node("root", (arguments[0], root))
     elif name == "cbrt":
         node = Node("root", (arguments[0], number(3)))
     elif name == "factorial":
         node = Node("fact", arguments)
-    elif name == "binomial" and len(arguments) == 2:
+    elif name == "binomial":
         node = Node("binom", arguments)
     elif name == "abs":
         node = Node("abs", arguments)
@@ -202,8 +207,6 @@ def function(parser: Parser, name: str) -> Node:
         return Node("fn", arguments, _INVERSE[name])
     else:
         node = Node("fn", arguments, name)
-    if name not in ("min", "max", "gcd", "lcm") and len(arguments) != 1 and node.op == "fn" and name != "log":
-        raise Unreadable(f"'{name}' of {len(arguments)} arguments")
     return Node("pow", (node, exponent)) if exponent is not None else node
 
 

@@ -56,7 +56,7 @@ FUNCTIONS = {
     "exp": "exp", "sqrt": "sqrt", "cbrt": "cbrt", "abs": "abs", "min": "min", "max": "max", "gcd": "gcd", "lcm": "lcm",
     "floor": "floor", "ceil": "ceil", "det": "det", "tr": "tr", "trace": "tr", "Tr": "tr", "arg": "arg", "Re": "re",
     "Im": "im", "sgn": "sgn", "sign": "sgn", "factorial": "factorial", "binomial": "binomial", "frac": "frac",
-    "conjugate": "conj", "arcsech": "asech", "arccsch": "acsch", "arccoth": "acoth",
+    "conjugate": "conj", "arcsech": "asech", "arccsch": "acsch", "arccoth": "acoth", "Abs": "abs",
 }  # fmt: skip
 _PLAIN_WORDS = {"pi": ("cmd", "pi"), "inf": ("cmd", "infty"), "infinity": ("cmd", "infty"), "oo": ("cmd", "infty")}
 _OPERATOR_OF = {
