@@ -12,6 +12,7 @@ _MOST = {
     "canary_tokens": 10_000,
     "context": 10_000_000,
     "eval_samples": 100_000,
+    "advantage_k": 100_000,
     "group_size": 100_000,
     "heads": 10_000,
     "hidden_size": 1_000_000,

@@ -4,25 +4,36 @@ from __future__ import annotations
 
 from typing import Literal
 
-from pydantic import Field, model_validator
+from pydantic import Field, field_validator, model_validator
 
 from r1lite.config.base import Section
+from r1lite.config.names import named
 
-_OF_ROWS = ("gmpo",)  # losses with one value a completion
+LOSS_NAMES = (
+    *("clip", "cispo", "sapo", "gmpo", "reinforce", "dppo", "vespo"),
+    *("clip_cov", "kl_cov", "dro", "a_star"),
+)
+_OF_ROWS = ("gmpo", "a_star")  # losses with one value a completion
+_OF_VESPO = ("vespo_k_positive", "vespo_lambda_positive", "vespo_k_negative", "vespo_lambda_negative")
+_CLIPPED = ("clip", "clip_cov")  # losses of which PPO's clip is a part
 
 
 class ObjectiveConfig(Section):
     """From rewards to a gradient. r1lite/rl/README.md has every formula with its source."""
 
     # --- the policy loss -------------------------------------------------------------------------------------------
-    loss: Literal["clip", "cispo", "sapo", "gmpo", "reinforce"] = "clip"
-    """Policy loss: clip (PPO, GRPO, DAPO; with --ratio-level sequence: GSPO), cispo, sapo, gmpo, reinforce."""
-    ratio_level: Literal["token", "sequence"] = "token"
-    """The ratio new/old policy of each token, or one of the whole completion (GSPO: geometric mean)."""
+    loss: str = "clip"
+    """Policy loss: clip (PPO, GRPO, DAPO; with --ratio-level sequence: GSPO), cispo, sapo, gmpo, dppo, vespo, clip_cov,
+    kl_cov, dro, a_star, reinforce; or your own, module:function."""
+    ratio_level: Literal["token", "sequence", "completion"] = "token"
+    """The ratio new/old policy of each token, or one of the whole completion: sequence is the geometric mean (GSPO),
+    completion the product of its tokens' (RLOO)."""
     clip_low: float = Field(0.2, ge=0)
-    """The ratio new/old policy is clipped below at 1 - this (1: never); for gmpo, its logarithm at -this."""
+    """The ratio new/old policy is clipped below at 1 - this (1: never); for gmpo, its logarithm at -this; for dppo, the
+    divergence of a token that became less likely."""
     clip_high: float = Field(0.2, ge=0)
-    """The ratio new/old policy is clipped above at 1 + this; for gmpo, its logarithm at this."""
+    """The ratio new/old policy is clipped above at 1 + this; for gmpo, its logarithm at this; for dppo, the divergence
+    of a token that became likelier."""
     clip_dual: float | None = Field(None, gt=1)
     """A token of negative advantage A weighs at most this * |A| (dual clip; verl uses 3)."""
     clip_delta: float | None = Field(None, gt=1)
@@ -33,22 +44,48 @@ class ObjectiveConfig(Section):
     """sapo: temperature of the gate where the advantage is positive."""
     sapo_tau_negative: float = Field(1.05, gt=0)
     """sapo: temperature of the gate elsewhere."""
-    aggregation: Literal["token_mean", "sequence_mean", "sequence_sum", "constant"] = "token_mean"
+    dppo_divergence: Literal["tv", "kl"] = "tv"
+    """dppo: what bounds a token: the change of its probability, or the KL of it against all others."""
+    vespo_k_positive: float = Field(2.0, gt=0)
+    """vespo: exponent of a completion's weight where the advantage is positive."""
+    vespo_lambda_positive: float = Field(3.0, gt=0)
+    """vespo: decay of a completion's weight where the advantage is positive."""
+    vespo_k_negative: float = Field(3.0, gt=0)
+    """vespo: exponent of a completion's weight elsewhere."""
+    vespo_lambda_negative: float = Field(2.0, gt=0)
+    """vespo: decay of a completion's weight elsewhere."""
+    cov_share: float = Field(2e-4, gt=0, le=1)
+    """clip_cov, kl_cov: share of an update's tokens, at least one, that are left out or held to the old policy."""
+    cov_low: float = 1.0
+    """clip_cov: only tokens whose covariance of log-probability and advantage is above this."""
+    cov_high: float = 5.0
+    """clip_cov: only tokens whose covariance of log-probability and advantage is below this."""
+    kl_cov_coef: float = Field(1.0, gt=0)
+    """kl_cov: weight of |log ratio| at the chosen tokens."""
+    dro_beta: float = Field(0.05, gt=0)
+    """dro: how strongly a token is held to the old policy."""
+    a_star_beta: float = Field(1e-3, gt=0)
+    """a_star: how much reward a nat of distance from the reference costs a completion."""
+    aggregation: Literal["token_mean", "sequence_mean", "sequence_sum", "prompt_mean", "constant"] = "token_mean"
     """From tokens to the loss: mean over all tokens of the update (DAPO), mean of the completions' means (GRPO), mean
-    of their sums, or sums over --max-completion-tokens (Dr. GRPO)."""
+    of their sums, mean of the prompts' means (ScaleRL), or sums over --max-completion-tokens (Dr. GRPO)."""
 
     # --- advantages ------------------------------------------------------------------------------------------------
     gamma: float = Field(1.0, ge=0, le=1)
     """Discount of one token, for reinforce_pp and PPO."""
     whiten_advantages: bool = False
     """Shift and scale the advantages of all tokens of a step to mean 0 and variance 1; reinforce_pp always does."""
+    normalize_advantages: bool = False
+    """Shift and scale the advantages of a step's completions to mean 0 and standard deviation 1 (TRL's RLOO)."""
 
     # --- KL to the reference ---------------------------------------------------------------------------------------
     kl_coef: float = Field(0.0, ge=0)
     """Weight of KL(policy || reference); 0 keeps no reference model in memory."""
-    kl_estimator: Literal["k1", "k2", "k3", "k1+", "k3+", "k3_corrected"] = "k3"
-    """Estimate of that KL per token; `+` takes k2's gradient; k3_corrected is weighted by the ratio (DeepSeek-V3.2).
-    The gradient of k1 is 0 on average: it belongs into the reward."""
+    kl_estimator: Literal["k1", "k2", "k3", "abs", "k1+", "k3+", "k3_corrected", "full"] = "k3"
+    """Estimate of that KL per token; `+` takes k2's gradient; k3_corrected is weighted by the ratio (DeepSeek-V3.2);
+    full is exact, over the whole vocabulary. The gradient of k1 is 0 on average: it belongs into the reward."""
+    kl_cap: float | None = Field(None, gt=0)
+    """k3, k3+ and k3_corrected are at most this a token (verl: 10); what is beyond is no longer pulled back."""
     kl_in: Literal["loss", "reward"] = "loss"
     """Add the KL to the loss, or take it off the reward."""
     kl_target: float | None = Field(None, gt=0)
@@ -90,6 +127,11 @@ class ObjectiveConfig(Section):
         """True if tokens of one completion may have different advantages."""
         return self.whiten_advantages
 
+    @property
+    def has_reference(self) -> bool:
+        """True if the policy is compared with a reference."""
+        return self.kl_coef > 0 or self.loss == "a_star"
+
     @model_validator(mode="after")
     def _no_contradictions(self) -> ObjectiveConfig:
         wrong = [message for holds, message in self._contradictions() if holds]
@@ -97,11 +139,16 @@ class ObjectiveConfig(Section):
             raise ValueError("\n".join(wrong))
         return self
 
+    @field_validator("loss")
+    @classmethod
+    def _known_loss(cls, loss: str) -> str:
+        return named("loss", loss, LOSS_NAMES)
+
     def _contradictions(self) -> list[tuple[bool, str]]:
         loss = f"--loss {self.loss}"
         return [
             (
-                self.loss == "clip" and self.clip_low > 1,
+                self.loss in _CLIPPED and self.clip_low > 1,
                 f"--clip-low must be <= 1, got {self.clip_low:g}: a ratio is never below 0",
             ),
             (
@@ -118,8 +165,18 @@ class ObjectiveConfig(Section):
                 "it would cap what the clip lets through",
             ),
             (
-                self.ratio_level == "sequence" and self.loss != "clip",
-                f"--ratio-level sequence is for --loss clip; {loss} has its own",
+                self.ratio_level != "token" and self.loss not in _CLIPPED and ":" not in self.loss,
+                f"--ratio-level {self.ratio_level} is for --loss clip; {loss} has its own",
+            ),
+            (
+                self.loss == "a_star" and self.kl_coef > 0,
+                f"{loss} holds the policy to the reference by --a-star-beta; --kl-coef {self.kl_coef:g} would do it "
+                "twice",
+            ),
+            (
+                self.normalize_advantages and (self.whiten_advantages or self.has_token_advantages),
+                "--normalize-advantages is over completions, but here each token has its own advantage, which "
+                "--whiten-advantages normalizes",
             ),
             (
                 self.loss in _OF_ROWS and self.aggregation != "sequence_mean",
@@ -134,19 +191,23 @@ class ObjectiveConfig(Section):
                 f"--top-entropy-share chooses tokens, but {loss} has one value a completion",
             ),
             (
-                self.kl_in == "reward" and self.kl_estimator not in ("k1", "k2", "k3") and self.kl_coef > 0,
+                self.kl_in == "reward" and self.kl_estimator in ("k1+", "k3+", "k3_corrected") and self.kl_coef > 0,
                 f"--kl-estimator {self.kl_estimator} changes only the gradient, and --kl-in reward has none",
+            ),
+            (
+                self.kl_in == "reward" and self.kl_estimator == "full" and self.kl_coef > 0,
+                "--kl-estimator full is for --kl-in loss: a reward is of the tokens that were sampled",
             ),
             (
                 self.kl_target is not None and self.kl_coef == 0,
                 "--kl-target adapts --kl-coef, which must begin above 0",
             ),
             (
-                self.reference_refresh_steps > 0 and self.kl_coef == 0,
+                self.reference_refresh_steps > 0 and not self.has_reference,
                 "--reference-refresh-steps renews the reference, but with --kl-coef 0 there is none",
             ),
             (
-                self.reference_decay < 1 and self.kl_coef == 0,
+                self.reference_decay < 1 and not self.has_reference,
                 "--reference-decay moves the reference, but with --kl-coef 0 there is none",
             ),
             (
@@ -162,6 +223,18 @@ class ObjectiveConfig(Section):
             "cispo_cap": (self.loss == "cispo", "--loss cispo"),
             "sapo_tau_positive": (self.loss == "sapo", "--loss sapo"),
             "sapo_tau_negative": (self.loss == "sapo", "--loss sapo"),
+            "dppo_divergence": (self.loss == "dppo", "--loss dppo"),
+            **{name: (self.loss == "vespo", "--loss vespo") for name in _OF_VESPO},
+            "cov_share": (self.loss in ("clip_cov", "kl_cov"), "--loss clip_cov or kl_cov"),
+            "cov_low": (self.loss == "clip_cov", "--loss clip_cov"),
+            "cov_high": (self.loss == "clip_cov", "--loss clip_cov"),
+            "kl_cov_coef": (self.loss == "kl_cov", "--loss kl_cov"),
+            "dro_beta": (self.loss == "dro", "--loss dro"),
+            "a_star_beta": (self.loss == "a_star", "--loss a_star"),
+            "kl_cap": (
+                self.kl_coef > 0 and self.kl_estimator in ("k3", "k3+", "k3_corrected"),
+                "--kl-coef above 0 and a k3 --kl-estimator",
+            ),
             "gamma": (self.has_token_advantages, "an --advantage by token"),
             "kl_in": (self.kl_coef > 0, "--kl-coef above 0"),
             "kl_estimator": (self.kl_coef > 0, "--kl-coef above 0"),

@@ -18,6 +18,10 @@ class PPOConfig(RLConfig):
     """Generalized advantage estimation (arXiv:1506.02438) is what a critic is for; others are r1lite grpo's."""
     gae_lambda: float = Field(1.0, ge=0, le=1)
     """1: returns less values, no bias (verl, OpenRLHF); lower trusts the critic more (InstructGPT: 0.95)."""
+    gae_lambda_alpha: float | None = Field(None, gt=0)
+    """Give a completion of l tokens the lambda 1 - 1/(this * l) instead of --gae-lambda (VAPO: 0.05)."""
+    critic_gae_lambda: float | None = Field(None, ge=0, le=1)
+    """Lambda of the returns that the critic learns; by default the policy's (VAPO: 1, with another for the policy)."""
     whiten_advantages: bool = True
     """Shift and scale the advantages of all tokens of a step to mean 0 and variance 1."""
     group_size: int = Field(1, ge=1)
@@ -26,7 +30,7 @@ class PPOConfig(RLConfig):
     """Problems a step (P)."""
     kl_in: Literal["loss", "reward"] = "reward"
     """Take the KL (--kl-coef) off each token's reward (InstructGPT), or add it to the loss."""
-    kl_estimator: Literal["k1", "k2", "k3", "k1+", "k3+", "k3_corrected"] = "k1"
+    kl_estimator: Literal["k1", "k2", "k3", "abs", "k1+", "k3+", "k3_corrected", "full"] = "k1"
     """Estimate of that KL per token; k1 for --kl-in reward, k3 is usual for --kl-in loss."""
     critic: Literal["own", "shared"] = "own"
     """The critic's backbone: its own, trained apart, or the policy's, which then gets both gradients (less memory)."""
@@ -39,6 +43,8 @@ class PPOConfig(RLConfig):
     """Steps at the beginning in which the critic learns alone."""
     value_clip: float | None = Field(0.5, gt=0)
     """The value loss holds on to values that moved further than this from those before the step (reward units)."""
+    value_huber: float | None = Field(None, gt=0)
+    """Errors of the critic beyond this count in proportion to their size, not to its square (ReaLHF: 10)."""
     value_coef: float = Field(1.0, gt=0)
     """Weight of the value loss in a shared backbone's gradient."""
 
@@ -58,6 +64,14 @@ class PPOConfig(RLConfig):
                 self.critic == "own" and self.value_coef != 1,
                 f"--value-coef {self.value_coef:g} weighs the value loss in a shared backbone; for --critic own set "
                 "--critic-lr",
+            ),
+            (
+                self.gae_lambda_alpha is not None and self.gae_lambda != type(self).model_fields["gae_lambda"].default,
+                "--gae-lambda-alpha and --gae-lambda are two ways to set lambda: choose one",
+            ),
+            (
+                self.loss == "a_star",
+                "--loss a_star fits rewards less the optimal value, and needs no critic: it is for r1lite grpo",
             ),
             (
                 self.critic_warmup_steps >= self.steps,

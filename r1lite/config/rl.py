@@ -6,10 +6,16 @@ from typing import Any, ClassVar, Literal
 
 from pydantic import Field, field_validator, model_validator
 
+from r1lite.config.names import named
 from r1lite.config.objective import ObjectiveConfig
 from r1lite.config.presets import preset_values
 from r1lite.config.rollout import RolloutConfig
 from r1lite.config.train import TrainConfig
+
+ESTIMATOR_NAMES = (
+    *("grpo", "batch_scaled", "dr_grpo", "rloo", "reinforce", "reinforce_pp", "reinforce_pp_baseline", "opo"),
+    *("optimal_token", "maxrl", "gdpo", "pass_at_k", "best_of_group", "a_star"),
+)
 
 
 class RLConfig(RolloutConfig, TrainConfig, ObjectiveConfig):
@@ -42,8 +48,15 @@ class RLConfig(RolloutConfig, TrainConfig, ObjectiveConfig):
     """Passes over each step's completions."""
     minibatches: int = Field(1, ge=1)
     """Optimizer steps a pass; whole groups are dealt out to them."""
+    retire_solved: float | None = Field(None, gt=0, le=1)
+    """Sample problems no more once this share of a group's completions solved them (ScaleRL: 0.9)."""
     stop_kl: float | None = Field(None, gt=0)
-    """End a step's updates early when KL(policy before the step || policy) passes this (nats a token)."""
+    """End a step's updates early when the KL of --stop-kl-to passes this (nats a token)."""
+    stop_kl_to: Literal["old", "reference"] = "old"
+    """old: KL(policy before the step || policy); reference: KL(policy || reference), of which a step makes its first
+    update all the same, so that the KL in the loss can lead back."""
+    fp32_head: bool = False
+    """Compute logits from hidden states in float32 although --dtype is lower (MiniMax-M1, ScaleRL)."""
 
     @model_validator(mode="wrap")
     @classmethod
@@ -64,6 +77,11 @@ class RLConfig(RolloutConfig, TrainConfig, ObjectiveConfig):
                 f"{'--dynamic-sampling' if self.dynamic_sampling else '--curriculum'} chooses problems by its scores",
             ),
             (
+                self.retire_solved is not None and (self.curriculum or self.max_staleness > 0),
+                f"--retire-solved chooses problems by what the last steps measured; "
+                f"{'--curriculum does so too: choose one' if self.curriculum else '--max-staleness 1 cannot wait'}",
+            ),
+            (
                 self.dynamic_sampling and self.group_size < 2,
                 "--dynamic-sampling passes over groups whose rewards are all equal, but a single one always is",
             ),
@@ -78,6 +96,10 @@ class RLConfig(RolloutConfig, TrainConfig, ObjectiveConfig):
                 "--updates-per-rollout or --minibatches above 1",
             ),
             (
+                self.stop_kl_to == "reference" and (self.stop_kl is None or self.kl_coef == 0),
+                "--stop-kl-to reference needs --stop-kl, and a reference: --kl-coef above 0",
+            ),
+            (
                 self.loss == "reinforce" and self.updates_per_rollout * self.minibatches > 1,
                 f"--loss reinforce learns only from what the current policy sampled; --updates-per-rollout "
                 f"{self.updates_per_rollout} and --minibatches {self.minibatches} change it between: use --loss clip",
@@ -90,30 +112,25 @@ class GRPOConfig(RLConfig):
 
     stage: ClassVar[str] = "grpo"
 
-    advantage: Literal[
-        "grpo",
-        "batch_scaled",
-        "dr_grpo",
-        "rloo",
-        "reinforce",
-        "reinforce_pp",
-        "reinforce_pp_baseline",
-        "opo",
-        "maxrl",
-        "gdpo",
-    ] = "grpo"
-    """From rewards to advantages; r1lite/rl/README.md says how each does it. Critics are for r1lite ppo."""
+    advantage: str = "grpo"
+    """From rewards to advantages: grpo, batch_scaled, dr_grpo, rloo, reinforce, reinforce_pp, reinforce_pp_baseline,
+    opo, optimal_token, maxrl, gdpo, pass_at_k, best_of_group, a_star, or your own, module:function;
+    r1lite/rl/README.md says how each does it. Critics are for r1lite ppo."""
+    advantage_k: int = Field(4, ge=1)
+    """pass_at_k: size of the subsets of a group whose best member counts."""
+    value_beta: float = Field(0.5, gt=0)
+    """a_star: from rewards to the optimal value: towards 0 the best of them, for large ones their mean."""
     advantage_ddof: Literal[0, 1] = 1
     """Standard deviations divide by N - this (grpo, batch_scaled, gdpo)."""
     advantage_eps: float = Field(1e-4, ge=0)
     """Added to what rewards are divided by, in units of the reward (grpo, batch_scaled, gdpo, maxrl)."""
 
-    @field_validator("advantage", mode="before")
+    @field_validator("advantage")
     @classmethod
-    def _no_critic(cls, advantage: Any) -> Any:
+    def _known_advantage(cls, advantage: str) -> str:
         if advantage == "gae":
             raise ValueError("--advantage gae needs a critic: r1lite ppo has one")
-        return advantage
+        return named("advantage", advantage, ESTIMATOR_NAMES)
 
     def _contradictions(self) -> list[tuple[bool, str]]:
         kl_in_reward = self.kl_in == "reward" and self.kl_coef > 0
@@ -127,9 +144,30 @@ class GRPOConfig(RLConfig):
                 self.advantage == "gdpo" and kl_in_reward,
                 "--advantage gdpo normalises parts of the reward formula, and the KL is none; use --kl-in loss",
             ),
+            (
+                self.advantage == "pass_at_k" and kl_in_reward,
+                "--advantage pass_at_k needs rewards of 0 and 1, and --kl-in reward changes them; use --kl-in loss",
+            ),
+            (
+                self.advantage == "pass_at_k" and self.advantage_k > self.group_size,
+                f"--advantage-k {self.advantage_k} is more than --group-size {self.group_size} completions",
+            ),
+            (
+                (self.loss == "a_star") != (self.advantage == "a_star"),
+                "--loss a_star and --advantage a_star belong together: log-ratios are fitted to rewards less the "
+                "optimal value",
+            ),
+            (
+                self.advantage != "pass_at_k" and self.advantage_k != type(self).model_fields["advantage_k"].default,
+                "--advantage-k has no effect without --advantage pass_at_k",
+            ),
+            (
+                self.advantage != "a_star" and self.value_beta != type(self).model_fields["value_beta"].default,
+                "--value-beta has no effect without --advantage a_star",
+            ),
         ]
 
     @property
     def has_token_advantages(self) -> bool:
         """True if tokens of one completion may have different advantages."""
-        return self.whiten_advantages or self.advantage.startswith("reinforce_pp")
+        return self.whiten_advantages or self.advantage.startswith("reinforce_pp") or self.advantage == "optimal_token"

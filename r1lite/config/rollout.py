@@ -19,11 +19,11 @@ class RolloutConfig(Section):
     min_p: float = Field(0.0, ge=0, lt=1)
     """Leave out tokens less probable than this share of the most probable one; needs --biased-sampling."""
     biased_sampling: bool = False
-    """Take on the bias of --top-p, --top-k and --min-p: the trainer's probabilities are those of the whole
-    distribution, so every ratio between the two policies is off."""
+    """Accept --top-p, --top-k and --min-p: the trainer's probabilities are those of the whole distribution.
+    --importance auto then weights each token by the mass that the engine kept; nothing is learnt of what it cut."""
     importance: Literal["auto", "off", "token", "sequence", "geometric"] = "auto"
     """Weight the policy loss by trainer/engine probability, per token, by a completion's product, or by its geometric
-    mean. auto: token where the engine has weights of its own or runs ahead, else off."""
+    mean. auto: token where the engine has weights of its own, runs ahead or cuts its distribution, else off."""
     importance_mode: Literal["truncate", "mask"] = "truncate"
     """What becomes of weights outside the bounds: cut to the bound, or 0 (nothing is learnt there)."""
     importance_low: float = Field(0.0, ge=0, le=1)

@@ -11,6 +11,7 @@ from r1lite.errors import UserError
 from verifiers.trust import NotTrustedError, beyond, beyond_in_options, is_above, require
 
 _FORMULAS = ("reward", "verifier", "correct")
+_FUNCTIONS = ("loss", "advantage")  # a name of ours, or module:function
 _MARKS = ("environment.json", "reward.json", "metrics.jsonl", "manifest.json", "summary.json", ".lock")
 _WRITTEN = ("out", "push_to_hub", "engine_weights_dir")  # keys by which data leaves the run's folder
 _MOST = {"workers": 64, "score_workers": 64}  # processes
@@ -19,8 +20,8 @@ _CONFIG = "config.yaml"  # what a run calls its own
 
 
 def foreign(values: Mapping[str, Any]) -> list[str]:
-    """Tasks, verifiers, filters and attention kernels in a configuration's keys that would be imported; places outside
-    the run's folder that would be written to; numbers of processes beyond what is usual."""
+    """Tasks, verifiers, losses, filters and attention kernels in a configuration's keys that would be imported; places
+    outside the run's folder that would be written to; numbers of processes beyond what is usual."""
     found: list[str] = []
     task = values.get("task")
     for name in task.split(",") if isinstance(task, str) else ():
@@ -39,6 +40,9 @@ def foreign(values: Mapping[str, Any]) -> list[str]:
         found += _of_filter(str(spec))
     for inside in _inner(values):
         found += foreign(inside)
+    for key in _FUNCTIONS:
+        if isinstance(name := values.get(key), str) and ":" in name:
+            found.append(name)
     attention = values.get("attn_implementation")
     if isinstance(attention, str) and "/" in attention:  # a kernel that transformers would load from the Hub
         found.append(attention)

@@ -6,10 +6,12 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 from r1lite.config import PPOConfig, RLConfig
-from r1lite.grpo.choice import Curriculum
+from r1lite.grpo.choice import Curriculum, Retired
 from r1lite.grpo.critic import LearningCritic, make_value_model
+from r1lite.grpo.estimators import ESTIMATORS, estimator
 from r1lite.grpo.learner import Learner, PolicyLearner
 from r1lite.grpo.loop import Loop
+from r1lite.grpo.losses import loss_function
 from r1lite.model.optimizer import Optimizer
 from r1lite.model.policy import Policy
 from r1lite.run.bad_batches import BadBatches
@@ -23,6 +25,9 @@ R = TypeVar("R", bound=RLConfig)
 
 def make_learner(config: RLConfig, setup: Setup) -> PolicyLearner:
     """The learner of a run, with a critic if its stage has one. Raises UserError."""
+    loss_function(config.loss)  # of the user's, they are imported before anything is spent
+    if config.advantage not in (*ESTIMATORS, "reinforce_pp", "gae", "optimal_token"):
+        estimator(config.advantage)
     adapt(setup, config)
     policy = Policy(
         setup.model,
@@ -30,6 +35,7 @@ def make_learner(config: RLConfig, setup: Setup) -> PolicyLearner:
         temperature=config.temperature,
         dtype=forward_dtype(config),
         gradient_checkpointing=config.gradient_checkpointing,
+        fp32_head=config.fp32_head,
     )
     optimizer = Optimizer.configured(policy.model, config)
     critic = None
@@ -48,7 +54,7 @@ def make_learner(config: RLConfig, setup: Setup) -> PolicyLearner:
 
 
 def _reference(config: RLConfig, policy: Policy) -> Policy | None:
-    if config.kl_coef == 0:
+    if not config.has_reference:
         return None
     moves = config.reference_refresh_steps > 0 or config.reference_decay < 1
     return policy.before_adapter() if config.lora_rank and not moves else policy.frozen_copy()
@@ -67,6 +73,7 @@ def train(config: R, make_learner: Callable[[R, Setup], Learner]) -> dict[str, A
             stop=stop,
             watchdog=setup.watchdog,
             curriculum=Curriculum() if config.curriculum else None,
+            retired=Retired(config.retire_solved) if config.retire_solved is not None else None,
         )
 
     return run_training(config, make_loop)

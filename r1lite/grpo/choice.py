@@ -50,6 +50,39 @@ def refill(
     return [order[i % len(order)] for i in range(count)]
 
 
+class Retired:
+    """Leaves out problems that a group has solved at this rate (no-positive-resampling: ScaleRL, arXiv:2510.13786).
+
+    Epochs go on as they would; in place of a solved problem another comes that is not. Where all are solved, all come.
+    """
+
+    def __init__(self, rate: float) -> None:
+        self.rate = rate
+        self.solved: set[str] = set()  # ids
+
+    def choose(self, prompts: Sequence[Prompt], step: int, count: int, seed: int) -> list[Prompt]:
+        """The prompts of a step."""
+        chosen = by_epochs(prompts, step, count, seed)
+        kept = [prompt for prompt in chosen if prompt.problem.id not in self.solved]
+        used = self.solved | {prompt.problem.id for prompt in kept}
+        return kept + refill(prompts, used, step, 0, count - len(kept), seed)
+
+    def observe(self, groups: Sequence[Group]) -> None:
+        """Takes in what a step measured; completions without the task's verdict don't count."""
+        for group in groups:
+            verdicts = [rollout.correct for rollout in group.rollouts if rollout.correct is not None]
+            if verdicts and sum(verdicts) >= self.rate * len(verdicts):
+                self.solved.add(group.problem.id)
+
+    def state_dict(self) -> dict[str, Any]:
+        """What a checkpoint keeps."""
+        return {"solved": sorted(self.solved)}
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """Restores what `state_dict()` returned."""
+        self.solved = set(state["solved"])
+
+
 class Curriculum:
     """Draws problems in proportion to p (1 - p), p the measured rate at which the policy solves them.
 

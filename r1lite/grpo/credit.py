@@ -10,13 +10,14 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
-from r1lite.config import RLConfig
+from r1lite.config import PPOConfig, RLConfig
 from r1lite.grpo.minibatch import RolloutBatch, to_groups, to_rows
 from r1lite.grpo.objective import Terms, completion_advantages
 from r1lite.rl import losses
 from r1lite.rl.advantages import discounted_returns
-from r1lite.rl.gae import gae, token_rewards, whiten
+from r1lite.rl.gae import gae, length_adaptive_lambda, token_rewards, whiten
 from r1lite.rl.kl import kl_estimate
+from r1lite.rl.token_baseline import gradient_energy, optimal_token_advantages
 from r1lite.types import Group, Rollout
 
 
@@ -38,6 +39,8 @@ def all_have_gradients(config: RLConfig) -> bool:
         or config.entropy_coef > 0
         or config.entropy_target is not None
         or config.top_entropy_share < 1
+        or config.loss in ("clip_cov", "kl_cov", "dro", "a_star")  # by the other tokens, or by the distance itself
+        or ":" in config.loss
     )
 
 
@@ -72,15 +75,16 @@ def assign(
         UnusableRewards: as above.
     """
     costs = [_kl_cost(config, micro_batch, kl_coef) for micro_batch in micro_batches]  # [B, T] each
-    if _by_token(config):
+    if config.advantage == "optimal_token":
+        kl_costs = _of_rows(costs, micro_batches, rewards)
+        _credit_by_energy(rewards - kl_costs, micro_batches)
+    elif _by_token(config):
         for micro_batch, cost in zip(micro_batches, costs, strict=True):
             _credit_tokens(config, micro_batch, cost)
     else:
         if advantages is None:
-            taken = [
-                torch.where(p.inputs.loss_mask, c, 0.0).sum(dim=1) for p, c in zip(micro_batches, costs, strict=True)
-            ]
-            advantages = _of_completions(config, rewards - to_groups(taken, micro_batches, rewards), groups, terms)
+            kl_costs = _of_rows(costs, micro_batches, rewards)
+            advantages = _of_completions(config, rewards - kl_costs, groups, terms)
         for micro_batch in micro_batches:
             micro_batch.advantages = to_rows(advantages, micro_batch)
     if config.whiten_advantages or config.advantage.startswith("reinforce_pp"):
@@ -91,7 +95,41 @@ def assign(
 
 
 def _by_token(config: RLConfig) -> bool:
-    return config.advantage in ("reinforce_pp", "gae")
+    return config.advantage in ("reinforce_pp", "gae", "optimal_token")
+
+
+def _of_rows(costs: Sequence[Tensor], micro_batches: Sequence[RolloutBatch], rewards: Tensor) -> Tensor:
+    """Sums of the tokens' costs, [P, G]."""
+    sums = [torch.where(p.inputs.loss_mask, c, 0.0).sum(dim=1) for p, c in zip(micro_batches, costs, strict=True)]
+    return to_groups(sums, micro_batches, rewards)
+
+
+def _credit_by_energy(rewards: Tensor, micro_batches: Sequence[RolloutBatch]) -> None:
+    """The optimal token baseline: siblings are compared token by token, whichever micro-batch they are in."""
+    rows: dict[int, list[tuple[RolloutBatch, int]]] = {}
+    for micro_batch in micro_batches:
+        assert micro_batch.old_logprobs is not None
+        micro_batch.advantages = torch.zeros_like(micro_batch.old_logprobs)
+        for row, (prompt, _) in enumerate(micro_batch.indices):
+            rows.setdefault(prompt, []).append((micro_batch, row))
+    for prompt, siblings in rows.items():
+        energies, masks = [], []
+        for micro_batch, row in siblings:
+            assert micro_batch.old_logprobs is not None
+            assert micro_batch.old_square_mass is not None
+            mask = micro_batch.inputs.loss_mask[row]
+            energy = gradient_energy(micro_batch.old_logprobs[row], micro_batch.old_square_mass[row])
+            energies.append(energy[mask])
+            masks.append(mask[mask])
+        mine = torch.stack([rewards[prompt, micro_batch.indices[row][1]] for micro_batch, row in siblings])
+        advantages = optimal_token_advantages(
+            mine.to(energies[0].device),
+            torch.nn.utils.rnn.pad_sequence(energies, batch_first=True),
+            torch.nn.utils.rnn.pad_sequence(masks, batch_first=True),
+        )
+        for (micro_batch, row), energy, of_row in zip(siblings, energies, advantages, strict=True):
+            assert micro_batch.advantages is not None
+            micro_batch.advantages[row, micro_batch.inputs.loss_mask[row]] = of_row[: len(energy)]
 
 
 def _of_completions(config: RLConfig, rewards: Tensor, groups: Sequence[Group], terms: Terms) -> Tensor:
@@ -108,9 +146,14 @@ def _credit_tokens(config: RLConfig, micro_batch: RolloutBatch, cost: Tensor) ->
         micro_batch.advantages = discounted_returns(rewards, mask, gamma=config.gamma)
     else:
         assert micro_batch.old_values is not None
-        micro_batch.advantages, micro_batch.returns = gae(
-            rewards, micro_batch.old_values, mask, gamma=config.gamma, gae_lambda=config.gae_lambda
-        )
+        assert isinstance(config, PPOConfig)
+        gae_lambda: float | Tensor = config.gae_lambda
+        if config.gae_lambda_alpha is not None:
+            gae_lambda = length_adaptive_lambda(mask, alpha=config.gae_lambda_alpha).to(rewards)
+        given = (rewards, micro_batch.old_values, mask)
+        micro_batch.advantages, micro_batch.returns = gae(*given, gamma=config.gamma, gae_lambda=gae_lambda)
+        if config.critic_gae_lambda is not None:
+            _, micro_batch.returns = gae(*given, gamma=config.gamma, gae_lambda=config.critic_gae_lambda)
 
 
 def _kl_cost(config: RLConfig, micro_batch: RolloutBatch, kl_coef: float) -> Tensor:
@@ -118,7 +161,11 @@ def _kl_cost(config: RLConfig, micro_batch: RolloutBatch, kl_coef: float) -> Ten
     if micro_batch.ref_logprobs is None or config.kl_in == "loss":
         return torch.zeros_like(micro_batch.engine_logprobs)
     assert micro_batch.old_logprobs is not None
-    return kl_coef * kl_estimate(micro_batch.old_logprobs, micro_batch.ref_logprobs, estimator=config.kl_estimator)
+    assert config.kl_estimator != "full"
+    kl = kl_estimate(
+        micro_batch.old_logprobs, micro_batch.ref_logprobs, estimator=config.kl_estimator, cap=config.kl_cap
+    )
+    return kl_coef * kl
 
 
 def _whiten(micro_batches: Sequence[RolloutBatch]) -> None:

@@ -90,7 +90,13 @@ class LearningCritic:
         assert micro_batch.returns is not None
         shared = self.model.shared
         values = self.model.values(micro_batch.inputs, into_backbone=not (shared and self._alone))
-        per_token = value_loss(values, micro_batch.old_values, micro_batch.returns, clip=self.config.value_clip)
+        per_token = value_loss(
+            values,
+            micro_batch.old_values,
+            micro_batch.returns,
+            clip=self.config.value_clip,
+            huber=self.config.value_huber,
+        )
         loss = masked_sum(per_token, micro_batch.inputs.loss_mask) / num_tokens
         (loss * self.config.value_coef if shared else loss).backward()  # type: ignore[no-untyped-call]
         self._losses.append(float(loss.detach()))

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Sequence
+import random
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -17,7 +18,8 @@ from torch import Tensor
 from r1lite.config import RLConfig
 from r1lite.errors import RunError
 from r1lite.grpo import credit
-from r1lite.grpo.minibatch import Minibatch, RolloutBatch, make_minibatches
+from r1lite.grpo.losses import choose, needs_choice
+from r1lite.grpo.minibatch import Minibatch, RolloutBatch, make_minibatches, reshuffled
 from r1lite.grpo.objective import Terms, rewards_of
 from r1lite.grpo.sums import UpdateSums
 from r1lite.grpo.update import Coefficients, Critic, Update
@@ -26,6 +28,7 @@ from r1lite.model.out_of_memory import MicroBatchBudget
 from r1lite.model.policy import Policy
 from r1lite.rl.entropy import adapted_entropy_coef
 from r1lite.rl.gae import adapted_kl_coef
+from r1lite.rl.sampling import completion_seed
 from r1lite.run.bad_batches import BadBatches
 from r1lite.types import Group
 
@@ -67,7 +70,9 @@ class PolicyLearner:
     def __post_init__(self) -> None:
         self.kl_coef, self.entropy_coef = self.config.kl_coef, self.config.entropy_coef
         self.budget = MicroBatchBudget(self.config.micro_batch_tokens, row="completion", advice=_SMALLER)
-        self._update = Update(self.config, self.policy, self.optimizer, self.critic, self.budget, self.bad)
+        self._update = Update(
+            self.config, self.policy, self.optimizer, self.critic, self.budget, self.bad, self.reference
+        )
 
     def learn(self, groups: Sequence[Group], step: int) -> tuple[list[Group], dict[str, Any]]:
         """Updates the policy on the groups: `updates_per_rollout` passes over `minibatches` minibatches.
@@ -86,13 +91,13 @@ class PolicyLearner:
         held = self.critic is not None and self.critic.begin(step)
         coefficients = Coefficients(self.kl_coef, self._entropy_bonus(entropy), held)
         total, policy_kl, stopped = UpdateSums(), None, 0
-        planned = minibatches * config.updates_per_rollout
-        for n, minibatch in enumerate(planned):
+        planned = len(minibatches) * config.updates_per_rollout
+        for n, minibatch in enumerate(self._passes(minibatches, step)):
             sums = update.gradient(minibatch, coefficients, step, first=total.updates == 0)
             policy_kl = sums.policy_kl
-            if config.stop_kl is not None and policy_kl > config.stop_kl:
+            if self._is_too_far(sums, first=n == 0):
                 update.discard()
-                total, stopped = total + sums, len(planned) - n
+                total, stopped = total + sums, planned - n
                 break
             update.apply(minibatch, sums, step, lr, policy_is_held=held)
             total += sums
@@ -133,6 +138,34 @@ class PolicyLearner:
             self.critic.load_state_dict(state["critic"])
         if self.reference is not None and state["reference"] is not None:
             self.reference.model.load_state_dict(state["reference"])
+
+    def _passes(self, minibatches: list[Minibatch], step: int) -> Iterator[Minibatch]:
+        """The minibatches of every pass: of other prompts each time, where there are several."""
+        config = self.config
+        for turn in range(config.updates_per_rollout):
+            if turn > 0 and len(minibatches) > 1:
+                generator = random.Random(f"{config.seed}-pass-{step}-{turn}")
+                minibatches = reshuffled(
+                    minibatches, generator, max_tokens=self.budget.tokens, pad_id=self.policy.pad_id
+                )
+            for n, minibatch in enumerate(minibatches):
+                if needs_choice(config):
+                    seed = completion_seed(config.seed, "covariance", step, f"{turn}", n)
+                    minibatch.choose_tokens(
+                        lambda logprobs, advantages, seed=seed: choose(
+                            config, logprobs, advantages, torch.Generator().manual_seed(seed)
+                        )
+                    )
+                yield minibatch
+
+    def _is_too_far(self, sums: UpdateSums, *, first: bool) -> bool:
+        """True if --stop-kl ends the step's updates. From the reference a step may always take its first one."""
+        config = self.config
+        if config.stop_kl is None:
+            return False
+        if config.stop_kl_to == "reference":
+            return not first and sums.reference_kl > config.stop_kl
+        return sums.policy_kl > config.stop_kl
 
     def _refuse_unknown_sampler(self, groups: Sequence[Group], step: int) -> None:
         """Raises RunError if a correction needs probabilities that the engine doesn't give."""
@@ -198,12 +231,19 @@ class PolicyLearner:
         config = self.config
         needs_entropy = config.entropy_target is not None or config.top_entropy_share < 1
         # With one update a rollout, the policy that is updated is the policy before the update.
-        needs_old = config.updates_per_rollout * len(minibatches) > 1 or (
-            self.reference is not None and config.kl_in == "reward"
+        needs_old = (
+            config.updates_per_rollout * len(minibatches) > 1
+            or (self.reference is not None and config.kl_in == "reward")
+            or needs_choice(config)
         )
+        needs_masses = config.advantage == "optimal_token"
 
         def measure(micro_batch: RolloutBatch) -> None:
             inputs = micro_batch.inputs
+            if needs_masses and micro_batch.old_square_mass is None:
+                micro_batch.old_logprobs, micro_batch.old_square_mass = self.policy.with_square_mass(inputs)
+            if needs_entropy and micro_batch.old_entropy is None:
+                micro_batch.old_logprobs = None  # both at once
             if (needs_entropy or needs_old) and micro_batch.old_logprobs is None:
                 micro_batch.old_logprobs, micro_batch.old_entropy = self.policy(inputs, entropy=needs_entropy)
             if self.reference is not None and micro_batch.ref_logprobs is None:

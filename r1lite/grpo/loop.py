@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 
 from r1lite.config import RLConfig
 from r1lite.grpo import choice
-from r1lite.grpo.choice import Curriculum
+from r1lite.grpo.choice import Curriculum, Retired
 from r1lite.grpo.learner import Learner
 from r1lite.grpo.metrics import rollout_metrics
 from r1lite.grpo.sampler import Ahead, Sampler, pack, unpack
@@ -38,6 +38,7 @@ class Loop:
     stop: StopSignal
     watchdog: Watchdog
     curriculum: Curriculum | None = None
+    retired: Retired | None = None
     _clock: dict[str, float] = field(default_factory=dict)
     _ahead: dict[int, list[Group]] = field(default_factory=dict)  # by step: groups that are there already
     sampler: Sampler = field(init=False)
@@ -79,8 +80,9 @@ class Loop:
         self.engine.load_weights(self.learner.policy.named_weights(), version=step + 1)
         ended = time.perf_counter()
         groups += passed_over
-        if self.curriculum is not None:
-            self.curriculum.observe(groups)
+        for observer in (self.curriculum, self.retired):
+            if observer is not None:
+                observer.observe(groups)
         if ahead is not None:
             self._clock["ahead_wait_s"] = ended - trained
         metrics = {
@@ -97,7 +99,9 @@ class Loop:
 
     def state_dict(self) -> dict[str, Any]:
         """What a checkpoint keeps beside the learner's state."""
-        state = {} if self.curriculum is None else {"curriculum": self.curriculum.state_dict()}
+        state: dict[str, Any] = {} if self.curriculum is None else {"curriculum": self.curriculum.state_dict()}
+        if self.retired is not None:
+            state["retired"] = self.retired.state_dict()
         for step, groups in self._ahead.items():  # sampled from weights that are gone by now
             places = {prompt.problem.id: place for place, prompt in enumerate(self.prompts)}
             chosen = [places[group.problem.id] for group in groups]
@@ -108,6 +112,8 @@ class Loop:
         """Restores what `state_dict()` returned."""
         if self.curriculum is not None:
             self.curriculum.load_state_dict(state["curriculum"])
+        if self.retired is not None:
+            self.retired.load_state_dict(state["retired"])
         if "ahead" in state:
             ahead = state["ahead"]
             chosen = [self.prompts[place] for place in ahead["prompts"]]
@@ -117,6 +123,8 @@ class Loop:
         count, seed = self.config.prompts_per_step, self.config.seed
         if self.curriculum is not None:
             return self.curriculum.choose(self.prompts, "train", step, count, seed)
+        if self.retired is not None:
+            return self.retired.choose(self.prompts, step, count, seed)
         return choice.by_epochs(self.prompts, step, count, seed)
 
     def _refilled(self, groups: list[Group], step: int) -> tuple[list[Group], list[Group], dict[str, Any]]:
@@ -136,6 +144,7 @@ class Loop:
             rate = max(len(kept) / (len(kept) + len(passed_over)), 0.25)
             count = min(config.prompts_per_step, math.ceil(missing / rate))
             used = {group.problem.id for group in (*kept, *passed_over)}
+            used |= self.retired.solved if self.retired is not None else set()
             further = choice.refill(self.prompts, used, step, turns, count, config.seed)
             sampled = self._rollout(further, step, f"refill-{turns}")
             kept += [group for group in sampled if group.has_signal]

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
+import random
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -15,6 +16,7 @@ import torch
 from torch import Tensor
 
 from r1lite.model.batch import MicroBatch, Row, cost, deal, micro_batches
+from r1lite.rl.losses import by_token
 from r1lite.types import Group, Rollout
 
 Index = tuple[int, int]  # which prompt, which completion of it
@@ -31,9 +33,11 @@ class RolloutBatch:
     old_logprobs: Tensor | None = None  # [B, T], of the policy before the first update; None = of the one at hand
     ref_logprobs: Tensor | None = None  # [B, T]; None = no KL
     old_entropy: Tensor | None = None  # [B, T]
+    old_square_mass: Tensor | None = None  # [B, T], sum of the squared probabilities of all tokens
     old_values: Tensor | None = None  # [B, T], the critic's
     returns: Tensor | None = None  # [B, T], targets of the critic
     advantages: Tensor | None = None  # [B], or [B, T] where each token has its own
+    chosen: Tensor | None = None  # [B, T] bool, tokens of high covariance among those of the minibatch
 
     @property
     def num_rows(self) -> int:
@@ -57,8 +61,50 @@ class Minibatch:
     """What one optimizer step learns from. The counts are known before its first backward pass."""
 
     micro_batches: list[RolloutBatch]
-    num_tokens: int  # of all completions that count, also of those whose gradient is 0 and isn't computed
-    num_rows: int
+    counted: dict[int, tuple[int, int]]  # prompt -> tokens and rows that count, also those whose gradient is 0 and
+    # isn't computed
+
+    @property
+    def num_tokens(self) -> int:
+        """Tokens that count."""
+        return sum(tokens for tokens, _ in self.counted.values())
+
+    @property
+    def num_rows(self) -> int:
+        """Completions that count."""
+        return sum(rows for _, rows in self.counted.values())
+
+    @property
+    def num_prompts(self) -> int:
+        """Prompts with a completion that counts."""
+        return len(self.counted)
+
+    def prompt_tokens(self, micro_batch: RolloutBatch) -> Tensor:
+        """[B]: the tokens that count of each row's prompt."""
+        counts = [self.counted[prompt][0] for prompt, _ in micro_batch.indices]
+        return torch.tensor(counts, device=micro_batch.inputs.token_ids.device)
+
+    def choose_tokens(self, choose: Callable[[Tensor, Tensor], Tensor]) -> None:
+        """Marks tokens as `chosen`, by a function of all N tokens' old log-probabilities and advantages, [N] each.
+
+        The tokens come in the order of their completions, whatever micro-batches these are in.
+        """
+        rows = sorted(
+            ((index, one, row) for one in self.micro_batches for row, index in enumerate(one.indices)),
+            key=lambda found: found[0],
+        )
+        logprobs, advantages = [], []
+        for _, one, row in rows:
+            assert one.old_logprobs is not None
+            assert one.advantages is not None
+            mask = one.inputs.loss_mask[row]
+            logprobs.append(one.old_logprobs[row, mask])
+            advantages.append(by_token(one.advantages)[row].expand(mask.shape)[mask])
+        chosen = choose(torch.cat(logprobs), torch.cat(advantages))
+        for (_, one, row), of_row in zip(rows, chosen.split([len(part) for part in logprobs]), strict=True):
+            if one.chosen is None:
+                one.chosen = torch.zeros_like(one.inputs.loss_mask)
+            one.chosen[row] = torch.zeros_like(one.chosen[row]).masked_scatter(one.inputs.loss_mask[row], of_row)
 
     def within(self, max_tokens: int) -> list[RolloutBatch]:
         """Halves micro-batches of more than `max_tokens` tokens, down to single rows; returns all of them."""
@@ -93,8 +139,11 @@ def make_minibatches(
         ]
         made = _micro_batches(groups, [index for index in inside if has_gradient(index)], max_tokens, pad_id, device)
         if made:
-            num_tokens = sum(len(groups[p].rollouts[g].completion.token_ids) for p, g in inside)
-            minibatches.append(Minibatch(made, num_tokens, len(inside)))
+            counted: dict[int, tuple[int, int]] = {}
+            for p, g in inside:
+                tokens, rows = counted.get(p, (0, 0))
+                counted[p] = (tokens + len(groups[p].rollouts[g].completion.token_ids), rows + 1)
+            minibatches.append(Minibatch(made, counted))
     return minibatches
 
 
@@ -115,6 +164,56 @@ def _micro_batches(
         rewards = torch.tensor([rollouts[i].score.reward for i in inputs.rows])
         made.append(RolloutBatch(inputs, [indices[i] for i in inputs.rows], rewards.to(device), engine.to(device)))
     return made
+
+
+def reshuffled(
+    minibatches: Sequence[Minibatch], generator: random.Random, *, max_tokens: int, pad_id: int
+) -> list[Minibatch]:
+    """The same completions, with all that is known of them, in as many minibatches of other prompts.
+
+    Later passes over a rollout then average over other neighbours (PPO, arXiv:1707.06347 algorithm 1).
+    """
+    counted = {prompt: counts for minibatch in minibatches for prompt, counts in minibatch.counted.items()}
+    rows: dict[int, list[RolloutBatch]] = {prompt: [] for prompt in counted}
+    for minibatch in minibatches:
+        for one in minibatch.micro_batches:
+            for row, (prompt, _) in enumerate(one.indices):
+                rows[prompt].append(_narrowed(one, range(row, row + 1)))
+    order = sorted(counted)
+    generator.shuffle(order)
+    made = []
+    for hand in deal(len(order), len(minibatches), key=lambda i: i):
+        prompts = [order[i] for i in hand]
+        inside = [row for prompt in prompts for row in rows[prompt]]
+        if inside:
+            counts = {prompt: counted[prompt] for prompt in prompts}
+            made.append(Minibatch(_together(inside, max_tokens, pad_id), counts))
+    return made
+
+
+def _together(singles: Sequence[RolloutBatch], max_tokens: int, pad_id: int) -> list[RolloutBatch]:
+    """Micro-batches of one row each -> micro-batches of at most `max_tokens` tokens."""
+    device = singles[0].inputs.token_ids.device
+    rows = [
+        Row(one.inputs.prompts[0], tuple(one.inputs.token_ids[0].tolist()), tuple(one.inputs.loss_mask[0].tolist()))
+        for one in singles
+    ]
+    made = []
+    for inputs in micro_batches(rows, max_tokens, pad_id, device):
+        parts = [singles[i] for i in inputs.rows]
+        width = inputs.token_ids.shape[1]
+        known = {
+            field.name: torch.cat([_widened(getattr(part, field.name), width) for part in parts])
+            for field in dataclasses.fields(RolloutBatch)
+            if isinstance(getattr(parts[0], field.name), Tensor)
+        }
+        made.append(RolloutBatch(inputs=inputs, indices=[part.indices[0] for part in parts], **known))
+    return made
+
+
+def _widened(values: Tensor, width: int) -> Tensor:
+    """[1] as it is; [1, t] -> [1, width]."""
+    return values if values.ndim == 1 else torch.nn.functional.pad(values, (0, width - values.shape[1]))
 
 
 def _within(micro_batch: RolloutBatch, max_tokens: int) -> list[RolloutBatch]:

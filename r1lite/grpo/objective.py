@@ -1,4 +1,4 @@
-"""Which formula the configuration asks for: the only place that turns names into functions of `rl/`.
+"""Rewards of groups, advantages of completions, and the weights of what is not on policy, as configured.
 
 Shapes: P prompts, G group, B rows, T completion tokens.
 """
@@ -13,7 +13,8 @@ import torch
 from torch import Tensor
 
 from r1lite.config import RLConfig
-from r1lite.rl import advantages, losses
+from r1lite.grpo.estimators import EstimatorInputs, estimator
+from r1lite.rl.advantages import normalized
 from r1lite.rl.importance import importance_ratio, importance_weights, off_policy_mask
 from r1lite.types import Group, Rollout
 
@@ -40,38 +41,21 @@ def rewards_of(groups: Sequence[Group]) -> Tensor:
 
 
 def completion_advantages(config: Any, rewards: Tensor, groups: Sequence[Group], terms: Terms) -> Tensor:
-    """[P, G] rewards (NaN = unscored) -> [P, G] advantages, by --advantage.
+    """[P, G] rewards (NaN = unscored) -> [P, G] advantages, by --advantage and --normalize-advantages.
 
     Args:
         terms: of the reward formula; for gdpo.
 
     Raises:
         ValueError: rewards that the estimator can't take.
+        UserError: an estimator of the user's that can't be loaded, or returns anything but [P, G].
     """
-    ddof, eps = config.advantage_ddof, config.advantage_eps
-    match config.advantage:
-        case "grpo":
-            return advantages.group_relative(rewards, ddof=ddof, eps=eps)
-        case "dr_grpo" | "reinforce_pp_baseline":
-            return advantages.group_relative(rewards, scale="none")
-        case "batch_scaled":
-            return advantages.batch_scaled(rewards, ddof=ddof, eps=eps)
-        case "rloo":
-            return advantages.leave_one_out(rewards)
-        case "reinforce":
-            return advantages.reinforce(rewards)
-        case "opo":
-            lengths = [[len(r.completion.token_ids) for r in group.rollouts] for group in groups]
-            return advantages.optimal_baseline(rewards, torch.tensor(lengths))
-        case "maxrl":
-            return advantages.maxrl(rewards, eps=eps)
-        case "gdpo":
-            parts = torch.tensor(
-                [[[_part(r, names) for r in group.rollouts] for group in groups] for names in terms if names]
-            )
-            weights = [weight for names, weight in terms.items() if names]
-            return advantages.decoupled(parts, weights, rewards, ddof=ddof, eps=eps)
-    raise AssertionError(config.advantage)
+    lengths = torch.tensor([[len(r.completion.token_ids) for r in group.rollouts] for group in groups])
+    names = [name for name in terms if name]
+    parts = torch.tensor([[[_part(r, name) for r in group.rollouts] for group in groups] for name in names])
+    weights = [terms[name] for name in names]
+    advantages = estimator(config.advantage)(config, EstimatorInputs(rewards, lengths, parts, weights))
+    return normalized(advantages, ~rewards.isnan()) if config.normalize_advantages else advantages
 
 
 def _part(rollout: Rollout, names: Sequence[str]) -> float:
@@ -80,53 +64,6 @@ def _part(rollout: Rollout, names: Sequence[str]) -> float:
     scores = [verdicts[name].score for name in names if name in verdicts]
     spoken = [score for score in scores if score is not None]
     return math.prod(spoken) if spoken else math.nan
-
-
-def policy_loss(
-    config: RLConfig, logprobs: Tensor, old_logprobs: Tensor, advantages: Tensor, mask: Tensor
-) -> tuple[Tensor, Tensor]:
-    """The policy loss per token and the ratio it is made of, [B, T] each, by --loss and --ratio-level.
-
-    Args:
-        advantages: [B] or [B, T].
-    """
-    if config.ratio_level == "sequence":
-        ratio = losses.sequence_ratio(logprobs, old_logprobs, mask)
-    else:
-        ratio = losses.policy_ratio(logprobs, old_logprobs)
-    clip_low, clip_high = config.clip_low, config.clip_high
-    match config.loss:
-        case "clip":
-            loss = losses.clipped_surrogate(
-                ratio,
-                advantages,
-                clip_low=clip_low,
-                clip_high=clip_high,
-                clip_dual=config.clip_dual,
-                clip_delta=config.clip_delta,
-            )
-        case "cispo":
-            loss = losses.cispo(ratio, logprobs, advantages, cap=config.cispo_cap)
-        case "sapo":
-            taus = {"tau_positive": config.sapo_tau_positive, "tau_negative": config.sapo_tau_negative}
-            loss = losses.sapo(ratio, advantages, **taus)
-        case "gmpo":
-            loss = losses.gmpo(logprobs, old_logprobs, advantages, mask, clip_low=clip_low, clip_high=clip_high)
-        case "reinforce":
-            loss = losses.reinforce(logprobs, advantages)
-    return loss, ratio
-
-
-def clip_bounds(config: RLConfig) -> tuple[float, float]:
-    """Ratios outside which --loss holds a token back; infinite where it never does."""
-    match config.loss:
-        case "clip":
-            return 1 - config.clip_low, 1 + config.clip_high
-        case "gmpo":
-            return math.exp(-config.clip_low), math.exp(config.clip_high)
-        case "cispo":
-            return -math.inf, config.cispo_cap
-    return -math.inf, math.inf
 
 
 def correction(

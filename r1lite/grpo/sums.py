@@ -9,8 +9,8 @@ from typing import Any
 
 from torch import Tensor
 
+from r1lite.grpo.losses import TokenLoss
 from r1lite.rl.aggregate import masked_sum
-from r1lite.rl.losses import clip_rates
 
 
 @dataclass(slots=True)
@@ -69,6 +69,7 @@ class UpdateSums:
     loss: float = 0.0
     kl: float = 0.0  # to the reference
     drift: float = 0.0  # to the policy before the first update
+    reference_drift: float = 0.0  # of the policy at hand, from the reference
     tokens: int = 0
     clipped_low: int = 0
     clipped_high: int = 0
@@ -81,11 +82,10 @@ class UpdateSums:
     def __add__(self, other: UpdateSums) -> UpdateSums:
         return UpdateSums(**{one.name: getattr(self, one.name) + getattr(other, one.name) for one in fields(self)})
 
-    def add(self, loss: Tensor, ratio: Tensor, advantages: Tensor, mask: Tensor, bounds: tuple[float, float]) -> None:
-        """Adds a micro-batch: its share of the loss, and the ratios [B, T] that `bounds` hold back."""
-        low, high = clip_rates(ratio, advantages, mask, lowest=bounds[0], highest=bounds[1])
-        self.clipped_low += int(low)
-        self.clipped_high += int(high)
+    def add(self, loss: Tensor, token_loss: TokenLoss, mask: Tensor) -> None:
+        """Adds a micro-batch: its share of the loss, and the tokens that the policy loss holds back."""
+        self.clipped_low += int((token_loss.held_low & mask).sum())
+        self.clipped_high += int((token_loss.held_high & mask).sum())
         self.tokens += int(mask.sum())
         self.loss += float(loss.detach())
 
@@ -103,6 +103,11 @@ class UpdateSums:
             self.skipped += 1
         else:
             self.norms.append(norm)
+
+    @property
+    def reference_kl(self) -> float:
+        """Nats a token between the policy and the reference, as this update began: the mean k3."""
+        return self.reference_drift / max(1, self.tokens)
 
     @property
     def policy_kl(self) -> float:

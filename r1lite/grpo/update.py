@@ -13,8 +13,9 @@ import torch
 from torch import Tensor
 
 from r1lite.config import RLConfig
+from r1lite.grpo.losses import LossInputs, policy_loss, takes_correction
 from r1lite.grpo.minibatch import Minibatch, RolloutBatch
-from r1lite.grpo.objective import clip_bounds, correction, policy_loss
+from r1lite.grpo.objective import correction
 from r1lite.grpo.sums import Mismatch, UpdateSums
 from r1lite.model.batch import MicroBatch
 from r1lite.model.optimizer import Optimizer
@@ -24,7 +25,7 @@ from r1lite.rl import losses
 from r1lite.rl.aggregate import aggregate, masked_sum
 from r1lite.rl.entropy import entropy_threshold, top_entropy
 from r1lite.rl.importance import mismatch
-from r1lite.rl.kl import kl_estimate
+from r1lite.rl.kl import kl_estimate, kl_k3
 from r1lite.run.bad_batches import BadBatches
 
 
@@ -78,6 +79,7 @@ class Update:
     critic: Critic | None
     budget: MicroBatchBudget
     bad: BadBatches
+    reference: Policy | None = None  # for --kl-estimator full
     out_of_memory: int = 0  # times, since the last step began
 
     def gradient(self, minibatch: Minibatch, coefficients: Coefficients, step: int, *, first: bool) -> UpdateSums:
@@ -153,21 +155,36 @@ class Update:
         config, inputs, advantages = self.config, micro_batch.inputs, micro_batch.advantages
         assert advantages is not None
         mask, sums = inputs.loss_mask, UpdateSums()
-        logprobs, entropy = self.policy(inputs, entropy=coefficients.entropy != 0)  # [B, T]
+        wants_entropy, exact_kl = coefficients.entropy != 0, None  # [B, T] all
+        if self.reference is not None and config.kl_estimator == "full" and config.kl_coef > 0:
+            logprobs, entropy, exact_kl = self.policy.with_kl(inputs, self.reference, entropy=wants_entropy)
+        else:
+            logprobs, entropy = self.policy(inputs, entropy=wants_entropy)
         old = logprobs.detach() if micro_batch.old_logprobs is None else micro_batch.old_logprobs
-        per_token, ratio = policy_loss(config, logprobs, old, advantages, mask)
         weights, sums.bounded = correction(
             config, logprobs.detach(), old, micro_batch.engine_logprobs, advantages, mask
         )
-        if weights is not None:
+        ref, inside = micro_batch.ref_logprobs, takes_correction(config)
+        token_loss = policy_loss(
+            config,
+            LossInputs(logprobs, old, advantages, mask, ref, micro_batch.chosen, weights if inside else None),
+        )
+        per_token = token_loss.values
+        if weights is not None and not inside:
             per_token = per_token * weights
         if threshold is not None:
             assert micro_batch.old_entropy is not None
             per_token = torch.where(top_entropy(micro_batch.old_entropy, mask, threshold=threshold), per_token, 0.0)
-        if micro_batch.ref_logprobs is not None:
+        if ref is not None:
             at = logprobs if config.kl_in == "loss" else old
             token_ratio = losses.policy_ratio(logprobs, old) if config.kl_estimator == "k3_corrected" else None
-            kl = kl_estimate(at, micro_batch.ref_logprobs, estimator=config.kl_estimator, ratio=token_ratio)
+            if exact_kl is not None:
+                kl = exact_kl
+            elif config.kl_estimator == "full":  # measured alone: an estimate will do
+                kl = kl_k3(at, ref)
+            else:
+                kl = kl_estimate(at, ref, estimator=config.kl_estimator, ratio=token_ratio, cap=config.kl_cap)
+            sums.reference_drift = float(masked_sum(kl_k3(logprobs.detach(), ref), mask))
             if config.kl_in == "loss":
                 per_token = per_token + coefficients.kl * kl
             sums.kl = float(masked_sum(kl.detach(), mask))
@@ -178,10 +195,12 @@ class Update:
             num_tokens=minibatch.num_tokens,
             num_rows=minibatch.num_rows,
             max_tokens=config.max_completion_tokens,
+            prompt_tokens=minibatch.prompt_tokens(micro_batch),
+            num_prompts=minibatch.num_prompts,
         )
         if entropy is not None:
             loss = loss - coefficients.entropy * masked_sum(entropy, mask) / minibatch.num_tokens
-        sums.add(loss, ratio, advantages, mask, clip_bounds(config))
+        sums.add(loss, token_loss, mask)
         sums.add_drift(losses.policy_ratio(logprobs.detach(), old), mask)
         if first:
             sums.mismatch = Mismatch.of(mismatch(old, micro_batch.engine_logprobs, mask))

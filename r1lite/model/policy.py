@@ -18,6 +18,7 @@ from r1lite.model.lora import merged_weights, without_adapter
 from r1lite.model.packing import PackedBatch, packed_logits, packed_states
 from r1lite.model.prefix import prefill, shares_batches
 from r1lite.rl.logprobs import entropies, head_logprobs, token_logprobs
+from r1lite.rl.tiled_kl import square_masses, tiled_kl
 from r1lite.rl.tiles import Head
 
 
@@ -28,6 +29,7 @@ class Policy(nn.Module):
         model: a transformers causal language model; dropout is switched off, so that ratios are exactly 1 on policy.
         dtype: of the forward pass; below float32 it runs under autocast.
         temperature: log-probabilities are those of softmax(logits / temperature).
+        fp32_head: compute logits in float32 from hidden states of `dtype`.
     """
 
     def __init__(
@@ -38,9 +40,11 @@ class Policy(nn.Module):
         temperature: float = 1.0,
         dtype: torch.dtype = torch.float32,
         gradient_checkpointing: bool = False,
+        fp32_head: bool = False,
     ) -> None:
         super().__init__()
         self.model, self.pad_id, self.temperature, self.dtype = model, pad_id, temperature, dtype
+        self.fp32_head = fp32_head
         self._adapted = True  # with its adapter, if the model has one
         _switch_off_dropout(model)
         model.eval()
@@ -75,6 +79,43 @@ class Policy(nn.Module):
         """log pi(token) at each completion token, [B, T] float32; values outside the loss mask are undefined."""
         logprobs: Tensor = self(batch)[0]
         return logprobs
+
+    def with_kl(
+        self, batch: MicroBatch, reference: Policy, *, entropy: bool = False
+    ) -> tuple[Tensor, Tensor | None, Tensor]:
+        """As `forward`, and KL(this policy || reference) over the whole vocabulary at each token, [B, T].
+
+        The reference's hidden states are computed here, without a gradient, and its logits tile by tile.
+        """
+        if isinstance(self.parts, str) or isinstance(reference.parts, str):
+            logits = self._logits(batch)
+            with torch.no_grad():
+                theirs = (reference._logits(batch).float() / self.temperature).log_softmax(dim=-1)
+            ours = (logits.float() / self.temperature).log_softmax(dim=-1)
+            logprobs = token_logprobs(logits, batch.token_ids, temperature=self.temperature)
+            spread = entropies(logits, temperature=self.temperature) if entropy else None
+            return logprobs, spread, (ours.exp() * (ours - theirs)).sum(dim=-1)
+        with torch.no_grad():
+            ref_hidden, ref_head, _ = reference._tokens(batch, reference.parts)
+        hidden, head, tokens = self._tokens(batch, self.parts)
+        kl = tiled_kl(hidden, head, ref_hidden, ref_head, temperature=self.temperature, into_grad=True)
+        options: Any = {"temperature": self.temperature, "into_grad": True}
+        if entropy:
+            of_tokens, their_entropies = head_logprobs(hidden, head, tokens.ids, entropy=True, **options)
+            return tokens.unpacked(of_tokens), tokens.unpacked(their_entropies), tokens.unpacked(kl)
+        return tokens.unpacked(head_logprobs(hidden, head, tokens.ids, **options)), None, tokens.unpacked(kl)
+
+    @torch.no_grad()
+    def with_square_mass(self, batch: MicroBatch) -> tuple[Tensor, Tensor]:
+        """log pi(token), and the sum of all tokens' squared probabilities, at each completion token, [B, T] each."""
+        if isinstance(self.parts, str):
+            logprobs = (self._logits(batch).float() / self.temperature).log_softmax(dim=-1)
+            chosen = logprobs.gather(-1, batch.token_ids[..., None]).squeeze(-1)
+            return chosen, (2 * logprobs).exp().sum(dim=-1)
+        hidden, head, tokens = self._tokens(batch, self.parts)
+        chosen = head_logprobs(hidden, head, tokens.ids, temperature=self.temperature)
+        masses = square_masses(hidden, head, temperature=self.temperature)
+        return tokens.unpacked(chosen), tokens.unpacked(masses)
 
     def per_token(self, batch: MicroBatch, of_hidden: Callable[[Tensor], Tensor]) -> Tensor:
         """[B, T]: `of_hidden` ([N, H] -> [N]) of the hidden states that the completion tokens are predicted from."""
@@ -122,7 +163,9 @@ class Policy(nn.Module):
 
     def _for_head(self, hidden: Tensor) -> Tensor:
         """Under autocast, hidden states may be in float32 all the same."""
-        return hidden if self.dtype == torch.float32 else hidden.to(self.dtype)
+        if self.dtype == torch.float32:
+            return hidden
+        return hidden.float() if self.fp32_head else hidden.to(self.dtype)
 
     def _logits(self, batch: MicroBatch) -> Tensor:
         """[B, T, V], for models that can't be taken apart."""
@@ -170,7 +213,9 @@ class Policy(nn.Module):
     def frozen_copy(self) -> Policy:
         """A reference policy: the same weights, never trained."""
         model = copy.deepcopy(self.model).requires_grad_(False)
-        return Policy(model, pad_id=self.pad_id, temperature=self.temperature, dtype=self.dtype)
+        return Policy(
+            model, pad_id=self.pad_id, temperature=self.temperature, dtype=self.dtype, fp32_head=self.fp32_head
+        )
 
     def before_adapter(self) -> Policy:
         """A reference policy that costs no memory: this model with its adapter switched off."""

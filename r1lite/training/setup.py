@@ -23,7 +23,7 @@ from r1lite.config import (
     validated,
 )
 from r1lite.config.distill import SHAPED
-from r1lite.config.presets import PRESETS
+from r1lite.config.presets import PRESETS, preset_values
 from r1lite.errors import UserError
 from r1lite.model.lora import add_adapter
 from r1lite.model.policy import Policy
@@ -130,7 +130,8 @@ def resolve_config(config: C) -> tuple[C, dict[str, str]]:
     if (stop_text := find(config.task).stop_text) is not None:
         values.setdefault("stop_text", stop_text)
     if "importance" in type(config).model_fields:
-        values |= _resolved_rollout(values)
+        preset = preset_values(str(values["preset"]), config.stage) if values.get("preset") else {}
+        values |= _resolved_rollout({**preset, **values})
     settled = validated(type(config), with_absolute_paths(values))
     check_step(settled)
     return settled, notes
@@ -299,7 +300,9 @@ def _resolved_rollout(values: dict[str, Any]) -> dict[str, Any]:
         )
     if values.get("importance", "auto") != "auto":
         return {}
-    return {"importance": "off" if engine == "transformers" else "token"}
+    # An engine that cuts its distribution renormalizes what is left: pi/mu is the mass that it kept.
+    cut = values.get("top_p", 1.0) < 1 or values.get("top_k", 0) > 0 or values.get("min_p", 0.0) > 0
+    return {"importance": "token" if cut or engine != "transformers" else "off"}
 
 
 def forward_dtype(config: ProblemsConfig) -> Any:

@@ -1,5 +1,6 @@
 """Whole runs that something happens to: a full disk, a hanging verifier, an update that is not finite."""
 
+import dataclasses
 import json
 import math
 import os
@@ -12,7 +13,7 @@ from pathlib import Path
 import pytest
 import torch
 
-import r1lite.grpo.learner
+import r1lite.grpo.update
 from r1lite.cli import main
 from r1lite.run import checkpoint
 
@@ -132,14 +133,14 @@ def test_a_verifier_that_hangs(tiny_path, sums_path, tmp_path):
 
 
 def test_an_update_that_is_not_finite_is_skipped(tiny_path, sums_path, tmp_path, monkeypatch):
-    loss, calls = r1lite.grpo.learner.policy_loss, []
+    loss, calls = r1lite.grpo.update.policy_loss, []
 
     def broken(*given):
         calls.append(1)
-        per_token, ratio = loss(*given)
-        return (per_token * math.nan if len(calls) == 2 else per_token), ratio
+        made = loss(*given)
+        return dataclasses.replace(made, values=made.values * math.nan) if len(calls) == 2 else made
 
-    monkeypatch.setattr(r1lite.grpo.learner, "policy_loss", broken)
+    monkeypatch.setattr(r1lite.grpo.update, "policy_loss", broken)
     out = tmp_path / "run"
     assert (
         main(arguments(out, tiny_path, sums_path, "--steps", "3", "--save-every", "1", "--keep-checkpoints", "9")) == 0

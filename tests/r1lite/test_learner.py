@@ -54,7 +54,30 @@ SETTINGS = {
     "off policy": {"off_policy_threshold": 0.001},
     "overlong": {"overlong_filter": True},
     "minibatches": {"minibatches": 2},
+    "advantage optimal_token": {"advantage": "optimal_token"},
+    "advantage best_of_group": {"advantage": "best_of_group"},
+    "normalized": {"advantage": "rloo", "normalize_advantages": True},
+    "loss dppo": {"loss": "dppo", "clip_low": 1e-4, "clip_high": 1e-4},
+    "loss dppo by kl": {"loss": "dppo", "dppo_divergence": "kl", "clip_low": 1e-7, "clip_high": 1e-7},
+    "loss vespo": {"loss": "vespo"},
+    "vespo and the engine": {"loss": "vespo", "importance": "token"},
+    "luspo": {"ratio_level": "sequence", "aggregation": "sequence_sum", "clip_low": 0.005, "clip_high": 0.005},
+    "completion": {"ratio_level": "completion", "aggregation": "sequence_sum", "clip_low": 0.01, "clip_high": 0.01},
+    "loss clip_cov": {"loss": "clip_cov", "cov_share": 1.0, "cov_low": 0.1},
+    "loss kl_cov": {"loss": "kl_cov", "cov_share": 0.1, "kl_cov_coef": 9.0},
+    "loss dro": {"loss": "dro", "dro_beta": 5.0},
+    "a_star": {"loss": "a_star", "advantage": "a_star", "aggregation": "sequence_mean", "a_star_beta": 0.3},
+    "prompt_mean": {"aggregation": "prompt_mean"},
+    "kl full": {"kl_coef": 0.1, "kl_estimator": "full"},
+    "kl abs": {"kl_coef": 0.1, "kl_estimator": "abs"},
+    "kl capped": {"kl_coef": 0.1, "kl_cap": 0.001},
+    "my own": {"loss": "losses_for_tests:squared", "advantage": "losses_for_tests:doubled"},
 }
+
+
+@pytest.fixture(autouse=True)
+def own_losses_are_found(monkeypatch):
+    monkeypatch.syspath_prepend(str(Path(__file__).parent))
 
 
 def make_groups(policy):
@@ -93,7 +116,7 @@ def learn(settings, *, order=(0, 1, 2, 3), **more):
     config = GRPOConfig(group_size=4, prompts_per_step=4, max_completion_tokens=12, **settings)
     policy = Policy(make_tiny_model().double(), pad_id=0)
     torch.manual_seed(1)
-    reference = policy.frozen_copy() if config.kl_coef > 0 else None
+    reference = policy.frozen_copy() if config.has_reference else None
     for parameter in reference.model.parameters() if reference else ():
         parameter.data += 0.02 * torch.randn_like(parameter)
     optimizer = Optimizer(policy.model, betas=(0.9, 0.999), weight_decay=0.0, max_grad_norm=1e9)

@@ -39,7 +39,9 @@ def test_a_bundled_models_recipe_lies_above_a_preset():
     config, _ = resolve_config(load(GRPOConfig, ["--preset", "r1_zero", "--model", "nano", "--kl-coef", "0.01"]))
     nano = yaml.safe_load((ROOT / "recipes" / "gsm8k-nano.yaml").read_text())
     assert (config.lr, config.group_size, config.template) == (nano["lr"], nano["group_size"], nano["template"])
-    assert (config.kl_coef, config.reference_refresh_steps, config.clip_high) == (0.01, 400, 10.0)
+    assert (config.kl_coef, config.reference_refresh_steps, config.clip_high) == (0.01, 25, 10.0)
+    # As many updates of a rollout are off policy as in the paper; its size is nano's.
+    assert (config.minibatches, config.prompts_per_step) == (16, nano["prompts_per_step"])
 
 
 def test_the_kept_configuration_is_the_same_again(tmp_path):
@@ -52,6 +54,7 @@ def test_a_run_names_its_preset(tiny_path, sums_path, tmp_path, capsys):
     flags = [
         *("--model", str(tiny_path), "--source", str(sums_path), "--reward", "format", "--template", "short"),
         *("--steps", "1", "--group-size", "2", "--prompts-per-step", "2", "--max-completion-tokens", "4"),
+        *("--minibatches", "1"),
         *("--eval-problems", "2", "--eval-samples", "1", "--eval-sample-problems", "1", "--threads", "1"),
     ]
     said = "preset    dr_grpo (arXiv:2503.20783), below all other settings; r1lite show-preset dr_grpo lists it"
@@ -114,6 +117,19 @@ def test_show_preset_loads_no_torch():
             "before the last step is scored",
         ),
         ("--minibatches 17", "a group is never split"),
+        ("--loss clipp", "did you mean 'clip'.*module:function"),
+        ("--loss my-module:f", "--loss 'my-module:f' is unknown"),
+        ("--advantage grop", "did you mean 'grpo'"),
+        ("--loss a_star --aggregation sequence_mean", "--advantage a_star belong together"),
+        ("--loss dppo --ratio-level completion", "--ratio-level completion is for --loss clip"),
+        ("--advantage pass_at_k --advantage-k 9", "more than --group-size 8"),
+        ("--advantage-k 2", "no effect without --advantage pass_at_k"),
+        ("--dro-beta 1", "no effect without --loss dro"),
+        ("--normalize-advantages --advantage reinforce_pp", "over completions"),
+        ("--kl-coef 0.1 --kl-in reward --kl-estimator full", "full is for --kl-in loss"),
+        ("--kl-coef 0.1 --kl-estimator k2 --kl-cap 10", "--kl-cap has no effect without"),
+        ("--stop-kl-to reference --kl-coef 0.1", "needs --stop-kl"),
+        ("--retire-solved 0.9 --curriculum", "choose one"),
     ],
 )
 def test_contradictions_are_refused_with_the_reason(flags, message):

@@ -75,6 +75,13 @@ def cut(path):
     path.write_bytes(data[: len(data) // 2])
 
 
+def cut_in_a_key(path):
+    """Half of the lines, and the beginning of the next: a cut within a number would leave good YAML."""
+    lines = path.read_text().splitlines(keepends=True)
+    half = len(lines) // 2
+    path.write_text("".join(lines[:half]) + lines[half][:3])
+
+
 def changed(path, pattern, by):
     text = path.read_text()
     assert re.search(pattern, text)
@@ -127,7 +134,7 @@ REFUSED = {
         lambda out: changed(out / "rollouts/step-000002.jsonl", '"sample": 0', '"sample": 9'),
         r"rollouts/step-000002\.jsonl is not as it was written",
     ),
-    "config cut": (lambda out: cut(out / "config.yaml"), r"config\.yaml: can't be read"),
+    "config cut": (lambda out: cut_in_a_key(out / "config.yaml"), r"config\.yaml: can't be read"),
     "lines of config lost": (
         lambda out: without_line(out / "config.yaml"),
         r"config\.yaml is not as .*: it lacks",

@@ -1,0 +1,121 @@
+"""Advantage estimators by name (`--advantage`): from rewards to advantages of completions.
+
+Shapes: P prompts, G group, K parts of the reward. An estimator of your own is a function `EstimatorInputs -> Tensor
+[P, G]` in a module that Python finds, named `module:function` on the command line or in your recipe. Estimators that
+give each token an advantage of its own are in `credit.py`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from torch import Tensor
+
+from r1lite.errors import UserError
+from r1lite.grpo.named import imported
+from r1lite.rl import advantages as formulas
+from r1lite.rl.regression import optimal_value
+
+
+@dataclass(frozen=True, slots=True)
+class EstimatorInputs:
+    """What advantages are computed from."""
+
+    rewards: Tensor  # [P, G], NaN = unscored
+    lengths: Tensor  # [P, G], tokens of each completion
+    parts: Tensor  # [K, P, G], terms of the reward formula without their weights; NaN = the verifier abstained
+    weights: Sequence[float]  # K, of the parts
+
+
+class Options(Protocol):
+    """The part of a configuration that estimators read."""
+
+    advantage: str
+    advantage_ddof: int
+    advantage_eps: float
+    advantage_k: int
+    value_beta: float
+
+
+Estimator = Callable[[Options, EstimatorInputs], Tensor]
+
+
+def estimator(name: str) -> Estimator:
+    """The estimator of this name, or `module:function`. Raises UserError."""
+    if name in ESTIMATORS:
+        return ESTIMATORS[name]
+    function: Callable[[EstimatorInputs], Any] = imported("advantage", name)
+
+    def of_user(options: Options, inputs: EstimatorInputs) -> Tensor:
+        values = function(inputs)
+        if not isinstance(values, Tensor) or values.shape != inputs.rewards.shape:
+            shape = f"shape {list(values.shape)}" if isinstance(values, Tensor) else f"type {type(values).__name__}"
+            wanted = list(inputs.rewards.shape)
+            raise UserError(f"--advantage {name} must return an advantage per completion, {wanted}, not {shape}")
+        return values.where(~inputs.rewards.isnan(), 0.0)  # what could not be scored teaches nothing
+
+    return of_user
+
+
+def _group_relative(options: Options, inputs: EstimatorInputs) -> Tensor:
+    return formulas.group_relative(inputs.rewards, ddof=options.advantage_ddof, eps=options.advantage_eps)
+
+
+def _centred(options: Options, inputs: EstimatorInputs) -> Tensor:
+    return formulas.group_relative(inputs.rewards, scale="none")
+
+
+def _batch_scaled(options: Options, inputs: EstimatorInputs) -> Tensor:
+    return formulas.batch_scaled(inputs.rewards, ddof=options.advantage_ddof, eps=options.advantage_eps)
+
+
+def _rloo(options: Options, inputs: EstimatorInputs) -> Tensor:
+    return formulas.leave_one_out(inputs.rewards)
+
+
+def _reinforce(options: Options, inputs: EstimatorInputs) -> Tensor:
+    return formulas.reinforce(inputs.rewards)
+
+
+def _opo(options: Options, inputs: EstimatorInputs) -> Tensor:
+    return formulas.optimal_baseline(inputs.rewards, inputs.lengths)
+
+
+def _maxrl(options: Options, inputs: EstimatorInputs) -> Tensor:
+    return formulas.maxrl(inputs.rewards, eps=options.advantage_eps)
+
+
+def _gdpo(options: Options, inputs: EstimatorInputs) -> Tensor:
+    ddof, eps = options.advantage_ddof, options.advantage_eps
+    return formulas.decoupled(inputs.parts, inputs.weights, inputs.rewards, ddof=ddof, eps=eps)
+
+
+def _pass_at_k(options: Options, inputs: EstimatorInputs) -> Tensor:
+    return formulas.pass_at_k(inputs.rewards, k=options.advantage_k)
+
+
+def _best_of_group(options: Options, inputs: EstimatorInputs) -> Tensor:
+    return formulas.best_of_group(inputs.rewards, ddof=options.advantage_ddof, eps=options.advantage_eps)
+
+
+def _a_star(options: Options, inputs: EstimatorInputs) -> Tensor:
+    value = optimal_value(inputs.rewards, beta=options.value_beta)[:, None]
+    return (inputs.rewards - value).nan_to_num(nan=0.0)
+
+
+ESTIMATORS: dict[str, Estimator] = {
+    "grpo": _group_relative,
+    "dr_grpo": _centred,
+    "reinforce_pp_baseline": _centred,
+    "batch_scaled": _batch_scaled,
+    "rloo": _rloo,
+    "reinforce": _reinforce,
+    "opo": _opo,
+    "maxrl": _maxrl,
+    "gdpo": _gdpo,
+    "pass_at_k": _pass_at_k,
+    "best_of_group": _best_of_group,
+    "a_star": _a_star,
+}
