@@ -153,5 +153,5 @@ def test_an_update_that_is_not_finite_is_skipped(tiny_path, sums_path, tmp_path,
     (path,) = (out / "bad_batches").iterdir()
     kept = torch.load(path, weights_only=True)
     assert (path.name, kept["step"]) == ("step-000002-1.pt", 2)
-    assert {"token_ids", "mask", "advantages", "rewards", "prompts"} <= set(kept["batches"][0])
+    assert {"token_ids", "loss_mask", "advantages", "rewards", "prompts"} <= set(kept["batches"][0])
     assert "nonfinite" in {f["name"] for f in json.loads((out / "findings.json").read_text())}
