@@ -60,7 +60,7 @@ MECHANISMS = {
 
 @pytest.fixture(autouse=True)
 def own_losses_are_found(monkeypatch):
-    monkeypatch.syspath_prepend(str(Path(__file__).parent))
+    monkeypatch.syspath_prepend(str(Path(__file__).resolve().parents[1]))
     torch.set_num_threads(1)
 
 

@@ -18,7 +18,7 @@ NAN = float("nan")
 
 @pytest.fixture(autouse=True)
 def own_losses_are_found(monkeypatch):
-    monkeypatch.syspath_prepend(str(Path(__file__).parent))
+    monkeypatch.syspath_prepend(str(Path(__file__).resolve().parents[1]))
 
 
 def inputs():
