@@ -1,13 +1,19 @@
 """What scoring costs: every verifier on a short completion and on 2,000 and 1,000,000 characters, and the pool's share.
 
     python benchmarks/score_rates.py [--workers 2] [--items 80000] [--rounds 3]
+    python benchmarks/score_rates.py --code mbpp.jsonl [--items 300] [--rounds 3]
 
 CPU seconds of this process, and for the pool of its workers too: wall time on a shared machine says little.
+
+With --code: MBPP's own solutions, and eight submissions that sleep, one at a time and through `score_many`, in
+alternating rounds. A row that takes longer than two seconds by itself (there is one) is left out: it would be all that
+is timed.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 import resource
 import statistics
 import sys
@@ -19,9 +25,12 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from verifiers import Completion, Problem, Reward, resolve, score_many
 from verifiers.pool import Pool
+from verifiers.reward import Score, score_one
+from verifiers.sandbox import from_mbpp
 
 _SENTENCE = "First we add the three numbers that the problem gives, then we halve the sum and write it down. "
 _OPTIONS = {"overlong": {"unit": "chars"}, "length": {"unit": "chars"}}
+_LONG_S = 2.0
 _NAMES = ("format", "language", "repetition", "thinking", "overlong", "length", "exact", "math")
 
 
@@ -40,9 +49,14 @@ def cpu_ms(call: Callable[[], object], repeats: int) -> float:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--workers", type=int, default=2)
-    parser.add_argument("--items", type=int, default=80_000)
+    parser.add_argument("--items", type=int)
     parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--code", type=Path, metavar="FILE", help="rows of MBPP")
     options = parser.parse_args()
+    if options.code is not None:
+        code_rates(options.code, options.items or 300, options.rounds)
+        return
+    options.items = options.items or 80_000
     problem = Problem(prompt="How many sweets are left in the end?", answer="4", language="en")
     print(f"{'verifier':<12} {'short':>10} {'2,000 chars':>12} {'1,000,000':>12}   CPU ms")
     for name in _NAMES:
@@ -80,6 +94,39 @@ def main() -> None:
             f"{more / wall:,.0f} items per s of wall time"
         )
     print(f"median {statistics.median(shares):.2f}")
+
+
+def wall_s(score: Callable[[], list[Score]]) -> float:
+    """Wall seconds; the reward of every item must be 1."""
+    began = time.perf_counter()
+    scores = score()
+    seconds = time.perf_counter() - began
+    bad = [score for score in scores if score.reward != 1.0]
+    if bad:
+        raise SystemExit(f"{len(bad)} of {len(scores)} were not accepted: {bad[0]}")
+    return seconds
+
+
+def code_rates(path: Path, items: int, rounds: int) -> None:
+    """Prints what code costs one at a time and in batches."""
+    rows = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()][:items]
+    own = [(Problem(tests=from_mbpp(row)), Completion(f"```python\n{row['code']}\n```")) for row in rows]
+    tests = {"style": "function", "entry_point": "f", "args": [[1]], "outs": [1]}
+    sleeping = [(Problem(tests=tests), Completion("import time\ndef f(x):\n    time.sleep(0.3)\n    return x"))] * 8
+    reward = Reward("code")
+    for name, pairs in (("MBPP", own), ("sleeping", sleeping)):
+        warm = [wall_s(lambda pair=pair: [score_one(reward, *pair)]) for pair in pairs]  # type: ignore[misc]
+        pairs = [pair for pair, seconds in zip(pairs, warm, strict=True) if seconds < _LONG_S]
+        ratios = []
+        for _ in range(rounds):
+            one_by_one = wall_s(lambda pairs=pairs: [score_one(reward, *pair) for pair in pairs])  # type: ignore[misc]
+            batch = wall_s(lambda pairs=pairs: score_many(reward, pairs))  # type: ignore[misc]
+            ratios.append(one_by_one / batch)
+            print(
+                f"{name:<9} one at a time {len(pairs) / one_by_one:>6.1f} runs/s ({one_by_one:.2f} s), "
+                f"score_many {len(pairs) / batch:>6.1f} ({batch:.2f} s): {ratios[-1]:.2f} x"
+            )
+        print(f"{name:<9} median {statistics.median(ratios):.2f} x")
 
 
 def pooled(reward: Reward, pairs: list[tuple[Problem, Completion]], workers: int) -> tuple[float, float, float]:

@@ -83,7 +83,14 @@ class Verdict:
 class Verifier(Protocol):
     """Bad completion: return score 0. Bad problem or broken sandbox: raise VerifierError.
 
-    A verifier may carry a `version` (str), which changes whenever verdicts may.
+    A verifier may carry more, all of it optional:
+
+        version: str            changes whenever verdicts may
+        prepare()               loads what takes long, before the first deadline runs
+        verify_many(pairs)      judges a list of (problem, completion) at once; returns as many results in order, each
+                                what a call would return or, in its place, the exception it would raise
+        isolated: bool          True: judges in processes of its own, under limits of its own, and never hangs, so that
+                                no worker process with a deadline is needed around it
     """
 
     def __call__(self, problem: Problem, completion: Completion, /) -> Verdict: ...

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import copy
 import functools
 import hashlib
 import inspect
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -64,7 +65,46 @@ class Reward:
 
     def __call__(self, problem: Problem, completion: Completion) -> Score:
         """Scores one completion. Raises VerifierError where a check can't be made."""
-        verdicts = {name: _verdict(name, verify, problem, completion) for name, verify in self.verifiers.items()}
+        return self._score(
+            {name: _verdict(name, verify, problem, completion) for name, verify in self.verifiers.items()}
+        )
+
+    def batch(self, pairs: Sequence[tuple[Problem, Completion]], begun: Sequence[Score] | None = None) -> list[Score]:
+        """The scores that `score_one` gives, in order, from one call of `verify_many` per verifier that has it.
+
+        As there, an item's verifiers are asked in the order of the formula, and none after the first that fails.
+
+        Args:
+            begun: for each pair, a score whose verdicts are already known: those verifiers are not asked.
+        """
+        known = [dict(score.verdicts) for score in begun or ()] or [{} for _ in pairs]
+        errors = {i: score.error for i, score in enumerate(begun or ()) if score.error}
+        for name, verify in self.verifiers.items():
+            rest = [i for i, verdicts in enumerate(known) if i not in errors and name not in verdicts]
+            for i, found in zip(rest, _verdicts(name, verify, [pairs[i] for i in rest]), strict=True):
+                if isinstance(found, Verdict):
+                    known[i][name] = found
+                else:
+                    errors[i] = f"{type(found).__name__}: {found}"
+        return [
+            Score(None, {}, errors[i], self.versions)
+            if i in errors
+            else self._score({name: verdicts[name] for name in self.verifiers})
+            for i, verdicts in enumerate(known)
+        ]
+
+    def only(self, names: Sequence[str]) -> Reward:
+        """The verifiers of these names, as they were set up here; its value is their sum."""
+        part = copy.copy(self)
+        part.formula = "+".join(names)
+        part._formula = Formula(part.formula)
+        part.ready = {name: verify for name, verify in self.ready.items() if name in names}
+        part.options = {name: options for name, options in self.options.items() if name in names}
+        part.verifiers = {name: self.verifiers[name] for name in names}
+        part.versions = {name: self.versions[name] for name in names}
+        return part
+
+    def _score(self, verdicts: Mapping[str, Verdict]) -> Score:
         reward = self._formula.value({name: verdict.score for name, verdict in verdicts.items()})
         return Score(reward, verdicts, versions=self.versions)
 
@@ -126,7 +166,36 @@ def _resolved(name: str, options: Mapping[str, Any]) -> Verifier:
     return resolve(target, **options)
 
 
-def _verdict(name: str, verify: Verifier, problem: Problem, completion: Completion) -> Verdict:
+def _verdicts(name: str, verify: Verifier, pairs: list[tuple[Problem, Completion]]) -> list[Verdict | Exception]:
+    """In order, an exception in place of the verdict of each item that can't be checked."""
+    many = getattr(verify, "verify_many", None)
+    if many is None or not pairs:
+        return [_attempt(name, verify, *pair) for pair in pairs]
+    try:
+        found = list(many(pairs))
+    except Exception:  # which item is at fault is not known: each is asked alone
+        return [_attempt(name, verify, *pair) for pair in pairs]
+    if len(found) != len(pairs):
+        error = VerifierError(f"verifier '{name}': verify_many returned {len(found)} results for {len(pairs)} items")
+        return [error] * len(pairs)
+    return [_attempt(name, functools.partial(_said, one), *pair) for one, pair in zip(found, pairs, strict=True)]
+
+
+def _attempt(name: str, verify: Callable[..., Any], problem: Problem, completion: Completion) -> Verdict | Exception:
+    try:
+        return _verdict(name, verify, problem, completion)
+    except Exception as error:
+        return error
+
+
+def _said(result: Any, problem: Problem, completion: Completion) -> Any:
+    """A result of `verify_many` as the call it stands for."""
+    if isinstance(result, Exception):
+        raise result
+    return result
+
+
+def _verdict(name: str, verify: Callable[..., Any], problem: Problem, completion: Completion) -> Verdict:
     try:
         found: Any = verify(problem, completion)
     except VerifierError:

@@ -6,7 +6,7 @@ import dataclasses
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from verifiers.core import Completion, Problem, Verdict, VerifierError
+from verifiers.core import Completion, Problem, Verdict
 from verifiers.extract import final_answer
 from verifiers.sandbox.packages import fingerprint
 from verifiers.sandbox.scorer import Scorer, limits
@@ -43,6 +43,8 @@ class Sandboxed:
     Raises: ValueError: no such module, or an unknown option; VerifierError when called: it can't start or fails.
     """
 
+    isolated = True
+
     def __init__(self, target: str, *, sandbox: Mapping[str, Any] | None = None, **options: Any) -> None:
         settings = dict(sandbox or {})
         unknown = sorted(set(settings) - _OPTIONS)
@@ -72,8 +74,8 @@ class Sandboxed:
         found = self._scorer.verdict(row, own)
         return dataclasses.replace(found, span=span) if found.span is None and found.answer == answer else found
 
-    def verify_many(self, pairs: Iterable[tuple[Problem, Completion]]) -> list[Verdict | VerifierError]:
-        """Judges many at once, in order. An infrastructure error replaces its verdict."""
+    def verify_many(self, pairs: Iterable[tuple[Problem, Completion]]) -> list[Verdict | Exception]:
+        """Judges many at once, in order. An item's exception takes its verdict's place."""
         return verdicts(self, pairs, self._scorer.servers)
 
     def prepare(self) -> None:

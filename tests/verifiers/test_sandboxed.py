@@ -231,7 +231,7 @@ def test_fewer_threads_than_wanted_will_do(had, monkeypatch):
     ]
     found = verdicts(verify, [(Problem(prompt), Completion(text)) for prompt, text in given], 4)
     assert [item.reason if isinstance(item, Verdict) else type(item) for item in found] == [
-        "a", VerifierError, "b", GoldError, VerifierError, "c",
+        "a", OSError, "b", GoldError, RuntimeError, "c",
     ]  # fmt: skip
     assert len(started) == min(had, 3)
     assert verdicts(verify, [], 4) == []

@@ -95,6 +95,7 @@ class ReasoningGym:
     """
 
     version = "4"
+    isolated = True
 
     def __init__(
         self,
@@ -151,8 +152,8 @@ class ReasoningGym:
             return Verdict(0.0, "wrong", f"{score:g} by its scorer", answer[:_SHOWN])
         return Verdict(score, "right" if score == 1 else "partial", answer=answer[:_SHOWN])
 
-    def verify_many(self, pairs: Iterable[tuple[Problem, Completion]]) -> list[Verdict | VerifierError]:
-        """Judges many at once, in order. An infrastructure error replaces its verdict."""
+    def verify_many(self, pairs: Iterable[tuple[Problem, Completion]]) -> list[Verdict | Exception]:
+        """Judges many at once, in order. An item's exception takes its verdict's place."""
         return verdicts(self, pairs, self._servers)
 
     def prepare(self) -> None:

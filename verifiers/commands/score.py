@@ -14,8 +14,8 @@ from verifiers import rows
 from verifiers.commands import results
 from verifiers.commands.shared import Progress, Tally, add_reward, make_reward, read_options
 from verifiers.core import Completion, Problem
-from verifiers.pool import Pool
-from verifiers.reward import Reward, Score, score_one
+from verifiers.reward import Reward, Score
+from verifiers.scoring import BatchScorer
 
 _UNREADABLE = Completion("")
 
@@ -111,12 +111,9 @@ def scores(
     timeout_s: float,
     memory_mib: int | None,
 ) -> Iterator[Score]:
-    """Scores as they come, out of a pool unless `workers` is 0."""
-    if workers == 0:
-        yield from (score_one(reward, problem, completion) for problem, completion in pairs)
-        return
-    with Pool(reward, workers=workers, timeout_s=timeout_s, memory_mib=memory_mib) as pool:
-        yield from pool.map(pairs)
+    """Scores as they come; `BatchScorer` says in which process."""
+    with BatchScorer(reward, workers=workers, timeout_s=timeout_s, memory_mib=memory_mib) as scorer:
+        yield from scorer.map(pairs)
 
 
 def result(number: int, name: str, score: Score) -> dict[str, Any]:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import collections
 import contextlib
 import threading
 from collections.abc import Callable, Iterable, Iterator
 
-from verifiers.core import Completion, Problem, Verdict, VerifierError
+from verifiers.core import Completion, Problem, Verdict
 
 
 @contextlib.contextmanager
@@ -29,22 +30,12 @@ def threads(work: Callable[[], None], most: int) -> Iterator[None]:
 
 def verdicts(
     verify: Callable[[Problem, Completion], Verdict], pairs: Iterable[tuple[Problem, Completion]], most: int
-) -> list[Verdict | VerifierError]:
-    """Verdicts in order, up to `most` at one time. Trouble with one item takes the place of its verdict."""
+) -> list[Verdict | Exception]:
+    """Verdicts in order, up to `most` at one time. The exception of an item takes the place of its verdict."""
     items = list(pairs)
-    found: list[Verdict | VerifierError | None] = [None] * len(items)
+    found: list[Verdict | Exception | None] = [None] * len(items)
     numbers = iter(range(len(items)))
     turn = threading.Lock()
-
-    def one(problem: Problem, completion: Completion) -> Verdict | VerifierError:
-        try:
-            return verify(problem, completion)
-        except VerifierError as error:
-            return error
-        except Exception as error:  # one item never ends the others
-            failed = VerifierError(f"the check failed: {type(error).__name__}: {error}")
-            failed.__cause__ = error
-            return failed
 
     def work() -> None:
         while True:
@@ -52,8 +43,15 @@ def verdicts(
                 number = next(numbers, None)
             if number is None:
                 return
-            found[number] = one(*items[number])
+            try:
+                found[number] = verify(*items[number])
+            except Exception as error:  # one item never ends the others
+                found[number] = error
 
     with threads(work, min(most, len(items)) - 1):
-        work()
+        try:
+            work()
+        finally:  # interrupted: what was not begun is not begun any more
+            with turn:
+                collections.deque(numbers, maxlen=0)
     return [verdict for verdict in found if verdict is not None]

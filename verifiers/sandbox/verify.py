@@ -54,6 +54,7 @@ class CodeVerifier:
 
     version = "5"
     kind = "program"
+    isolated = True
 
     def __init__(
         self,
@@ -103,9 +104,11 @@ class CodeVerifier:
         """Judges one completion; safe from any thread."""
         return self._judged(problem, completion, parallel=self._servers)
 
-    def verify_many(self, pairs: Iterable[tuple[Problem, Completion]]) -> list[Verdict | VerifierError]:
-        """Judges many at once, in order, keeping every core busy. Trouble of ours takes the place of its verdict."""
-        return verdicts(functools.partial(self._judged, parallel=1), pairs, self._servers)
+    def verify_many(self, pairs: Iterable[tuple[Problem, Completion]]) -> list[Verdict | Exception]:
+        """Judges many at once, in order, keeping every core busy. An item's exception takes its verdict's place."""
+        items = list(pairs)
+        parallel = max(1, self._servers // max(1, len(items)))  # few items share the servers by their inputs
+        return verdicts(functools.partial(self._judged, parallel=parallel), items, self._servers)
 
     @property
     def level(self) -> str:
