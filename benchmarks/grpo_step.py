@@ -172,7 +172,7 @@ def run_r1lite(arguments: argparse.Namespace) -> dict[str, Any]:
         config=config,
         prompts=[Prompt(Problem(q, id=str(i)), q, tuple(tokenizer(q)["input_ids"])) for i, q in enumerate(questions)],
         scorer=Scorer(*(Reward("even", verifiers={"even": even}) for _ in range(3))),
-        engine=TrustedEngine(engine, None, policy.named_weights(), pad_id=0),
+        engine=TrustedEngine(engine, None, policy.named_weights, pad_id=0),
         learner=PolicyLearner(config, policy, optimizer, reference=None, bad=BadBatches(Path("unused"))),
         stop=StopSignal(),
         watchdog=Watchdog(config),

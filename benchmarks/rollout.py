@@ -27,7 +27,7 @@ from r1lite.model.optimizer import Optimizer
 from r1lite.model.policy import Policy
 from r1lite.nano import nano_path
 from r1lite.rollout import Sampling
-from r1lite.rollout.build import build
+from r1lite.rollout.build import Request, start
 from r1lite.rollout.canary import Canary
 from r1lite.rollout.trust import TrustedEngine
 from r1lite.rollout.vllm_calls import request_values, seed_runs
@@ -98,13 +98,13 @@ def measure(shape: str, options: argparse.Namespace) -> dict[str, Any]:
         model.to(dtype).save_pretrained(folder)
         tokenizer.save_pretrained(folder)
         model = model.float().to(device)
-        built = build(config, place=folder, model=model, tokenizer=tokenizer, dtype=dtype, context=context)
-    engine: Any = built.engine
+        started = start(Request(config, folder, model, tokenizer, dtype, context))
+    engine: Any = started.engine
     policy = Policy(model, pad_id=0, dtype=dtype)
     trusted = TrustedEngine(
         engine,
         Canary(policy, tokens=16, seed=0, stop_text=None, tolerance=1e9),  # random weights are nearly uniform
-        policy.named_weights(),
+        policy.named_weights,
         pad_id=0,
     )
     generator = torch.Generator().manual_seed(0)
@@ -116,8 +116,8 @@ def measure(shape: str, options: argparse.Namespace) -> dict[str, Any]:
     groups: Any = None
     trusted.generate(prompts, seeds, sampling)  # kernels are built at the first use
     for turn in range(options.repeats):
-        trusted.load_weights(policy.named_weights(), version=turn + 1)
-        trusted.sync(prompts)
+        trusted.offer(policy.named_weights, version=turn + 1)
+        trusted.push(prompts)
         metrics = trusted.take_metrics()
         syncs.append(metrics["sync_s"])
         canaries.append(metrics["canary_s"])
@@ -144,7 +144,7 @@ def measure(shape: str, options: argparse.Namespace) -> dict[str, Any]:
     sync = statistics.median(syncs)
     return {
         "shape": shape,
-        "start_s": round(built.start_s, 1),
+        "start_s": round(started.start_s, 1),
         "tokens_per_s": round(statistics.median(ours)),
         "plain_vllm_tokens_per_s": round(statistics.median(theirs)),
         "ratio": round(statistics.median(a / b for a, b in zip(ours, theirs, strict=True)), 3),

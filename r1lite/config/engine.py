@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Literal
-
 from pydantic import Field, model_validator
 
 from r1lite.config.base import RunConfig
+from r1lite.config.engines import find_engine
 
 
 class EngineConfig(RunConfig):
     """The engine that samples, and how it is reached."""
 
-    engine: Literal["auto", "transformers", "vllm", "vllm-server"] = "auto"
+    engine: str = "auto"
     """transformers samples with the trainer's own model; vllm in this process with weights of its own; vllm-server by
-    servers of `r1lite serve-engine`. auto: vllm with CUDA where it is installed and fits, else transformers."""
+    servers of `r1lite serve-engine`. auto: vllm with CUDA where it is installed and fits, else transformers. Installed
+    packages can add engines."""
     engine_url: tuple[str, ...] = ()
     """Address of a vLLM server, such as http://127.0.0.1:8100; repeat it for several."""
     engine_untested: bool = False
@@ -34,10 +34,14 @@ class EngineConfig(RunConfig):
 
     @model_validator(mode="after")
     def _urls_are_for_servers(self) -> EngineConfig:
-        if self.engine == "vllm-server" and not self.engine_url:
+        if self.engine == "auto":
+            return self
+        takes_urls = find_engine(self.engine).takes_urls
+        if takes_urls and not self.engine_url:
             raise ValueError(
-                "--engine vllm-server needs --engine-url, the address of a server that `r1lite serve-engine` started"
+                f"--engine {self.engine} needs --engine-url, the address of a server; `r1lite serve-engine` starts one "
+                "for vllm-server"
             )
-        if self.engine_url and self.engine in ("transformers", "vllm"):
+        if self.engine_url and not takes_urls:
             raise ValueError(f"--engine-url is for --engine vllm-server, not for {self.engine}")
         return self

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
+from r1lite.config.engines import BUILTIN
 from r1lite.errors import UserError
 from verifiers.trust import NotTrustedError, beyond, beyond_in_options, is_above, require
 
@@ -20,8 +21,11 @@ _CONFIG = "config.yaml"  # what a run calls its own
 
 
 def foreign(values: Mapping[str, Any]) -> list[str]:
-    """Tasks, verifiers, losses, filters and attention kernels in a configuration's keys that would be imported; places
-    outside the run's folder that would be written to; numbers of processes beyond what is usual."""
+    """What a configuration's keys ask for beyond what ships with r1lite.
+
+    That is tasks, verifiers, losses, filters, engines and attention kernels that would be imported, places outside the
+    run's folder that would be written to, and numbers of processes beyond what is usual.
+    """
     found: list[str] = []
     task = values.get("task")
     for name in task.split(",") if isinstance(task, str) else ():
@@ -43,6 +47,8 @@ def foreign(values: Mapping[str, Any]) -> list[str]:
     for key in _FUNCTIONS:
         if isinstance(name := values.get(key), str) and ":" in name:
             found.append(name)
+    if isinstance(engine := values.get("engine"), str) and engine not in ("auto", *BUILTIN):
+        found.append(f"engine: {engine}")
     attention = values.get("attn_implementation")
     if isinstance(attention, str) and "/" in attention:  # a kernel that transformers would load from the Hub
         found.append(attention)

@@ -52,7 +52,7 @@ class Loop:
         return self.config.steps
 
     def step(self, step: int) -> tuple[list[Group], dict[str, Any]]:
-        """Samples, scores, learns, and gives the engine the new weights.
+        """Pushes the newest weights to the engine, samples, scores and learns.
 
         Returns: the groups, those that were not learnt from last, and the step's metrics.
 
@@ -77,7 +77,7 @@ class Loop:
         # It is watched in its own thread: here nothing but its end is waited for.
         if ahead is not None and (sampled := ahead.result()) is not None:
             self._ahead[step + 1] = sampled
-        self.engine.load_weights(self.learner.policy.named_weights(), version=step + 1)
+        self.engine.offer(self.learner.policy.named_weights, version=step + 1)
         ended = time.perf_counter()
         groups += passed_over
         for observer in (self.curriculum, self.retired):
@@ -157,6 +157,7 @@ class Loop:
         """Samples and scores a group for each prompt."""
         work = f"step {step + 1}, {len(chosen)} problems: {', '.join(prompt.problem.id for prompt in chosen)}"
         with self.stop.interruptible(), self.watchdog.during("rollout", work):
+            self.engine.push([prompt.token_ids for prompt in chosen])
             sampled = self.sampler.run(
                 chosen, step, purpose, self.watchdog.beat, lambda: self.watchdog.during("score", work)
             )

@@ -121,7 +121,7 @@ class Ahead:
         self.chosen, self.step = list(chosen), step
         self._result: Future[Sampled] = Future()
         # The engine gets its weights here: its check is a forward pass of the model that is about to change.
-        sampler.engine.sync([prompt.token_ids for prompt in chosen])
+        sampler.engine.push([prompt.token_ids for prompt in chosen])
 
         def work() -> None:
             try:

@@ -1,7 +1,8 @@
-"""The engine that a configuration asks for."""
+"""Starts the engine that a configuration names."""
 
 from __future__ import annotations
 
+import dataclasses
 import importlib.metadata
 import time
 from collections.abc import Callable
@@ -11,6 +12,7 @@ from typing import Any
 import torch
 
 from r1lite.config import EngineConfig
+from r1lite.config.engines import find_engine
 from r1lite.rollout import RolloutEngine, eos_ids
 from r1lite.rollout.hf import HFEngine
 from r1lite.rollout.vllm_support import required
@@ -19,100 +21,95 @@ _GREATEST_CACHE_SHARE = 0.25  # of this machine's free memory
 
 
 @dataclass(frozen=True, slots=True)
-class Built:
-    """An engine, and what is to be said and kept about it."""
+class Request:
+    """What an engine is started for."""
+
+    config: EngineConfig
+    model_path: str  # folder or Hub id of the model, for an engine that loads it too
+    model: Any  # the trainer's
+    tokenizer: Any
+    dtype: torch.dtype  # of the trainer's forward pass; the engine computes in it
+    context: int  # tokens of the longest prompt and completion together
+    say: Callable[[str], None] = lambda text: None  # tells the user what takes long
+
+
+@dataclass(frozen=True, slots=True)
+class Started:
+    """An engine, and what a run says and keeps about it."""
 
     engine: RolloutEngine
     line: str
-    name: str  # transformers, vllm or vllm-server
     version: str
-    start_s: float
-    reproducible: str  # "yes", or why the same seeds may give other completions
+    reproducible: str = "yes"  # or why the same seeds may give other completions
+    name: str = ""  # as in --engine
+    start_s: float = 0.0
 
 
-def build(
-    config: EngineConfig,
-    *,
-    place: str,
-    model: Any,
-    tokenizer: Any,
-    dtype: torch.dtype,
-    context: int,
-    say: Callable[[str], None] = lambda text: None,
-) -> Built:
-    """Starts the engine that `config` settled on.
+def start(request: Request) -> Started:
+    """Starts the engine that the configuration settled on. Raises UserError if that is impossible."""
+    began = time.perf_counter()
+    name = request.config.engine
+    started: Started = find_engine(name).starter()(request)
+    seconds = time.perf_counter() - began
+    return dataclasses.replace(started, name=name, start_s=seconds)
 
-    Args:
-        place: where the model lies, for an engine that loads it too.
-        dtype: of the trainer's forward pass; the engine computes in it.
-        context: tokens of the longest prompt and completion together.
-        say: tells the user what takes long.
 
-    Raises:
-        UserError: it can't be had.
-    """
-    started = time.perf_counter()
-    if config.engine == "vllm":
-        return _in_process(config, place, model, tokenizer, dtype, context, say, started)
-    if config.engine == "vllm-server":
-        from r1lite.rollout.fleet import ServerEngine
-
-        say(f"waiting up to {config.engine_timeout_s:g} s for {', '.join(config.engine_url)} ...")
-        fleet = ServerEngine(
-            config.engine_url,
-            tokenizer,
-            eos_ids(model, tokenizer),
-            dtype=dtype,
-            context=context,
-            vocabulary=int(model.config.get_text_config().vocab_size),
-            timeout_s=config.engine_timeout_s,
-            weights_dir=config.engine_weights_dir,
-            untested=config.engine_untested,
-            start_wait_s=config.engine_timeout_s,  # servers that were started a moment ago still load
-        )
-        version = ", ".join(sorted({server.found.version for server in fleet.servers}))
-        seconds = time.perf_counter() - started
-        count = f"{len(fleet.servers)} server{'s' * (len(fleet.servers) > 1)}"
-        why = "which completions are computed together depends on when they reach a server, and sums are rounded by it"
-        return Built(fleet, f"vLLM {version}, {count}, found in {seconds:.1f} s", "vllm-server", version, seconds, why)
+def start_transformers(request: Request) -> Started:
+    """Samples with the trainer's own model."""
     version = importlib.metadata.version("transformers")
-    engine = HFEngine(model, tokenizer, max_rows=config.rollout_rows, dtype=dtype)
-    seconds = time.perf_counter() - started
-    return Built(engine, f"transformers {version}, torch {torch.__version__}", "transformers", version, seconds, "yes")
+    engine = HFEngine(request.model, request.tokenizer, max_rows=request.config.rollout_rows, dtype=request.dtype)
+    return Started(engine, f"transformers {version}, torch {torch.__version__}", version)
 
 
-def _in_process(
-    config: EngineConfig,
-    place: str,
-    model: Any,
-    tokenizer: Any,
-    dtype: torch.dtype,
-    context: int,
-    say: Callable[[str], None],
-    started: float,
-) -> Built:
+def start_vllm_servers(request: Request) -> Started:
+    """Connects to the servers at `--engine-url`."""
+    from r1lite.rollout.fleet import ServerEngine
+
+    config = request.config
+    request.say(f"waiting up to {config.engine_timeout_s:g} s for {', '.join(config.engine_url)} ...")
+    fleet = ServerEngine(
+        config.engine_url,
+        request.tokenizer,
+        eos_ids(request.model, request.tokenizer),
+        dtype=request.dtype,
+        context=request.context,
+        vocabulary=int(request.model.config.get_text_config().vocab_size),
+        timeout_s=config.engine_timeout_s,
+        weights_dir=config.engine_weights_dir,
+        untested=config.engine_untested,
+        start_wait_s=config.engine_timeout_s,  # servers that were started a moment ago still load
+    )
+    version = ", ".join(sorted({server.found.version for server in fleet.servers}))
+    count = f"{len(fleet.servers)} server{'s' * (len(fleet.servers) > 1)}"
+    why = "which completions are computed together depends on when they reach a server, and sums are rounded by it"
+    return Started(fleet, f"vLLM {version}, {count}", version, why)
+
+
+def start_vllm(request: Request) -> Started:
+    """Starts vLLM in this process, with weights of its own."""
     from r1lite.rollout.vllm_engine import Start, VLLMEngine
     from r1lite.rollout.vllm_sizes import need, share
 
+    config = request.config
     found = required("--engine vllm", untested=config.engine_untested)
     cuda = config.device.startswith("cuda")
     wanted = need(
-        model.config,
-        sum(p.numel() for p in model.parameters()),
-        bytes_per_value=dtype.itemsize,
+        request.model.config,
+        sum(p.numel() for p in request.model.parameters()),
+        bytes_per_value=request.dtype.itemsize,
         rows=config.rollout_rows,
-        tokens=context,
+        tokens=request.context,
     )
     memory = None
     if cuda:
         memory = share(wanted, torch.cuda.get_device_properties(config.device).total_memory, asked=config.engine_memory)
     assert config.threads is not None
-    say("starting vLLM ...")
-    start = Start(
-        place=place,
-        dtype=dtype,
+    request.say("starting vLLM ...")
+    settings = Start(
+        place=request.model_path,
+        dtype=request.dtype,
         device=config.device,
-        context=context,
+        context=request.context,
         rows=config.rollout_rows,
         threads=config.threads,
         cache_gib=1 if cuda else min(wanted.cache_gib, max(1, int(_GREATEST_CACHE_SHARE * _free_gib()))),
@@ -121,14 +118,13 @@ def _in_process(
         eager=config.engine_eager,
         batch_invariant=config.engine_batch_invariant,
     )
-    engine = VLLMEngine(found, tokenizer, eos_ids(model, tokenizer), start)
-    seconds = time.perf_counter() - started
+    engine = VLLMEngine(found, request.tokenizer, eos_ids(request.model, request.tokenizer), settings)
     held = "" if memory is None else f", {memory.memory:.0%} of the GPU{', asleep while it trains' * memory.sleeps}"
     why = "yes"
     if cuda and not config.engine_batch_invariant:
         why = "CUDA kernels round by what is in the batch; --engine-batch-invariant gives that up"
-    line = f"vLLM {found.version} ({found.distribution}) in this process, started in {seconds:.1f} s{held}"
-    return Built(engine, line, "vllm", found.version, seconds, why)
+    line = f"vLLM {found.version} ({found.distribution}) in this process{held}"
+    return Started(engine, line, found.version, why)
 
 
 def _free_gib() -> float:

@@ -1,10 +1,10 @@
-"""An engine that is made sure of: it samples only after it was seen to hold the trainer's weights."""
+"""An engine that samples only after it was seen to hold the trainer's newest weights."""
 
 from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 from torch import Tensor
@@ -13,11 +13,14 @@ from r1lite.rollout import RolloutEngine, Sampling, collect
 from r1lite.rollout.canary import Canary
 from verifiers import Completion
 
+Weights = Callable[[], Iterable[tuple[str, Tensor]]]  # called once for each push
+
 
 class TrustedEngine:
-    """Hands new weights on when the next completions are asked for, and checks them there and then.
+    """Pushes new weights to an engine and verifies them before anything is sampled.
 
-    A step is thus over, and can be saved, before anything is asked of an engine that may have died.
+    A step begins with `push`: the step before it is over, and can be saved, when an engine turns out to be dead.
+    Sampling pushes too, if nobody did, so weights that were offered are never skipped.
 
     Args:
         engine: any; one that shares the trainer's weights needs no check.
@@ -25,13 +28,11 @@ class TrustedEngine:
         weights: those to begin with.
     """
 
-    def __init__(
-        self, engine: RolloutEngine, canary: Canary | None, weights: Iterable[tuple[str, Tensor]], *, pad_id: int
-    ) -> None:
+    def __init__(self, engine: RolloutEngine, canary: Canary | None, weights: Weights, *, pad_id: int) -> None:
         self.engine, self.canary, self.pad_id = engine, canary, pad_id
         self.shares_weights, self.runs_aside = engine.shares_weights, engine.runs_aside
         self._version = 0
-        self._pending: Iterable[tuple[str, Tensor]] | None = weights
+        self._pending: Weights | None = weights
         self._recent: list[list[int]] = []  # prompts that it may keep something of
         self._metrics: dict[str, Any] = {}
         self._lock = threading.Lock()
@@ -44,18 +45,18 @@ class TrustedEngine:
     def stream(
         self, prompts: Sequence[Sequence[int]], seeds: Sequence[Sequence[int]], sampling: Sampling
     ) -> Iterator[tuple[int, list[Completion]]]:
-        self.sync(prompts)
+        self.push(prompts)
         yield from self.engine.stream(prompts, seeds, sampling)
         if prompts:
             self._recent = [list(prompt) for prompt in prompts[:2]]
 
-    def sync(self, prompts: Sequence[Sequence[int]] = ()) -> None:
-        """Hands waiting weights on, and checks them on recent prompts, or on these. Raises EngineError."""
+    def push(self, prompts: Sequence[Sequence[int]] = ()) -> None:
+        """Gives the engine the newest weights, and verifies them on recent prompts, or on these. Raises EngineError."""
         with self._lock:
             if self._pending is None:
                 return
             started = time.perf_counter()
-            self.engine.load_weights(self._pending, version=self._version)
+            self.engine.load_weights(self._pending(), version=self._version)
             loaded = time.perf_counter()
             asked = self._recent or [list(prompt) for prompt in prompts if prompt]
             if self.engine.shares_weights:
@@ -71,11 +72,12 @@ class TrustedEngine:
                 "canary_logprob_max": difference,
             }
 
-    def load_weights(self, weights: Iterable[tuple[str, Tensor]], *, version: int) -> None:
+    def offer(self, weights: Weights, *, version: int) -> None:
+        """Names the newest weights; the next `push` hands them over."""
         self._pending, self._version = weights, version
 
     def take_metrics(self) -> dict[str, Any]:
-        """Of the syncs since it was asked last: seconds, and the canary's difference in nats."""
+        """Of the pushes since it was asked last: seconds, and the canary's difference in nats."""
         metrics, self._metrics = self._metrics, {}
         return metrics
 

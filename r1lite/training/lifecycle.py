@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
 from r1lite.config import RLConfig, TrainConfig
+from r1lite.config.engines import find_engine
 from r1lite.doctor import Finding, diagnose
 from r1lite.errors import Interrupted, RunError, UserError
 from r1lite.evaluation.measure import evaluate
@@ -194,10 +195,10 @@ def _train(config: C, setup: Setup, stop: StopSignal, loop: TrainingLoop) -> dic
         "memory": {name: round(size / 2**20, 1) for name, size in dataclasses.asdict(expected).items()}
         | {"estimated_peak": round(expected.peak / 2**20, 1), "peak": round(used / 2**20, 1)},
         "device": config.device,
-        "engine": setup.built.name,
-        "engine_version": setup.built.version,
-        "engine_start_s": setup.built.start_s,
-        "reproducible": setup.built.reproducible,
+        "engine": setup.started.name,
+        "engine_version": setup.started.version,
+        "engine_start_s": setup.started.start_s,
+        "reproducible": setup.started.reproducible,
         "model": config.model,
         "source": config.source,
         "reward": setup.scorer.reward.formula,
@@ -240,7 +241,8 @@ def _memory(config: TrainConfig, setup: Setup, learner: Trained) -> memory.Estim
     reference, critic = getattr(learner, "reference", None), getattr(learner, "critic", None)
     others = [reference.model] if reference is not None else []
     others += [critic.model.model] if critic is not None else []
-    expected = memory.estimate(config, policy, setup.train, others, samples_here=config.engine == "transformers")
+    samples_here = find_engine(config.engine).shares_weights
+    expected = memory.estimate(config, policy, setup.train, others, samples_here=samples_here)
     setup.display.line("memory", str(expected))
     room = memory.available(policy.model.device)
     if (text := memory.warning(expected, room)) is not None:
@@ -270,7 +272,7 @@ class Progress:
                 self.loop.learner.load_state_dict(state["learner"])
                 self.loop.load_state_dict(state["course"])
                 self.tokens, self.train_s, self._wall_before = state["tokens"], state["train_s"], state["wall_s"]
-            self.setup.engine.load_weights(self.loop.learner.policy.named_weights(), version=step)
+            self.setup.engine.offer(self.loop.learner.policy.named_weights, version=step)
             self.setup.display.say(f"going on after step {step} of {self.loop.steps}")
         self.setup.run_dir.rewind(step)
 

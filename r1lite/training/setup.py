@@ -23,11 +23,13 @@ from r1lite.config import (
     validated,
 )
 from r1lite.config.distill import SHAPED
+from r1lite.config.engines import find_engine
 from r1lite.config.presets import PRESETS, preset_values
 from r1lite.errors import UserError
 from r1lite.model.lora import add_adapter
 from r1lite.model.policy import Policy
-from r1lite.rollout.build import Built, build
+from r1lite.rollout import RolloutEngine
+from r1lite.rollout.build import Request, Started, start
 from r1lite.rollout.canary import Canary
 from r1lite.rollout.hf import pad_id
 from r1lite.rollout.trust import TrustedEngine
@@ -78,7 +80,7 @@ class Setup:
     model: Any
     tokenizer: Any
     engine: TrustedEngine
-    built: Built  # what is known of the engine
+    started: Started  # what is known of the engine
     scorer: Scorer
     train: list[Prompt]
     test: list[Prompt]
@@ -184,7 +186,7 @@ def _open_run(
     place = Path(config.out).expanduser() if config.out else claim_path(config.stage, config.task, config.model)
     run_dir = RunDir(place, resume=config.resume, restarts=config.stage if config.stage in _RESTARTED else None)
     said: list[str] = []
-    built: Built | None = None
+    started: Started | None = None
     try:
         model, tokenizer = load(config)
         problems = load_problems(task, config, scorer)
@@ -195,7 +197,7 @@ def _open_run(
         loaded = None if training_data is None else training_data(config, problems, test, model, tokenizer)
         results = {"reward": describe(scorer.reward), **(loaded.results if loaded else {})}
         seen = fingerprint(problems) + (f"+{loaded.fingerprint}" if loaded else "")
-        engine, built = open_engine(config, model, tokenizer, display.say)
+        engine, started = open_engine(config, model, tokenizer, display.say)
         if config.resume:
             if read_environment(run_dir.path)["problems"] not in (None, seen):
                 data = f" or the rows of {config.data}" if getattr(config, "data", None) else ""
@@ -211,8 +213,8 @@ def _open_run(
             run_dir.settings = fixed_settings(kept)
             run_dir.write_config(dump(kept), stage=config.stage, problems=seen, results=results)
     except BaseException:
-        if built is not None:
-            built.engine.close()
+        if started is not None:
+            started.engine.close()
         run_dir.discard_if_empty()
         raise
     precision = forward_dtype(config)
@@ -222,7 +224,7 @@ def _open_run(
     )
     counts = f"{len(problems.train):,} to train on, {len(problems.test):,} to test"
     display.line("device", _noted(device, notes.get("device")))
-    display.line("engine", _noted(built.line, notes.get("engine")))
+    display.line("engine", _noted(_engine_line(started), notes.get("engine")))
     display.line("model", _noted(f"{config.model}, {_millions(size)} parameters", notes.get("model")))
     display.line("problems", _noted(f"{problems.origin}: {counts}", notes.get("source")))
     for label, text in loaded.lines if loaded else []:
@@ -241,33 +243,34 @@ def _open_run(
     for line in said:
         display.line("warning", line)
     return Setup(
-        run_dir, display, model, tokenizer, engine, built, scorer, train, test, loaded.value if loaded else None
+        run_dir, display, model, tokenizer, engine, started, scorer, train, test, loaded.value if loaded else None
     )
 
 
 def open_engine(
     config: ProblemsConfig, model: Any, tokenizer: Any, say: Callable[[str], None] = lambda text: None
-) -> tuple[TrustedEngine, Built]:
+) -> tuple[TrustedEngine, Started]:
     """The engine of a settled configuration, checked against the model, and what is known of it. Raises UserError."""
     context = config.max_prompt_tokens + config.max_completion_tokens
     longest = getattr(model.config, "max_position_embeddings", None)
-    built = build(
+    request = Request(
         config,
-        place=model_place(config),
+        model_path=model_place(config),
         model=model,
         tokenizer=tokenizer,
         dtype=forward_dtype(config),
         context=context if longest is None else min(context, longest),
         say=say,
     )
-    return _trusted(config, built, model, tokenizer), built
+    started = start(request)
+    return _trusted(config, started.engine, model, tokenizer), started
 
 
-def _trusted(config: ProblemsConfig, built: Built, model: Any, tokenizer: Any) -> TrustedEngine:
+def _trusted(config: ProblemsConfig, engine: RolloutEngine, model: Any, tokenizer: Any) -> TrustedEngine:
     """The engine, checked against the trainer's model whenever it gets weights."""
     canary = None
     tokens = min(config.max_completion_tokens, getattr(config, "canary_tokens", _CANARY_TOKENS))
-    if not built.engine.shares_weights and tokens:
+    if not engine.shares_weights and tokens:
         policy = Policy(
             model,
             pad_id=pad_id(tokenizer),
@@ -281,7 +284,7 @@ def _trusted(config: ProblemsConfig, built: Built, model: Any, tokenizer: Any) -
             stop_text=config.stop_text,
             tolerance=getattr(config, "canary_tolerance", None),
         )
-    return TrustedEngine(built.engine, canary, model.state_dict().items(), pad_id=pad_id(tokenizer))
+    return TrustedEngine(engine, canary, lambda: model.state_dict().items(), pad_id=pad_id(tokenizer))
 
 
 def adapt(setup: Setup, config: TrainConfig) -> None:
@@ -293,7 +296,7 @@ def adapt(setup: Setup, config: TrainConfig) -> None:
 def _resolved_rollout(values: dict[str, Any]) -> dict[str, Any]:
     """What follows from the engine. Raises UserError for what it can't do."""
     engine = values["engine"]
-    if values.get("max_staleness") and engine != "vllm-server":
+    if values.get("max_staleness") and not find_engine(engine).runs_aside:
         raise UserError(
             f"--max-staleness 1: {engine} samples in the trainer's process, on its device, so nothing is gained by "
             "running ahead of it; use --engine vllm-server"
@@ -302,7 +305,7 @@ def _resolved_rollout(values: dict[str, Any]) -> dict[str, Any]:
         return {}
     # An engine that cuts its distribution renormalizes what is left: pi/mu is the mass that it kept.
     cut = values.get("top_p", 1.0) < 1 or values.get("top_k", 0) > 0 or values.get("min_p", 0.0) > 0
-    return {"importance": "token" if cut or engine != "transformers" else "off"}
+    return {"importance": "off" if find_engine(engine).shares_weights and not cut else "token"}
 
 
 def forward_dtype(config: ProblemsConfig) -> Any:
@@ -366,6 +369,10 @@ def with_absolute_paths(values: dict[str, Any]) -> dict[str, Any]:
     places = {key: values[key] for key in _PLACES if values.get(key) is not None}
     files = {key: place for key, place in places.items() if place not in (NANO, SHAPED, "hub", "bundled", "generated")}
     return values | {key: str(Path(place).resolve()) for key, place in files.items() if Path(place).exists()}
+
+
+def _engine_line(started: Started) -> str:
+    return started.line if started.start_s < 1 else f"{started.line}, ready after {started.start_s:.1f} s"
 
 
 def _noted(text: str, note: str | None) -> str:

@@ -65,7 +65,9 @@ def loop_of(staleness, verify=digits, **settings):
     policy = Policy(model, pad_id=0)
     optimizer = Optimizer(policy.model, betas=(0.9, 0.999), weight_decay=0.0, max_grad_norm=1.0)
     canary = Canary(Policy(model, pad_id=0), tokens=6, seed=0, stop_text=None, tolerance=None)
-    engine = TrustedEngine(CopyEngine(copy.deepcopy(model), tokenizer), canary, model.state_dict().items(), pad_id=0)
+    engine = TrustedEngine(
+        CopyEngine(copy.deepcopy(model), tokenizer), canary, lambda: model.state_dict().items(), pad_id=0
+    )
     reward = Reward("digits", verifiers={"digits": verify})
     return Loop(
         config=config,
@@ -102,7 +104,7 @@ def test_versions_and_exact_resumption(staleness):
     resumed.learner.policy.model.load_state_dict(weights)
     resumed.learner.load_state_dict(learner)
     resumed.load_state_dict(state)
-    resumed.engine.load_weights(resumed.learner.policy.named_weights(), version=3)
+    resumed.engine.offer(resumed.learner.policy.named_weights, version=3)
     for step in range(3, STEPS):
         assert sampled(resumed.step(step)[0]) == seen[step]
     final = zip(whole.learner.policy.model.parameters(), resumed.learner.policy.model.parameters(), strict=True)

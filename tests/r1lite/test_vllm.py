@@ -15,7 +15,7 @@ from r1lite.config import GRPOConfig
 from r1lite.model.policy import Policy
 from r1lite.nano import nano_path
 from r1lite.rollout import EngineError, Sampling
-from r1lite.rollout.build import build
+from r1lite.rollout.build import Request, start
 from r1lite.rollout.canary import Canary
 from r1lite.rollout.trust import TrustedEngine
 from r1lite.rollout.vllm_calls import Calls
@@ -34,13 +34,11 @@ def case():
     config = GRPOConfig(engine="vllm", device="cpu", threads=1, rollout_rows=16)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        built = build(
-            config, place=str(nano_path()), model=model, tokenizer=tokenizer, dtype=torch.float32, context=1024
-        )
-    assert "in this process, started in" in built.line
-    assert built.reproducible == "yes"
-    yield Case(built.engine, model, tokenizer)
-    built.engine.close()
+        started = start(Request(config, str(nano_path()), model, tokenizer, torch.float32, 1024))
+    assert started.line.endswith("in this process")
+    assert started.reproducible == "yes"
+    yield Case(started.engine, model, tokenizer)
+    started.engine.close()
 
 
 @pytest.fixture
@@ -50,7 +48,7 @@ def trusted(case):
     def made(temperature=1.0, **settings):
         policy = Policy(case.model, pad_id=0, temperature=temperature)
         canary = Canary(policy, tokens=12, seed=0, stop_text=None, tolerance=None, **settings)
-        engine = TrustedEngine(case.engine, canary, case.model.state_dict().items(), pad_id=0)
+        engine = TrustedEngine(case.engine, canary, lambda: case.model.state_dict().items(), pad_id=0)
         generate(case, engine, temperature)
         return engine
 
@@ -81,7 +79,7 @@ def test_contract(check, case):
 def test_a_sync_is_checked_once_and_measured(case, trusted):
     engine = trusted()
     change(case)
-    engine.load_weights(case.model.state_dict().items(), version=1)
+    engine.offer(lambda: case.model.state_dict().items(), version=1)
     generate(case, engine)
     metrics = engine.take_metrics()
     assert metrics["canary_logprob_max"] < 1e-4
@@ -106,7 +104,7 @@ def stale(pattern):
 def test_lost_weights_stop_the_run_and_are_named(case, trusted, lost, named):
     engine = trusted()
     change(case)
-    engine.load_weights(stale(lost)(dict(case.model.state_dict())), version=1)
+    engine.offer(lambda: stale(lost)(dict(case.model.state_dict())), version=1)
     if lost == "lm_head" and not installed().knows_weight_versions:  # the older vLLM keeps a tied head as one weight
         generate(case, engine)
         assert engine.take_metrics()["canary_logprob_max"] < 1e-4
@@ -126,7 +124,7 @@ def test_a_kept_prefix_cache_stops_the_run_and_is_named(case, trusted, monkeypat
             llm.update_weight_version(version)
 
     monkeypatch.setattr(type(case.engine._calls), "load", without_reset)
-    engine.load_weights(case.model.state_dict().items(), version=1)
+    engine.offer(lambda: case.model.state_dict().items(), version=1)
     with pytest.raises(EngineError, match="What differs: the prefix cache"):
         generate(case, engine)
 
@@ -136,7 +134,7 @@ def test_a_wrong_temperature_stops_the_run_and_is_named(case, trusted, monkeypat
     add = type(case.engine)._add
     hot = Sampling(1.0, 12)
     monkeypatch.setattr(type(case.engine), "_add", lambda *arguments: add(*arguments[:-1], hot))
-    engine.load_weights(case.model.state_dict().items(), version=1)
+    engine.offer(lambda: case.model.state_dict().items(), version=1)
     with pytest.raises(EngineError, match=r"the temperature: the engine's values are those of 1, not of 0\.7"):
         generate(case, engine, 0.7)
 
@@ -153,7 +151,7 @@ def test_an_engine_that_slept_samples_nothing_before_it_has_weights(case, truste
     engine.sleep()
     with pytest.raises(EngineError, match="asleep and holds no weights"):
         generate(case, engine)
-    engine.load_weights(case.model.state_dict().items(), version=1)
+    engine.offer(lambda: case.model.state_dict().items(), version=1)
     generate(case, engine)
     assert wakes == ["sleep 2", "weights", "kv_cache"]
 
@@ -167,7 +165,7 @@ def test_a_sleep_that_lost_the_weights_stops_the_run(case, trusted, monkeypatch)
     zeros = {name: torch.zeros_like(weight) for name, weight in case.model.state_dict().items()}
     load(case.engine._calls, case.engine._llm, zeros.items(), "")
     monkeypatch.setattr(type(case.engine._calls), "check_version", lambda self, outputs, version: None)
-    engine.load_weights(case.model.state_dict().items(), version=1)
+    engine.offer(lambda: case.model.state_dict().items(), version=1)
     with pytest.raises(EngineError, match="What differs: all weights or the model itself"):
         generate(case, engine)
 

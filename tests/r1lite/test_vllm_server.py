@@ -81,7 +81,7 @@ def test_a_lost_weight_stops_the_run_and_is_named(case):
     from r1lite.rollout.canary import Canary
 
     canary = Canary(Policy(case.model, pad_id=0), tokens=12, seed=0, stop_text=None, tolerance=None)
-    engine = TrustedEngine(case.engine, canary, case.model.state_dict().items(), pad_id=0)
+    engine = TrustedEngine(case.engine, canary, lambda: case.model.state_dict().items(), pad_id=0)
     prompts = case.prompts()[:2]
     engine.generate(prompts, [[1], [2]], Sampling(1.0, 4))
     with torch.no_grad():
@@ -89,7 +89,7 @@ def test_a_lost_weight_stops_the_run_and_is_named(case):
             if name == lost:
                 parameter.add_(0.05 * torch.randn(parameter.shape))
     weights = [(name, weight) for name, weight in case.model.state_dict().items() if name != lost]
-    engine.load_weights(weights, version=1)
+    engine.offer(lambda: weights, version=1)
     with pytest.raises(EngineError, match=f"What differs: the weights {lost}"):
         engine.generate(prompts, [[1], [2]], Sampling(1.0, 4))
     case.push()
