@@ -13,6 +13,7 @@ from r1lite import __version__
 from r1lite.config import (
     ColdStartConfig,
     DistillConfig,
+    DPOConfig,
     EvalConfig,
     GRPOConfig,
     PPOConfig,
@@ -35,6 +36,7 @@ COMMANDS: dict[str, tuple[type[Section], str, str]] = {
     "cold-start": (ColdStartConfig, "r1lite.stages.cold_start:run", "make a first data set of readable chains"),
     "reject": (RejectConfig, "r1lite.stages.reject:run", "make a data set of completions that are right"),
     "sft": (SFTConfig, "r1lite.stages.sft:run", "fine-tune a model on prompts with completions"),
+    "dpo": (DPOConfig, "r1lite.stages.dpo:run", "learn from pairs of answers, without a reward model"),
     "distill": (DistillConfig, "r1lite.stages.distill:run", "teach a smaller model what a larger one knows"),
     "pretrain": (PretrainConfig, "r1lite.stages.pretrain:run", "make the bundled model nano, from nothing"),
     "reward-model": (RewardModelConfig, "r1lite.stages.reward_model:run", "learn a reward from pairs of answers"),

@@ -2,6 +2,7 @@
 
 from r1lite.config.base import RunConfig, Section
 from r1lite.config.distill import DistillConfig
+from r1lite.config.dpo import DPOConfig
 from r1lite.config.engine import EngineConfig
 from r1lite.config.evaluate import EvalConfig
 from r1lite.config.loading import OF_THE_COMMAND, dump, load, read_recipe, read_saved, validated
@@ -21,6 +22,7 @@ __all__ = [
     "OF_THE_COMMAND",
     "ColdStartConfig",
     "CurationConfig",
+    "DPOConfig",
     "DistillConfig",
     "EngineConfig",
     "EvalConfig",

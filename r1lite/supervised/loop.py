@@ -52,23 +52,27 @@ class SupervisedLearner:
     optimizer: Optimizer
     total_steps: int
     bad: BadBatches
+    reference: Policy | None = None  # of preferences
     budget: MicroBatchBudget = field(init=False)
 
     def __post_init__(self) -> None:
         self.budget = MicroBatchBudget(self.config.micro_batch_tokens, row="row", advice=_SMALLER)
 
-    def update(self, cut: Cut, rows: Sequence[Row], step: int) -> dict[str, Any]:
+    def update(self, cut: Cut, rows: Sequence[Row], step: int, *, count: int | None = None) -> dict[str, Any]:
         """Learns from all pieces together: their sum over the rows' completion tokens, however they are cut.
+
+        Args:
+            count: what the sum is divided by, in place of these tokens.
 
         Raises:
             RunError: no finite gradient three times in a row, or no memory for a single row.
         """
-        config, num_tokens = self.config, sum(row.num_learnt for row in rows)
+        config, count = self.config, count or sum(row.num_learnt for row in rows)
         lr = config.lr_at(step, self.total_steps)
         losses: list[float] = []
 
         def add(piece: Piece) -> None:
-            loss = piece.loss() / num_tokens
+            loss = piece.loss() / count
             loss.backward()  # type: ignore[no-untyped-call]
             losses.append(float(loss.detach()))
 

@@ -37,8 +37,8 @@ def load_set(
     if config.data is None:
         raise UserError("--data is missing: the set to learn from (a file, a folder, or OWNER/NAME on the Hub)")
     encoder = Encoder(config, model, tokenizer)
-    overlap = _Overlap(problems.test, config.template, tokenizer)
-    bad = _Refused()
+    overlap = Overlap(problems.test, config.template, tokenizer)
+    bad = Refused()
     read = rows(config.data, config.data_split)
     while chunk := list(itertools.islice(read, _CHUNK)):
         found: list[tuple[str, Example]] = []
@@ -188,7 +188,7 @@ def template_facts(template: str, tokenizer: Any) -> dict[str, str]:
     return {"name": name, "sha256": hashlib.sha256(text.encode()).hexdigest()}
 
 
-class _Overlap:
+class Overlap:
     """Test problems that are asked in the set, white space and case aside."""
 
     def __init__(self, test: Sequence[Problem], template: str, tokenizer: Any) -> None:
@@ -201,15 +201,18 @@ class _Overlap:
         self._seen = set[int]()
 
     def see(self, read: Example) -> None:
+        """Takes note of what a row asks."""
         found = self._test.get(_plain(read.asked))
         if found is not None:
             self._seen.add(found)
 
     @property
     def count(self) -> int:
+        """How many there are."""
         return len(self._seen)
 
     def complain(self, config: SupervisedConfig) -> None:
+        """Raises UserError if there are any."""
         if self._seen:
             shown = ", ".join(self._names[number] for number in sorted(self._seen)[:_SHOWN])
             raise UserError(
@@ -219,18 +222,20 @@ class _Overlap:
             )
 
 
-class _Refused:
+class Refused:
     """Rows that can't be learnt from: counted, the first ones shown."""
 
     def __init__(self) -> None:
         self.count, self.shown = 0, list[tuple[str, str]]()
 
     def add(self, place: str, why: str) -> None:
+        """Counts a row."""
         self.count += 1
         if len(self.shown) < _SHOWN:
             self.shown.append((place, why))
 
     def complain(self, data: str) -> None:
+        """Raises UserError if there are any."""
         if self.count:
             raise UserError(
                 f"--data {data}: {self.count:,} rows can't be learnt from:\n" + _listing(self.shown, self.count)

@@ -1,0 +1,25 @@
+"""`r1lite dpo`: learning from pairs of completions, such as those that `r1lite reject` makes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from r1lite.config.dpo import DPOConfig
+from r1lite.run.signals import StopSignal
+from r1lite.supervised.loop import RowOrder, make_learner
+from r1lite.supervised.preferences import PreferenceTuning, load_pairs
+from r1lite.training.lifecycle import run_training
+from r1lite.training.setup import Setup
+
+
+def run(config: DPOConfig) -> dict[str, Any]:
+    """Trains, and measures before and after; everything lies in the run directory. See `training.run_training`."""
+    return run_training(config, _make_loop, load_pairs)
+
+
+def _make_loop(config: DPOConfig, setup: Setup, stop: StopSignal) -> PreferenceTuning:
+    order = RowOrder.of(config, len(setup.training_data) // 2)
+    learner = make_learner(config, setup, order.steps)
+    # The model it began as: its own weights below the adapter, or a copy.
+    learner.reference = learner.policy.before_adapter() if config.lora_rank else learner.policy.frozen_copy()
+    return PreferenceTuning(config, setup.training_data, learner, order)
