@@ -52,6 +52,7 @@ COMMANDS: dict[str, tuple[type[Section], str, str]] = {
 # Those without a configuration: sub-command -> ("module:function" of the arguments that returns the exit code, help)
 PLAIN: dict[str, tuple[str, str]] = {
     "doctor": ("r1lite.doctor.command:main", "say what is wrong with a run, or with this machine"),
+    "log": ("r1lite.trackers.command:main", "send a run to W&B, trackio, TensorBoard or MLflow afterwards"),
     "report": ("r1lite.report.command:main", "write what a run did as one HTML file"),
     "watch": ("r1lite.report.command:watch", "show a run in the browser while it goes on"),
     "show-preset": ("r1lite.config.presets:main", "list the settings of a paper, and where each is from"),

@@ -65,6 +65,8 @@ class RunConfig(Section):
     threads: int | None = Field(None, ge=1, le=512)
     """CPU threads; by default one per available core, at most 8. Results are bit-identical for
     the same number."""
+    report: bool = True
+    """Write report.html into the run directory at the end; `r1lite report` makes it at any time."""
     quiet: bool = False
     """Print errors and the final summary only."""
     verbose: bool = False

@@ -16,7 +16,7 @@ class OptimizerConfig(Section):
     lr: float = Field(1e-6, gt=0)
     """Peak learning rate of AdamW."""
     lr_schedule: Literal["constant", "linear", "cosine"] = "constant"
-    """TrainingLoop of the learning rate after the warm-up, over --steps."""
+    """Course of the learning rate after the warm-up, over --steps."""
     min_lr_ratio: float = Field(0.1, ge=0, le=1)
     """Final learning rate of linear and cosine, as a share of the peak."""
     warmup_steps: int = Field(0, ge=0)
@@ -39,6 +39,12 @@ class OptimizerConfig(Section):
     """How many of the newest checkpoints are kept."""
     accept_lost_records: bool = False
     """With --resume: go on although metrics, rollouts or all checkpoints from before are lost."""
+
+    log_to: list[str] = Field(default_factory=list)
+    """Trackers that the run is sent to while it goes on, in order: mlflow, tensorboard, trackio, wandb, or one of yours
+    (entry point r1lite.trackers). One that fails is left out with a warning; `r1lite log` sends a run afterwards."""
+    log_project: str = "r1lite"
+    """The trackers' project or experiment."""
 
     def lr_at(self, step: int, total_steps: int, *, peak: float | None = None) -> float:
         """The learning rate of step `step` (0-based) of so many, rising to `peak`; by default to `lr`."""

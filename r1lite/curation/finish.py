@@ -20,6 +20,7 @@ from r1lite.curation.rewrite import Rewrite, rewrite_all
 from r1lite.curation.scan import Plan
 from r1lite.curation.sources import open_source
 from r1lite.errors import UserError
+from r1lite.report import report_at_end
 from r1lite.run.display import Display
 from r1lite.run.ending import ending
 from r1lite.run.environment import read_environment
@@ -70,6 +71,8 @@ def finish(
     )
     display.finish()
     report(config, made, display)
+    if config.report:
+        report_at_end(made.folder, display.say)
     return made
 
 

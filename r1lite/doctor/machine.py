@@ -153,7 +153,7 @@ def _sandbox() -> Iterable[Line]:
 
 
 def _plugins() -> Iterable[Line]:
-    for group in ("r1lite.verifiers", "r1lite.tasks", "r1lite.engines", "r1lite.loggers"):
+    for group in ("r1lite.verifiers", "r1lite.tasks", "r1lite.engines", "r1lite.trackers"):
         for point in importlib.metadata.entry_points(group=group):
             try:
                 point.load()

@@ -104,6 +104,23 @@ def compare(a: Sequence[dict[str, Any]], b: Sequence[dict[str, Any]]) -> dict[st
     return {"greedy": _paired(greedy), "sampled": _paired(sampled)}
 
 
+def learnt(before: Sequence[dict[str, Any]], after: Sequence[dict[str, Any]], most: int = 3) -> list[dict[str, Any]]:
+    """Some problems with the greedy answers before and after: first those that were learnt, else those that changed."""
+    found = []
+    others = {row["problem_id"]: row for row in before}
+    for row in after:
+        then, now = (others.get(row["problem_id"]) or {}).get("greedy"), row["greedy"]
+        if then and now and then["text"] != now["text"]:
+            won = bool(now["correct"]) - bool(then["correct"])
+            pair = {"before": _said(then), "after": _said(now)}
+            found.append((-won, {"question": row["question"], "gold": row["gold"], **pair}))
+    return [pair for _, pair in sorted(found, key=lambda item: item[0])[:most]]
+
+
+def _said(answer: dict[str, Any]) -> dict[str, Any]:
+    return {key: answer[key] for key in ("text", "correct")}
+
+
 def _paired(values: Sequence[tuple[float, float]]) -> dict[str, Any] | None:
     if not values:
         return None

@@ -134,7 +134,8 @@ def summarize(solved: Sequence[Solved], scorer: Scorer, *, k: int, votes: int | 
     Returns:
         `pass_at_1` (greedy); `pass_at_k` (unbiased, at the samples' temperature) and the `k`; `maj_at_k` and its
         `votes`, None where k is 1 or this task's answers can't vote; `sampled_accuracy` (mean over the samples);
-        `pass_curve` (pass@1, 2, 4, ... k); `format_rate` and `mean_tokens` (greedy); counts of `problems`,
+        `pass_curve` (pass@1, 2, 4, ... k); `format_rate` and `mean_tokens` (greedy),
+        `sampled_format_rate`; counts of `problems`,
         `sampled_problems` and `unscored` completions, which no rate counts; and `examples`: a few completions of the
         first problem.
     """
@@ -156,6 +157,7 @@ def summarize(solved: Sequence[Solved], scorer: Scorer, *, k: int, votes: int | 
         "votes": votes,
         "pass_curve": {str(j): _mean(values) for j, values in passes.items()},
         "format_rate": _mean([answer.well_formed is True for answer in greedy]),
+        "sampled_format_rate": _mean([answer.well_formed is True for one in sampled for answer in one.samples]),
         "mean_tokens": _mean([answer.tokens for answer in greedy]),
         "problems": len(judged),
         "sampled_problems": len(sampled),

@@ -20,6 +20,7 @@ from r1lite.pipeline import table
 from r1lite.pipeline.children import start, usage
 from r1lite.pipeline.graph import KINDS, Graph, build
 from r1lite.pipeline.steps import Place, finish, prepare, values_of
+from r1lite.report import report_at_end
 from r1lite.run.console import make_console
 from r1lite.run.files import clear_parts, write_json, write_text
 from r1lite.run.run_dir import claim_path
@@ -69,6 +70,7 @@ def run(config: PipelineConfig) -> dict[str, Any]:
     console.print(_status(graph, folder))
     make_console().print(table.markdown(found))
     console.print(f"comparison  {out}/comparison.md, comparison.json")
+    report_at_end(out, console.print)
     return found
 
 

@@ -9,7 +9,7 @@ import importlib.resources
 import re
 import shlex
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -58,6 +58,14 @@ def write_report(places: Sequence[Path], out: Path, options: Options = Options()
     except OSError as error:
         raise UserError(f"--out {out}: can't be written: {error.strerror or error}") from error
     return out
+
+
+def report_at_end(run: Path, say: Callable[[str], object]) -> None:
+    """Writes the report of a run that ends into its directory, and says so. A run never fails for it."""
+    try:
+        say(f"report    {write_report([run], run / FILE)}")
+    except Exception as error:  # whatever is wrong with a picture, the run's results stand
+        say(f"the report could not be written ({type(error).__name__}: {error}); r1lite report {run} tries again")
 
 
 class Report:
@@ -144,6 +152,7 @@ class Report:
             "curves": series.columns(run.record.metrics, run.reasons),
             "evaluations": run.evaluations,
             "findings": run.findings,
+            "learnt": run.summary.get("learnt"),
         }
 
 

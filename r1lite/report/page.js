@@ -170,18 +170,18 @@ function tiles(run) {
     el("div", {class: "grid tiles"}, shown.map((name) => el("div", {}, el("div", {class: "big"}, valueOf(name, last(name))), el("div", {class: "small soft"}, labelOf(name)))))];
 }
 function examples(run) {
-  const before = run.evaluations[0], after = run.evaluations.at(-1);
-  if (!after || !after.examples) return null;
-  const columns = [["before", before], ["after", after]].filter(([, one], place) => one && one.examples && (place || before !== after));
-  return el("div", {class: "card", style: {"margin-top": ".9rem"}}, el("h3", {}, "One problem"),
-    el("p", {class: "question", style: {margin: ".3rem 0 .7rem"}}, visible(String(after.examples.question || ""))),
-    el("div", {class: "grid two"}, columns.map(([name, one]) => {
-      const greedy = (one.examples.completions || []).find((c) => c.sampling === "greedy") || (one.examples.completions || [])[0];
-      if (!greedy) return null;
-      return el("div", {class: "answer " + (greedy.correct ? "yes" : "no"), style: {"max-width": "none"}},
-        el("header", {}, el("b", {}, name), el("span", {class: greedy.correct ? "good" : "bad"}, greedy.correct ? "right" : "wrong"), el("span", {class: "soft"}, plain(greedy.sampling))),
-        el("p", {class: "text"}, visible(String(greedy.text || ""))));
-    })));
+  const first = run.evaluations[0], last = run.evaluations.at(-1);
+  let pairs = Array.isArray(run.learnt) ? run.learnt : [];
+  if (!pairs.length && last && last.examples) {
+    const greedy = (one) => one && one.examples && ((one.examples.completions || []).find((c) => c.sampling === "greedy") || (one.examples.completions || [])[0]);
+    pairs = [{question: last.examples.question, before: first !== last ? greedy(first) : null, after: greedy(last)}];
+  }
+  pairs = pairs.filter((pair) => pair.after);
+  if (!pairs.length) return null;
+  const column = (name, one) => one ? el("div", {class: "answer " + (one.correct ? "yes" : "no"), style: {"max-width": "none"}},
+    el("header", {}, el("b", {}, name), el("span", {class: one.correct ? "good" : "bad"}, one.correct ? "right" : "wrong")), el("p", {class: "text"}, visible(String(one.text || "").slice(0, 20000)))) : null;
+  return el("div", {class: "card grid", style: {"margin-top": ".9rem"}}, el("h3", {}, "Before and after, greedy"),
+    pairs.map((pair) => el("div", {}, el("p", {class: "question", style: {margin: "0 0 .5rem"}}, visible(String(pair.question || ""))), el("div", {class: "grid two"}, column("before", pair.before), column("after", pair.after)))));
 }
 
 // ---- what one kind of stage alone has

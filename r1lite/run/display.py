@@ -127,13 +127,32 @@ class Display:
         if after["maj_at_k"] is not None:
             table.add_row(f"maj@{after['votes']} (T=1)", *(_rate(e, "maj_at_k") for e in shown))
         table.add_row("accuracy (T=1)", *(_rate(e, "sampled_accuracy") for e in shown))
-        table.add_row("format", *(f"{e['format_rate']:.1%}" for e in shown))
+        table.add_row("format (greedy)", *(f"{e['format_rate']:.1%}" for e in shown))
+        if all(e.get("sampled_format_rate") is not None for e in shown):
+            table.add_row("format (T=1)", *(f"{e['sampled_format_rate']:.1%}" for e in shown))
         table.add_row("tokens a completion", *(f"{e['mean_tokens']:.1f}" for e in shown))
         self.console.print(table)
-        if self.loudness >= 0:
+        if self.loudness >= 0 and summary.get("learnt"):
+            self.learnt(summary["learnt"])
+        elif self.loudness >= 0:
             self.examples(before, after)
         for label, text in where:
             self.console.print(_labelled(label, text))
+
+    def learnt(self, pairs: Sequence[dict[str, Any]]) -> None:
+        """What the model said to some problems before and after."""
+        self.console.print()
+        for pair in pairs:
+            self.console.print(_labelled("Problem", " ".join(pair["question"].split())))
+            for name in ("before", "after"):
+                self._example(name, pair[name])
+        self.console.print()
+
+    def _example(self, name: str, answer: dict[str, Any]) -> None:
+        mark = ("right", "green") if answer["correct"] else ("wrong", "red")
+        text = " ".join(answer["text"].split())
+        text = text if len(text) <= 600 else f"{text[:400]} [...] {text[-150:]}"
+        self.console.print(Text.assemble(f"  {name} (", mark, f"): {one_line(text)}"))
 
     def examples(self, before: dict[str, Any] | None, after: dict[str, Any]) -> None:
         """What the model says to the first problem."""
@@ -141,10 +160,7 @@ class Display:
         self.console.print(_labelled("One problem ", " ".join(after["examples"]["question"].split())))
         for name, evaluation in (("before", before), ("after" if before else "measured", after)):
             for example in evaluation["examples"]["completions"] if evaluation else []:
-                mark = ("right", "green") if example["correct"] else ("wrong", "red")
-                text = " ".join(example["text"].split())
-                text = text if len(text) <= 600 else f"{text[:400]} [...] {text[-150:]}"
-                self.console.print(Text.assemble(f"  {name} ({example['sampling']}, ", mark, f"): {one_line(text)}"))
+                self._example(f"{name}, {example['sampling']}", example)
         self.console.print()
 
     def _shown(self, metrics: Mapping[str, Any]) -> dict[str, float]:

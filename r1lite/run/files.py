@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import contextlib
+import gzip
 import hashlib
 import json
 import os
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 from r1lite.errors import UserError
 
+_LEVEL = 5  # of compression: a higher one saves 2 % and costs twice the time
 _PART = ".part"  # ends the hidden name of what is being written
 
 
@@ -84,6 +86,22 @@ def as_json(value: Any) -> str:
 def write_json(path: Path, value: Any) -> None:
     """Writes a value as indented JSON."""
     write_text(path, as_json(value))
+
+
+def write_rows(path: Path, rows: Iterable[Mapping[str, Any]]) -> None:
+    """Writes rows as JSON lines at once; compressed, by a name that ends in ".gz", to the same bytes for the same rows.
+
+    A lone surrogate becomes its JSON escape.
+    """
+    with replaced_file(path) as aside, open(aside, "wb") as raw, contextlib.ExitStack() as opened:
+        file: IO[bytes] = raw
+        if path.suffix == ".gz":
+            file = opened.enter_context(
+                gzip.GzipFile(filename="", mode="wb", fileobj=raw, compresslevel=_LEVEL, mtime=0)
+            )
+        for row in rows:
+            line = json.dumps(row, ensure_ascii=False, allow_nan=False, default=str) + "\n"
+            file.write(line.encode("utf-8", "backslashreplace"))
 
 
 def read_json(path: Path, kind: type = dict) -> Any:

@@ -9,11 +9,13 @@ evaluations.jsonl    one line an evaluation on the way (--eval-every)
 bad_batches/         what was learnt from where the gradient was not finite
 stacks.txt           what the threads were doing when the watchdog ended the run
 rollouts/            one JSONL file a step, a row a completion
+evaluations/         one JSONL file an evaluation, a row a test problem with what was said to it
 checkpoints/         step-NNNNNN/, as `from_pretrained` opens them, with the trainer's state beside; manifest.json has
                      the digests of its files and of all that was recorded up to its step
 eval_before.json     the evaluation before the first step, eval_after.json that after the last
 summary.json         the outcome
 findings.json        what `r1lite doctor` said at its end
+report.html          all of it to look at (r1lite report)
 """
 
 from __future__ import annotations
@@ -30,11 +32,23 @@ from typing import Any
 from r1lite.errors import UserError
 from r1lite.run import environment, records
 from r1lite.run.environment import read_environment
-from r1lite.run.files import as_json, clear_parts, digest, part_of, read_json, replaced_file, write_json, write_text
+from r1lite.run.files import (
+    as_json,
+    clear_parts,
+    digest,
+    part_of,
+    read_json,
+    replaced_file,
+    write_json,
+    write_rows,
+    write_text,
+)
 from r1lite.types import Group
+from verifiers import rows
 
 _DIGITS = 6
 _CONFIG, _LOCK = "config.yaml", ".lock"
+_ANSWERS = "evaluations"
 
 
 class RunDir:
@@ -235,6 +249,17 @@ class RunDir:
         """The lines of evaluations.jsonl so far, likewise."""
         return read_records(self.path / "evaluations.jsonl")
 
+    def write_answers(self, step: int, answers: Iterable[Mapping[str, Any]]) -> None:
+        """Keeps what was said to each test problem by the weights after `step` steps."""
+        folder = self.path / _ANSWERS
+        folder.mkdir(exist_ok=True)
+        write_rows(folder / f"step-{step:0{_DIGITS}d}.jsonl.gz", answers)
+
+    def answers(self, step: int) -> list[dict[str, Any]]:
+        """Them again; none if they are not kept."""
+        path = self.path / _ANSWERS / f"step-{step:0{_DIGITS}d}.jsonl.gz"
+        return [row for _, row in rows.rows(path)] if path.exists() else []
+
     def recorded(self) -> dict[str, Any]:
         """What a checkpoint keeps of the records so far, which the disk holds from now on."""
         return records.take(self.path, self._digests, self.settings)
@@ -306,8 +331,9 @@ class RunDir:
                 kept = [line for line in read_records(path) if line["step"] <= step]
                 write_text(path, "".join(json.dumps(line, ensure_ascii=False, allow_nan=False) + "\n" for line in kept))
         self._digests = {}
-        for file in (*self.rollouts.glob("step-*.jsonl"), *self.bad_batches.glob("step-*.pt")):
-            number = file.stem.removeprefix("step-").partition("-")[0]
+        answers = (self.path / _ANSWERS).glob("step-*.jsonl.gz")
+        for file in (*self.rollouts.glob("step-*.jsonl"), *self.bad_batches.glob("step-*.pt"), *answers):
+            number = file.stem.partition(".")[0].removeprefix("step-").partition("-")[0]
             if number.isdecimal() and int(number) > step:
                 file.unlink()
             elif number.isdecimal() and file.suffix == ".jsonl":

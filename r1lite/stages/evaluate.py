@@ -21,6 +21,7 @@ from r1lite.evaluation.comparison import (
     write_rows,
 )
 from r1lite.evaluation.measure import breakdown, measure, summarize
+from r1lite.report import report_at_end
 from r1lite.run.display import Display
 from r1lite.run.environment import read_environment
 from r1lite.run.files import read_json
@@ -80,6 +81,8 @@ def run(config: EvalConfig) -> dict[str, Any]:
         write_rows(setup.run_dir.path, rows)
         setup.run_dir.write_result("summary", summary)
         _show(summary, setup)
+        if config.report:
+            report_at_end(setup.run_dir.path, setup.display.say)
         return summary
     except Interrupted:
         setup.run_dir.discard()  # there is nothing to continue, so nothing may stand in the way of the next try
@@ -216,7 +219,7 @@ def _against(config: EvalConfig, setup: Setup, other: Rows | str | None) -> Rows
     if not isinstance(other, str):
         return other
     place = setup.run_dir.path / "against"
-    run(config.model_copy(update={"model": other, "against": None, "out": str(place)}))
+    run(config.model_copy(update={"model": other, "against": None, "out": str(place), "report": False}))
     return read_rows(place)
 
 

@@ -12,6 +12,7 @@ from r1lite.nano import nano_path
 from r1lite.preference.pairs import load_pairs
 from r1lite.preference.reward_model import load_classifier, text_of
 from r1lite.preference.training import Example, PreferenceTraining, examples, fingerprint
+from r1lite.report import report_at_end
 from r1lite.rl.passk import wilson_interval
 from r1lite.run.display import Display
 from r1lite.run.ending import ending
@@ -20,6 +21,8 @@ from r1lite.run.resume import resume_point
 from r1lite.run.run_dir import RunDir, claim_path
 from r1lite.run.signals import StopSignal
 from r1lite.run.watchdog import Watchdog
+from r1lite.trackers import check
+from r1lite.trackers.sender import Senders
 from r1lite.training.machine import NANO, choose_device, default_threads
 from r1lite.training.setup import fixed_settings, resumed, with_absolute_paths
 
@@ -42,13 +45,16 @@ def run(config: RewardModelConfig) -> dict[str, Any]:
         stop = guards.enter_context(StopSignal())
         with stop.interruptible():
             config, notes = _settle(config)
+            check(config.log_to)
             watchdog = guards.enter_context(Watchdog(config))
             with watchdog.during("load"):
                 training, display = _begin(config, notes, watchdog)
         watchdog.folder = training.run_dir.path
         guards.callback(training.run_dir.close)
+        senders = Senders(config.log_to, training.run_dir.path, config.log_project, display.say)
+        guards.callback(senders.close)
         with ending(training.run_dir, display):
-            return _train(training, display, stop)
+            return _train(training, display, stop, senders)
 
 
 def _settle(config: RewardModelConfig) -> tuple[RewardModelConfig, dict[str, str]]:
@@ -161,7 +167,7 @@ def _encoded(
     return made[0], made[1], dropped
 
 
-def _train(training: PreferenceTraining, display: Display, stop: StopSignal) -> dict[str, Any]:
+def _train(training: PreferenceTraining, display: Display, stop: StopSignal, senders: Senders) -> dict[str, Any]:
     config, run_dir, steps = training.config, training.run_dir, training.steps
     first, saved = resume_point(config, run_dir, steps, display.say) if config.resume else (0, None)
     finished = run_dir.read_result("summary", ("steps",), display.say) if config.resume and first == steps else None
@@ -179,6 +185,7 @@ def _train(training: PreferenceTraining, display: Display, stop: StopSignal) -> 
     if config.resume:
         training.restore(first, saved, display.say)
     display.say(f"before    {_told(before)}")
+    senders.begin(steps)
     display.start("training", steps, first)
     evaluated = {record["step"] for record in run_dir.evaluations()}
     done = first
@@ -224,6 +231,8 @@ def _train(training: PreferenceTraining, display: Display, stop: StopSignal) -> 
     display.say(f"after     {_told(after)}")
     display.line("model", f"{training.saved}")
     display.line("use", f'--reward "rm:{run_dir.path}"')
+    if config.report:
+        report_at_end(run_dir.path, display.say)
     return summary
 
 

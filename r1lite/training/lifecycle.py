@@ -16,16 +16,20 @@ from r1lite.config import RLConfig, TrainConfig
 from r1lite.config.engines import find_engine
 from r1lite.doctor import Finding, diagnose
 from r1lite.errors import Interrupted, RunError, UserError
-from r1lite.evaluation.measure import evaluate
+from r1lite.evaluation.comparison import learnt, rows_of
+from r1lite.evaluation.measure import measure, summarize
 from r1lite.hub.revisions import pinned
 from r1lite.model.lora import adapter_state
 from r1lite.model.policy import Policy
+from r1lite.report import report_at_end
 from r1lite.rollout import EngineError
 from r1lite.run import checkpoint
 from r1lite.run.ending import ending
 from r1lite.run.resume import resume_point
 from r1lite.run.signals import StopSignal
 from r1lite.run.watchdog import Watchdog
+from r1lite.trackers import check
+from r1lite.trackers.sender import Senders
 from r1lite.training import memory
 from r1lite.training.machine import load_model
 from r1lite.training.setup import LoadTrainingData, Setup, open_run, resolve_config
@@ -98,12 +102,15 @@ def run_training(
         stop = guards.enter_context(StopSignal())
         with stop.interruptible():
             config, notes = resolve_config(config)
+            check(config.log_to)
             watchdog = guards.enter_context(Watchdog(config))
             with watchdog.during("load"):
                 setup = open_run(config, notes, training_data, load)
         setup.watchdog, watchdog.folder = watchdog, setup.run_dir.path
         for close in (setup.run_dir.close, setup.scorer.close, setup.engine.close):
             guards.callback(close)  # the last one is called first
+        senders = Senders(config.log_to, setup.run_dir.path, config.log_project, setup.display.say)
+        guards.callback(senders.close)
         with ending(setup.run_dir, setup.display):
             try:
                 try:
@@ -113,14 +120,14 @@ def run_training(
                     if not config.resume:
                         setup.run_dir.discard()  # nothing may stand in the way of the next try
                     raise
-                return _train(config, setup, stop, loop)
+                return _train(config, setup, stop, loop, senders)
             except RunError:
                 setup.display.finish()
                 _diagnose(setup, set(), functools.partial(print, file=sys.stderr))
                 raise
 
 
-def _train(config: C, setup: Setup, stop: StopSignal, loop: TrainingLoop) -> dict[str, Any]:
+def _train(config: C, setup: Setup, stop: StopSignal, loop: TrainingLoop, senders: Senders) -> dict[str, Any]:
     run_dir, display, steps = setup.run_dir, setup.display, loop.steps
     progress = Progress(config, setup, loop)
     first, saved = resume_point(config, run_dir, steps, display.say) if config.resume else (0, None)
@@ -136,7 +143,7 @@ def _train(config: C, setup: Setup, stop: StopSignal, loop: TrainingLoop) -> dic
     if before is None:
         if saved is not None:
             display.say("eval_before.json was lost: measuring the first weights once more")
-        before = _evaluate("measuring the model before", config, setup, stop)
+        before = _evaluate("measuring the model before", config, setup, stop, 0)
         run_dir.write_result("eval_before", before)
     progress.restore(first, saved)
     expected = _memory(config, setup, loop.learner)
@@ -145,6 +152,7 @@ def _train(config: C, setup: Setup, stop: StopSignal, loop: TrainingLoop) -> dic
         f"format {before['format_rate']:.1%}, {before['mean_tokens']:.1f} tokens"
     )
 
+    senders.begin(steps)
     display.start("training", steps, first)
     evaluated = {record["step"] for record in run_dir.evaluations()}
     done = first
@@ -153,7 +161,7 @@ def _train(config: C, setup: Setup, stop: StopSignal, loop: TrainingLoop) -> dic
         for step in range(first, steps):
             if config.eval_every and step and step % config.eval_every == 0 and step not in evaluated:
                 # Before the next step begins, so that a signal may come at any moment of it.
-                measured = _measure(config, setup, stop, lambda done: None)
+                measured = _measure(config, setup, stop, lambda done: None, step)
                 run_dir.append_evaluation({"step": step, **measured})
             started = time.perf_counter()
             with setup.watchdog.during("train", f"step {step + 1}"):
@@ -181,12 +189,14 @@ def _train(config: C, setup: Setup, stop: StopSignal, loop: TrainingLoop) -> dic
         raise
     display.finish()
 
-    after = _evaluate("measuring the model after", config, setup, stop)
+    after = _evaluate("measuring the model after", config, setup, stop, steps)
     run_dir.write_result("eval_after", after)
+    pairs = learnt(*(run_dir.answers(step) for step in (0, steps)))
     used = memory.peak(loop.learner.policy.model.device)
     summary = {
         "eval_before": before,
         "eval_after": after,
+        "learnt": pairs,
         "steps": steps,
         f"tokens_{loop.tokens_are}": progress.tokens,
         "train_s": progress.train_s,
@@ -219,6 +229,8 @@ def _train(config: C, setup: Setup, stop: StopSignal, loop: TrainingLoop) -> dic
         ],
     )
     _say(findings, set(), display.say)
+    if config.report:
+        report_at_end(run_dir.path, display.say)
     return summary
 
 
@@ -318,22 +330,28 @@ class Progress:
         self.train_s += time.perf_counter() - started
 
 
-def _evaluate(what: str, config: TrainConfig, setup: Setup, stop: StopSignal) -> dict[str, Any]:
+def _evaluate(what: str, config: TrainConfig, setup: Setup, stop: StopSignal, step: int) -> dict[str, Any]:
     setup.display.start(what, 1)
     try:
-        return _measure(config, setup, stop, setup.display.progress)
+        return _measure(config, setup, stop, setup.display.progress, step)
     finally:
         setup.display.finish()
 
 
-def _measure(config: TrainConfig, setup: Setup, stop: StopSignal, progress: Callable[[float], None]) -> dict[str, Any]:
+def _measure(
+    config: TrainConfig, setup: Setup, stop: StopSignal, progress: Callable[[float], None], step: int
+) -> dict[str, Any]:
+    """Evaluates the weights after `step` steps; the answers are kept in evaluations/."""
+
     def report(share: float) -> None:
         setup.watchdog.beat()
         progress(share)
 
     try:
         with stop.interruptible(), setup.watchdog.during("rollout", "evaluation"):
-            return evaluate(setup.engine, setup.test, setup.scorer, config, report)
+            solved = measure(setup.engine, setup.test, setup.scorer, config, report)
+        setup.run_dir.write_answers(step, rows_of(config.task, solved))
+        return summarize(solved, setup.scorer, k=config.eval_samples)
     except ValueError as error:
         raise RunError(str(error)) from error
 

@@ -128,7 +128,7 @@ def peak(device: torch.device) -> int:
 
 def compared(expected: Estimate, found: int) -> str:
     """What was used, beside what was expected."""
-    return f"peak {_mib(found)}; estimated at most {_mib(expected.peak)} ({expected.peak / found - 1:+.0%})"
+    return f"peak {_mib(found)}; estimated at most {_mib(expected.peak)}"
 
 
 def warning(expected: Estimate, room: int) -> str | None:

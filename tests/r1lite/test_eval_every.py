@@ -51,7 +51,7 @@ def test_evaluating_on_the_way_changes_nothing_and_can_be_interrupted(tiny_path,
     assert [line["step"] for line in found] == [2, 4]
     assert {"pass_at_1", "pass_at_1_interval", "pass_at_k", "pass_at_k_interval"} <= set(found[0])
 
-    whole = r1lite.training.lifecycle.evaluate
+    whole = r1lite.training.lifecycle.measure
     calls = []
 
     def with_a_signal_in_the_middle(engine, prompts, scorer, config, progress):
@@ -63,12 +63,12 @@ def test_evaluating_on_the_way_changes_nothing_and_can_be_interrupted(tiny_path,
         calls.append(1)
         return whole(engine, prompts, scorer, config, report)
 
-    monkeypatch.setattr(r1lite.training.lifecycle, "evaluate", with_a_signal_in_the_middle)
+    monkeypatch.setattr(r1lite.training.lifecycle, "measure", with_a_signal_in_the_middle)
     out = tmp_path / "stopped"
     assert run(out, tiny_path, sums_path, "--eval-every", "2") == 143
     assert [path.name for path in (out / "checkpoints").iterdir()] == ["step-000002"]
     assert not (out / "evaluations.jsonl").exists()
-    monkeypatch.setattr(r1lite.training.lifecycle, "evaluate", whole)
+    monkeypatch.setattr(r1lite.training.lifecycle, "measure", whole)
     assert main(["grpo", "--resume", "--trust", "--out", str(out), "--quiet"]) == 0
     assert outcome(out) == outcome(tmp_path / "plain")
     assert lines(out / "evaluations.jsonl") == found

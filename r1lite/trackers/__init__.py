@@ -1,0 +1,57 @@
+"""Trackers: a run's metrics, completions and findings sent to W&B, trackio, TensorBoard, MLflow or a place of yours.
+
+They are fed from the run directory, which stays the source of truth: `r1lite log RUN --to NAME` sends a finished run.
+"""
+
+from __future__ import annotations
+
+import importlib.metadata
+from collections.abc import Callable, Sequence
+
+from r1lite.errors import UserError
+from r1lite.trackers.protocol import About, Tracker
+
+__all__ = ["GROUP", "TRACKERS", "About", "Tracker", "check", "find"]
+
+GROUP = "r1lite.trackers"  # of entry points
+# Name -> (module:class, what it imports, what to install).
+TRACKERS: dict[str, tuple[str, str, str]] = {
+    "mlflow": ("r1lite.trackers.to_mlflow:MLflow", "mlflow", "r1lite[mlflow]"),
+    "tensorboard": ("r1lite.trackers.to_tensorboard:TensorBoard", "tensorboard", "r1lite[tensorboard]"),
+    "trackio": ("r1lite.trackers.to_trackio:Trackio", "trackio", "r1lite[trackio]"),
+    "wandb": ("r1lite.trackers.to_wandb:WandB", "wandb", "r1lite[wandb]"),
+}
+
+
+def check(names: Sequence[str]) -> None:
+    """Raises UserError for a tracker that does not exist, is named twice, or whose library is not installed."""
+    import importlib.util
+
+    for name in names:
+        if names.count(name) > 1:
+            raise UserError(f"--log-to names {name} twice")
+        if name in TRACKERS:
+            _, library, install = TRACKERS[name]
+            if importlib.util.find_spec(library) is None:
+                raise UserError(f"--log-to {name} needs {library}: pip install '{install}'")
+        else:
+            _entry_point(name)
+
+
+def find(name: str) -> Callable[[], Tracker]:
+    """What makes the tracker. Raises UserError."""
+    if name not in TRACKERS:
+        made: Callable[[], Tracker] = _entry_point(name).load()
+        return made
+    module, _, attribute = TRACKERS[name][0].partition(":")
+    own: Callable[[], Tracker] = getattr(importlib.import_module(module), attribute)
+    return own
+
+
+def _entry_point(name: str) -> importlib.metadata.EntryPoint:
+    found = [point for point in importlib.metadata.entry_points(group=GROUP) if point.name == name]
+    if len(found) == 1:
+        return found[0]
+    known = ", ".join(sorted({*TRACKERS, *(point.name for point in importlib.metadata.entry_points(group=GROUP))}))
+    what = f"'{name}' is an entry point of {len(found)} distributions" if found else f"unknown tracker '{name}'"
+    raise UserError(f"--log-to: {what}; known: {known}")

@@ -1,0 +1,254 @@
+"""Sends a run directory's records to trackers, each from a thread of its own: training neither waits nor stops."""
+
+from __future__ import annotations
+
+import json
+import math
+import secrets
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from r1lite.doctor import diagnose
+from r1lite.errors import UserError
+from r1lite.run.environment import read_environment
+from r1lite.run.files import read_json, write_json
+from r1lite.trackers import find
+from r1lite.trackers.protocol import About, Tracker
+from verifiers import rows
+from verifiers.yaml_text import read_yaml
+
+FOLDER = "trackers"  # in a run directory: NAME.json says what was sent to it
+COLUMNS = ("step", "problem", "question", "gold", "completion", "reward", "advantage", "right", "reasons")
+_POLL_S = 1.0  # between two looks at the records
+_FLUSH_S = 60.0  # that a run's end waits for a tracker
+_STALL_S = 120.0  # a call that takes longer is told of
+_TABLES = 10  # of a run
+_ROWS = 32  # of a table
+_TEXT = 2000  # characters of a text in a table
+Say = Callable[[str], object]
+
+
+class Senders:
+    """The trackers of a run that goes on."""
+
+    def __init__(self, names: Sequence[str], run: Path, project: str, say: Say) -> None:
+        self._names, self._run, self._project, self._say = names, run, project, say
+        self._senders: list[Sender] = []
+
+    def begin(self, steps: int) -> None:
+        """Starts to send what is recorded from now on; what a resumed run does again is no longer in its records."""
+        self._senders = [Sender(name, self._run, self._project, steps, self._say) for name in self._names]
+        for one in self._senders:
+            one.begin()
+
+    def close(self) -> None:
+        """Sends what is left, and ends; a tracker that does not answer in time is left behind, and said so."""
+        for one in self._senders:
+            one.finishing.set()
+        end = time.monotonic() + _FLUSH_S
+        for one in self._senders:
+            one.wait(max(0.0, end - time.monotonic()))
+
+
+class Sender:
+    """One tracker of one run.
+
+    Args:
+        steps: of the whole run; they decide which steps get a table.
+        say: told once if it fails.
+    """
+
+    def __init__(self, name: str, run: Path, project: str, steps: int, say: Say) -> None:
+        self.name, self.run, self.project, self.steps = name, run, project, max(1, steps)
+        self.finishing = threading.Event()
+        self._say, self._told = say, False
+        self._note = run / FOLDER / f"{name}.json"
+        self._thread = threading.Thread(target=self._work, name=f"tracker-{name}", daemon=True)
+        self._busy_since: float | None = None
+        self._places = {name: 0 for name in ("metrics.jsonl", "evaluations.jsonl")}  # read up to
+
+    def begin(self) -> None:
+        """Starts to send."""
+        self._thread.start()
+
+    def wait(self, seconds: float) -> None:
+        """Waits for the end of sending, so long at most."""
+        self._thread.join(seconds)
+        if self._thread.is_alive():
+            self._warn("it has not taken everything in time")
+
+    def send(self) -> None:
+        """Sends a run as far as it has come, and ends. Raises what the tracker raises."""
+        self.finishing.set()
+        self._all(find(self.name)())
+
+    def _work(self) -> None:
+        threading.Thread(target=self._watch, name=f"tracker-{self.name}-watch", daemon=True).start()
+        try:
+            self._all(find(self.name)())
+        except BaseException as error:  # of a library that is not ours: the run goes on without it
+            self._warn(f"{type(error).__name__}: {error}")
+
+    def _watch(self) -> None:
+        while self._thread.is_alive() and not self._told:
+            since = self._busy_since
+            if since is not None and time.monotonic() - since > _STALL_S:
+                self._warn(f"it has not answered for {_STALL_S:.0f} s")
+            time.sleep(_POLL_S)
+
+    def _warn(self, why: str) -> None:
+        if not self._told:
+            self._told = True
+            self._say(
+                f"tracker {self.name}: {why}; the run goes on. r1lite log {self.run} --to {self.name} sends the rest"
+            )
+
+    def _all(self, tracker: Tracker) -> None:
+        note = _note(self._note)
+        sent = note.get("step") if isinstance(note.get("step"), int) else None
+        self._busy_since = time.monotonic()
+        held = tracker.start(about(self.run, str(note["id"]), self.project, sent))
+        self._save({**note, "step": sent})
+        last = max((step for step in (sent, held) if step is not None), default=-1)
+        tested_at = note["tested"] if isinstance(note.get("tested"), int) else -1
+        while True:
+            ending = self.finishing.is_set()  # before the look: what was written until now is found
+            for step, metrics, test in self._new():
+                self._busy_since = time.monotonic()
+                values = {**(metrics if step > last else {}), **(test if step > tested_at else {})}
+                if values:
+                    tracker.log(step, values)
+                if metrics and step > last:
+                    self._table(tracker, step)
+                last, tested_at = max(last, step), max(tested_at, step if test else -1)
+                self._save({**note, "step": last, "tested": tested_at})
+            self._busy_since = None
+            if ending:
+                break
+            self.finishing.wait(_POLL_S)
+        self._busy_since = time.monotonic()
+        tracker.finish(*outcome(self.run))
+        self._busy_since = None
+
+    def _new(self) -> Iterator[tuple[int, dict[str, float], dict[str, float]]]:
+        """What was recorded since the last look: step, metrics, and its evaluation where that is there too."""
+        evaluations = {line["step"]: line for line in self._lines("evaluations.jsonl")}
+        for line in self._lines("metrics.jsonl"):
+            yield line["step"], numbers(line), tested(evaluations.pop(line["step"], {}))
+        for step, line in evaluations.items():
+            yield step, {}, tested(line)
+
+    def _lines(self, name: str) -> Iterator[dict[str, Any]]:
+        path = self.run / name
+        if not path.exists():
+            return
+        with open(path, "rb") as file:
+            file.seek(self._places[name])
+            for line in file:
+                if not line.endswith(b"\n"):
+                    return  # it is being written
+                self._places[name] += len(line)
+                try:
+                    record = json.loads(line)
+                except ValueError:
+                    continue
+                if isinstance(record, dict) and isinstance(record.get("step"), int):
+                    yield record
+
+    def _table(self, tracker: Tracker, step: int) -> None:
+        if step % max(1, self.steps // _TABLES) and step not in (1, self.steps):
+            return
+        for suffix in (".jsonl", ".jsonl.gz"):
+            path = self.run / "rollouts" / f"step-{step:06d}{suffix}"
+            if path.exists():
+                tracker.table(step, COLUMNS, sample(path, step))
+                return
+
+    def _save(self, note: Mapping[str, Any]) -> None:
+        self._note.parent.mkdir(exist_ok=True)
+        write_json(self._note, dict(note))
+
+
+def about(run: Path, name: str, project: str, sent: int | None) -> About:
+    """What a tracker is told of a run. Raises UserError if its configuration can't be read."""
+    try:
+        config = read_yaml((run / "config.yaml").read_bytes())
+    except (OSError, ValueError) as error:
+        raise UserError(f"{run}/config.yaml can't be read: {error}") from error
+    stage = str(read_environment(run).get("stage") or "run")
+    return About(name, run.resolve().name, project, stage, run, config if isinstance(config, dict) else {}, sent)
+
+
+def numbers(line: Mapping[str, Any], prefix: str = "") -> dict[str, float]:
+    """The finite numbers of a record; those in maps by a name with slashes."""
+    found: dict[str, float] = {}
+    for key, value in line.items():
+        if isinstance(value, dict):
+            found |= numbers(value, f"{prefix}{key}/")
+        elif isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value) and key != "step":
+            found[f"{prefix}{key}"] = float(value)
+    return found
+
+
+def tested(evaluation: Mapping[str, Any]) -> dict[str, float]:
+    """The rates of an evaluation."""
+    kept = {key: value for key, value in evaluation.items() if isinstance(value, int | float)}
+    return {f"test/{key}": value for key, value in numbers(kept).items()}
+
+
+def sample(path: Path, step: int) -> list[list[Any]]:
+    """Some completions of a step: the same number of each problem."""
+    groups: dict[str, list[dict[str, Any]]] = {}
+    for _, row in rows.rows(path):
+        if isinstance(row, dict):
+            groups.setdefault(str(row.get("problem_id")), []).append(row)
+    each = max(1, _ROWS // max(1, len(groups)))
+    chosen = [row for group in groups.values() for row in group[:each]][:_ROWS]
+    return [
+        [
+            step,
+            str(row.get("problem_id")),
+            _short(row.get("question")),
+            _short(row.get("gold")),
+            _short(row.get("completion")),
+            row.get("reward"),
+            row.get("advantage"),
+            row.get("correct"),
+            ", ".join(
+                f"{v.get('verifier')} {v.get('reason')}" for v in row.get("verdicts") or () if isinstance(v, dict)
+            ),
+        ]
+        for row in chosen
+    ]
+
+
+def outcome(run: Path) -> tuple[dict[str, float], list[str]]:
+    """(numbers of the summary, findings) of a run as far as it has come."""
+    summary: dict[str, float] = {}
+    try:
+        found = read_json(run / "summary.json")
+        summary = numbers({key: value for key, value in found.items() if key != "learnt"})
+        summary = {name: value for name, value in summary.items() if "examples" not in name}
+    except UserError:
+        pass  # it has not come to its end
+    try:
+        return summary, [str(finding) for finding in diagnose(run)]
+    except UserError:
+        return summary, []
+
+
+def _note(path: Path) -> dict[str, Any]:
+    """What was sent already; a new id where nothing was."""
+    try:
+        note: dict[str, Any] = read_json(path)
+    except UserError:
+        note = {}
+    return {"id": secrets.token_hex(4), "step": None, **note}
+
+
+def _short(value: Any) -> str:
+    text = value if isinstance(value, str) else "" if value is None else json.dumps(value, default=str)
+    return text if len(text) <= _TEXT else f"{text[:_TEXT]} [{len(text) - _TEXT} more characters]"

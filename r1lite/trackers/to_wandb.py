@@ -1,0 +1,46 @@
+"""Weights & Biases. WANDB_MODE=offline keeps a run on this machine, for `wandb sync` later."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from r1lite.trackers.protocol import About
+
+
+class WandB:
+    """A run of W&B: its id is kept in the run directory, so that a resumed run goes on with it."""
+
+    def start(self, about: About) -> int | None:
+        import wandb
+
+        folder = about.path / "trackers"
+        folder.mkdir(exist_ok=True)
+        self._library = wandb
+        self._run: Any = wandb.init(
+            project=about.project,
+            id=about.id,
+            name=about.name,
+            job_type=about.stage,
+            config=dict(about.config),
+            dir=os.fspath(folder),
+            resume="allow",
+            reinit="create_new",
+            settings=wandb.Settings(console="off", silent=True),
+        )
+        # Of a run that the server knows, `step` is the next one; without a server only the run directory knows.
+        return self._run.step - 1 if self._run.resumed and self._run.step else None
+
+    def log(self, step: int, metrics: Mapping[str, float]) -> None:
+        self._run.log(dict(metrics), step=step)
+
+    def table(self, step: int, columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:
+        table = self._library.Table(columns=list(columns), data=[list(row) for row in rows], allow_mixed_types=True)
+        self._run.log({"completions": table}, step=step)
+
+    def finish(self, summary: Mapping[str, float], findings: Sequence[str]) -> None:
+        self._run.summary.update(
+            {**{f"end/{key}": value for key, value in summary.items()}, "findings": list(findings)}
+        )
+        self._run.finish(exit_code=0 if summary else 1)
