@@ -29,11 +29,6 @@ class RLConfig(RolloutConfig, TrainConfig, ObjectiveConfig):
     """Take this times `overlong` off the reward: 0 up to 4/5 of --max-completion-tokens, then rising to 1 (DAPO)."""
     verifiers: dict[str, dict[str, Any]] = Field(default_factory=dict)
     """Recipes only: options of the reward's verifiers by name; `use` among them makes the name an alias."""
-    score_workers: int | None = Field(None, ge=0)
-    """Processes that score completions under a deadline, and are replaced when they hang or crash; 0: score in the
-    training process. By default 0 for the verifiers of ours and 1 for yours."""
-    score_timeout_s: float = Field(30.0, gt=0)
-    """Seconds after which a completion that is scored in another process is given up, and left unscored."""
     max_unscored_rate: float = Field(0.1, ge=0, le=1)
     """The run stops when more than this share of a step's completions could not be scored."""
     steps: int = Field(500, ge=1)

@@ -15,7 +15,7 @@ from r1lite.evaluation.intervals import mean_rate
 from r1lite.rl.passk import pass_at_k
 from r1lite.rl.sampling import completion_seed
 from r1lite.rollout import RolloutEngine, Sampling
-from r1lite.scoring.scorer import Scorer
+from r1lite.scoring.scorer import Mark, Scorer
 from r1lite.scoring.voting import Vote, majority
 from r1lite.types import Prompt
 from verifiers import Completion, Problem
@@ -101,8 +101,9 @@ def measure(
                 for prompt in chunk
             ]
             groups = engine.generate([prompt.token_ids for prompt in chunk], seeds, sampling)
-            for prompt, group in zip(chunk, groups, strict=True):
-                found.append(tuple(_judged(scorer, prompt.problem, completion) for completion in group))
+            pairs = [(prompt.problem, c) for prompt, group in zip(chunk, groups, strict=True) for c in group]
+            marks = iter(scorer.marks(pairs))
+            found += [tuple(_answer(completion, next(marks)) for completion in group) for group in groups]
             done += len(chunk) * samples
             progress(done / total)
         return found
@@ -189,8 +190,7 @@ def breakdown(solved: Sequence[Solved], key: str) -> dict[str, dict[str, Any]]:
     return found
 
 
-def _judged(scorer: Scorer, problem: Problem, completion: Completion) -> Answer:
-    mark = scorer.mark(problem, completion)
+def _answer(completion: Completion, mark: Mark) -> Answer:
     return Answer(
         completion.text,
         len(completion.token_ids),

@@ -5,6 +5,7 @@ Shapes: P prompts, G group.
 
 from __future__ import annotations
 
+import itertools
 import math
 import queue
 import threading
@@ -177,21 +178,8 @@ class _ScoringThread:
                 future.set_result(rollouts)
 
     def _scored(self, batch: Sequence[tuple[Prompt, list[Completion]]]) -> list[list[Rollout]]:
-        pairs = [(prompt.problem, c) for prompt, completions in batch for c in completions]
-        scores = iter(self._scorer.score(pairs))
-        return [
-            [
-                Rollout(
-                    completion,
-                    score := next(scores),
-                    advantage=0.0,  # the learner's to say
-                    correct=self._scorer.is_correct(prompt.problem, completion, score),
-                    well_formed=self._scorer.is_well_formed(prompt.problem, completion, score),
-                )
-                for completion in completions
-            ]
-            for prompt, completions in batch
-        ]
+        rollouts = iter(self._scorer.rollouts([(prompt.problem, c) for prompt, group in batch for c in group]))
+        return [list(itertools.islice(rollouts, len(group))) for _, group in batch]
 
 
 def pack(groups: Sequence[Group]) -> list[list[list[Any]]]:

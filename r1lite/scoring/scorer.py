@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from r1lite.config import EvalConfig, ProblemsConfig, RLConfig
 from r1lite.errors import UserError
 from r1lite.scoring.voting import Same, same_by, same_text
 from r1lite.tasks import Task
-from verifiers import VERIFIERS, Completion, Problem, Reward, Score, score_many
+from r1lite.types import Rollout
+from verifiers import VERIFIERS, Completion, Problem, Reward, Score
 from verifiers.formula import Formula
-from verifiers.pool import Pool
 from verifiers.registry import LEARNED
+from verifiers.scoring import BatchScorer
+
+Pairs = Sequence[tuple[Problem, Completion]]
 
 _LENGTH_LIMITED = ("overlong", "length")  # verifiers that measure by the longest completion
 
@@ -30,46 +33,69 @@ class Mark:
     span: tuple[int, int] | None  # where the answer stands in the text
 
 
-@dataclass(frozen=True, slots=True)
 class Scorer:
-    """The reward, and beside it the task's own idea of right and well-formed, whatever the reward formula says."""
+    """The reward, and beside it the task's own idea of right and well-formed, whatever the reward formula says.
 
-    reward: Reward
-    correct: Reward
-    well_formed: Reward
-    pool: Pool | None = field(default=None)  # None = scores in this process
-    vote: str = "verifier"  # what makes two answers the same, see Task.vote
+    Every verifier is asked once for a completion, in batches where it can, and each formula has worker processes of its
+    own if verifiers in it may hang: `verifiers.scoring.BatchScorer`.
 
-    def score(self, pairs: Sequence[tuple[Problem, Completion]]) -> list[Score]:
-        """Rewards in order; a check that could not be made leaves its completion unscored."""
-        return score_many(self.reward, pairs) if self.pool is None else list(self.pool.map(pairs))
+    Args:
+        vote: what makes two answers the same, see Task.vote.
+        workers: processes for each formula's verifiers that are not isolated; None = 1 for a formula that names a
+            verifier which is not ours, otherwise 0.
+        timeout_s: deadline of one completion in a worker.
+    """
+
+    def __init__(
+        self,
+        reward: Reward,
+        correct: Reward,
+        well_formed: Reward,
+        *,
+        vote: str = "verifier",
+        workers: int | None = 0,
+        timeout_s: float = 30.0,
+    ) -> None:
+        self.reward, self.correct, self.well_formed, self.vote = reward, correct, well_formed, vote
+        self._reward, self._correct, self._well_formed = self._batches = [
+            BatchScorer(asked, workers=workers_for(asked) if workers is None else workers, timeout_s=timeout_s)
+            for asked in (reward, correct, well_formed)
+        ]
+
+    def start(self) -> None:
+        """Starts the reward's worker processes, if it has any. Raises ValueError."""
+        self._reward.start()
 
     def close(self) -> None:
         """Ends the worker processes, if there are any, the verifiers' own too."""
-        if self.pool is not None:
-            self.pool.close()
-        for verify in {**self.reward.verifiers, **self.correct.verifiers}.values():
-            close = getattr(verify, "close", None)
-            if close is not None:
-                close()
+        for batches in self._batches:
+            batches.close()
+            for verify in batches.reward.verifiers.values():
+                close = getattr(verify, "close", None)
+                if close is not None:
+                    close()
 
-    def is_correct(self, problem: Problem, completion: Completion, score: Score) -> bool | None:
-        """The task's verdict; None where it abstains or could not be reached."""
-        return _holds(self.correct, problem, completion, score)
+    def score(self, pairs: Pairs) -> list[Score]:
+        """Rewards in order; a check that could not be made leaves its completion unscored."""
+        return list(self._reward.map(pairs))
 
-    def mark(self, problem: Problem, completion: Completion) -> Mark:
+    def rollouts(self, pairs: Pairs) -> list[Rollout]:
+        """Completions with their scores and the task's verdicts: None where it abstains or could not be reached."""
+        scores = self.score(pairs)
+        correct = _held(self._correct, pairs, scores, self.reward)
+        well_formed = _held(self._well_formed, pairs, scores, self.reward)
+        advantage = 0.0  # the learner's to say
+        return [
+            Rollout(completion, score, advantage, right, formed)
+            for (_, completion), score, right, formed in zip(pairs, scores, correct, well_formed, strict=True)
+        ]
+
+    def marks(self, pairs: Pairs) -> list[Mark]:
         """What an evaluation keeps: right means that the formula of `correct` is at its highest."""
-        (score,) = score_many(self.correct, [(problem, completion)])
-        verdicts = list(score.verdicts.values())
-        answered = next((verdict for verdict in verdicts if verdict.answer is not None), None)
-        return Mark(
-            correct=None if score.reward is None else score.reward >= self.correct.range[1] - 1e-9,
-            well_formed=self.is_well_formed(problem, completion, score),
-            answer=None if answered is None else answered.answer,
-            reason=score.error or (verdicts[0].reason if verdicts else "no verdict"),
-            detail=verdicts[0].detail if verdicts else "",
-            span=None if answered is None else answered.span,
-        )
+        scores = list(self._correct.map(pairs))
+        well_formed = _held(self._well_formed, pairs, scores, self.correct)
+        best = self.correct.range[1] - 1e-9
+        return [_mark(score, formed, best) for score, formed in zip(scores, well_formed, strict=True)]
 
     def same_answer(self, problem: Problem) -> Same | None:
         """Whether two answers to this problem say the same, for maj@k; None where answers can't vote."""
@@ -79,20 +105,21 @@ class Scorer:
             return same_text
         return same_by(next(iter(self.correct.verifiers.values())), problem)
 
-    def is_well_formed(self, problem: Problem, completion: Completion, score: Score) -> bool | None:
-        """Likewise for the form."""
-        return _holds(self.well_formed, problem, completion, score)
+
+def workers_for(reward: Reward) -> int:
+    """1 if a verifier in it is not ours, and so may hang; otherwise 0: ours bound their own work."""
+    targets = (str(reward.options.get(name, {}).get("use", name)) for name in reward.verifiers)
+    return int(any(target not in VERIFIERS and not target.startswith(LEARNED) for target in targets))
 
 
 def make_scorer(task: Task, config: ProblemsConfig) -> Scorer:
     """The scorer of a task under the configured reward formula (None = the task's own). Raises UserError."""
-    formula, workers, timeout_s = task.reward, 0, 0.0
+    formula = task.reward
     options: dict[str, dict[str, Any]] = {}
     if isinstance(config, RLConfig):
         formula = task.reward if config.reward is None else config.reward
         if config.overlong_penalty and "overlong" not in _names(formula):  # a kept formula has it already
             formula = f"{formula} - {config.overlong_penalty:g}*overlong"
-        timeout_s = config.score_timeout_s
         options = {name: dict(given) for name, given in config.verifiers.items()}
     try:
         targets = {name: options.get(name, {}).get("use", name) for name in Formula(formula).names}
@@ -102,16 +129,17 @@ def make_scorer(task: Task, config: ProblemsConfig) -> Scorer:
             elif target.startswith(LEARNED):
                 options.setdefault(name, {}).setdefault("device", config.device)
         reward = Reward(formula, options=options)
-        if isinstance(config, RLConfig):
-            yours = any(target not in VERIFIERS and not target.startswith(LEARNED) for target in targets.values())
-            workers = int(yours) if config.score_workers is None else config.score_workers
-        return Scorer(
+        scorer = Scorer(
             reward,
             _right(task, config),
             Reward(task.well_formed),
-            Pool(reward, workers=workers, timeout_s=timeout_s) if workers else None,
-            task.vote,
+            vote=task.vote,
+            workers=config.score_workers,
+            timeout_s=config.score_timeout_s,
         )
+        if isinstance(config, RLConfig):
+            scorer.start()
+        return scorer
     except UserError:
         raise
     except ValueError as error:
@@ -141,10 +169,23 @@ def describe(reward: Reward) -> dict[str, Any]:
     return {"formula": reward.formula, "options": reward.options, "versions": reward.versions, "range": [low, high]}
 
 
-def _holds(asked: Reward, problem: Problem, completion: Completion, score: Score) -> bool | None:
-    (name,) = asked.verifiers
-    verdict = score.verdicts.get(name)
-    if verdict is None:
-        (found,) = score_many(asked, [(problem, completion)])
-        verdict = found.verdicts.get(name)
-    return None if verdict is None or verdict.score is None else verdict.score == 1.0
+def _held(batches: BatchScorer, pairs: Pairs, scores: Sequence[Score], asked: Reward) -> list[bool | None]:
+    """Whether the one verifier of `batches` gives 1. The scores have its verdicts if `asked`, their formula, names it:
+    where they lack them it was asked in vain, and is not asked again."""
+    (name,) = batches.reward.verifiers
+    found = scores if name in asked.verifiers else batches.map(pairs)
+    verdicts = (score.verdicts.get(name) for score in found)
+    return [None if verdict is None or verdict.score is None else verdict.score == 1.0 for verdict in verdicts]
+
+
+def _mark(score: Score, well_formed: bool | None, best: float) -> Mark:
+    verdicts = list(score.verdicts.values())
+    answered = next((verdict for verdict in verdicts if verdict.answer is not None), None)
+    return Mark(
+        correct=None if score.reward is None else score.reward >= best,
+        well_formed=well_formed,
+        answer=None if answered is None else answered.answer,
+        reason=score.error or (verdicts[0].reason if verdicts else "no verdict"),
+        detail=verdicts[0].detail if verdicts else "",
+        span=None if answered is None else answered.span,
+    )

@@ -1,5 +1,6 @@
 """`r1lite eval`: the same numbers however it is run, several tasks at once, two models compared, mistakes by name."""
 
+import contextlib
 import json
 
 import pytest
@@ -99,6 +100,17 @@ def test_a_formula_says_what_is_right():
     assert found["pass_at_1"] == pytest.approx(1 / 3)
     with pytest.raises(UserError, match=r"^--verifier: .*did you mean 'math'"):
         measured(verifier="mth")
+
+
+def test_a_verifier_of_yours_that_hangs_costs_one_answer():
+    config = EvalConfig(eval_samples=12, verifier="batch_verifiers_for_tests:here", score_timeout_s=1.0)
+    scorer = make_scorer(find("gsm8k"), config)
+    texts = ["4", *["4", "wrong", "4"] * 3, "hangs", "4", "4"]
+    with contextlib.closing(scorer):
+        (solved,) = measure(Scripted([texts]), [Prompt(PROBLEMS[0], "a", (0,))], scorer, config)
+    assert [sample.correct for sample in solved.samples] == [True, False, True] * 3 + [None, True, True]
+    assert "no verdict within 1 s" in solved.samples[9].reason
+    assert solved.samples[9].text == "hangs"
 
 
 def evaluated(*argv):

@@ -22,7 +22,7 @@ from r1lite.supervised.distill.divergence import divergence
 from r1lite.supervised.loop import Piece, RowOrder, SupervisedLearner
 from r1lite.supervised.sft.tokens import TokenRows
 from r1lite.training.setup import Setup
-from r1lite.types import Group, Prompt, Rollout
+from r1lite.types import Group, Prompt
 
 
 @dataclass(slots=True)
@@ -110,23 +110,9 @@ class Distilling:
         with torch.no_grad():
             found = setup.engine.generate([prompt.token_ids for prompt in chosen], seeds, sampling)
         pairs = [(prompt.problem, group[0]) for prompt, group in zip(chosen, found, strict=True)]
-        scorer = setup.scorer
         return [
-            Group(
-                prompt.problem,
-                prompt.text,
-                prompt.token_ids,
-                (
-                    Rollout(
-                        completion,
-                        score,
-                        0.0,
-                        scorer.is_correct(problem, completion, score),
-                        scorer.is_well_formed(problem, completion, score),
-                    ),
-                ),
-            )
-            for prompt, (problem, completion), score in zip(chosen, pairs, scorer.score(pairs), strict=True)
+            Group(prompt.problem, prompt.text, prompt.token_ids, (rollout,))
+            for prompt, rollout in zip(chosen, setup.scorer.rollouts(pairs), strict=True)
         ]
 
 
