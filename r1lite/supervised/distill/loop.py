@@ -58,7 +58,7 @@ class Distilling:
         rows = [row for row in rows if row.token_ids]
         tokens = sum(len(row.token_ids) for row in rows)
         learnt = self.learner.update(functools.partial(self._pieces, rows), rows, step)
-        self.setup.engine.load_weights(policy.named_weights(), version=step + 1)
+        self.setup.engine.offer(policy.named_weights, version=step + 1)
         ended = time.perf_counter()
         return groups, {
             **(rollout_metrics(groups) if groups else {}),
