@@ -18,7 +18,7 @@ from r1lite.curation.rows import Provenance
 from r1lite.curation.sources import SAMPLES, Source, model_hash, open_source, write_about
 from r1lite.errors import UserError
 from r1lite.rl.sampling import completion_seed
-from r1lite.rollout import RolloutEngine, Sampling
+from r1lite.rollout import CompletionEngine, Sampling
 from r1lite.run.ending import ending
 from r1lite.run.files import replaced_file
 from r1lite.run.signals import StopSignal
@@ -117,7 +117,7 @@ def sample(
 def rows(
     asked: Sequence[Prompt],
     rendered: Sequence[str],
-    engine: RolloutEngine,
+    engine: CompletionEngine,
     sampling: Sampling,
     config: CurationConfig,
     separator: str | None,

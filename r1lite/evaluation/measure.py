@@ -14,7 +14,7 @@ from r1lite.errors import RunError
 from r1lite.evaluation.intervals import mean_rate
 from r1lite.rl.passk import pass_at_k
 from r1lite.rl.sampling import completion_seed
-from r1lite.rollout import RolloutEngine, Sampling
+from r1lite.rollout import CompletionEngine, Sampling
 from r1lite.scoring.scorer import Mark, Scorer
 from r1lite.scoring.voting import Vote, majority
 from r1lite.types import Prompt
@@ -54,7 +54,7 @@ class Solved:
 
 
 def evaluate(
-    engine: RolloutEngine,
+    engine: CompletionEngine,
     prompts: Sequence[Prompt],
     scorer: Scorer,
     config: ProblemsConfig,
@@ -65,7 +65,7 @@ def evaluate(
 
 
 def measure(
-    engine: RolloutEngine,
+    engine: CompletionEngine,
     prompts: Sequence[Prompt],
     scorer: Scorer,
     config: ProblemsConfig,

@@ -32,11 +32,8 @@ class Sampling:
     min_p: float = 0.0  # off
 
 
-class RolloutEngine(Protocol):
-    """Samples from the newest weights it was given, and says which those were."""
-
-    shares_weights: bool  # True: it samples with the trainer's own model, whose weights are always current
-    runs_aside: bool  # True: it runs outside this process, so sampling and training can go on at once
+class CompletionEngine(Protocol):
+    """Samples completions."""
 
     def generate(
         self, prompts: Sequence[Sequence[int]], seeds: Sequence[Sequence[int]], sampling: Sampling
@@ -54,6 +51,13 @@ class RolloutEngine(Protocol):
         self, prompts: Sequence[Sequence[int]], seeds: Sequence[Sequence[int]], sampling: Sampling
     ) -> Iterator[tuple[int, list[Completion]]]:
         """As generate(), but each group comes with the place of its prompt as soon as it is finished."""
+
+
+class RolloutEngine(CompletionEngine, Protocol):
+    """Samples from the newest weights it was given, and says which those were."""
+
+    shares_weights: bool  # True: it samples with the trainer's own model, whose weights are always current
+    runs_aside: bool  # True: it runs outside this process, so sampling and training can go on at once
 
     def load_weights(self, weights: Iterable[tuple[str, Tensor]], *, version: int) -> None:
         """The next completions come from these weights and are stamped with `version`."""
