@@ -8,12 +8,13 @@ from __future__ import annotations
 import difflib
 import functools
 import operator
+import re
 import types
 import typing
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
-from typing import Annotated, Any, TypedDict, TypeVar, Union
+from typing import Annotated, Any, NoReturn, TypedDict, TypeVar, Union
 
 import yaml
 from pydantic import ValidationError
@@ -115,6 +116,14 @@ def read_saved(path: Path, config_class: type[Section]) -> dict[str, Any]:
         ) from error
 
 
+# What `--help` shows, in this order; `--help-all` shows the rest below it.
+_EVERYDAY = (
+    *("task", "tasks", "model", "teacher", "source", "data", "rollouts", "reward", "verifier", "template", "preset"),
+    *("steps", "epochs", "lr", "group_size", "prompts_per_step", "samples", "format", "max_prompt_tokens"),
+    *("max_completion_tokens", "engine", "engine_url", "device", "out", "resume"),
+)
+_FEW = 6  # options that are shown in any case
+
 # About one command rather than the run: not kept with it.
 OF_THE_COMMAND = frozenset({"out", "resume", "accept_lost_records", "quiet", "verbose", "trust"})
 
@@ -160,10 +169,24 @@ def _joined(argv: Sequence[str], names: frozenset[str]) -> list[str]:
 
 
 def _read_flags(config_class: type[Section], argv: list[str], prog: str) -> dict[str, Any]:
+    if not {"-h", "--help", "--help-all"}.isdisjoint(argv):
+        print_help(config_class, prog, everything="--help-all" in argv)
     import tyro
 
     # A TypedDict without required keys tells what was given from what was not, which layering needs.
-    annotations = {
+    flags = TypedDict("Flags", flag_annotations(config_class), total=False)  # type: ignore[operator]
+    several = [
+        name for name, field in config_class.model_fields.items() if typing.get_origin(field.annotation) is tuple
+    ]
+    with unguarded():  # it prints in colours, of flags and what is given for them
+        return dict(tyro.cli(flags, args=_gathered(argv, several), prog=prog or None))
+
+
+def flag_annotations(config_class: type[Section]) -> dict[str, Any]:
+    """Each field that is a flag, with its type and help as tyro reads them; maps are for recipes."""
+    import tyro
+
+    return {
         name: Annotated[
             _without_none(field.annotation),
             tyro.conf.arg(
@@ -172,15 +195,43 @@ def _read_flags(config_class: type[Section], argv: list[str], prog: str) -> dict
             ),
         ]
         for name, field in config_class.model_fields.items()
-        if typing.get_origin(field.annotation) is not dict  # maps are for recipes
+        if typing.get_origin(field.annotation) is not dict
     }
-    flags = TypedDict("Flags", annotations, total=False)  # type: ignore[operator]
-    description = f"{config_class.__doc__}\n\nA recipe (FILE.yaml) may come first; flags win over it."
-    several = [
-        name for name, field in config_class.model_fields.items() if typing.get_origin(field.annotation) is tuple
-    ]
-    with unguarded():  # it prints in colours, of flags and what is given for them
-        return dict(tyro.cli(flags, args=_gathered(argv, several), prog=prog or None, description=description))
+
+
+def print_help(config_class: type[Section], prog: str, *, everything: bool) -> NoReturn:
+    """Shows the options of everyday work, or all of them by section, and raises SystemExit(0)."""
+    import tyro
+
+    annotations = flag_annotations(config_class)
+    everyday = [name for name in _EVERYDAY if name in annotations]
+    rest = [name for name in annotations if name not in everyday]
+    groups: dict[str, list[str]] = {"everyday": everyday}
+    if everything or len(rest) <= _FEW:
+        for section in reversed(config_class.__mro__):  # a section's fields stand together
+            own = [name for name in rest if name in vars(section).get("__annotations__", {})]
+            groups[_title(section)] = own
+            rest = [name for name in rest if name not in own]
+    shown = sum(map(len, groups.values()))
+    more = f" --help-all shows the other {len(annotations) - shown} options." if shown < len(annotations) else ""
+    sections = {
+        title: Annotated[
+            TypedDict(title, {name: annotations[name] for name in names}, total=False),  # type: ignore[operator]
+            tyro.conf.arg(help=""),
+        ]
+        for title, names in groups.items()
+        if names
+    }
+    flags = TypedDict("Flags", sections, total=False)  # type: ignore[operator]
+    description = f"{config_class.__doc__}\n\nA recipe (FILE.yaml) may come first; flags win over it.{more}"
+    config = (tyro.conf.OmitArgPrefixes,)
+    with unguarded():
+        tyro.cli(flags, args=["--help"], prog=prog or None, description=description, config=config)
+    raise SystemExit(0)
+
+
+def _title(section: type) -> str:
+    return re.sub(r"(?<=[a-z])(?=[A-Z])", " ", section.__name__.removesuffix("Config")).lower().replace(" ", "_")
 
 
 def _gathered(argv: Sequence[str], names: Sequence[str]) -> list[str]:

@@ -1,11 +1,13 @@
 """Configuration: layers, messages, and what is kept of it."""
 
+import re
+
 import pytest
 import yaml
 
 from r1lite.bundled import bundled
 from r1lite.cli import COMMANDS
-from r1lite.config import GRPOConfig, dump, load, read_recipe
+from r1lite.config import EvalConfig, GRPOConfig, SFTConfig, dump, load, loading, read_recipe
 from r1lite.errors import UserError
 from r1lite.training.machine import RECIPES
 
@@ -107,3 +109,19 @@ def test_a_flag_for_several_values_is_repeated():
 def test_engines_and_addresses_belong_together(argv, message):
     with pytest.raises(UserError, match=message):
         load(GRPOConfig, argv)
+
+
+@pytest.mark.parametrize("config_class", [GRPOConfig, EvalConfig, SFTConfig])
+def test_help_shows_everyday_options_first_and_all_on_request(config_class, capsys):
+    flags = [f"--{name.replace('_', '-')}" for name in loading.flag_annotations(config_class)]
+    for asked in ("--help", "--help-all"):
+        with pytest.raises(SystemExit) as ended:
+            load(config_class, ["--steps", "3", asked], prog="r1lite x")
+        assert ended.value.code == 0
+        text = capsys.readouterr().out
+        shown = [flag for flag in flags if re.search(rf"│ {flag}[ ,]", text)]
+        if asked == "--help":
+            assert 5 <= len(shown) <= 24
+            assert f"--help-all shows the other {len(flags) - len(shown)} options" in " ".join(text.split())
+        else:
+            assert shown == flags
