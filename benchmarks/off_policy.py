@@ -5,11 +5,11 @@
     python benchmarks/off_policy.py --losses clip vespo --minibatches 1 16 --staleness 0 --plot off_policy.png
 
 With n minibatches a rollout is n updates, the last of which learns from what weights n - 1 updates older sampled. With
-staleness k the weights that sample are k steps older than those that learn; the token-level importance weights that a
-run with an engine of its own has by default correct for it (vespo takes them inside its weight). Sizes and learning
+staleness k the weights that sample are k steps older than those that learn, and the ratio of the loss is that to the
+policy that sampled (`--ratio-to engine`), so that its clip or gate has to deal with the distance. Sizes and learning
 rate are nano's own, the same for all. A row has the means over the seeds of the last fifth of the steps: share of right
-completions at temperature 1, entropy, tokens held back by the loss (of soft gates: what loses more than a tenth) and by
-the importance weights' bound, KL of a step; `greedy`: accuracy on test problems after the run. Collapsed: seeds whose
+completions at temperature 1, entropy, tokens held back by the loss (of soft gates: what loses more than a tenth), KL
+of a step; `greedy`: accuracy on test problems after the run. Collapsed: seeds whose
 last fifth solves less than 0.8 of what their best fifth did, or whose gradient was not finite. Results are appended to
 `--out` as JSON lines, and what is there already is not run again.
 """
@@ -43,7 +43,7 @@ LOSSES = {
     "dppo": ["--loss", "dppo", "--clip-low", "0.15", "--clip-high", "0.15"],
     "vespo": ["--loss", "vespo"],
 }
-COLUMNS = ("accuracy", "greedy", "entropy", "held", "bounded", "policy_kl")
+COLUMNS = ("accuracy", "greedy", "entropy", "held", "policy_kl")
 
 
 def main() -> None:
@@ -73,14 +73,12 @@ def main() -> None:
             done[_key(run)] = run
     runs = [done[_key(setting)] for setting in wanted]
     print(f"nano, {arguments.steps} steps, {arguments.seeds} seed(s), {arguments.problems} test problems, greedy")
-    print(
-        "| minibatches | staleness | loss | accuracy | greedy | entropy | held | bounded | KL of a step | collapsed |"
-    )
-    print("| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |")
+    print("| minibatches | staleness | loss | accuracy | greedy | entropy | held | KL of a step | collapsed |")
+    print("| --- | --- | --- | --- | --- | --- | --- | --- | --- |")
     for (minibatches, staleness, loss), same in _grouped(runs):
         mean = {name: statistics.fmean(run[name] for run in same) for name in COLUMNS}
         shown = [f"{mean[name]:.1%}" for name in ("accuracy", "greedy")] + [f"{mean['entropy']:.3f}"]
-        shown += [f"{mean[name]:.2%}" for name in ("held", "bounded")] + [f"{mean['policy_kl']:.1e}"]
+        shown += [f"{mean['held']:.2%}", f"{mean['policy_kl']:.1e}"]
         collapsed = f"{sum(run['collapsed'] for run in same)} of {len(same)}"
         print("| " + " | ".join([str(minibatches), str(staleness), loss, *shown, collapsed]) + " |")
     if arguments.plot is not None:
@@ -112,12 +110,13 @@ def _grouped(runs: Sequence[dict[str, Any]]) -> list[tuple[tuple[int, int, str],
 
 def _run(setting: dict[str, Any], problems: int) -> dict[str, Any]:
     from r1lite.config import GRPOConfig, load
+    from r1lite.errors import RunError
     from r1lite.grpo.assembly import make_learner, train
 
     flags = [
         *("--model", "nano", "--steps", str(setting["steps"]), "--seed", str(setting["seed"]), "--device", "cpu"),
         *("--minibatches", str(setting["minibatches"]), "--threads", "1", "--quiet", "--lr-schedule", "constant"),
-        *("--importance", "token", "--biased-sampling"),  # the latter: weights that sample are not those that learn
+        *("--ratio-to", "engine", "--biased-sampling"),  # the latter: weights that sample are not those that learn
         *("--eval-problems", str(problems), "--eval-sample-problems", "1", "--eval-samples", "1"),
         *LOSSES[setting["loss"]],
     ]
@@ -132,8 +131,8 @@ def _run(setting: dict[str, Any], problems: int) -> dict[str, Any]:
         try:
             summary = train(load(GRPOConfig, [*flags, "--out", str(out)]), stale)
             greedy = summary["eval_after"]["pass_at_1"]
-        except Exception as error:  # what a loss does to a run is the result
-            print(f"{setting}: {type(error).__name__}: {error}", file=sys.stderr)
+        except RunError as error:  # what a loss does to a run is the result
+            print(f"{setting}: {error}", file=sys.stderr)
             greedy = 0.0
         lines = [json.loads(line) for line in (out / "metrics.jsonl").read_text().splitlines()]
     accuracies = [line["accuracy"] for line in lines]
@@ -146,7 +145,6 @@ def _run(setting: dict[str, Any], problems: int) -> dict[str, Any]:
         **mean,
         "greedy": greedy,
         "held": statistics.fmean(line["clipped_low"] + line["clipped_high"] for line in last),
-        "bounded": statistics.fmean(line["importance_bounded"] for line in last),
         "collapsed": unfinished or mean["accuracy"] < 0.8 * best,
         "accuracies": accuracies,
     }

@@ -30,6 +30,9 @@ class RolloutConfig(Section):
     """Lower bound of the importance weight."""
     importance_high: float = Field(2.0, ge=1)
     """Upper bound of the importance weight."""
+    ratio_to: Literal["old", "engine"] = "old"
+    """What the loss's ratio compares the policy with: itself before the step, while --importance weighs the engine's
+    difference from that; or the engine that sampled, at once, so that clips and gates bound staleness too."""
     max_staleness: Literal[0, 1] = 0
     """1: sample the next step's completions while this one trains, from weights one step old (--engine vllm-server);
     0: strictly on policy."""
@@ -38,6 +41,15 @@ class RolloutConfig(Section):
     every change of weights; 0: no such check."""
     canary_tolerance: float | None = Field(None, gt=0)
     """Largest difference allowed there, in nats; by default 0.002 in float32 and 0.5 in bfloat16."""
+
+    @model_validator(mode="after")
+    def _one_correction(self) -> RolloutConfig:
+        if self.ratio_to == "engine" and self.importance in ("token", "sequence", "geometric"):
+            raise ValueError(
+                f"--ratio-to engine corrects for the engine by the loss's ratio; --importance {self.importance} would "
+                "do it twice"
+            )
+        return self
 
     @model_validator(mode="after")
     def _unbiased(self) -> RolloutConfig:

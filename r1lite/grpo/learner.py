@@ -171,6 +171,8 @@ class PolicyLearner:
         """Raises RunError if a correction needs probabilities that the engine doesn't give."""
         config = self.config
         needed = f"--importance {config.importance}" if config.importance in ("token", "sequence", "geometric") else ""
+        if config.ratio_to == "engine":
+            needed = "--ratio-to engine"
         if config.off_policy_threshold is not None:
             needed = needed or "--off-policy-threshold"
         if needed and any(

@@ -164,10 +164,13 @@ class Update:
         weights, sums.bounded = correction(
             config, logprobs.detach(), old, micro_batch.engine_logprobs, advantages, mask
         )
-        ref, inside = micro_batch.ref_logprobs, takes_correction(config)
+        ref, inside, before = micro_batch.ref_logprobs, takes_correction(config), old
+        if config.ratio_to == "engine":
+            engine = micro_batch.engine_logprobs
+            before = torch.where(torch.isnan(engine), old, engine)
         token_loss = policy_loss(
             config,
-            LossInputs(logprobs, old, advantages, mask, ref, micro_batch.chosen, weights if inside else None),
+            LossInputs(logprobs, before, advantages, mask, ref, micro_batch.chosen, weights if inside else None),
         )
         per_token = token_loss.values
         if weights is not None and not inside:

@@ -303,6 +303,8 @@ def _resolved_rollout(values: dict[str, Any]) -> dict[str, Any]:
         )
     if values.get("importance", "auto") != "auto":
         return {}
+    if values.get("ratio_to") == "engine":
+        return {"importance": "off"}
     # An engine that cuts its distribution renormalizes what is left: pi/mu is the mass that it kept.
     cut = values.get("top_p", 1.0) < 1 or values.get("top_k", 0) > 0 or values.get("min_p", 0.0) > 0
     return {"importance": "off" if find_engine(engine).shares_weights and not cut else "token"}

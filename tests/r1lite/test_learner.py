@@ -67,6 +67,7 @@ SETTINGS = {
     "loss kl_cov": {"loss": "kl_cov", "cov_share": 0.1, "kl_cov_coef": 9.0},
     "loss dro": {"loss": "dro", "dro_beta": 5.0},
     "a_star": {"loss": "a_star", "advantage": "a_star", "aggregation": "sequence_mean", "a_star_beta": 0.3},
+    "ratio to the engine": {"ratio_to": "engine", "importance": "off", "clip_low": 0.01, "clip_high": 0.01},
     "prompt_mean": {"aggregation": "prompt_mean"},
     "kl full": {"kl_coef": 0.1, "kl_estimator": "full"},
     "kl abs": {"kl_coef": 0.1, "kl_estimator": "abs"},
