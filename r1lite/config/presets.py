@@ -5,7 +5,8 @@ sets what its paper names and leaves the rest alone.
 
 Batches are the paper's: a rollout of `prompts_per_step * group_size` completions, dealt to `minibatches` optimizer
 steps, `updates_per_rollout` times. A bundled model's recipe replaces sizes (prompts, group, lengths, learning rate,
-steps) and never the number of minibatches or passes, so that as many updates are off policy as in the paper.
+steps) and never the number of minibatches or passes, so that as many updates are off policy as in the paper; its
+learning rate, which is for one update a rollout, is divided by the square root of their number.
 """
 
 from __future__ import annotations

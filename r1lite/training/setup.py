@@ -125,6 +125,7 @@ def resolve_config(config: C) -> tuple[C, dict[str, str]]:
         if "source" in keys and config.source is None:
             values["source"] = keys["source"]
             notes.pop("source", None)
+        keys = _suited_to_preset(keys, values, config)
         taken = {key: value for key, value in keys.items() if key not in given}
         notes["settings"] = f"{where}: " + ", ".join(f"{key} {value}" for key, value in taken.items())
         values = {**keys, **values}
@@ -291,6 +292,15 @@ def adapt(setup: Setup, config: TrainConfig) -> None:
     """Puts the adapter on the model that `--lora-rank` asks for. Raises UserError."""
     if config.lora_rank:
         setup.display.line("lora", add_adapter(setup.model, config))
+
+
+def _suited_to_preset(keys: dict[str, Any], values: dict[str, Any], config: Any) -> dict[str, Any]:
+    """A bundled model's recipe below a preset with n updates a rollout: its learning rate, for one, over sqrt(n)."""
+    if not values.get("preset") or "lr" not in keys:
+        return keys
+    known = {**preset_values(str(values["preset"]), config.stage), **keys, **values}
+    updates = int(known.get("minibatches", 1)) * int(known.get("updates_per_rollout", 1))
+    return {**keys, "lr": float(f"{keys['lr'] / math.sqrt(updates):.3g}")}
 
 
 def _resolved_rollout(values: dict[str, Any]) -> dict[str, Any]:
