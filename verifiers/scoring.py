@@ -7,6 +7,7 @@ from collections.abc import Callable, Generator, Iterable, Iterator
 
 from verifiers.core import Completion, Problem
 from verifiers.pool import Pool
+from verifiers.registry import LEARNED, VERIFIERS
 from verifiers.reward import Reward, Score, score_one
 
 # Of a batch. A longer one keeps the cores busier, for its last item is waited for; a shorter one needs less memory.
@@ -91,6 +92,12 @@ class BatchScorer:
         else:
             for batch in _batches(pairs):
                 yield from self.reward.batch(batch, None if pool is None else list(pool.map(batch)))
+
+
+def workers_for(reward: Reward) -> int:
+    """1 if a verifier in it is not ours, and so may hang; otherwise 0: ours bound their own work."""
+    targets = (str(reward.options.get(name, {}).get("use", name)) for name in reward.verifiers)
+    return int(any(target not in VERIFIERS and not target.startswith(LEARNED) for target in targets))
 
 
 def score_many(

@@ -18,8 +18,7 @@ from typing import Any, NamedTuple
 
 from r1lite.curation.rows import Candidate
 from r1lite.errors import UserError
-from verifiers import VERIFIERS, Reward, Score
-from verifiers.reward import score_one
+from verifiers import VERIFIERS, Reward
 from verifiers.segments import thinking
 
 # Lowest score that a verifier passes with, where it is used as a filter and no `min` is given.
@@ -41,7 +40,7 @@ Check = Callable[[Candidate], Rejection | None]
 
 @dataclass(frozen=True, slots=True)
 class Filter:
-    """A link of the chain."""
+    """A link of the chain. Where a verifier decides, its score is in `Candidate.scores` when `check` is called."""
 
     name: str  # of FILTERS, of a verifier, or "module:function"
     options: Mapping[str, Any]
@@ -148,7 +147,7 @@ def _filter(spec: str, correct: Reward, known: Mapping[str, Mapping[str, Any]]) 
     return Filter(
         name,
         {"min": lowest, **given},
-        functools.partial(_verified, name=name, reward=reward, lowest=lowest),
+        functools.partial(_verified, name=name, lowest=lowest),
         reward,
         spec,
     )
@@ -207,7 +206,7 @@ def _own(name: str) -> Callable[..., Any]:
 
 def _right(candidate: Candidate, *, reward: Reward) -> Rejection | None:
     """Keeps what the task's formula of right gives its highest value."""
-    score = _scored(candidate, "correct", reward)
+    score = candidate.scores["correct"]
     if score.error:
         return Rejection("unscored", score.error)
     if score.reward is not None and score.reward >= reward.range[1] - 1e-9:
@@ -218,18 +217,12 @@ def _right(candidate: Candidate, *, reward: Reward) -> Rejection | None:
     return Rejection(verdict.reason, verdict.detail[:_SHOWN])
 
 
-def _verified(candidate: Candidate, *, name: str, reward: Reward, lowest: float) -> Rejection | None:
+def _verified(candidate: Candidate, *, name: str, lowest: float) -> Rejection | None:
     """Keeps what the verifier gives at least `lowest`, and what it abstains on."""
-    score = _scored(candidate, name, reward)
+    score = candidate.scores[name]
     if score.error:
         return Rejection("unscored", score.error)
     verdict = score.verdicts[name]
     if verdict.score is None or verdict.score >= lowest or (name, verdict.reason) in _PASSES:
         return None
     return Rejection(verdict.reason, verdict.detail[:_SHOWN])
-
-
-def _scored(candidate: Candidate, name: str, reward: Reward) -> Score:
-    if name not in candidate.scores:
-        candidate.scores[name] = score_one(reward, candidate.problem, candidate.completion)
-    return candidate.scores[name]

@@ -124,6 +124,8 @@ def checked(config: CurationConfig, task: Task, source: Source, evaluation: Mapp
         keep_rejects=config.keep_rejects or config.pairs > 0,
         format=config.format,
         seed=config.seed,
+        score_workers=config.score_workers,
+        score_timeout_s=config.score_timeout_s,
     )
     try:
         plan.reward()

@@ -19,9 +19,9 @@ from r1lite.curation.rows import Candidate
 from r1lite.curation.scan import Plan
 from r1lite.curation.sources import Block, Source, candidate, read_block
 from r1lite.run.files import replaced_file
-from verifiers import Reward, Score
-from verifiers.reward import score_one
+from verifiers import Score
 from verifiers.rows import RowError
+from verifiers.scoring import BatchScorer
 from verifiers.segments import answering, thinking
 
 # Right completions with their scores -> their new texts, None where one can't be rewritten (it then stays as it is).
@@ -82,42 +82,44 @@ def rewrite_all(
     """
     folder.mkdir(exist_ok=True)
     paths, rewrite = [], None
-    with contextlib.ExitStack() as opened:
+    with plan.scorer(plan.reward()) as scorer, contextlib.ExitStack() as opened:
         for number, block in enumerate(plan.source.blocks):
             path = folder / f"part-{number:0{_DIGITS}d}.jsonl"
             paths.append(path)
             if not path.exists():
                 rewrite = opened.enter_context(make()) if rewrite is None else rewrite
                 with replaced_file(path) as aside, open(aside, "w", encoding="utf-8", errors="replace") as file:
-                    for row in _rewritten(plan, block, name, rewrite):
+                    for row in _rewritten(plan.source, block, name, rewrite, scorer):
                         file.write(json.dumps(row, ensure_ascii=False, default=str) + "\n")
             progress(number + 1)
     provenance = dataclasses.replace(plan.source.provenance, rewritten=name)
     return dataclasses.replace(plan.source, kind="samples", place=folder, files=tuple(paths), provenance=provenance)
 
 
-def _rewritten(plan: Plan, block: Block, name: str, rewrite: Rewrite) -> Iterator[dict[str, Any]]:
-    reward = plan.reward()
-    best = reward.range[1] - 1e-9
+def _rewritten(
+    source: Source, block: Block, name: str, rewrite: Rewrite, scorer: BatchScorer
+) -> Iterator[dict[str, Any]]:
+    best = scorer.reward.range[1] - 1e-9
     rows = read_block(block)
     while batch := list(itertools.islice(rows, _BATCH)):
-        found = [_judged(row, place, plan.source, reward) for place, row in batch]
-        right = [item for item in found if not isinstance(item, str) and (item[1].reward or 0) >= best]
-        texts = iter(rewrite(right))
+        found = [_read(row, place, source) for place, row in batch]
+        items = [item for item in found if not isinstance(item, str)]
+        scored = list(zip(items, scorer.map((item.problem, item.completion) for item in items), strict=True))
+        texts = iter(rewrite([(item, score) for item, score in scored if (score.reward or 0) >= best]))
+        scores = (score for _, score in scored)
         for item in found:
             if isinstance(item, str):
                 yield {"unreadable": item}
                 continue
-            text = next(texts) if (item[1].reward or 0) >= best else None
-            yield _row(item[0], item[1], text, name, best)
+            score = next(scores)
+            yield _row(item, score, next(texts) if (score.reward or 0) >= best else None, name, best)
 
 
-def _judged(row: Any, place: str, source: Source, reward: Reward) -> tuple[Candidate, Score] | str:
+def _read(row: Any, place: str, source: Source) -> Candidate | str:
     try:
-        item = candidate(row, source)
+        return candidate(row, source)
     except (RowError, ValueError, TypeError) as error:
         return f"{place}: {error}"
-    return item, score_one(reward, item.problem, item.completion)
 
 
 def _row(item: Candidate, score: Score, text: str | None, name: str, best: float) -> dict[str, Any]:

@@ -10,7 +10,7 @@ import contextlib
 import functools
 import hashlib
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, Any, NamedTuple
@@ -22,10 +22,10 @@ from r1lite.curation.similar import bands, shingles
 from r1lite.curation.sources import Block, Source, candidate, read_block
 from r1lite.errors import UserError
 from r1lite.run.files import replaced_file
-from verifiers import VERIFIERS, Problem, Reward
+from verifiers import Problem, Reward
 from verifiers.formula import Formula
-from verifiers.pool import Pool
 from verifiers.rows import RowError
+from verifiers.scoring import BatchScorer, workers_for
 
 UNREADABLE, DECONTAMINATE = "readable", "decontaminate"
 _BATCH = 256  # rows in memory at once
@@ -47,12 +47,18 @@ class Plan:
     keep_rejects: bool  # their rows are wanted too
     format: str
     seed: int
-    timeout_s: float = 30.0
+    score_workers: int | None = None  # processes for verifiers that may hang; None: 1 where there are such
+    score_timeout_s: float = 30.0
 
     def reward(self) -> Reward:
         """What is right."""
         names = Formula(self.correct).names
         return Reward(self.correct, options={name: self.options[name] for name in names if name in self.options})
+
+    def scorer(self, reward: Reward) -> BatchScorer:
+        """Scores for one of the chain's rewards."""
+        workers = workers_for(reward) if self.score_workers is None else self.score_workers
+        return BatchScorer(reward, workers=workers, timeout_s=self.score_timeout_s)
 
     def steps(self) -> list[str]:
         """Names of what a row must pass here, in order."""
@@ -61,6 +67,14 @@ class Plan:
     def chain(self) -> list[Filter]:
         """The filters."""
         return chain(self.filters, self.reward(), self.options)
+
+
+class Fate(NamedTuple):
+    """Which filter rejects a row, by its number in steps() from 1 on, and why; 0: none."""
+
+    number: int = 0
+    reason: str = ""
+    detail: str = ""
 
 
 class Record(NamedTuple):
@@ -89,7 +103,7 @@ class Scanner:
     folder: Path
     filters: list[Filter] = field(init=False)
     sets: EvaluationSets = field(init=False)
-    pool: Pool | None = field(init=False)
+    _scorers: list[BatchScorer | None] = field(init=False)  # one for each filter, where a verifier decides
     _find: Any = field(init=False)
     _best: float = field(init=False)
     _options: Mapping[str, str] = field(init=False)
@@ -101,17 +115,15 @@ class Scanner:
         self.sets = EvaluationSets(plan.ngram, plan.share)
         for name, problems in plan.evaluation.items():
             self.sets.add(name, problems)
-        reward = plan.reward()
-        targets = {reward.options.get(name, {}).get("use", name) for name in reward.verifiers}
-        # Ours bound their own work; a verifier of yours may hang.
-        self.pool = None if targets <= set(VERIFIERS) else Pool(reward, workers=1, timeout_s=plan.timeout_s)
-        self._best = reward.range[1] - 1e-9
+        self._scorers = [None if link.verifier is None else plan.scorer(link.verifier) for link in self.filters]
+        self._best = plan.reward().range[1] - 1e-9
         self._find = functools.lru_cache(maxsize=4096)(self.sets.find)
 
     def close(self) -> None:
-        """Ends the verifier's process, if it has one."""
-        if self.pool is not None:
-            self.pool.close()
+        """Ends the verifiers' processes."""
+        for scorer in self._scorers:
+            if scorer is not None:
+                scorer.close()
 
     def scan(self, number: int, block: Block) -> None:
         """Writes the outcome of a block."""
@@ -136,21 +148,27 @@ class Scanner:
                 found.append(candidate(row, self.plan.source))
             except (RowError, ValueError, TypeError) as error:
                 found.append(_unreadable(f"{place}: {error}"))
-        if self.pool is not None:
-            readable = [item for item in found if isinstance(item, Candidate)]
-            scores = self.pool.map((item.problem, item.completion) for item in readable)
-            for item, score in zip(readable, scores, strict=True):
-                item.scores["correct"] = score
+        fates = iter(self._fates([item for item in found if isinstance(item, Candidate)]))
         for item, (_, row) in zip(found, batch, strict=True):
-            yield self._record(item, row) if isinstance(item, Candidate) else (item, None)
+            yield self._record(item, row, next(fates)) if isinstance(item, Candidate) else (item, None)
 
-    def _record(self, item: Candidate, row: Mapping[str, Any]) -> tuple[Record, bytes | None]:
-        fate, reason, detail = 0, "", ""
-        for number, link in enumerate(self.filters, 2):  # 1 is UNREADABLE
-            rejection = link.check(item)
-            if rejection is not None:
-                fate, (reason, detail) = number, rejection
-                break
+    def _fates(self, items: Sequence[Candidate]) -> list[Fate]:
+        """What becomes of each item. A filter sees only what those before it keep."""
+        fates = [Fate()] * len(items)
+        for number, (link, scorer) in enumerate(zip(self.filters, self._scorers, strict=True), 2):  # 1 is UNREADABLE
+            left = [i for i, fate in enumerate(fates) if not fate.number]
+            if scorer is not None:
+                scores = scorer.map((items[i].problem, items[i].completion) for i in left)
+                for i, score in zip(left, scores, strict=True):
+                    items[i].scores[link.name] = score
+            for i in left:
+                rejection = link.check(items[i])
+                if rejection is not None:
+                    fates[i] = Fate(number, *rejection)
+        return fates
+
+    def _record(self, item: Candidate, row: Mapping[str, Any], found: Fate) -> tuple[Record, bytes | None]:
+        fate, reason, detail = found
         if not fate and self.sets.count:
             repeated: Found | None = self._find(item.problem.prompt)
             if repeated is not None:

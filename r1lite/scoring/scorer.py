@@ -11,10 +11,10 @@ from r1lite.errors import UserError
 from r1lite.scoring.voting import Same, same_by, same_text
 from r1lite.tasks import Task
 from r1lite.types import Rollout
-from verifiers import VERIFIERS, Completion, Problem, Reward, Score
+from verifiers import Completion, Problem, Reward, Score
 from verifiers.formula import Formula
 from verifiers.registry import LEARNED
-from verifiers.scoring import BatchScorer
+from verifiers.scoring import BatchScorer, workers_for
 
 Pairs = Sequence[tuple[Problem, Completion]]
 
@@ -104,12 +104,6 @@ class Scorer:
         if self.vote == "text":
             return same_text
         return same_by(next(iter(self.correct.verifiers.values())), problem)
-
-
-def workers_for(reward: Reward) -> int:
-    """1 if a verifier in it is not ours, and so may hang; otherwise 0: ours bound their own work."""
-    targets = (str(reward.options.get(name, {}).get("use", name)) for name in reward.verifiers)
-    return int(any(target not in VERIFIERS and not target.startswith(LEARNED) for target in targets))
 
 
 def make_scorer(task: Task, config: ProblemsConfig) -> Scorer:

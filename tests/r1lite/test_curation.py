@@ -17,6 +17,7 @@ from r1lite.curation.rows import FORMATS, Candidate, Provenance, as_line, column
 from r1lite.curation.similar import bands, jaccard, shingles
 from r1lite.errors import RunError, UserError
 from verifiers import Completion, Problem, Reward
+from verifiers.reward import score_one
 
 
 def candidate(text, *, answer="4", prompt="How many are left?", finish="stop", tokens=None):
@@ -26,6 +27,12 @@ def candidate(text, *, answer="4", prompt="How many are left?", finish="stop", t
 
 def think(text, answer="4"):
     return f"<think>{text}</think> <answer>{answer}</answer>"
+
+
+def checked(link, item):
+    if link.verifier is not None:
+        item.scores[link.name] = score_one(link.verifier, item.problem, item.completion)
+    return link.check(item)
 
 
 WORDS = "we add two and two and get four because that is how it works"
@@ -66,7 +73,7 @@ WORDS = "we add two and two and get four because that is how it works"
     ],
 )
 def test_filters(spec, item, reason):
-    found = next(link for link in chain([spec], Reward("math"), {}) if link.spec == spec).check(item)
+    found = checked(next(link for link in chain([spec], Reward("math"), {}) if link.spec == spec), item)
     assert (found and found.reason) == reason
     assert found is None or isinstance(found, Rejection)
 
@@ -100,7 +107,7 @@ def test_all_bad_filters_are_told_at_once():
 
 def test_filters_take_the_options_that_the_run_had():
     (_, link) = chain(["format"], Reward("math"), {"format": {"prefilled_think": True}})
-    assert link.check(candidate("a</think> <answer>4</answer>")) is None
+    assert checked(link, candidate("a</think> <answer>4</answer>")) is None
 
 
 TEST_PROBLEM = (

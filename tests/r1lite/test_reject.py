@@ -359,15 +359,19 @@ def test_other_versions_of_the_verifiers_are_told(tmp_path, capsys):
     assert json.loads((tmp_path / "set" / "manifest.json").read_text())["judged_otherwise_before"] > 0
 
 
-def test_a_verifier_of_your_own_may_hang(tmp_path, monkeypatch):
-    rows = [{**row, "completion": row["completion"].replace("The", "hang", n == 7)} for n, row in enumerate(stored(6))]
+@pytest.mark.parametrize("place", ["correct", "filter"])
+def test_a_verifier_of_your_own_may_hang(place, tmp_path):
+    rows = [{**row, "completion": row["completion"].replace("The", "hang", n == 20)} for n, row in enumerate(stored(6))]
     source = write(tmp_path / "rows.jsonl", rows)
-    monkeypatch.setattr("r1lite.curation.scan.Plan.__init__.__defaults__", (1.0,))
-    more = ("--correct", "curation_for_tests:slow", "--filters", "correct", "--no-difficulty-window")
-    assert reject(source, tmp_path / "set", *more) == 0
+    recipe = tmp_path / "recipe.yaml"
+    recipe.write_text("verifiers: {calm: {use: curation_for_tests:slow}}")
+    more = ("--correct", "calm", "--filters", "correct") if place == "correct" else ("--filters", "correct", "calm")
+    more = (*more, "--score-timeout-s", "1", "--no-difficulty-window", "--workers", "1", "--quiet")
+    assert main(["reject", str(recipe), "--rollouts", str(source), "--out", str(tmp_path / "set"), *more]) == 0
     steps = json.loads((tmp_path / "set" / "manifest.json").read_text())["steps"]
-    assert steps[1]["reasons"].get("unscored", 0) >= 1
-    assert steps[1]["left"] > 20
+    number = 1 if place == "correct" else 2
+    assert steps[number]["reasons"] == {"unscored": 1}
+    assert steps[number]["left"] == steps[number - 1]["left"] - 1
 
 
 @pytest.fixture(scope="module")

@@ -8,9 +8,10 @@ from batch_verifiers_for_tests import InBatches
 
 from r1lite.config import GRPOConfig, load
 from r1lite.errors import UserError
-from r1lite.scoring.scorer import Scorer, describe, make_scorer, workers_for
+from r1lite.scoring.scorer import Scorer, describe, make_scorer
 from r1lite.tasks import find
 from verifiers import Completion, Problem, Reward
+from verifiers.scoring import workers_for
 
 TASK = find("gsm8k")
 
