@@ -140,3 +140,26 @@ def made_run(path, steps=20, seed=0, rollouts=True, hostile=(), finished=True, c
             json.dumps({"steps": steps, "wall_s": 12.5, "tokens_generated": 3900 * steps})
         )
     return path
+
+
+def made_pipeline(path):
+    """What `r1lite r1` leaves: two runs of grpo, an evaluation that has begun, and the comparison."""
+    stages = path / "stages"
+    stages.mkdir(parents=True)
+    for number, (name, model) in enumerate((("zero", "nano"), ("again", f"{stages}/zero/checkpoints/step-000010"))):
+        made_run(stages / name, steps=10, seed=number)
+        (stages / f"{name}.yaml").write_text(json.dumps({"model": model, "task": "gsm8k"}))
+        record = {
+            "stage": "grpo",
+            "made": {},
+            "outcome": "greedy 25.0% -> 90.0%, 10 steps",
+            "cpu_s": 12.5,
+            "wall_s": 20,
+        }
+        (stages / f"{name}.json").write_text(json.dumps(record))
+    (stages / "eval-Zero.yaml").write_text(json.dumps({"model": f"{stages}/zero/checkpoints/step-000010"}))
+    row = {"accuracy": [0.8, 0.75, 0.85], "greedy": [0.9, 0.85, 0.93], "parameters": 1_000_000, "cpu_s": 12.5}
+    seen = {"seen": True, "text": "seen: accuracy of Zero 80.0%, of base 25.0%"}
+    comparison = {"rows": {"<b>Zero": row}, "observations": {"RL lifts the base": seen}}
+    (path / "comparison.json").write_text(json.dumps(comparison))
+    return path

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 import statistics
 from collections.abc import Sequence
@@ -10,12 +11,15 @@ from pathlib import Path
 from typing import Any
 
 from r1lite.errors import UserError
+from r1lite.run.metrics import BY_NAME, OTHER_KEYS
 from r1lite.run.run_dir import read_records
 from verifiers.yaml_text import read_yaml
 
 _WINDOW = 10  # steps, at most; a quarter of a short run
 _LARGEST = 1e100  # of a number that is believed
 _NUMBERS = ("group_size", "prompts_per_step", "kl_coef", "kl_target", "eval_problems", "max_completion_tokens")
+_SURE = 3.0  # standard errors
+_KNOWN = {*BY_NAME, *OTHER_KEYS}
 _ALIKE = 0.4  # correlation of two completions of one problem; nano's is 0.16 early in a run and 0.44 late
 
 
@@ -27,6 +31,7 @@ class Window:
 
     def mean(self, key: str) -> float | None:
         """Mean of a metric over the steps that have it; "parts.math" looks into a map."""
+        assert key.partition(".")[0] in _KNOWN, key
         values = [value for line in self.lines if (value := _at(line, key)) is not None]
         return statistics.fmean(values) if values else None
 
@@ -83,6 +88,38 @@ class Record:
         effective = completions / (1 + (group - 1) * _ALIKE)
         rate = min(max(rate, 0.0), 1.0)
         return math.sqrt(max(rate * (1 - rate), 0.01) / effective)
+
+    def noise(self, key: str) -> float:
+        """Standard deviation of a metric from one step to the next, beside what it does over many steps.
+
+        1.4826 median(|x_t+1 - x_t|) / sqrt(2): of white noise the standard deviation, and hardly moved by a few jumps
+        (Rousseeuw and Croux 1993, doi:10.1080/01621459.1993.10476408, sec. 1).
+        """
+        values = [value for line in self.metrics if (value := _at(line, key)) is not None]
+        steps = [abs(b - a) for a, b in itertools.pairwise(values)]
+        return 1.4826 * statistics.median(steps) / math.sqrt(2) if steps else 0.0
+
+    def error(self, key: str, *windows: Window) -> float:
+        """Standard error of the difference of a rate, or of the reward, between windows (of one: of its mean).
+
+        What the number of completions gives, or the noise between steps where that is more.
+        """
+        noise, total = self.noise(key), 0.0
+        for window in windows:
+            steps = len(window.lines)
+            mean = window.mean(key)
+            total += max(self.error_of_rate(0.0 if mean is None else mean, steps) ** 2, noise**2 / max(1, steps))
+        return math.sqrt(total)
+
+    def fell(self, key: str) -> bool:
+        """True if the metric is lower in the last window than in the first one, beyond noise."""
+        change = self.changed(key)
+        return change is not None and change[0] - change[1] > _SURE * self.error(key, self.first, self.last)
+
+    def rose(self, key: str) -> bool:
+        """Likewise higher."""
+        change = self.changed(key)
+        return change is not None and change[1] - change[0] > _SURE * self.error(key, self.first, self.last)
 
     def changed(self, key: str) -> tuple[float, float] | None:
         """A metric's means over the first and the last window, if the run is long enough to tell them apart."""

@@ -6,6 +6,7 @@ change counts only beyond three standard errors.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
@@ -15,6 +16,7 @@ from r1lite.doctor.record import Record, Window, read
 __all__ = ["Record", "diagnose", "read"]
 
 _SURE = 3.0  # standard errors
+_AFTER = 3  # steps in which the effect of an update shows
 _FLAT_STEPS = 40  # a shorter run may just not have got anywhere yet
 
 
@@ -149,13 +151,13 @@ def _no_signal(run: Record) -> Iterable[Finding]:
 
 def _hacked(run: Record) -> Iterable[Finding]:
     accuracy = run.changed("accuracy")
-    if accuracy is None or accuracy[0] - accuracy[1] < max(0.05, _SURE * run.error_of_rate(accuracy[0])):
+    if accuracy is None or accuracy[0] - accuracy[1] < 0.05 or not run.fell("accuracy"):
         return
     rising = []
     shape, reward = run.changed("format_rate"), run.changed("reward")
-    if shape is not None and shape[1] - shape[0] > 0.1:
+    if shape is not None and shape[1] - shape[0] > 0.1 and run.rose("format_rate"):
         rising.append(("format", *shape))
-    if reward is not None and reward[1] - reward[0] > 0.1 * max(abs(reward[0]), 0.1):
+    if reward is not None and reward[1] - reward[0] > 0.1 * max(abs(reward[0]), 0.1) and run.rose("reward"):
         rising.append(("reward", *reward))
     if rising:
         moves = ", ".join(f"{name} {before:.2f} -> {after:.2f}" for name, before, after in rising)
@@ -197,18 +199,74 @@ def _clipped(run: Record) -> Iterable[Finding]:
         )
 
 
+def _broken(run: Record) -> Iterable[Finding]:
+    """The reward falls for good and the text changes its nature within an update or two: the step was too long."""
+    for place in range(1, len(run.metrics)):
+        # A sample is of the weights that the step before has left: the first step's update shows in the second.
+        before, after = Window(run.metrics[max(0, place - 5) : place]), Window(run.metrics[place : place + _AFTER])
+        rest = Window(run.metrics[place:])
+        rewards = [window.mean("reward") for window in (before, after, rest)]
+        if None in rewards:
+            continue
+        best, now, then = (value for value in rewards if value is not None)
+        if best - max(now, then) < 0.5 * abs(best) or not any(
+            _lower(run, key, before, rest) for key in ("reward", "accuracy", "format_rate")
+        ):
+            continue
+        moved = _moved(before, after)
+        if not moved:
+            continue
+        lr = max((line.get("lr") or 0.0 for line in before.lines), default=0.0) or run.whole.highest("lr") or 0.0
+        norms = run.whole.highest("grad_norm")
+        yield Finding(
+            "learning_rate",
+            "The reward fell and the text changed right after an update: the learning rate is too high.",
+            f"reward {best:.3f} in {before.steps}, {then:.3f} from step {run.metrics[place]['step']} on; "
+            f"{', '.join(moved)}; lr {lr:.3g}" + (f", gradient norm up to {norms:.3g}" if norms is not None else ""),
+            f"Try --lr {lr / 10:.1g}, or less; a --warmup-steps of 5-10. A checkpoint of {before.steps} may still be "
+            "good.",
+        )
+        return
+
+
+def _lower(run: Record, key: str, before: Window, after: Window) -> bool:
+    """Two errors are enough, for it is not the only sign that is asked for: few completions stand before a fall that
+    comes with the first update."""
+    values = before.mean(key), after.mean(key)
+    return None not in values and values[0] - values[1] > 2 * run.error(key, before, after)  # type: ignore[operator]
+
+
+def _moved(before: Window, after: Window) -> list[str]:
+    """What an update changed that learning changes slowly."""
+    said = []
+    entropy = before.mean("entropy"), after.mean("entropy")
+    if entropy[0] is not None and entropy[1] is not None:
+        if entropy[1] > max(2 * entropy[0], entropy[0] + 0.3):
+            said.append(f"entropy {entropy[0]:.3g} -> {entropy[1]:.3g} nats a token")
+        elif entropy[0] > 0.02 and entropy[1] < 0.02 * entropy[0]:
+            said.append(f"entropy {entropy[0]:.3g} -> {entropy[1]:.3g} nats a token: always the same text")
+    cut = before.mean("truncated"), after.mean("truncated")
+    if cut[0] is not None and cut[1] is not None and cut[1] - cut[0] > 0.5:
+        said.append(f"{cut[0]:.0%} -> {cut[1]:.0%} truncated")
+    shape = before.mean("format_rate"), after.mean("format_rate")
+    if shape[0] is not None and shape[1] is not None and shape[0] > 0.5 and shape[1] < 0.2 * shape[0]:
+        said.append(f"format {shape[0]:.0%} -> {shape[1]:.0%}")
+    return said
+
+
 def _learning_rate(run: Record) -> Iterable[Finding]:
     if len(run.metrics) < 8:
         return
-    # The first step by itself, too: what breaks in the first update has no good window.
-    windows = [Window(run.metrics[:1]), *run.windows()]
+    windows = run.windows()
     known = [(value, window) for window in windows if (value := window.mean("reward")) is not None]
     if not known:
         return
     best, when = max(known, key=lambda item: item[0])
     last = known[-1][0]
     lr = run.whole.highest("lr") or 0.0
-    if best - last > max(0.3 * abs(best), 0.05, _SURE * run.error_of_rate(best, len(when.lines))):
+    # The best of several windows is partly luck: what must be seen beyond noise grows with their number.
+    sure = math.sqrt(_SURE**2 + 2 * math.log(len(known)))
+    if best - last > max(0.3 * abs(best), 0.05, sure * run.error("reward", when, run.last)):
         norms = run.whole.highest("grad_norm")
         yield Finding(
             "collapsed",
@@ -221,7 +279,7 @@ def _learning_rate(run: Record) -> Iterable[Finding]:
         return
     reward, signal = run.changed("reward"), run.whole.mean("groups_without_signal")
     accuracy = run.last.mean("accuracy")
-    flat = reward is not None and abs(reward[1] - reward[0]) < run.error_of_rate(reward[0])
+    flat = reward is not None and abs(reward[1] - reward[0]) < run.error("reward", run.first)
     moved = max(value for value, _ in known[1:]) - known[1][0]
     if len(run.metrics) < _FLAT_STEPS or not flat or signal is None or signal > 0.7 or (accuracy or 0) > 0.9:
         return
@@ -241,7 +299,7 @@ def _entropy(run: Record) -> Iterable[Finding]:
     if entropy is None or accuracy is None:
         return
     middle = run.windows()[len(run.windows()) // 2].mean("accuracy")
-    still = middle is not None and accuracy[1] - middle < max(0.02, 2 * run.error_of_rate(accuracy[1]))
+    still = middle is not None and accuracy[1] - middle < max(0.02, 2 * run.error("accuracy", run.last))
     if entropy[1] < 0.1 * entropy[0] and accuracy[1] < 0.7 and still and len(run.metrics) >= 20:
         yield Finding(
             "entropy_collapse",
@@ -286,22 +344,20 @@ def _kl(run: Record) -> Iterable[Finding]:
 
 def _length(run: Record) -> Iterable[Finding]:
     tokens, accuracy = run.changed("completion_tokens"), run.changed("accuracy")
-    if tokens is not None and accuracy is not None and tokens[1] < 0.4 * tokens[0]:
-        error = _SURE * run.error_of_rate(accuracy[0])
-        if accuracy[1] < accuracy[0] + error:
-            yield Finding(
-                "length_collapse",
-                "Completions shrink, and are no better for it: thinking is given up.",
-                f"{tokens[0]:.0f} -> {tokens[1]:.0f} tokens, accuracy {accuracy[0]:.1%} -> {accuracy[1]:.1%} "
-                f"({run.first.steps} against {run.last.steps})",
-                "Something pays for short guesses: a format or length part that a wrong answer earns too. Gate it by "
-                'correctness, or add "thinking"; --aggregation token_mean doesn\'t favour short right answers.',
-            )
+    if tokens is not None and accuracy is not None and tokens[1] < 0.4 * tokens[0] and not run.rose("accuracy"):
+        yield Finding(
+            "length_collapse",
+            "Completions shrink, and are no better for it: thinking is given up.",
+            f"{tokens[0]:.0f} -> {tokens[1]:.0f} tokens, accuracy {accuracy[0]:.1%} -> {accuracy[1]:.1%} "
+            f"({run.first.steps} against {run.last.steps})",
+            "Something pays for short guesses: a format or length part that a wrong answer earns too. Gate it by "
+            'correctness, or add "thinking"; --aggregation token_mean doesn\'t favour short right answers.',
+        )
 
 
 def _language(run: Record) -> Iterable[Finding]:
     language = run.changed("parts.language")
-    if language is not None and language[0] - language[1] > 0.2:
+    if language is not None and language[0] - language[1] > 0.2 and run.fell("parts.language"):
         yield Finding(
             "language_collapse",
             "The thinking leaves the language of the prompt.",
@@ -331,8 +387,10 @@ def _overfit(run: Record) -> Iterable[Finding]:
         return
     best_step, best = max(rates, key=lambda item: item[1])
     problems = max(1, int(run.evaluations[0].get("problems") or run.config.get("eval_problems") or 100))
-    error = (max(best * (1 - best), 0.01) / problems) ** 0.5
-    if best - rates[-1][1] > max(0.05, _SURE * error) and accuracy[1] > accuracy[0]:
+    # Both rates are of so many problems, and the best one of several is partly luck.
+    variances = [max(rate * (1 - rate), 0.01) / problems for rate in (best, rates[-1][1])]
+    sure = math.sqrt(_SURE**2 + 2 * math.log(len(rates)))
+    if best - rates[-1][1] > max(0.05, sure * math.sqrt(sum(variances))) and accuracy[1] > accuracy[0]:
         yield Finding(
             "overfit",
             "The training problems go on getting better, the held-out ones get worse.",
@@ -345,6 +403,7 @@ def _overfit(run: Record) -> Iterable[Finding]:
 CHECKS: tuple[Callable[[Record], Iterable[Finding]], ...] = (
     _files,
     _unscored,
+    _broken,
     _truncated,
     _mismatch,
     _no_signal,
@@ -359,4 +418,22 @@ CHECKS: tuple[Callable[[Record], Iterable[Finding]], ...] = (
     _overfit,
 )
 # A cause that explains another finding: telling both would send the reader to two places.
-_EXPLAINS = {"collapsed": ("overfit", "no_signal"), "hacked": ("flat",), "entropy_blowup": ("entropy_collapse",)}
+_EXPLAINS = {
+    "learning_rate": (
+        "truncated",
+        "no_signal",
+        "hacked",
+        "collapsed",
+        "flat",
+        "entropy_collapse",
+        "entropy_blowup",
+        "kl_blowup",
+        "clipped",
+        "length_collapse",
+        "language_collapse",
+        "overfit",
+    ),
+    "collapsed": ("overfit", "no_signal"),
+    "hacked": ("flat",),
+    "entropy_blowup": ("entropy_collapse",),
+}

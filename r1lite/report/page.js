@@ -119,7 +119,7 @@ const facts = (pairs) => el("dl", {class: "facts small"}, pairs.map(([key, value
 const MEASURES = [["pass_at_1", "right, greedy"], ["sampled_accuracy", "right, T=1"], ["pass_at_k", "pass@k, T=1"], ["maj_at_k", "maj@k, T=1"],
   ["sampled_format_rate", "format, T=1"], ["format_rate", "format, greedy"], ["accuracy", "pairs in the right order"]];
 function measures(run) {
-  const card = el("div", {class: "card"}, el("h3", {}, "Test problems"));
+  const card = el("div", {class: "card"}, el("h3", {}, run.evaluations.some((one) => one.pairs) ? "Held-out pairs" : "Test problems"));
   let before = run.evaluations[0], after = run.evaluations.length > 1 ? run.evaluations.at(-1) : null;
   let names = ["before", "after"];
   if (run.extra.kind === "eval") {
@@ -231,13 +231,12 @@ function funnel(run) {
 }
 function calibration(run) {
   const known = run.evaluations.filter((one) => Array.isArray(one.bins));
-  const before = known[0], after = known.at(-1), size = 260, pad = 34;
-  const x = (value) => pad + (size - pad - 8) * value, y = (value) => size - pad - (size - pad - 8) * value;
-  const marks = [svg("line", {x1: x(0.5), y1: y(0.5), x2: x(1), y2: y(1), stroke: "var(--soft)", "stroke-dasharray": "4 4"})];
-  for (const value of [0, .25, .5, .75, 1]) marks.push(svg("line", {x1: x(0.5), x2: x(1), y1: y(value), y2: y(value), class: "axis"}), svg("text", {x: x(0.5) - 6, y: y(value) + 4, "text-anchor": "end"}, share(value, 0)));
-  const wide = (value) => x(0.5) + (value - 0.5) * 2 * (x(1) - x(0.5));
-  marks[0] = svg("line", {x1: wide(.5), y1: y(.5), x2: wide(1), y2: y(1), stroke: "var(--soft)", "stroke-dasharray": "4 4"});
-  for (const value of [.5, .75, 1]) marks.push(svg("text", {x: wide(value), y: size - 12, "text-anchor": "middle"}, share(value, 0)));
+  const before = known[0], after = known.at(-1), width = 400, height = 260;
+  const wide = (value) => 46 + (width - 60) * (value - 0.5) * 2, y = (value) => height - 40 - (height - 54) * value;
+  const marks = [svg("line", {x1: wide(.5), y1: y(.5), x2: wide(1), y2: y(1), stroke: "var(--soft)", "stroke-dasharray": "4 4"})];
+  for (const value of [0, .25, .5, .75, 1]) marks.push(svg("line", {x1: wide(.5), x2: wide(1), y1: y(value), y2: y(value), class: "axis"}), svg("text", {x: 40, y: y(value) + 4, "text-anchor": "end"}, share(value, 0)));
+  for (const value of [.5, .75, 1]) marks.push(svg("text", {x: wide(value), y: height - 22, "text-anchor": "middle"}, share(value, 0)));
+  marks.push(svg("text", {x: wide(.75), y: height - 4, "text-anchor": "middle"}, "how sure the model was"));
   for (const [one, paint] of [[before, "var(--s7)"], [after, "var(--s0)"]]) {
     const bins = one.bins.filter((bin) => bin.count);
     marks.push(svg("polyline", {points: bins.map((bin) => `${wide(bin.confidence)},${y(bin.accuracy)}`).join(" "), fill: "none", stroke: paint, "stroke-width": 2}));
@@ -246,7 +245,7 @@ function calibration(run) {
   }
   return el("div", {class: "card", style: {"margin-top": ".9rem"}}, el("h3", {}, "Calibration on held-out pairs"),
     el("p", {class: "small soft"}, "How often the chosen answer gets more, against how sure the model was of it; on the dashed line it is as sure as it should be."),
-    el("div", {class: "row", style: {"align-items": "start"}}, el("div", {style: {width: "min(100%, 30rem)"}}, svg("svg", {viewBox: `${x(0.5) - 40} 0 ${x(1) - x(0.5) + 50} ${size}`}, marks)),
+    el("div", {class: "row", style: {"align-items": "start"}}, el("div", {style: {width: "min(100%, 30rem)"}}, svg("svg", {viewBox: `0 0 ${width} ${height}`, role: "img", "aria-label": "calibration"}, marks)),
       el("dl", {class: "facts"}, [["accuracy", share], ["ece", (v) => short(v)], ["brier", (v) => short(v)], ["loss", (v) => short(v)]].map(([key, form]) => [el("dt", {}, {ece: "calibration error", brier: "Brier score"}[key] || key), el("dd", {class: "num"}, before !== after ? form(before[key]) + " → " : "", form(after[key]))]))));
 }
 function pipelineOf() {
@@ -267,14 +266,15 @@ function pipelineOf() {
   const compared = head.pipeline.comparison;
   return [el("h1", {}, plain(head.title)), el("p", {class: "soft"}, `${nodes.filter((node) => node.state === "finished").length} of ${nodes.length} stages are finished. A click shows a stage.`),
     el("div", {class: "card scroll", style: {"margin-bottom": "1rem"}}, svg("svg", {viewBox: `-4 -4 ${width + 8} ${height + 8}`, style: {width: width + 8 + "px", "max-width": "none"}}, edges, boxes)),
-    compared && Array.isArray(compared.rows) ? el("div", {class: "card scroll", style: {"margin-bottom": "1rem"}}, el("h3", {}, "The models"), comparison(compared.rows)) : null];
+    compared && compared.rows ? el("div", {class: "card scroll", style: {"margin-bottom": "1rem"}}, el("h3", {}, "The models"), comparison(Object.entries(compared.rows)),
+      Object.entries(compared.observations || {}).map(([label, one]) => el("p", {class: "small", style: {margin: ".6rem 0 0"}}, el("b", {class: one.seen ? "good" : "warn"}, one.seen ? "✓ " : "✗ "), el("b", {}, plain(label)), ": ", plain(String(one.text || "").replaceAll("**", ""))))) : null];
 }
 function comparison(rows) {
-  const keys = [["accuracy", "right, T=1"], ["greedy", "greedy"], ["format", "format"], ["language", "language"], ["pass_at_k", "pass@k"]].filter(([key]) => rows.some((row) => typeof valueIn(row, key) === "number"));
-  return el("table", {}, el("tr", {}, el("th", {}, "model"), keys.map(([, label]) => el("th", {class: "n"}, label)), el("th", {class: "n"}, "CPU s")),
-    rows.map((row) => el("tr", {}, el("td", {}, plain(row.row ?? row.name ?? row.label ?? "")), keys.map(([key]) => el("td", {class: "n"}, share(valueIn(row, key)))), el("td", {class: "n"}, typeof row.cpu_s === "number" ? short(row.cpu_s) : ""))));
+  const keys = [["accuracy", "right, T=1"], ["greedy", "greedy"], ["pass_at_k", "pass@k"], ["format", "format, T=1"], ["language", "language, T=1"]].filter(([key]) => rows.some(([, row]) => Array.isArray(row[key]) && row[key][0] !== null));
+  const cell = (rate) => Array.isArray(rate) && rate[0] !== null ? [share(rate[0]), rate[1] === null ? "" : el("span", {class: "soft small"}, ` ${(100 * rate[1]).toFixed(0)}-${(100 * rate[2]).toFixed(0)}`)] : "-";
+  return el("table", {class: "num"}, el("tr", {}, el("th", {}, "model"), keys.map(([, label]) => el("th", {class: "n"}, label)), ["parameters", "CPU s", "in all"].map((label) => el("th", {class: "n"}, label))),
+    rows.map(([label, row]) => el("tr", {}, el("td", {}, plain(label)), keys.map(([key]) => el("td", {class: "n"}, cell(row[key]))), ["parameters", "cpu_s", "cpu_s_in_all"].map((key) => el("td", {class: "n"}, typeof row[key] === "number" ? short(row[key]) : "")))));
 }
-const valueIn = (row, key) => row[key] && typeof row[key] === "object" ? row[key].mean ?? row[key].rate : row[key];
 
 // ---- curves
 const PARTS = "Parts of the reward";

@@ -151,7 +151,7 @@ def pipeline(place: Path) -> tuple[dict[str, Any], list[Run]]:
         nodes.append(
             {
                 "name": name,
-                "stage": record.get("stage") or (run.stage if run else "?"),
+                "stage": record.get("stage") or (run.stage if run else "eval" if name.startswith("eval-") else "stage"),
                 "from": inputs,
                 "state": "finished" if record else run.status if run else "begun",
                 "outcome": str(record.get("outcome") or (f"step {run.last_step}" if run else "")),

@@ -11,7 +11,7 @@ import urllib.request
 from threading import Thread
 
 import pytest
-from report_for_tests import HOSTILE, made_run, row_of, write_rollouts
+from report_for_tests import HOSTILE, made_pipeline, made_run, row_of, write_rollouts
 
 from r1lite.cli import main
 from r1lite.errors import UserError
@@ -182,6 +182,22 @@ def test_the_picture(tmp_path):
     assert {"Reward", "Accuracy", "Length, tokens", "Entropy, nats a token", "<0>", "<1>"} <= set(texts)
     paths = [node for node in root.iter("{http://www.w3.org/2000/svg}path") if node.get("stroke-width") == "2"]
     assert len(paths) == 2 * (1 + 1 + 2 + 1 + 1)  # the mean and the largest length; the loss is the last one
+
+
+def test_a_pipeline(tmp_path):
+    place = made_pipeline(tmp_path / "pipeline")
+    head = Report([place]).head
+    nodes = {node["name"]: node for node in head["pipeline"]["nodes"]}
+    assert {name: node["from"] for name, node in nodes.items()} == {
+        "zero": ["nano"],
+        "again": ["zero"],
+        "eval-Zero": ["zero"],
+    }
+    assert [nodes[name]["state"] for name in ("zero", "again", "eval-Zero")] == ["finished", "finished", "begun"]
+    assert [run["name"] for run in head["runs"]] == ["again", "zero"]
+    assert nodes["eval-Zero"]["run"] is None
+    assert main(["report", str(place), str(place / "stages" / "zero")]) == 2  # by itself
+    assert main(["report", str(place)]) == 0
 
 
 def test_smoothing_and_ticks():

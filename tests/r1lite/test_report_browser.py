@@ -2,12 +2,13 @@
 
 import json
 import os
+import re
 import shutil
 import time
 from threading import Thread
 
 import pytest
-from report_for_tests import HOSTILE, made_run, row_of, write_rollouts
+from report_for_tests import HOSTILE, made_pipeline, made_run, row_of, write_rollouts
 
 from r1lite.report import Options, write_report
 from r1lite.report.live import make_server
@@ -185,6 +186,17 @@ def test_several_runs_and_a_phone(tmp_path, opened):
     assert page.locator("#curves .panel").first.locator("polygon").count() == 0
     page.get_by_label("run", exact=True).select_option("3")
     until(page, "document.querySelector('.group').innerText.startsWith('step 20')")
+    assert page.said == []
+
+
+def test_a_pipeline(tmp_path, opened):
+    page = opened(f"file://{write_report([made_pipeline(tmp_path / 'pipeline')], tmp_path / 'report.html')}")
+    assert "2 of 3 stages are finished" in page.locator("#overview").inner_text()
+    assert page.locator("#overview .edge").count() == 2
+    assert page.locator("#overview table").first.inner_text().splitlines()[1].startswith("<b>Zero")
+    page.locator("#overview .node", has_text=re.compile("^zero")).click()
+    until(page, "[...document.querySelectorAll('.legend button')].at(-1).ariaPressed === 'true'")
+    assert page.locator("#overview > details").nth(1).get_attribute("open") is not None
     assert page.said == []
 
 
