@@ -34,8 +34,7 @@ def digest(seed: int, steps: int) -> str:
         out = ["--out", f"{folder}/run", "--seed", str(seed), "--steps", str(steps)]
         subprocess.run([sys.executable, "-m", "r1lite", "grpo", *FLAGS, *out], check=True, stdout=subprocess.DEVNULL)
         for path in sorted(Path(folder, "run", "rollouts").glob("*.jsonl*")):
-            opened = gzip.open(path, "rb") if path.suffix == ".gz" else path.open("rb")
-            with opened as lines:
+            with gzip.open(path, "rb") if path.suffix == ".gz" else path.open("rb") as lines:
                 for line in lines:
                     row = json.loads(line)
                     whole.update(json.dumps([row[key] for key in KEYS]).encode())
