@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from verifiers.extract.words import VALUE, any_of, whole_words
+from verifiers.extract.words import VALUE, any_of, lacks, whole_words
 
 # -- comparison, multiples and powers: the number beside them is not the value (English: `verify`'s own list)
 COMPARES = re.compile(
@@ -52,8 +52,18 @@ _HEDGE = re.compile(
 )  # fmt: skip
 
 
+# Of each alternative above that is ASCII, one word without which it can't match.
+_HEDGING = frozenset(
+    "maybe perhaps possibly wait hmm so sure unsure guess nope actually mean think believe mehr plus certain"
+    " vielleicht eventuell warte nein attends quiza quizas vez mejor espera talvez forse aspetta misschien kanske"
+    " belki mungkin to till until through versus vs no not but bis do se".split()
+)
+
+
 def hedge(text: str) -> str:
     """The word that offers or doubts an answer inside it, or ""."""
+    if lacks(text, _HEDGING) and "mmm" not in text.lower():
+        return ""
     match = _HEDGE.search(text)
     return match[0] if match else ""
 
@@ -66,6 +76,7 @@ RESTATEMENT = re.compile(
     r"[\s,:]*\}?\s*",
     re.IGNORECASE,
 )
+_RESTATING = frozenset("equivalently other that i which simply just also d c es ou".split())  # as in _HEDGING
 OR_VALUE = re.compile(r"(?<=\$),?\s+or\s+(?=\$)|(?<=[$%\d]),\s+or\s+(?=[$\d])")
 _GLOSS = re.compile(r"([^()]+?)\s+\(\s*([^()]+?)\s*\)")
 _NUMBER_WORDS = re.compile(r"[A-Za-z]{3,}(?:[ -][A-Za-z]{3,})*")
@@ -78,8 +89,8 @@ def restated(answer: str, *, one: bool) -> tuple[str, ...]:
     """
     if len(answer) > 300:
         return ()
-    parts = RESTATEMENT.split(answer)
-    if len(parts) == 1 and one:
+    parts = [answer] if lacks(answer, _RESTATING) else RESTATEMENT.split(answer)
+    if len(parts) == 1 and one and "or" in answer:
         parts = OR_VALUE.split(answer)
     if len(parts) == 1 and answer.endswith(")"):
         gloss = _GLOSS.fullmatch(answer)

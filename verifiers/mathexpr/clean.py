@@ -127,7 +127,10 @@ def clean(text: str) -> str:
     if "**" in text and len(_POWER.findall(text)) == text.count("**"):
         text = _POWER.sub("^", text)
     text = _MARKUP.sub(_markup, text)
-    text = _STRAY_POINT.sub("", _THOUSANDS.sub("", text)).strip()
+    text = _THOUSANDS.sub("", text)
+    if "." in text:
+        text = _STRAY_POINT.sub("", text)
+    text = text.strip()
     if "{,}" in text:
         text = _DECIMAL_COMMA.sub(".", text)
     if "\\rm" in text:

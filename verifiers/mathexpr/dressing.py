@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import re
 
-from verifiers.mathexpr.languages import in_english
+from verifiers.extract.words import lacks
+from verifiers.mathexpr.languages import ASCII_WORDS, in_english
 
 _SIZE = (
     r"\\(?:tiny|scriptsize|footnotesize|small|normalsize|large|Large|LARGE|huge|Huge|bigstar|blacksquare|qed"
@@ -41,6 +42,7 @@ _BARE_JOINT = re.compile(
     r"(?=[-+−\d$\\({A-Za-z])",
     re.IGNORECASE,
 )
+_FOREIGN = ASCII_WORDS | frozenset(f"{_OR}|{_AND}|y|e|o".replace("ya da", "ya").split("|"))
 
 # -- counters and units after a number
 _COUNTERS = "個|个|つ|개|名|人|本|只|枚|张|張|辆|輛|棵|条|條|件|种|種|组|組|匹|册|冊|台|명|마리|권|장|대|그루"
@@ -73,9 +75,10 @@ def undressed(text: str) -> str:
         text = found[2] + found[3] if found else text
     if "\\" in text:
         text = _TEXT_JOINT.sub(_joint, text)
-    if " " in text or not text.isascii():
-        text = _BARE_JOINT.sub(_joint, text)
-    text = in_english(text)
+    if not lacks(text, _FOREIGN):
+        if " " in text or not text.isascii():
+            text = _BARE_JOINT.sub(_joint, text)
+        text = in_english(text)
     if not text.isascii():
         text = _COUNTED.sub(lambda match: _UNITS[match[1]] if match[1] else " ", text)
     return text

@@ -46,6 +46,9 @@ _SMALL = (
 )
 SMALL = {word: value for line in _SMALL for value, word in enumerate(line.split()) if word != "-"}
 
+# A text in ASCII that holds none of these words is left as it is.
+ASCII_WORDS = frozenset({*_ENGLISH, "per", "pct", "pour", "pourcent", "por", "menos", "moins", "meno"})
+
 
 def in_english(text: str) -> str:
     """The text with such words after a number, and such fractions, in the spelling that is read."""
