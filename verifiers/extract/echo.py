@@ -41,10 +41,14 @@ def repeats_prompt(prompt: str, text: str, found: Found) -> bool:
 
 def _within(part: str, prompt: str) -> bool:
     part = " ".join(_EMPTY_ANSWER.sub("", part).split()).strip(" .*_`>#").casefold()
-    whole = " ".join(prompt.split()).casefold()
+    folded, whole = prompt.casefold(), ""
     for passage in (part, part[label.end() :] if (label := _LABEL.match(part)) else ""):
-        if len(passage.split()) < _MIN_WORDS and len(passage) < 4 * _MIN_WORDS:
+        words = passage.split()
+        if len(words) < _MIN_WORDS and len(passage) < 4 * _MIN_WORDS:
             continue
+        if words[len(words) // 2] not in folded:
+            continue  # few answers get beyond this
+        whole = whole or " ".join(prompt.split()).casefold()
         place = whole.find(passage)
         if place >= 0:
             return len(_OPTIONS.findall(passage)) > 1 or not (

@@ -56,7 +56,7 @@ _HEDGE = re.compile(
 _HEDGING = frozenset(
     "maybe perhaps possibly wait hmm so sure unsure guess nope actually mean think believe mehr plus certain"
     " vielleicht eventuell warte nein attends quiza quizas vez mejor espera talvez forse aspetta misschien kanske"
-    " belki mungkin to till until through versus vs no not but bis do se".split()
+    " belki mungkin to till until through versus vs no not but bis".split()
 )
 
 

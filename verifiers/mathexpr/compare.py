@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass
 from dataclasses import replace as changed
 from fractions import Fraction
@@ -384,23 +384,29 @@ def _exact_values(items: tuple[Answer, ...]) -> Counter[Fraction] | None:
 
 def _without_common(ours: tuple[Answer, ...], theirs: tuple[Answer, ...]) -> tuple[tuple[Answer, ...], ...]:
     """Both without the items that are spelled alike; what is left is compared each with each."""
-    common = Counter(map(_form, ours)) & Counter(map(_form, theirs))
+    forms = [list(map(_form, items)) for items in (ours, theirs)]
+    common = Counter(forms[0]) & Counter(forms[1])
     del common[None]
-    return tuple(tuple(_beyond(items, common.copy())) for items in (ours, theirs))
+    if not common:
+        return ours, theirs
+    return tuple(_beyond(items, form, common.copy()) for items, form in zip((ours, theirs), forms, strict=True))
 
 
-def _beyond(items: tuple[Answer, ...], common: Counter[object]) -> Iterator[Answer]:
-    for item in items:
-        form = _form(item)
+def _beyond(items: tuple[Answer, ...], forms: list[object], common: Counter[object]) -> tuple[Answer, ...]:
+    kept = []
+    for item, form in zip(items, forms, strict=True):
         if common[form] > 0:
             common[form] -= 1
         else:
-            yield item
+            kept.append(item)
+    return tuple(kept)
 
 
 def _form(item: Answer) -> object:
     """What is the same for exact expressions, and tuples of them, in one canonical form; None for anything else."""
-    if item != Answer(item.kind, item.node, item.items, item.brackets):
+    if item.unit is not None or item.also is not None or item.comma is not None or item.percent or item.noun:
+        return None
+    if item.pieces or item.words or item.label or item.name or item.bound or item.condition or item.joined_by:
         return None
     if item.kind == "scalar" and item.node is not None and not has_op(item.node, _ROUGH):
         return digest(normal(item.node))

@@ -130,8 +130,13 @@ def _is_article(word: str, following: str) -> bool:
     return word in _ARTICLES and (word != "a" or len(following) > 1 or not following)
 
 
+_NO_WORDING = ("\\frac", "\\sqrt", "\\left", "\\begin", "\\pi", "\\{")
+
+
 def whole_form(text: str) -> Answer | None:
     """The answer if its wording as a whole is known, else None."""
+    if text.startswith(_NO_WORDING):
+        return None
     plain = plain_words(text)
     if len(plain) > 200:
         return None
@@ -215,7 +220,9 @@ def _date(lower: str) -> Answer | None:
 
 def _number_words(lower: str) -> Answer | None:
     """ "twenty-one", "two hundred and five", "minus three"."""
-    words = [word for word in re.split(r"[\s-]+", lower) if word and word != "and"]
+    if lower[:1].isdigit():
+        return None
+    words = [word for word in lower.replace("-", " ").split() if word != "and"]
     negative = words[:1] in (["minus"], ["negative"])
     words = words[1:] if negative else words
     if len(words) == 1 and words[0] in SMALL:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import hashlib
 from collections.abc import Iterator, Mapping
 from fractions import Fraction
@@ -118,8 +119,20 @@ def kinds(node: Node) -> frozenset[str]:
     """The operations in the tree, worked out once for every node."""
     found = node._kinds
     if found is None:
-        found = node._kinds = frozenset((node.op,)).union(*map(kinds, node.args))
+        found = _NOTHING
+        for arg in node.args:
+            more = kinds(arg)
+            if not more <= found:
+                found = found | more if found else more
+        if node.op not in found:
+            found = found | {node.op} if found else _alone(node.op)
+        node._kinds = found
     return found
+
+
+@functools.cache
+def _alone(op: str) -> frozenset[str]:
+    return frozenset((op,))
 
 
 def has_op(node: Node, ops: frozenset[str]) -> bool:
