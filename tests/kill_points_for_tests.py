@@ -238,6 +238,8 @@ def try_point(argv, out, log, at, fault, expected):
     if code and (trouble := continued(argv, out, log, resume_first=at % 2 == 0)):
         return trouble
     names = differing(state(out), expected)
+    if fault == "full" and code == 0:  # a run does not fail for want of room for its report, and says how to make it
+        names = [name for name in names if not name.endswith("report.html")]
     return f"not the same: {names[:10]}" if names else ""
 
 

@@ -141,6 +141,8 @@ def done_already(config: CurationConfig, run_dir: RunDir, display: Display) -> d
         shutil.rmtree(run_dir.path / WORK, ignore_errors=True)  # a kill may have come before it was removed
         display.say("this set is finished already")
         report(config, Curated(run_dir.path, manifest), display)
+        if config.report:
+            report_at_end(run_dir.path, display.say, if_missing=True)
     return manifest
 
 

@@ -60,8 +60,14 @@ def write_report(places: Sequence[Path], out: Path, options: Options = Options()
     return out
 
 
-def report_at_end(run: Path, say: Callable[[str], object]) -> None:
-    """Writes the report of a run that ends into its directory, and says so. A run never fails for it."""
+def report_at_end(run: Path, say: Callable[[str], object], *, if_missing: bool = False) -> None:
+    """Writes the report of a run that ends into its directory, and says so. A run never fails for it.
+
+    Args:
+        if_missing: not where there is one: of a run that had ended, and was killed before its report was written.
+    """
+    if if_missing and (run / FILE).exists():
+        return
     try:
         say(f"report    {write_report([run], run / FILE)}")
     except Exception as error:  # whatever is wrong with a picture, the run's results stand

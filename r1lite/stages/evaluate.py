@@ -115,6 +115,8 @@ def _finished(config: EvalConfig) -> dict[str, Any]:
         raise UserError(f"{error}; remove {path} and evaluate again") from error
     display = Display(loudness=config.verbose - config.quiet)
     display.say("this evaluation is finished already")
+    if config.report:
+        report_at_end(path, display.say, if_missing=True)
     display.console.print(eval_tables.results(summary["tasks"], summary["temperature"]))
     return summary
 

@@ -173,6 +173,8 @@ def _train(training: PreferenceTraining, display: Display, stop: StopSignal, sen
     finished = run_dir.read_result("summary", ("steps",), display.say) if config.resume and first == steps else None
     if finished is not None and finished["steps"] == steps:
         display.say("this run is finished already")
+        if config.report:
+            report_at_end(run_dir.path, display.say, if_missing=True)
         return finished  # type: ignore[no-any-return]
     # Before the checkpoint's weights take their place: what was lost is measured again with those the run began with.
     before = run_dir.read_result("eval_before", _MEASURED, display.say)

@@ -136,6 +136,8 @@ def _train(config: C, setup: Setup, stop: StopSignal, loop: TrainingLoop, sender
     if finished is not None and finished["steps"] == steps:
         display.say("this run is finished already; --steps with a larger number goes on from here")
         display.summary(finished, [("run", f"{run_dir.path}")])
+        if config.report:
+            report_at_end(run_dir.path, display.say, if_missing=True)
         return finished  # type: ignore[no-any-return]
 
     # Before the checkpoint's weights take their place: what was lost is measured again with those the run began with.
