@@ -174,7 +174,7 @@ def _read_flags(config_class: type[Section], argv: list[str], prog: str) -> dict
     import tyro
 
     # A TypedDict without required keys tells what was given from what was not, which layering needs.
-    flags = TypedDict("Flags", flag_annotations(config_class), total=False)  # type: ignore[operator]
+    flags = TypedDict("Flags", flag_annotations(config_class), total=False)  # type: ignore[misc]  # its keys are known only here
     several = [
         name for name, field in config_class.model_fields.items() if typing.get_origin(field.annotation) is tuple
     ]
@@ -222,7 +222,7 @@ def print_help(config_class: type[Section], prog: str, *, everything: bool) -> N
         for title, names in groups.items()
         if names
     }
-    flags = TypedDict("Flags", sections, total=False)  # type: ignore[operator]
+    flags = TypedDict("Flags", sections, total=False)  # type: ignore[misc]  # its keys are known only here
     description = f"{config_class.__doc__}\n\nA recipe (FILE.yaml) may come first; flags win over it.{more}"
     config = (tyro.conf.OmitArgPrefixes,)
     with unguarded():

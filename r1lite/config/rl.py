@@ -52,6 +52,8 @@ class RLConfig(RolloutConfig, TrainConfig, ObjectiveConfig):
     update all the same, so that the KL in the loss can lead back."""
     fp32_head: bool = False
     """Compute logits from hidden states in float32 although --dtype is lower (MiniMax-M1, ScaleRL)."""
+    advantage: str
+    """From rewards to advantages; each algorithm has its own."""
 
     @model_validator(mode="wrap")
     @classmethod

@@ -45,8 +45,8 @@ def foreign(values: Mapping[str, Any]) -> list[str]:
     for inside in _inner(values):
         found += foreign(inside)
     for key in _FUNCTIONS:
-        if isinstance(name := values.get(key), str) and ":" in name:
-            found.append(name)
+        if isinstance(function := values.get(key), str) and ":" in function:
+            found.append(function)
     if isinstance(engine := values.get("engine"), str) and engine not in ("auto", *BUILTIN):
         found.append(f"engine: {engine}")
     attention = values.get("attn_implementation")

@@ -196,12 +196,12 @@ def _bound(spec: str, function: Callable[..., Any], options: Mapping[str, Any]) 
 def _own(name: str) -> Callable[..., Any]:
     module_name, _, attribute = name.partition(":")
     try:
-        found = functools.reduce(getattr, attribute.split("."), importlib.import_module(module_name))
+        found: object = functools.reduce(getattr, attribute.split("."), importlib.import_module(module_name))
     except Exception as error:  # a user's module may fail in any way while it is imported
         raise UserError(f"'{name}': {type(error).__name__}: {error}") from error
     if not callable(found):
         raise UserError(f"'{name}' is {type(found).__name__}, not a function")
-    return found  # type: ignore[no-any-return]
+    return found
 
 
 def _right(candidate: Candidate, *, reward: Reward) -> Rejection | None:

@@ -70,7 +70,7 @@ class Index:
         self.db.execute("BEGIN")
         for block in range(num_blocks):
             for batch in read_index(outcome(self.folder, block)[1]):
-                rows, bands = [], []
+                rows, bands = list[tuple[Any, ...]](), list[tuple[Any, int]]()
                 for offset, size, *middle, found, changed in batch:
                     seq = next(numbers)
                     rows.append((seq, block, offset, size, *middle, changed))

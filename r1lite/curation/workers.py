@@ -110,8 +110,8 @@ def _deal(workers: list[_Worker], blocks: Sequence[tuple[int, Block]]) -> Iterat
             for key, _ in ready.select():
                 worker = key.data
                 yield worker.take()
-                if (block := next(waiting, None)) is not None:
-                    worker.give(block)
+                if (another := next(waiting, None)) is not None:
+                    worker.give(another)
 
 
 def main() -> None:

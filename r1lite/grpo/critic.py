@@ -98,7 +98,7 @@ class LearningCritic:
             huber=self.config.value_huber,
         )
         loss = masked_sum(per_token, micro_batch.inputs.loss_mask) / num_tokens
-        (loss * self.config.value_coef if shared else loss).backward()  # type: ignore[no-untyped-call]
+        (loss * self.config.value_coef if shared else loss).backward()
         self._losses.append(float(loss.detach()))
         self._waiting.append(micro_batch)
         self._seen[id(micro_batch)] = micro_batch
@@ -195,7 +195,7 @@ def _loaded(config: PPOConfig, tokenizer: Any) -> tuple[Any, Tensor | None]:
         rewards = any(
             "SequenceClassification" in name for name in AutoConfig.from_pretrained(**pinned(place)).architectures or []
         )
-        model = AutoModelForCausalLM.from_pretrained(
+        model: Any = AutoModelForCausalLM.from_pretrained(
             **pinned(place), dtype=torch.float32, attn_implementation=config.attn_implementation.replace("auto", "sdpa")
         )
     except Exception as error:  # the library raises whatever its transport and its models do

@@ -6,6 +6,7 @@ Shapes: P prompts, G group, B rows, T completion tokens.
 from __future__ import annotations
 
 import dataclasses
+import functools
 import math
 import random
 from collections.abc import Iterator, Sequence
@@ -151,11 +152,8 @@ class PolicyLearner:
             for n, minibatch in enumerate(minibatches):
                 if needs_choice(config):
                     seed = completion_seed(config.seed, "covariance", step, f"{turn}", n)
-                    minibatch.choose_tokens(
-                        lambda logprobs, advantages, seed=seed: choose(
-                            config, logprobs, advantages, torch.Generator().manual_seed(seed)
-                        )
-                    )
+                    drawn = torch.Generator().manual_seed(seed)
+                    minibatch.choose_tokens(functools.partial(choose, config, generator=drawn))
                 yield minibatch
 
     def _is_too_far(self, sums: UpdateSums, *, first: bool) -> bool:

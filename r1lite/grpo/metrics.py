@@ -40,5 +40,5 @@ def rollout_metrics(groups: Sequence[Group]) -> dict[str, Any]:
     }
 
 
-def _mean(values: Sequence[float | None]) -> float | None:
-    return statistics.fmean(values) if values else None  # type: ignore[type-var]
+def _mean(values: Sequence[float]) -> float | None:
+    return statistics.fmean(values) if values else None

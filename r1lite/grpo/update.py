@@ -99,7 +99,7 @@ class Update:
             with torch.set_grad_enabled(not coefficients.policy_is_held):
                 loss, added = self._loss(micro_batch, minibatch, threshold, coefficients, first)
             if not coefficients.policy_is_held:
-                loss.backward()  # type: ignore[no-untyped-call]
+                loss.backward()
             if self.critic is not None:
                 self.critic.accumulate(micro_batch, minibatch.num_tokens)
             sums += added

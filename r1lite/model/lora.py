@@ -36,7 +36,7 @@ def add_adapter(model: Any, config: TrainConfig) -> str:
     names = [name.strip() for name in config.lora_targets.split(",")]
     settings = LoraConfig(
         r=config.lora_rank,
-        lora_alpha=config.lora_alpha,
+        lora_alpha=config.lora_alpha,  # type: ignore[arg-type]  # said to be an int, any number does
         target_modules="all-linear" if names == ["all-linear"] else names,
         task_type="CAUSAL_LM",
     )

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 import torch
 from torch import Tensor
@@ -18,11 +18,11 @@ from transformers.cache_utils import DynamicLayer
 _GROWTH = 64  # decode steps between two copies of the cache
 
 
-class GrowingLayer(DynamicLayer):  # type: ignore[misc]
+class GrowingLayer(DynamicLayer):
     """A DynamicLayer for inference that reserves room ahead: the library's copies all it holds at every token."""
 
     def __init__(self) -> None:
-        super().__init__()
+        super().__init__()  # type: ignore[no-untyped-call]
         self._room: tuple[Tensor, Tensor] | None = None
 
     def update(self, key_states: Tensor, value_states: Tensor, *args: Any, **kwargs: Any) -> tuple[Tensor, Tensor]:
@@ -36,6 +36,8 @@ class GrowingLayer(DynamicLayer):  # type: ignore[misc]
                 for states in (key_states, value_states)
             )
             if start:
+                assert self.keys is not None
+                assert self.values is not None
                 keys[..., :start, :], values[..., :start, :] = self.keys, self.values
             self._room = keys, values
         keys, values = self._room
@@ -63,7 +65,7 @@ class Prefix:
             if hasattr(layer, "batch_select_indices"):
                 layer.batch_select_indices(rows)
             else:  # a recurrent state
-                layer.reorder_cache(rows)
+                layer.reorder_cache(cast(torch.LongTensor, rows))
         self.mask, self.last_tokens, self.lengths = self.mask[rows], self.last_tokens[rows], self.lengths[rows]
 
 

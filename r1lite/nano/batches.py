@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import torch
 from torch import Tensor
-from transformers import Qwen2Tokenizer
+from transformers import PreTrainedTokenizerFast
 
 from r1lite.nano.addition_habits import addition_habits
 from r1lite.nano.habits import HABITS, Example, example
@@ -57,7 +57,7 @@ def sums(shares: Mapping[str, float], rng: random.Random, *, other_language: flo
 
 
 def batches(
-    texts: Iterator[Example], tokenizer: Qwen2Tokenizer, *, batch_size: int, template: str
+    texts: Iterator[Example], tokenizer: PreTrainedTokenizerFast, *, batch_size: int, template: str
 ) -> Iterator[TextBatch]:
     """Endless batches; which text lands in which batch is drawn from the order of `texts` alone."""
     shuffle = random.Random(0)

@@ -37,7 +37,7 @@ def train_tokenizer(texts: Iterable[str], *, vocab_size: int, max_tokens: int) -
     learned = json.loads(learner.to_str())["model"]
     tokenizer = Qwen2Tokenizer(
         vocab=learned["vocab"],
-        merges=[tuple(merge) for merge in learned["merges"]],
+        merges=[tuple(merge) for merge in learned["merges"]],  # type: ignore[misc]  # said to be text, pairs do
         eos_token=EOS,
         pad_token=PAD,
         padding_side="left",

@@ -145,10 +145,11 @@ def _row(
         wrong.append(f"{where}: which model?")
         return None
     model = str(given["model"])
-    if not isinstance(given.get("settings") or {}, dict):
+    own = given.get("settings") or {}
+    if not isinstance(own, dict):
         wrong.append(f"{where}: settings are a map")
         return None
-    settings = {**_common("eval", config), **config.evaluate, **(given.get("settings") or {})}
+    settings = {**_common("eval", config), **config.evaluate, **own}
     step = Step(f"eval-{re.sub('[^A-Za-z0-9_.-]+', '-', label)}", "eval", {"model": model}, settings)
     if step.name in steps:
         wrong.append(f"{where}: another row or stage has nearly the same name")
@@ -197,7 +198,7 @@ def _check_tokenizers(step: Step, earlier: Mapping[str, Step], where: str, wrong
     if step.kind != "distill" or step.settings.get("method") != "on-policy" or {"model", "teacher"} - set(step.inputs):
         return
     student, teacher = (_tokenizer_of(step.inputs[name], earlier) for name in ("model", "teacher"))
-    if student != teacher and (own := {student, teacher} & set(earlier)):
+    if student != teacher and (own := set(earlier) & {student, teacher}):
         wrong.append(
             f"{where}: on-policy, its model and its teacher ('{step.inputs['model']}' and '{step.inputs['teacher']}') "
             f"share a tokenizer, but {_listed(own)} trains one of its own; its input tokenizer can be the teacher's"

@@ -138,7 +138,7 @@ class PreferenceTraining:
             better, worse = rewards.chunk(2)
             margins = torch.tensor([e.margin + config.margin for e in micro.pairs], device=rewards.device)
             loss = bradley_terry(better, worse, margins=margins, centre_coef=config.centre_coef).sum() / len(batch)
-            loss.backward()  # type: ignore[no-untyped-call]
+            loss.backward()
             losses.append(float(loss.detach()))
             chosen.append(better.detach().cpu())
             rejected.append(worse.detach().cpu())

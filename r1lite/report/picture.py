@@ -78,7 +78,7 @@ def _names(title: str, curves: Sequence[dict[str, Any]]) -> list[str]:
 
 
 def _panel(title: str, names: Sequence[str], runs: Sequence[Run], curves: Sequence[dict[str, Any]]) -> str:
-    lines = []  # color, dashes, smooth or not, points
+    lines: list[tuple[str, str, bool, Sequence[int], Sequence[float | None]]] = []  # color, dashes, smooth?, points
     for number, curve in enumerate(curves):
         for place, name in enumerate(names):
             values = curve["series"].get(name)

@@ -117,9 +117,9 @@ def _evaluation(run: Run, budget: int) -> Found:
 
 def _set(run: Run, budget: int) -> Found:
     manifest = run.summary
-    data = manifest.get("data") if isinstance(manifest.get("data"), dict) else {}
+    data = manifest.get("data")
     vocabulary = vocabulary_of(run.path, None)
-    kept = run.path / Path(str(data.get("file") or "train.jsonl")).name
+    kept = run.path / Path(str((data.get("file") if isinstance(data, dict) else None) or "train.jsonl")).name
     found = Found(
         extra={"kind": "set", **{key: manifest.get(key) for key in ("data", "steps", "pass_rates", "origin")}}
     )

@@ -208,7 +208,7 @@ def _product(left: Tensor, right: Tensor) -> Tensor:
 def prefers_onednn() -> bool:
     """True if oneDNN multiplies float32 matrices faster than PyTorch's own product."""
     # By what the CPU can do and not by a stopwatch: a resumed run must round as the first did.
-    available = bool(torch.backends.mkldnn.is_available())  # type: ignore[no-untyped-call]
+    available = bool(torch.backends.mkldnn.is_available())
     return available and torch.backends.cpu.get_cpu_capability() == "AVX512"
 
 

@@ -152,7 +152,7 @@ class HFEngine:
     def _next_logits(self, prefix: Prefix, tokens: Tensor) -> Tensor:
         """[B] tokens -> [B, V] logits of what follows; the prefix grows by them."""
         prefix.mask = torch.cat([prefix.mask, torch.ones_like(tokens)[:, None]], dim=1)
-        logits = self.model(
+        logits: Tensor = self.model(
             input_ids=tokens[:, None],
             attention_mask=prefix.mask,
             position_ids=prefix.lengths[:, None],

@@ -67,7 +67,7 @@ def save(
 
 def latest(folder: Path) -> tuple[tuple[int, Path] | None, list[Path]]:
     """The newest intact checkpoint as (steps done, path), and those that were passed over because they are damaged."""
-    damaged = []
+    damaged: list[Path] = []
     for number, path in reversed(_numbered(folder)):
         if _is_intact(path):
             return (number, path), damaged

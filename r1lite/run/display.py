@@ -215,7 +215,8 @@ def _told(metrics: Mapping[str, Any]) -> list[str]:
     said = []
     if metrics.get("tokens") and metrics.get("step_s"):
         said.append(f"{metrics['tokens'] / metrics['step_s']:,.0f} tokens/s")
-    reasons = next(iter((metrics.get("reasons") or {}).values()), {})
+    counted: Mapping[str, Mapping[str, int]] = metrics.get("reasons") or {}
+    reasons = next(iter(counted.values()), {})
     wrong = {reason: count for reason, count in reasons.items() if reason not in RIGHT}
     if wrong:
         most = sorted(wrong.items(), key=lambda item: -item[1])[:3]

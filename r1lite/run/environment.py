@@ -40,7 +40,7 @@ def environment(settings: Mapping[str, Any] | None = None) -> dict[str, Any]:
     Args:
         settings: of the run; those that its bits depend on are kept too.
     """
-    versions = {}
+    versions: dict[str, str | None] = {}
     for name in _PACKAGES:
         try:
             versions[name] = importlib.metadata.version(name)

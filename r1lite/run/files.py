@@ -94,7 +94,7 @@ def write_rows(path: Path, rows: Iterable[Mapping[str, Any]]) -> None:
     A lone surrogate becomes its JSON escape.
     """
     with replaced_file(path) as aside, open(aside, "wb") as raw, contextlib.ExitStack() as opened:
-        file: IO[bytes] = raw
+        file: IO[bytes] | gzip.GzipFile = raw
         if path.suffix == ".gz":
             file = opened.enter_context(
                 gzip.GzipFile(filename="", mode="wb", fileobj=raw, compresslevel=_LEVEL, mtime=0)

@@ -50,7 +50,8 @@ def _by_model(config: ColdStartConfig) -> Iterator[Rewrite]:
     """A rewriter that asks a model, greedily."""
     from r1lite.rl.sampling import completion_seed
     from r1lite.rollout import Sampling
-    from r1lite.training.setup import load_model, open_engine, resolve_config
+    from r1lite.training.machine import load_model
+    from r1lite.training.setup import open_engine, resolve_config
 
     wanted = {"model": config.rewrite_model or config.model, "rollouts": None, "resume": False}
     config, _ = resolve_config(type(config).model_validate({**config.model_dump(exclude_unset=True), **wanted}))

@@ -19,6 +19,7 @@ from transformers import (
     AttentionInterface,
     AutoTokenizer,
     GenerationConfig,
+    PreTrainedTokenizerFast,
     Qwen2Config,
     Qwen2ForCausalLM,
     Qwen2Tokenizer,
@@ -195,7 +196,7 @@ def make_tokenizer(config: PretrainConfig) -> Qwen2Tokenizer:
     return train_tokenizer(lines, vocab_size=config.vocab_size, max_tokens=config.context)
 
 
-def make_model(config: PretrainConfig, tokenizer: Qwen2Tokenizer) -> Qwen2ForCausalLM:
+def make_model(config: PretrainConfig, tokenizer: PreTrainedTokenizerFast) -> Qwen2ForCausalLM:
     """A Qwen2 with random weights, float32, input and output embeddings tied."""
     AttentionInterface.register("sdpa_float32", _attention)
     model = Qwen2ForCausalLM(
@@ -215,10 +216,11 @@ def make_model(config: PretrainConfig, tokenizer: Qwen2Tokenizer) -> Qwen2ForCau
         )
     )
     model.set_attn_implementation("sdpa_float32")
-    return model.train()
+    model.train()
+    return model
 
 
-def _begun(config: PretrainConfig) -> tuple[Qwen2Tokenizer, Qwen2ForCausalLM]:
+def _begun(config: PretrainConfig) -> tuple[PreTrainedTokenizerFast, Qwen2ForCausalLM]:
     if config.start is None:
         tokenizer = make_tokenizer(config) if config.tokenizer is None else _given_tokenizer(config.tokenizer)
         return tokenizer, make_model(config, tokenizer)
@@ -233,7 +235,7 @@ def _begun(config: PretrainConfig) -> tuple[Qwen2Tokenizer, Qwen2ForCausalLM]:
     return tokenizer, model.train()
 
 
-def _given_tokenizer(name: str) -> Qwen2Tokenizer:
+def _given_tokenizer(name: str) -> PreTrainedTokenizerFast:
     """The tokenizer of a model that is there already. Raises UserError."""
     place = nano_path() if name == NANO else Path(name).expanduser()
     if not place.is_dir():
@@ -242,7 +244,11 @@ def _given_tokenizer(name: str) -> Qwen2Tokenizer:
         tokenizer = AutoTokenizer.from_pretrained(**pinned(place))
     except Exception as error:  # the library raises whatever the files make it
         raise UserError(f"--tokenizer {name}: can't be loaded: {type(error).__name__}: {error}") from error
-    if not tokenizer.is_fast or tokenizer.eos_token_id is None or tokenizer.pad_token_id is None:
+    if (
+        not isinstance(tokenizer, PreTrainedTokenizerFast)
+        or tokenizer.eos_token_id is None
+        or tokenizer.pad_token_id is None
+    ):
         raise UserError(f"--tokenizer {name}: it has to be a fast one, with a token to end and one to pad a text")
     return tokenizer
 
@@ -259,7 +265,9 @@ def loss_of(model: Qwen2ForCausalLM, batch: TextBatch, *, autocast: bool) -> Ten
     return F.cross_entropy(logits.float(), labels[chosen])
 
 
-def save(model: Qwen2ForCausalLM, tokenizer: Qwen2Tokenizer, out: Path, settings: dict[str, Any] | None = None) -> None:
+def save(
+    model: Qwen2ForCausalLM, tokenizer: PreTrainedTokenizerFast, out: Path, settings: dict[str, Any] | None = None
+) -> None:
     """Write what `from_pretrained` needs, and the settings that made it, all of it or nothing."""
     model.generation_config = GenerationConfig(
         eos_token_id=tokenizer.eos_token_id, pad_token_id=tokenizer.pad_token_id, do_sample=False
@@ -271,7 +279,7 @@ def save(model: Qwen2ForCausalLM, tokenizer: Qwen2Tokenizer, out: Path, settings
             write_json(folder / _SETTINGS, settings)
 
 
-def _text(config: PretrainConfig, tokenizer: Qwen2Tokenizer) -> Iterator[TextBatch]:
+def _text(config: PretrainConfig, tokenizer: PreTrainedTokenizerFast) -> Iterator[TextBatch]:
     rng = random.Random(f"{config.seed}/chains")
     if config.text == "add_carry":
         chains = sums({"chain": 1.0}, rng, other_language=config.other_language)
@@ -305,7 +313,9 @@ def _rate(step: int, steps: int, warmup: int) -> float:
     return min((step + 1) / max(warmup, 1), (steps - step) / steps)
 
 
-def _attention(module, query, key, value, mask, **kwargs):  # type: ignore[no-untyped-def]
+def _attention(
+    module: torch.nn.Module, query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, **kwargs: Any
+) -> tuple[Tensor, None]:
     """PyTorch's attention in float32: on CPUs its backward pass is several times slower in bfloat16."""
     with torch.autocast("cpu", enabled=False):
         return sdpa_attention_forward(module, query.float(), key.float(), value.float(), mask, **kwargs)

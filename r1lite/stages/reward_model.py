@@ -78,10 +78,12 @@ def _begin(config: RewardModelConfig, notes: dict[str, str], watchdog: Watchdog)
 
     transformers.utils.logging.set_verbosity_error()
     transformers.utils.logging.disable_progress_bar()
+    assert config.threads is not None  # settled
     torch.set_num_threads(config.threads)
     display = Display(loudness=config.verbose - config.quiet)
     assert config.source is not None
     assert config.model is not None
+    base = config.model
     pairs = load_pairs(
         config.source,
         test_source=config.test_source,
@@ -89,7 +91,7 @@ def _begin(config: RewardModelConfig, notes: dict[str, str], watchdog: Watchdog)
         margin_column=config.margin_column,
         splits=(config.train_split, config.test_split),
     )
-    model, tokenizer = load_classifier(str(nano_path()) if config.model == NANO else config.model, seed=config.seed)
+    model, tokenizer = load_classifier(str(nano_path()) if base == NANO else base, seed=config.seed)
     if config.template is None:
         template = "chat" if getattr(tokenizer, "chat_template", None) else "short"
         config = config.model_copy(update={"template": template})
@@ -99,7 +101,7 @@ def _begin(config: RewardModelConfig, notes: dict[str, str], watchdog: Watchdog)
         model.to(config.device)
     except (RuntimeError, AssertionError) as error:
         raise UserError(f"--device {config.device}: {error}") from error
-    place = Path(config.out).expanduser() if config.out else claim_path(config.stage, "pairs", config.model)
+    place = Path(config.out).expanduser() if config.out else claim_path(config.stage, "pairs", base)
     run_dir = RunDir(place, resume=config.resume)
     try:
         seen = fingerprint(train, test)

@@ -12,7 +12,7 @@ import random
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, ClassVar
 
 from torch import Tensor
 
@@ -73,7 +73,7 @@ class SupervisedLearner:
 
         def add(piece: Piece) -> None:
             loss = piece.loss() / count
-            loss.backward()  # type: ignore[no-untyped-call]
+            loss.backward()
             losses.append(float(loss.detach()))
 
         def restart() -> None:
@@ -149,7 +149,7 @@ def _epoch_order(seed: int, epoch: int, count: int) -> list[int]:
 class FineTuning:
     """The course of `r1lite sft`: cross-entropy of the completions' tokens."""
 
-    tokens_are = "trained_on"
+    tokens_are: ClassVar[str] = "trained_on"
 
     def __init__(self, config: SupervisedConfig, rows: TokenRows, learner: SupervisedLearner, order: RowOrder) -> None:
         self.config, self.rows, self.learner, self.order = config, rows, learner, order

@@ -9,7 +9,7 @@ import functools
 import statistics
 import time
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 import torch
 from torch import Tensor
@@ -75,7 +75,7 @@ def _side(row: Any, name: str) -> Any:
 class PreferenceTuning:
     """The steps of `r1lite dpo`."""
 
-    tokens_are = "trained_on"
+    tokens_are: ClassVar[str] = "trained_on"
 
     def __init__(self, config: DPOConfig, pairs: TokenRows, learner: SupervisedLearner, order: RowOrder) -> None:
         self.config, self.pairs, self.learner, self.order = config, pairs, learner, order

@@ -16,7 +16,7 @@ class Trackio:
         from trackio.sqlite_storage import SQLiteStorage
 
         name = f"{about.name}-{about.id}"
-        held = SQLiteStorage.get_max_step_for_run(about.project, name)
+        held: int | None = SQLiteStorage.get_max_step_for_run(about.project, name)
         self._library, self._last = trackio, held or 0
         config = {key: value for key, value in about.config.items() if not key.startswith("_")}
         self._run: Any = trackio.init(

@@ -10,7 +10,7 @@ import sys
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any, Protocol, TypeVar
+from typing import Any, ClassVar, Protocol, TypeVar
 
 from r1lite.config import RLConfig, TrainConfig
 from r1lite.config.engines import find_engine
@@ -58,7 +58,7 @@ class Trained(Protocol):
 class TrainingLoop(Protocol):
     """The steps of a run. A step depends on its number, the weights and the states of loop and learner alone."""
 
-    tokens_are: str  # what became of the `tokens` of a step's metrics: "generated", "trained_on"
+    tokens_are: ClassVar[str]  # what became of the `tokens` of a step's metrics: "generated", "trained_on"
 
     @property
     def steps(self) -> int:
@@ -193,7 +193,7 @@ def _train(config: C, setup: Setup, stop: StopSignal, loop: TrainingLoop, sender
 
     after = _evaluate("measuring the model after", config, setup, stop, steps)
     run_dir.write_result("eval_after", after)
-    pairs = learnt(*(run_dir.answers(step) for step in (0, steps)))
+    pairs = learnt(run_dir.answers(0), run_dir.answers(steps))
     used = memory.peak(loop.learner.policy.model.device)
     summary = {
         "eval_before": before,

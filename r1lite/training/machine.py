@@ -137,7 +137,7 @@ def _fits(model: str, device: str) -> bool:
             )
     except Exception:  # loading the model says what is wrong with it
         return False
-    size = sum(parameter.numel() for parameter in empty.parameters())
+    size: int = sum(parameter.numel() for parameter in empty.parameters())
     return 18 * size + (4 << 30) < torch.cuda.get_device_properties(device).total_memory
 
 
@@ -216,9 +216,10 @@ def load_model(config: ProblemsConfig) -> tuple[Any, Any]:
     place, attention = model_place(config), attention_of(config)
     try:
         tokenizer = AutoTokenizer.from_pretrained(**pinned(place))
-        model, loaded = AutoModelForCausalLM.from_pretrained(
+        pair: Any = AutoModelForCausalLM.from_pretrained(  # by `output_loading_info`
             **pinned(place), dtype=torch.float32, attn_implementation=attention, output_loading_info=True
         )
+        model, loaded = pair
     except Exception as error:  # the library raises whatever its transport and its models do
         first = next((line for line in str(error).splitlines() if line.strip()), "")
         raise UserError(

@@ -163,6 +163,7 @@ def open_run(
     transformers.utils.logging.disable_progress_bar()
     huggingface_hub.utils.disable_progress_bars()
     huggingface_hub.utils.logging.set_verbosity_error()
+    assert config.threads is not None  # resolved
     torch.set_num_threads(config.threads)
     display = Display(loudness=config.verbose - config.quiet)
     task = find(config.task)
@@ -331,7 +332,7 @@ def forward_dtype(config: ProblemsConfig) -> Any:
 
 def resumed(config: R, given: dict[str, Any]) -> R:
     """The configuration of the run in `out`, with what may change in it changed. Raises UserError."""
-    stage: str = config.stage  # type: ignore[attr-defined]  # every stage with a run directory names itself
+    stage = config.stage
     path = Path(config.out).expanduser() if config.out is not None else newest_path(stage)
     check_begun(path)
     if read_environment(path)["stage"] not in (None, stage):
@@ -360,7 +361,7 @@ def resumed(config: R, given: dict[str, Any]) -> R:
 def fixed_settings(config: RunConfig) -> dict[str, Any]:
     """Settings that stay as they are for the whole life of a run. Places are not among them: files may be moved."""
     follows = {"importance"}  # from the engine, which may change
-    settings = config.model_dump(mode="json", exclude=OF_THE_COMMAND | _MAY_CHANGE | set(_PLACES) | follows)
+    settings = config.model_dump(mode="json", exclude={*OF_THE_COMMAND, *_MAY_CHANGE, *_PLACES, *follows})
     # JSON has no infinity.
     return {k: str(v) if isinstance(v, float) and not math.isfinite(v) else v for k, v in settings.items()}
 

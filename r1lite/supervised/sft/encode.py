@@ -10,7 +10,7 @@ from typing import Any
 
 from r1lite.config.supervised import SupervisedConfig
 from r1lite.errors import UserError
-from r1lite.rollout.hf import eos_ids
+from r1lite.rollout import eos_ids
 from r1lite.supervised.sft.formats import FORMATS, Example, RowError, example, format_of
 from r1lite.supervised.sft.reading import rows
 from r1lite.supervised.sft.tokens import TokenRows
@@ -63,7 +63,8 @@ class Encoder:
     def __init__(self, config: SupervisedConfig, model: Any, tokenizer: Any) -> None:
         templates.check(config.template)
         self.config, self.tokenizer = config, tokenizer
-        self.rows, self.format, self.read_rows = TokenRows(), None, 0
+        self.rows, self.read_rows = TokenRows(), 0
+        self.format: str | None = None  # the first row's
         self.long: list[tuple[str, str]] = []
         self._vocabulary = model.get_input_embeddings().num_embeddings
         self._context = getattr(model.config, "max_position_embeddings", None)
@@ -161,7 +162,7 @@ class Encoder:
         # A chat template writes its own special tokens, and a prompt that was kept as text may hold them too.
         begins = self.tokenizer.bos_token
         bare = [self.config.template == "chat" or bool(begins and text.startswith(begins)) for text in texts]
-        encoded = {}
+        encoded: dict[int, list[int]] = {}
         for kind in set(bare):
             chosen = [number for number, is_bare in enumerate(bare) if is_bare == kind]
             ids = self.tokenizer([texts[number] for number in chosen], add_special_tokens=not kind)["input_ids"]
