@@ -50,7 +50,7 @@ def verifier(function: F | None = None, /, *, name: str = "", version: str = "")
 
     Its module must be imported before the name is used; "module:attr" needs no registration.
 
-    Raises: ValueError if the name is one of ours, or another verifier's.
+    Raises: ValueError if the name is built in, or another verifier's.
     """
 
     def register(found: F) -> F:
@@ -70,7 +70,7 @@ def resolve(spec: str, **options: Any) -> Verifier:
     """The verifier named by `spec`, set up with `options`.
 
     Args:
-        spec: a name of ours ("math"), "module:attr", "sandboxed:module:attr" (imported and called in the sandbox),
+        spec: a built-in name ("math"), "module:attr", "sandboxed:module:attr" (imported and called in the sandbox),
             "rm:PATH" (a reward model that `r1lite reward-model` made, or another with one output), or the name of an
             entry point of group `r1lite.verifiers`.
         options: keyword arguments of the verifier's class, or keyword-only arguments of its function.

@@ -1,4 +1,4 @@
-"""Settings that are a name of ours, or `module:function` for code of the user's."""
+"""Settings that are a built-in name, or `module:function` for code of the user's."""
 
 from __future__ import annotations
 

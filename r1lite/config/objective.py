@@ -83,7 +83,7 @@ class ObjectiveConfig(Section):
     """Weight of KL(policy || reference); 0 keeps no reference model in memory."""
     kl_estimator: Literal["k1", "k2", "k3", "abs", "k1+", "k3+", "k3_corrected", "full"] = "k3"
     """Estimate of that KL per token; `+` takes k2's gradient; k3_corrected is weighted by the ratio (DeepSeek-V3.2);
-    full is exact, over the whole vocabulary. The gradient of k1 is 0 on average: it belongs into the reward."""
+    full is exact, over the whole vocabulary. The gradient of k1 is 0 on average: it belongs in the reward."""
     kl_cap: float | None = Field(None, gt=0)
     """k3, k3+ and k3_corrected are at most this a token (verl: 10); what is beyond is no longer pulled back."""
     kl_in: Literal["loss", "reward"] = "loss"

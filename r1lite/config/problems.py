@@ -38,7 +38,7 @@ class ProblemsConfig(EngineConfig):
     """Attention kernel, as transformers names it. auto: sdpa, with a decoding step of our own on CPU."""
     score_workers: int | None = Field(None, ge=0)
     """Processes that score completions under a deadline, and are replaced when they hang or crash; 0: score in this
-    process. By default 0 for the verifiers of ours and 1 for yours. What is judged in a sandbox needs none."""
+    process. By default 0 for built-in verifiers and 1 for yours. What is judged in a sandbox needs none."""
     score_timeout_s: float = Field(30.0, gt=0)
     """Seconds after which a completion that is scored in another process is given up, and left unscored."""
     eval_problems: int = Field(1000, ge=1)

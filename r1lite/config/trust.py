@@ -12,7 +12,7 @@ from r1lite.errors import UserError
 from verifiers.trust import NotTrustedError, beyond, beyond_in_options, is_above, require
 
 _FORMULAS = ("reward", "verifier", "correct")
-_FUNCTIONS = ("loss", "advantage")  # a name of ours, or module:function
+_FUNCTIONS = ("loss", "advantage")  # a built-in name, or module:function
 _MARKS = ("environment.json", "reward.json", "metrics.jsonl", "manifest.json", "summary.json", ".lock")
 _WRITTEN = ("out", "push_to_hub", "engine_weights_dir")  # keys by which data leaves the run's folder
 _MOST = {"workers": 64, "score_workers": 64}  # processes

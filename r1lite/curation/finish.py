@@ -101,7 +101,7 @@ def run_on_rollouts(config: C, rewriting: Rewriting | None = None) -> dict[str, 
     """Curates completions that exist already. Returns: the manifest.
 
     Raises:
-        UserError: something that was asked for can't be had.
+        UserError: a requested resource is unavailable, or a choice is refused.
         RunError: nothing is left to keep.
         Interrupted: a signal asked it to stop; --resume goes on.
     """
@@ -172,7 +172,7 @@ def resumed(config: C) -> C:
         if key not in OF_THE_COMMAND | _MAY_CHANGE and value != saved.get(key):
             raise UserError(
                 f"--resume: --{key.replace('_', '-')} is {saved.get(key)} in {path} and can't become {value}; "
-                "leave it away, or start a new run"
+                "omit it, or start a new run"
             )
     kept = {key: value for key, value in given.items() if key in OF_THE_COMMAND | _MAY_CHANGE}
     return validated(type(config), {**saved, **kept, "out": str(path)}, recipe=f"{path}/config.yaml")

@@ -46,7 +46,7 @@ def run_on_samples(
             prompts hold none of it), and the text that ends a completion, unless the configuration names another.
 
     Raises:
-        UserError: something that was asked for can't be had.
+        UserError: a requested resource is unavailable, or a choice is refused.
         RunError: nothing is left to keep.
         Interrupted: a signal asked it to stop; --resume goes on.
     """

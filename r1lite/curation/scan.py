@@ -232,7 +232,7 @@ def outcome(folder: Path, number: int) -> tuple[Path, Path]:
 
 
 def read_index(path: Path) -> Iterator[list[tuple[Any, ...]]]:
-    """Records of a block, a batch at a time. Raises UserError for a file that is not as it was written."""
+    """Records of a block, a batch at a time. Raises UserError for a damaged file."""
     with path.open("rb") as file:
         for line in file:
             try:

@@ -95,7 +95,7 @@ def open_source(place: Path) -> Source:
 
 
 def _data_files(folder: Path) -> Iterator[Path]:
-    """A set of ours has its rows in train.*; anything else is read whole."""
+    """A set that r1lite made has its rows in train.*; anything else is read whole."""
     found = sorted(path for path in folder.iterdir() if path.name.endswith(_SUFFIXES))
     ours = [path for path in found if path.name.startswith("train.")]
     yield from ours if (folder / "manifest.json").exists() and ours else found
@@ -314,7 +314,7 @@ def _whole(value: Any) -> int | None:
 
 
 def _own(row: Mapping[str, Any], source: Source) -> Candidate:
-    """The same of a row of ours, which needs no looking for its columns."""
+    """The same for a row that r1lite wrote, whose columns are known."""
     if "unreadable" in row:
         raise rows.RowError(row["unreadable"])
     try:

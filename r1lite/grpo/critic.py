@@ -206,7 +206,7 @@ def _loaded(config: PPOConfig, tokenizer: Any) -> tuple[Any, Tensor | None]:
     if (differs := _difference(tokenizer.get_vocab(), theirs.get_vocab())) is not None:
         raise UserError(
             f"--critic-model {config.critic_model} has another tokenizer than the policy {config.model}: {differs}. "
-            "A critic reads the policy's tokens; take one of the same family, or leave --critic-model away"
+            "A critic reads the policy's tokens; take one of the same family, or omit --critic-model"
         )
     rows = model.get_input_embeddings().num_embeddings
     if rows <= max(tokenizer.get_vocab().values()):
@@ -219,7 +219,7 @@ def _loaded(config: PPOConfig, tokenizer: Any) -> tuple[Any, Tensor | None]:
 
 
 def _difference(ours: dict[str, int], theirs: dict[str, int]) -> str | None:
-    """A token of ours that is not the same number there; more tokens there do no harm."""
+    """The first of our tokens that has another number there, described; additional tokens there are harmless."""
     for token, number in sorted(ours.items(), key=lambda item: item[1]):
         if theirs.get(token) != number:
             there = f"is {theirs[token]} there" if token in theirs else "does not exist there"

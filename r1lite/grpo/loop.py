@@ -140,7 +140,7 @@ class Loop:
         while len(kept) < config.prompts_per_step and turns < config.max_refills:
             turns += 1
             missing = config.prompts_per_step - len(kept)
-            # As many as should do at the rate so far, so that few turns are needed and little is sampled in vain.
+            # As many as should do at the rate so far, so that few turns are needed and few completions are wasted.
             rate = max(len(kept) / (len(kept) + len(passed_over)), 0.25)
             count = min(config.prompts_per_step, math.ceil(missing / rate))
             used = {group.problem.id for group in (*kept, *passed_over)}

@@ -58,7 +58,7 @@ class Sampler:
         Args:
             purpose: what tells this step's samplings apart: their seeds differ by it.
             beat: called for each finished group: a sign of life.
-            waiting: entered while nothing but the scores is waited for.
+            waiting: entered while waiting only for scores.
 
         Raises:
             RunError: too many completions could not be scored, or the model's log-probabilities are not finite.

@@ -15,7 +15,7 @@ _WORDS = ("DefaultCPUAllocator", "not enough memory", "CUBLAS_STATUS_ALLOC_FAILE
 
 
 def is_out_of_memory(error: BaseException) -> bool:
-    """True if this exception says that memory could not be had."""
+    """True if this exception reports that memory ran out."""
     if isinstance(error, torch.OutOfMemoryError | MemoryError):
         return True
     return isinstance(error, RuntimeError) and any(words in str(error) for words in _WORDS)
@@ -28,7 +28,7 @@ def free_what_is_unused() -> None:
         torch.cuda.empty_cache()
 
 
-class Part(Protocol):
+class AnyMicroBatch(Protocol):
     """A micro-batch."""
 
     @property
@@ -40,7 +40,7 @@ class Part(Protocol):
         """Tokens, padding included."""
 
 
-P = TypeVar("P", bound=Part)
+P = TypeVar("P", bound=AnyMicroBatch)
 
 
 class MicroBatchBudget:
@@ -73,10 +73,10 @@ class MicroBatchBudget:
         """
         times = 0
         while True:
-            parts = cut(self.tokens)
+            micro_batches = cut(self.tokens)
             try:
-                for part in parts:
-                    add(part)
+                for one in micro_batches:
+                    add(one)
                 return times
             except (RuntimeError, MemoryError) as error:
                 if not is_out_of_memory(error):
@@ -85,9 +85,9 @@ class MicroBatchBudget:
             restart()
             free_what_is_unused()
             times += 1
-            shared = [part.cost for part in parts if part.num_rows > 1]
+            shared = [one.cost for one in micro_batches if one.num_rows > 1]
             if not shared:
-                longest = max(part.cost for part in parts)
+                longest = max(one.cost for one in micro_batches)
                 raise RunError(
                     f"step {step + 1}: out of memory with a single {self._row}, of up to {longest} tokens. Try "
                     f"{self._advice}"

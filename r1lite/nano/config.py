@@ -78,7 +78,7 @@ class PretrainConfig(Section):
     @model_validator(mode="after")
     def _one_tokenizer(self) -> "PretrainConfig":
         if self.start is not None and self.tokenizer is not None:
-            raise ValueError("--start brings its own tokenizer: leave --tokenizer away")
+            raise ValueError("--start brings its own tokenizer: omit --tokenizer")
         return self
 
     @model_validator(mode="after")

@@ -111,7 +111,7 @@ def _from_hub(name: str, split: str, margin_column: str | None, *, needed: bool)
     except Exception as error:  # the library raises whatever its transport does
         first = (str(error).splitlines() or [""])[0]
         raise UserError(
-            f"--source {name}: no such file or folder, and not to be had from the Hub: {type(error).__name__}: {first}"
+            f"--source {name}: no such file or folder, and the Hub does not give it: {type(error).__name__}: {first}"
         ) from error
     return _pairs(((f"{name}/{split}:{n}", row) for n, row in enumerate(found, 1)), name, margin_column)
 

@@ -1,4 +1,4 @@
-"""How a run that could not go to its end ends: whoever started it is told how to go on."""
+"""Reports how to resume an interrupted run."""
 
 from __future__ import annotations
 

@@ -74,5 +74,5 @@ def _loss(path: Path, name: str, size: int, expected: str, *, grows: bool) -> li
     if there < size:
         return [f"{name} has lost {size - there:,} of {size:,} bytes"]
     if (there > size and not grows) or digest(path, size)[1] != expected:
-        return [f"{name} is not as it was written"]
+        return [f"{name} was changed or damaged after it was written"]
     return []

@@ -52,7 +52,8 @@ def resume_point(
     if changed:
         key = changed[0]
         raise UserError(
-            f"--resume: {run_dir.path}/config.yaml is not as it was written: {key} is {run_dir.settings[key]}, but was "
-            f"{before[key]} when step {step} was saved; put that back, or start a new run"
+            f"--resume: {run_dir.path}/config.yaml was changed after the run began: {key} is "
+            f"{run_dir.settings[key]}, but was {before[key]} when step {step} was saved; put that back, or start a new "
+            "run"
         )
     return step, path

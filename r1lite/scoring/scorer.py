@@ -165,7 +165,7 @@ def describe(reward: Reward) -> dict[str, Any]:
 
 def _held(batches: BatchScorer, pairs: Pairs, scores: Sequence[Score], asked: Reward) -> list[bool | None]:
     """Whether the one verifier of `batches` gives 1. The scores have its verdicts if `asked`, their formula, names it:
-    where they lack them it was asked in vain, and is not asked again."""
+    where a score lacks them, the verifier could not tell, and is not asked again."""
     (name,) = batches.reward.verifiers
     found = scores if name in asked.verifiers else batches.map(pairs)
     verdicts = (score.verdicts.get(name) for score in found)

@@ -18,7 +18,7 @@ def run(config: ColdStartConfig) -> dict[str, Any]:
     """Makes the set. Returns: its manifest. With --rollouts, and without a rewriting model, no torch is loaded.
 
     Raises:
-        UserError: something that was asked for can't be had.
+        UserError: a requested resource is unavailable, or a choice is refused.
         RunError: nothing is left to keep.
         Interrupted: a signal asked it to stop; --resume goes on.
     """

@@ -49,7 +49,7 @@ def run(config: EvalConfig) -> dict[str, Any]:
     Returns: the summary.
 
     Raises:
-        UserError: something that was asked for can't be had.
+        UserError: a requested resource is unavailable, or a choice is refused.
         RunError: too many completions could not be judged.
         Interrupted: a signal asked it to stop.
     """

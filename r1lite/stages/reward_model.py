@@ -37,7 +37,7 @@ def run(config: RewardModelConfig) -> dict[str, Any]:
     Returns: the summary, as in summary.json.
 
     Raises:
-        UserError: something that was asked for can't be had.
+        UserError: a requested resource is unavailable, or a choice is refused.
         RunError: the run can't go on; its checkpoints stand.
         Interrupted: a signal asked it to stop; a checkpoint was written.
     """

@@ -212,7 +212,7 @@ def nll_pieces(
 
 
 def wants_packing(config: SupervisedConfig, model: Any) -> bool:
-    """True if rows are to be packed: asked for, or of use here. Raises UserError if it is asked for in vain."""
+    """True if rows are to be packed: asked for, or of use here. Raises UserError if it is requested but unsupported."""
     if config.packing == "off" or (config.packing == "auto" and not config.device.startswith("cuda")):
         return False
     apart = keeps_rows_apart(model)

@@ -141,7 +141,7 @@ class Generated:
 
     def __call__(self, source: Source) -> Problems:
         if source.name not in ("generated", "hub", "bundled") or source.test is not None:
-            raise UserError(f"--task {self.name} makes its problems itself: leave --source and --test-source away")
+            raise UserError(f"--task {self.name} makes its problems itself: omit --source and --test-source")
         if source.test_split != "test":
             raise UserError(
                 f"--test-split {source.test_split} is for --source bundled, not for a task of made problems"

@@ -13,7 +13,7 @@ from r1lite.trackers.sender import Sender
 
 
 def main(argv: Sequence[str]) -> int:
-    """Returns 0. Raises UserError if RUN holds no run or the tracker can't be had, RunError if it takes nothing."""
+    """Returns 0. Raises UserError if RUN holds no run or the tracker is unavailable, RunError if it takes nothing."""
     parser = argparse.ArgumentParser(
         prog="r1lite log",
         description="Sends a run's configuration, metrics, completions, summary and findings to trackers: a run of a "

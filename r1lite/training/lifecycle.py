@@ -94,7 +94,7 @@ def run_training(
     Returns: the summary, as in summary.json.
 
     Raises:
-        UserError: something that was asked for can't be had.
+        UserError: a requested resource is unavailable, or a choice is refused.
         RunError: the run can't go on; its checkpoints stand.
         Interrupted: a signal asked it to stop; a checkpoint was written.
     """

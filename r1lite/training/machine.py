@@ -197,7 +197,7 @@ def recipe_for(model: str, config_class: type[ProblemsConfig]) -> tuple[str, dic
 
 
 def check_model(name: str) -> None:
-    """Raises UserError unless a model of this name or path can be had; nothing but its configuration is read."""
+    """Raises UserError unless a model of this name or path is available; nothing but its configuration is read."""
     from transformers import AutoConfig
 
     name = located(name)

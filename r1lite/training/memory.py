@@ -139,7 +139,7 @@ def warning(expected: Estimate, room: int) -> str | None:
     if expected.sampler > expected.gradients + expected.held_to_learn:
         helps = ["--rollout-rows", "--max-completion-tokens"]
     return (
-        f"up to {_mib(expected.peak)} of memory may be needed, and {_mib(room)} can be had; "
+        f"up to {_mib(expected.peak)} of memory may be needed, and {_mib(room)} is available; "
         f"{' and '.join(helps)} change what is needed"
     )
 

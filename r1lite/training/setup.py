@@ -153,7 +153,7 @@ def open_run(
         load: loads the model and its tokenizer.
 
     Raises:
-        UserError: something that was asked for can't be had.
+        UserError: a requested resource is unavailable, or a choice is refused.
     """
     import huggingface_hub
     import torch
@@ -340,7 +340,7 @@ def resumed(config: R, given: dict[str, Any]) -> R:
     saved = read_saved(path / "config.yaml", type(config))
     trust.check(saved, path / "config.yaml", said=given, trust=config.trust)
     if missing := {"device", "threads", "model", "source"} - {key for key, value in saved.items() if value is not None}:
-        raise UserError(f"--resume: {path}/config.yaml is not as it was written: it lacks {', '.join(sorted(missing))}")
+        raise UserError(f"--resume: {path}/config.yaml is damaged: it lacks {', '.join(sorted(missing))}")
     check_whole(path, type(config), saved)
     for name in ("device", "engine"):
         if given.get(name) == "auto":
@@ -350,7 +350,7 @@ def resumed(config: R, given: dict[str, Any]) -> R:
         if key not in OF_THE_COMMAND | _MAY_CHANGE and value != saved.get(key):
             raise UserError(
                 f"--resume: --{key.replace('_', '-')} is {saved.get(key)} in {path} and can't become {value}; "
-                "leave it away, or start a new run"
+                "omit it, or start a new run"
             )
     values = {**saved, **given, "out": str(path)}
     if given.get("engine", saved.get("engine")) != saved.get("engine") and "importance" in saved:
@@ -372,13 +372,13 @@ def check_whole(path: Path, config_class: type[RunConfig], saved: dict[str, Any]
         return  # another version may have had fewer settings
     if missing := sorted(set(config_class.model_fields) - OF_THE_COMMAND - set(saved)):
         raise UserError(
-            f"--resume: {path}/config.yaml is not as it was written: it lacks {', '.join(missing)}; put it back from a "
+            f"--resume: {path}/config.yaml is damaged: it lacks {', '.join(missing)}; put it back from a "
             "copy, or start a new run"
         )
 
 
 def with_absolute_paths(values: dict[str, Any]) -> dict[str, Any]:
-    """So that a run can be continued from another folder. A name of ours is not taken for a file of that name."""
+    """So that a run can be continued from another folder. A built-in name is not taken for a file of that name."""
     places = {key: values[key] for key in _PLACES if values.get(key) is not None}
     files = {key: place for key, place in places.items() if place not in (NANO, SHAPED, "hub", "bundled", "generated")}
     return values | {key: str(Path(place).resolve()) for key, place in files.items() if Path(place).exists()}

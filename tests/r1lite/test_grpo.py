@@ -290,7 +290,7 @@ def test_resuming_notices_other_problems_and_other_stages(uninterrupted, sums_pa
     (out / "config.yaml").write_text("")
     (out / "environment.json").write_text(json.dumps(environment))
     assert main(["grpo", "--resume", "--trust", "--out", str(out)]) == 2
-    assert "not as it was written" in capsys.readouterr().err
+    assert "is damaged: it lacks" in capsys.readouterr().err
 
 
 def test_models_with_missing_weights_are_refused(tiny_path, sums_path, tmp_path, capsys):

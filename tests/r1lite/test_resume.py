@@ -126,21 +126,24 @@ REFUSED = {
     "a line of metrics lost": (lambda out: without_line(out / "metrics.jsonl"), r"metrics\.jsonl has lost"),
     "metrics edited": (
         lambda out: changed(out / "metrics.jsonl", '"step": 1', '"step": 7'),
-        r"metrics\.jsonl is not as it was written",
+        r"metrics\.jsonl was changed or damaged",
     ),
     "rollouts cut": (lambda out: cut(out / "rollouts/step-000001.jsonl"), r"rollouts/step-000001\.jsonl has lost"),
     "rollouts gone": (lambda out: shutil.rmtree(out / "rollouts"), r"rollouts/step-000001\.jsonl is gone"),
     "rollouts edited": (
         lambda out: changed(out / "rollouts/step-000002.jsonl", '"sample": 0', '"sample": 9'),
-        r"rollouts/step-000002\.jsonl is not as it was written",
+        r"rollouts/step-000002\.jsonl was changed or damaged",
     ),
     "config cut": (lambda out: cut_in_a_key(out / "config.yaml"), r"config\.yaml: can't be read"),
     "lines of config lost": (
         lambda out: without_line(out / "config.yaml"),
-        r"config\.yaml is not as .*: it lacks",
+        r"config\.yaml is damaged: it lacks",
     ),
     "config no YAML": (lambda out: (out / "config.yaml").write_bytes(b"\xff\x00{"), r"config\.yaml: can't be read"),
-    "config edited": (in_config("lr", "0.5"), r"config\.yaml is not as it was written: lr is 0\.5, but was 0\.003"),
+    "config edited": (
+        in_config("lr", "0.5"),
+        r"config\.yaml was changed after the run began: lr is 0\.5, but was 0\.003",
+    ),
     "another seed": (in_config("seed", "5"), r"seed is 5, but was 0 when step 2 was saved"),
     "environment cut": (lambda out: cut(out / "environment.json"), r"environment\.json: damaged: not JSON"),
     "environment a list": (lambda out: (out / "environment.json").write_text("[]"), r"it holds a list"),

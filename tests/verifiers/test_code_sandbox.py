@@ -303,7 +303,7 @@ def test_rlimits_alone_must_be_asked_for(monkeypatch: pytest.MonkeyPatch) -> Non
     monkeypatch.setattr(probe, "_trouble", lambda level: "" if level == "rlimit-only" else "refused")
     with pytest.raises(VerifierError, match=r"can't be isolated on this machine .full: refused"):
         CodeVerifier()(Problem(tests=ADD), Completion(GOOD))
-    with pytest.raises(VerifierError, match="'ns' is not to be had here: refused"):
+    with pytest.raises(VerifierError, match="'ns' is unavailable here: refused"):
         CodeVerifier(isolation="ns")(Problem(tests=ADD), Completion(GOOD))
     with CodeVerifier(isolation="rlimit-only", servers=1) as verifier:
         assert "level rlimit-only" in verifier(Problem(tests=ADD), Completion(GOOD)).detail

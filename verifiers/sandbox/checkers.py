@@ -75,7 +75,7 @@ class CheckerFailedError(GoldError):
 
 
 def _fairly(check: Callable[[Any, Any, Any], bool], given: Any, expected: Any, got: Any) -> bool:
-    """A value that only the expected one's place in the checker could take is wrong; it is no trouble of ours."""
+    """A value that only the expected one's place in the checker could take is wrong; it is no infrastructure error."""
     try:
         return check(given, expected, got)
     except CheckerFailedError:

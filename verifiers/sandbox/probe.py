@@ -51,7 +51,7 @@ def report() -> Report:
 
 @functools.cache
 def _trouble(level: str) -> str:
-    """Why the level can't be had, "" if it can."""
+    """Why the level is unavailable, "" if it is available."""
     if not linux.supported():
         return "needs Linux on x86_64 or aarch64"
     if level == "full":
@@ -101,7 +101,7 @@ def choose(level: str) -> str:
     """The level to use for an option value: "auto", or one of LEVELS that must be there.
 
     Raises:
-        VerifierError: it is not to be had; the message says what is missing and what to allow.
+        VerifierError: it is unavailable; the message says what is missing and what to allow.
         ValueError: there is no such level.
     """
     if level == "auto":
@@ -117,7 +117,7 @@ def choose(level: str) -> str:
         raise ValueError(f"isolation must be 'auto' or one of {', '.join(LEVELS)}; got {level!r}")
     trouble = _trouble(level)
     if trouble:
-        raise VerifierError(f"isolation level '{level}' is not to be had here: {trouble}")
+        raise VerifierError(f"isolation level '{level}' is unavailable here: {trouble}")
     return level
 
 

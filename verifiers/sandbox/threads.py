@@ -12,7 +12,7 @@ from verifiers.core import Completion, Problem, Verdict
 
 @contextlib.contextmanager
 def threads(work: Callable[[], None], most: int) -> Iterator[None]:
-    """As many threads beside the caller's as are wanted and can be had; they have ended when the block has."""
+    """As many threads beside the caller's as are wanted and available; they have ended when the block has."""
     started = []
     for _ in range(most):
         thread = threading.Thread(target=work, daemon=True)

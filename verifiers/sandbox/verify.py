@@ -29,7 +29,7 @@ class CodeVerifier:
 
     Reasons: AC accepted, WA wrong answer, PE wrong white space only, TLE MLE OLE time, memory, output or disk limit,
     RTE exception, signal or exit status, CE does not compile (or holds no code), EXIT ended before its call
-    returned, SV a forbidden system call or a forged message. `flags` name signs of cheating. Trouble of ours
+    returned, SV a forbidden system call or a forged message. `flags` name signs of cheating. An infrastructure error
     (overload, a dead server, tests that can't be read) raises VerifierError.
 
     The submission is the last fitting fenced block after `</think>`, else the whole text. Known limits: function and
