@@ -6,6 +6,7 @@ import re
 import unicodedata
 
 from verifiers.mathexpr.dressing import undressed
+from verifiers.mathexpr.pythonic import from_python
 
 _CHARS = {
     "−": "-", "–": "-", "—": "-", "‐": "-", "‑": "-", "﹣": "-", "×": r"\times ", "✕": r"\times ", "⋅": r"\cdot ",
@@ -145,7 +146,7 @@ def clean(text: str) -> str:
         decimal = _SPACED_DECIMAL.fullmatch(text) if "," in text else None
         text = decimal[1].replace(" ", "") + decimal[2] if decimal else text
         text = _SPACED_NUMBER.sub(lambda match: match[0].replace(" ", ""), text)
-    return text
+    return from_python(text)
 
 
 def _upright(match: re.Match[str]) -> str:

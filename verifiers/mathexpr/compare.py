@@ -305,6 +305,8 @@ def _collection(gold: Answer, answer: Answer, policy: Policy, budget: Budget) ->
         return _in_order(gold.items, answer.items, policy, budget)
     if answer.kind == "tuple" and gold.kind == "list" and len(gold.items) == 1:
         return compared(gold.items[0], answer, policy, budget)
+    if gold.kind == "list" and _python_list(gold, answer):
+        answer = changed(answer, kind="list", brackets="")
     if answer.kind == "region":
         return regions_of(gold, answer, budget)
     if gold.joined_by == "=" and answer.kind == "scalar":
@@ -316,6 +318,8 @@ def _collection(gold: Answer, answer: Answer, policy: Policy, budget: Budget) ->
         items, wanted = _distinct(items, policy, budget), _distinct(gold.items, policy, budget)
     else:
         wanted = gold.items
+    if len(items) > len(wanted) and all(item.kind == "tuple" for item in items):
+        items = _distinct(items, policy, budget)  # a solution that is given twice
     if len(items) != len(wanted):
         return "hedged" if len(items) > len(wanted) and answer.joined_by == "or" else "different"
     if answer.joined_by == "or" and names(items):
@@ -325,6 +329,13 @@ def _collection(gold: Answer, answer: Answer, policy: Policy, budget: Budget) ->
         if orders is not None:
             return _best(_ordered(*order, policy, budget) for order in orders)
     return _matched(wanted, items, policy, budget)
+
+
+def _python_list(gold: Answer, answer: Answer) -> bool:
+    """Is the answer a list as Python writes it? Two numbers in such brackets may be an interval."""
+    if answer.kind != "tuple" or answer.brackets != "[]":
+        return False
+    return len(answer.items) > 2 or all(item.kind == "tuple" for item in (*gold.items, *answer.items))
 
 
 def _best(reasons: Iterable[str]) -> str:

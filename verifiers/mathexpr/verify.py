@@ -235,6 +235,8 @@ class MathVerifier:
             return Verdict(0.0, "hedged", "several final answers", answer, span, gold.type)
         ratio = _RATIO_IN_WORDS.fullmatch(answer) if _RATIO.fullmatch(gold.text) else None
         answer = f"{ratio[1]}:{ratio[2]}" if ratio else answer
+        contrast = _ONE_NOT_THE_OTHER.fullmatch(answer) if gold.answer.kind == "choice" else None
+        answer = contrast[1] if contrast and contrast[1] != contrast[2] else answer
         doubt = hedge(answer)
         if doubt and not hedge(gold.text) and (found.source != "whole" or _CHOSEN_OR_MATHS.search(answer)):
             return Verdict(0.0, "hedged", f"{doubt!r} in the answer", answer[:200], span, gold.type)
@@ -370,6 +372,9 @@ _RATIO = re.compile(r"\s*\$?(\d+)\s*:\s*(\d+)\$?\s*")
 _RATIO_IN_WORDS = re.compile(
     r"\s*(?:\\text\{)?\s*(\d+)\s*(?:\\text\{)?\s*(?:to|à|zu|a|к)\s*\}?\s*(\d+)\s*\}?\s*", re.I
 )  # "8 to 3"
+_ONE_NOT_THE_OTHER = re.compile(
+    r"\(?([A-J])\)?(?:\s*[,，]\s*|\s*)(?:而?不是|而非|(?<=[\s,)])not)\s*\(?([A-J])\)?[\s.。]*"
+)  # "B不是A", "B, not A"
 _CHOSEN_OR_MATHS = re.compile(r"[\d\\^=<>$]|^\W*[A-HJ]\b")
 _MATHS_SIGN = re.compile(r"[\d\\^=<>$]")
 _ORDINAL = re.compile(r"\d(?:st|nd|rd|th)\s+[a-z]{2}")
@@ -420,9 +425,10 @@ def _as_stored(text: str) -> str:
 @functools.lru_cache(maxsize=8192)
 def read_gold(text: str) -> _Gold:
     """The gold, read once; a group of completions shares it."""
+    text = text.rstrip("\\") if text.endswith("\\") else text  # the escape of a quote that was cut off
     if "####" in text:
         text = text.rpartition("####")[2]
-    if "boxed" in text or "fbox" in text or len(text) > _WORKED:
+    if "boxed" in text or "fbox" in text or len(text) > _WORKED or "answer is" in text:
         text = _concluded(text)
     ratio = _RATIO_IN_WORDS.fullmatch(text) if len(text) < 60 else None
     text = f"{ratio[1]}:{ratio[2]}" if ratio else text
