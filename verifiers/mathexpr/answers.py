@@ -21,7 +21,7 @@ class Piece(NamedTuple):
     high_closed: bool
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, unsafe_hash=True)  # never changed once made; frozen, making one would cost three times as much
 class Answer:
     """A final answer that was read. `kind` says which of the fields mean something.
 
