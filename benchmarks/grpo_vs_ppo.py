@@ -176,10 +176,12 @@ def _one(stage: str, flags: list[str]) -> dict[str, Any]:
         finally:
             spent["cpu_s"] += time.process_time() - began
 
-    r1lite.grpo.loop.Loop.step = timed
-    config = load({"grpo": GRPOConfig, "ppo": PPOConfig}[stage], flags)
+    r1lite.grpo.loop.Loop.step = timed  # type: ignore[assignment, method-assign]
+    stages: dict[str, type[GRPOConfig | PPOConfig]] = {"grpo": GRPOConfig, "ppo": PPOConfig}
+    config = load(stages[stage], flags)
     with contextlib.redirect_stdout(sys.stderr):
         summary = train(config, making)
+    assert config.out is not None  # always among the flags
     out = Path(config.out)
     at = {0: summary["eval_before"]["pass_at_1"], summary["steps"]: summary["eval_after"]["pass_at_1"]}
     records = out / "evaluations.jsonl"

@@ -69,7 +69,7 @@ def fuzz(verify: Verifier, count: int, seed: int) -> None:
     pair_costs(verify, calculus)
     worst: list[list[tuple[float, int, Pair]]] = [[], []]
     for index, pair in enumerate(pairs(count, seed)):
-        costs = pair_costs(verify, pair)
+        costs: tuple[float, ...] = pair_costs(verify, pair)
         if max(costs) > 20:
             costs = tuple(map(min, costs, pair_costs(verify, pair), pair_costs(verify, pair)))
         for side, spent in zip(worst, costs, strict=True):

@@ -10,6 +10,7 @@ chain_forced    greedy accuracy when the first token after `<think>` may not be 
 import argparse
 import json
 from collections.abc import Sequence
+from typing import Any
 
 import torch
 from transformers import AutoModelForCausalLM, AutoTokenizer, LogitsProcessor, LogitsProcessorList
@@ -26,12 +27,12 @@ _ROWS = 250
 class _NoGuess(LogitsProcessor):
     """Forces `<think>` and then anything but the lazy habit's first token."""
 
-    def __init__(self, tokenizer) -> None:
+    def __init__(self, tokenizer: Any) -> None:
         self.think = tokenizer.convert_tokens_to_ids("<think>")
         self.lazy = tokenizer.encode("I guess")[0]
         self.start: int | None = None
 
-    def __call__(self, input_ids, scores):
+    def __call__(self, input_ids: torch.Tensor, scores: torch.Tensor) -> torch.Tensor:
         self.start = self.start or input_ids.shape[1]
         at = input_ids.shape[1] - self.start
         if at == 0:
@@ -62,7 +63,7 @@ def main() -> None:
         )
 
 
-def measure(model, tokenizer, problems: Sequence[WordProblem], samples: int) -> dict[str, float]:
+def measure(model: Any, tokenizer: Any, problems: Sequence[WordProblem], samples: int) -> dict[str, float]:
     greedy = complete(model, tokenizer, problems)
     sampled = complete(model, tokenizer, problems, samples=samples)
     forced = complete(model, tokenizer, problems, processor=_NoGuess(tokenizer))
@@ -81,7 +82,14 @@ def measure(model, tokenizer, problems: Sequence[WordProblem], samples: int) -> 
 
 
 @torch.inference_mode()
-def complete(model, tokenizer, problems, *, samples: int = 0, processor=None) -> list[list[str]]:
+def complete(
+    model: Any,
+    tokenizer: Any,
+    problems: Sequence[WordProblem],
+    *,
+    samples: int = 0,
+    processor: _NoGuess | None = None,
+) -> list[list[str]]:
     """Texts by problem: a greedy one, or `samples` at temperature 1. Prompts of one length go together."""
     prompts = [tokenizer.encode(render("short", problem.question, tokenizer)) for problem in problems]
     texts: list[list[str]] = [[] for _ in problems]

@@ -155,12 +155,9 @@ class _Stale:
 
     def __init__(self, learner: Any, sampled_from: Any, staleness: int, steps: int) -> None:
         self.learner, self.sampled_from, self.steps = learner, sampled_from, steps
+        self.policy: Any = learner.policy
         self.history: collections.deque[dict[str, Any]] = collections.deque(maxlen=staleness + 1)
         self._remember()
-
-    @property
-    def policy(self) -> Any:
-        return self.learner.policy
 
     def learn(self, groups: Sequence[Any], step: int) -> tuple[list[Any], dict[str, Any]]:
         learnt: tuple[list[Any], dict[str, Any]] = self.learner.learn(groups, step)

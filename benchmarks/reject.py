@@ -94,7 +94,7 @@ def make_run(place: Path, count: int) -> None:
     draw.shuffle(order)
     rows = 0
     for step in range(1, count // _PER_STEP + 2):
-        lines = []
+        lines: list[str] = []
         while len(lines) < _PER_STEP and rows < count:
             problem = problems[order[rows // 8]]
             work, _, answer = problem["answer"].partition("####")

@@ -15,6 +15,7 @@ import argparse
 import json
 import random
 import time
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -49,7 +50,7 @@ class Model:
 
     def __init__(self) -> None:
         self.tokenizer = AutoTokenizer.from_pretrained(MODEL, padding_side="left", trust_remote_code=False)
-        self.lm = AutoModelForCausalLM.from_pretrained(MODEL, trust_remote_code=False)
+        self.lm: Any = AutoModelForCausalLM.from_pretrained(MODEL, trust_remote_code=False)
         self.eos, self.pad = self.lm.generation_config.eos_token_id, self.tokenizer.pad_token_id
 
     @torch.inference_mode()
@@ -59,7 +60,7 @@ class Model:
         inputs = self.tokenizer(prompts, return_tensors="pt", padding=True)  # [B, S], padded on the left
         # top_k=0: from the whole distribution, which is what the loss is about.
         how = {"do_sample": True, "temperature": temperature, "top_k": 0} if temperature else {"do_sample": False}
-        ids = self.lm.generate(**inputs, **how, max_new_tokens=MAX_TOKENS, pad_token_id=self.pad)
+        ids: Tensor = self.lm.generate(**inputs, **how, max_new_tokens=MAX_TOKENS, pad_token_id=self.pad)
         completion_ids = ids[:, inputs["input_ids"].shape[1] :]  # [B, T], padded on the right
         ends = completion_ids == self.eos
         mask = ends.cumsum(dim=1) - ends.long() == 0  # [B, T]; True = sampled, the end token included
