@@ -63,11 +63,11 @@ def start_transformers(request: Request) -> Started:
 
 def start_vllm_servers(request: Request) -> Started:
     """Connects to the servers at `--engine-url`."""
-    from r1lite.rollout.fleet import ServerEngine
+    from r1lite.rollout.vllm_server import vllm_fleet
 
     config = request.config
     request.say(f"waiting up to {config.engine_timeout_s:g} s for {', '.join(config.engine_url)} ...")
-    fleet = ServerEngine(
+    fleet = vllm_fleet(
         config.engine_url,
         request.tokenizer,
         eos_ids(request.model, request.tokenizer),
@@ -79,7 +79,7 @@ def start_vllm_servers(request: Request) -> Started:
         untested=config.engine_untested,
         start_wait_s=config.engine_timeout_s,  # servers that were started a moment ago still load
     )
-    version = ", ".join(sorted({server.found.version for server in fleet.servers}))
+    version = ", ".join(sorted({server.version for server in fleet.servers}))
     count = f"{len(fleet.servers)} server{'s' * (len(fleet.servers) > 1)}"
     why = "which completions are computed together depends on when they reach a server, and sums are rounded by it"
     return Started(fleet, f"vLLM {version}, {count}", version, why)

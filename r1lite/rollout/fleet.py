@@ -1,4 +1,4 @@
-"""The vLLM engine over HTTP: one or several servers, each group to the least loaded, on to another when one dies."""
+"""Sampling by servers: each group goes to the least loaded one, and on to another when one dies."""
 
 from __future__ import annotations
 
@@ -18,8 +18,7 @@ from torch import Tensor
 from r1lite.errors import UserError
 from r1lite.rollout import EngineError, Sampling, check_prompts, collect
 from r1lite.rollout.client import Refused, Unreachable
-from r1lite.rollout.vllm_calls import request_values, seed_runs, special_tokens
-from r1lite.rollout.vllm_server import Server
+from r1lite.rollout.server import Server
 from r1lite.rollout.weight_files import WeightFiles, Weights
 from verifiers import Completion
 
@@ -31,10 +30,10 @@ _PAUSE_S = 1.0  # at most, before a group is given again to a server that had to
 
 
 class ServerEngine:
-    """Group sampling by vLLM servers, which get weights as files.
+    """Group sampling by servers, which get weights as files.
 
     Args:
-        eos: ids that end a text.
+        connect: (url, run's name) -> a server; the name tells this run's weights from another's.
         context: tokens of the longest prompt and completion together.
         weights_dir: a folder that the servers see too; None = this machine's shared memory.
         vocabulary: ids of tokens lie below it.
@@ -50,7 +49,7 @@ class ServerEngine:
         self,
         urls: Sequence[str],
         tokenizer: Any,
-        eos: Sequence[int],
+        connect: Callable[[str, str], Server],
         *,
         dtype: torch.dtype,
         context: int,
@@ -65,10 +64,9 @@ class ServerEngine:
         self._run = f"{os.getpid()}.{uuid.uuid4().hex[:8]}"
         self._weights: Weights | None = None
         self._given = 0
-        self.servers = [Server(url, run=self._run, timeout_s=timeout_s) for url in urls]
+        self.servers = [connect(url, self._run) for url in urls]
         self.tokenizer, self.context, self.timeout_s = tokenizer, context, timeout_s
         self._vocabulary, self._only = vocabulary, ""
-        self._eos, self._special = list(eos), special_tokens(tokenizer)
         for server in self.servers:
             if not server.wait(start_wait_s):
                 raise UserError(
@@ -81,7 +79,7 @@ class ServerEngine:
                     f"--engine-url {server.url}: it takes {server.context} tokens of prompt and completion, this run "
                     f"needs {context}; start it with --context {context}"
                 )
-        versions = {server.found.version: server.url for server in self.servers}
+        versions = {server.version: server.url for server in self.servers}
         if len(versions) > 1 and not untested:
             listed = ", ".join(f"{version} at {url}" for version, url in sorted(versions.items()))
             raise UserError(
@@ -128,7 +126,7 @@ class ServerEngine:
                 # pool is shut down nobody would say that it is over.
                 while (going := [f for f in futures if not f.done()]) and time.monotonic() < deadline:
                     for server in self.servers:
-                        server.client.hang_up()
+                        server.hang_up()
                     concurrent.futures.wait(going, timeout=0.1)
 
     def load_weights(self, weights: Iterable[tuple[str, Tensor]], *, version: int) -> None:
@@ -207,8 +205,6 @@ class ServerEngine:
         self, prompt: Sequence[int], seeds: Sequence[int], sampling: Sampling, left: threading.Event
     ) -> list[Completion]:
         """All completions of one prompt, from one server: they share what it computed of the prompt."""
-        values = request_values(sampling, self._eos, self._special)
-        runs = seed_runs(seeds, single=sampling.temperature == 0)
         failed: list[Server] = []
         deadline = None
         while not left.is_set():
@@ -218,12 +214,12 @@ class ServerEngine:
                 while not server.is_current(weights.label):
                     self._update(server)
                     weights, times = self._newest(), server.times_given
-                parts = [server.complete(prompt, seed, count, values) for seed, count in runs]
+                sampled = server.complete(prompt, seeds, sampling)
                 # Asked again: it may have been started anew, or taken over, since it was asked before; and another
                 # thread may have given it these weights once more, behind this one's back.
                 if not server.is_current(weights.label) or server.times_given != times:
                     raise Unreachable(f"{server.url} lost the weights, or was given newer ones, while it sampled")
-                if strange := {i for part in parts for ids, *_ in part for i in ids if not 0 <= i < self._vocabulary}:
+                if strange := {i for ids, *_ in sampled for i in ids if not 0 <= i < self._vocabulary}:
                     raise EngineError(f"{server.url} answered with token {min(strange)}, which the model does not have")
                 return [
                     Completion(
@@ -233,8 +229,7 @@ class ServerEngine:
                         finish_reason=reason,
                         policy_version=weights.version,
                     )
-                    for part in parts
-                    for ids, logprobs, reason in part
+                    for ids, logprobs, reason in sampled
                 ]
             except Unreachable as error:
                 if left.is_set() or self._files is None:  # it was hung up here
@@ -312,14 +307,14 @@ class ServerEngine:
 
     def _is_as_before(self, server: Server) -> bool:
         """False while it can't say what it is. Raises EngineError if it is another server than the one that died."""
-        before = server.found.version
+        before = server.version
         try:
             server.introduce(untested=True)
         except UserError:
             return False
-        if server.found.version != before or 0 < server.context < self.context:
+        if server.version != before or 0 < server.context < self.context:
             raise EngineError(
-                f"{server.url} came back as another server: vLLM {server.found.version} (before: {before}) for "
+                f"{server.url} came back as another server: vLLM {server.version} (before: {before}) for "
                 f"{server.context} tokens (needed: {self.context}). Start the former one and continue with --resume"
             )
         return True
@@ -346,4 +341,4 @@ class ServerEngine:
             was_alive, server.alive = server.alive, False
             self.deaths += was_alive
         if was_alive:
-            server.client.hang_up()
+            server.hang_up()

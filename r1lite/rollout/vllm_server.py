@@ -10,8 +10,11 @@ from pathlib import Path
 from typing import Any
 
 from r1lite.errors import UserError
-from r1lite.rollout import EngineError
+from r1lite.rollout import EngineError, Sampling
 from r1lite.rollout.client import Client, Refused, Unreachable
+from r1lite.rollout.fleet import ServerEngine
+from r1lite.rollout.server import Sampled
+from r1lite.rollout.vllm_calls import request_values, seed_runs, special_tokens
 from r1lite.rollout.vllm_support import TESTED, Installed
 
 _QUICK_S = 10.0  # for questions that need no computing
@@ -20,14 +23,28 @@ _HELLO_S = 2.0
 _STARTED = "process_start_time_seconds"
 
 
-class Server:
+def vllm_fleet(
+    urls: Sequence[str], tokenizer: Any, eos: Sequence[int], *, timeout_s: float, **settings: Any
+) -> ServerEngine:
+    """vLLM's servers at these addresses. `settings` are those of ServerEngine; `eos` are ids that end a text."""
+    special = special_tokens(tokenizer)
+
+    def connect(url: str, run: str) -> VLLMServer:
+        return VLLMServer(url, run=run, timeout_s=timeout_s, eos=eos, special=special)
+
+    return ServerEngine(urls, tokenizer, connect, timeout_s=timeout_s, **settings)
+
+
+class VLLMServer:
     """A server, whether it is alive, and how much it has to do.
 
     Args:
         run: a name of this run, so that a server which another run took over is noticed.
+        eos: ids that end a text.
+        special: the tokenizer's special tokens by their text.
     """
 
-    def __init__(self, url: str, *, run: str, timeout_s: float) -> None:
+    def __init__(self, url: str, *, run: str, timeout_s: float, eos: Sequence[int], special: dict[str, int]) -> None:
         try:
             self.client = Client(url)
             self._doctor = Client(url)  # hang_up() of the other must not make a living server look dead
@@ -38,8 +55,8 @@ class Server:
         self.load = 0  # completions asked for and not yet given
         self.lock = threading.Lock()  # of weight updates
         self.times_given = 0  # weights, whole or not
-        self.found = Installed("vllm", "")
-        self.model = ""
+        self.version = self.model = ""
+        self._eos, self._special = list(eos), special
         self.context = 0
         self._label: str | None = None  # of the weights it was given last
         self._born: float | None = None  # when its process began, where it can't name its weights
@@ -82,8 +99,7 @@ class Server:
             name, context = str(model["id"]), int(model["max_model_len"] or 0)
         except (Unreachable, Refused, KeyError, TypeError, ValueError, OverflowError) as error:
             raise UserError(f"--engine-url {self.url}: this is no vLLM server: {_why(error)}") from error
-        found = Installed("vllm", version)
-        if not found.tested and not untested:
+        if not Installed("vllm", version).tested and not untested:
             raise UserError(
                 f"--engine-url {self.url}: vLLM {version} is not a version this was tested with ({TESTED}), and a "
                 "wrong weight update is silent; try it with --engine-untested"
@@ -95,7 +111,11 @@ class Server:
                 f"--engine-url {self.url}: this server takes no weights; start it with `r1lite serve-engine`, or with "
                 "VLLM_SERVER_DEV_MODE=1 in its environment"
             ) from error
-        self.found, self.model, self.context = found, name, context  # all or nothing: see ServerEngine._is_as_before
+        self.version, self.model, self.context = (
+            version,
+            name,
+            context,
+        )  # all or nothing
 
     def give(self, folder: Path, label: str) -> None:
         """Puts the weights in `folder` in place.
@@ -112,7 +132,7 @@ class Server:
         try:
             ask("pause?mode=abort", timeout_s=self.timeout_s)
             # The name goes first: a server that is started anew from here on has lost it.
-            if self.found.knows_weight_versions:
+            if Installed("vllm", self.version).knows_weight_versions:
                 ask("update_weight_version", {"new_version": label}, timeout_s=self.timeout_s)
             ask("collective_rpc", reload, timeout_s=self.timeout_s)
             self.forget()
@@ -144,7 +164,7 @@ class Server:
 
     def _holds(self, label: str, born: float | None) -> bool:
         """What the server itself says of that: as is_current()."""
-        if not self.found.knows_weight_versions:
+        if not Installed("vllm", self.version).knows_weight_versions:
             return self._process_start() == born
         try:
             held = str(self.client.get("weight_info", timeout_s=self._patience_s)["weight_version"])
@@ -156,13 +176,17 @@ class Server:
             raise EngineError(f"{self.url} was given the weights of another run in the middle of this one ({held})")
         return held == label
 
-    def complete(
-        self, prompt: Sequence[int], seed: int, count: int, values: dict[str, Any]
-    ) -> list[tuple[tuple[int, ...], tuple[float, ...], str]]:
-        """`count` completions as (token ids, log-probabilities, finish reason).
+    def complete(self, prompt: Sequence[int], seeds: Sequence[int], sampling: Sampling) -> list[Sampled]:
+        """A completion for each seed, in order. Raises Unreachable if it is gone, EngineError if it refuses."""
+        values = request_values(sampling, self._eos, self._special)
+        runs = seed_runs(seeds, single=sampling.temperature == 0)
+        return [one for seed, count in runs for one in self._complete(prompt, seed, count, values)]
 
-        Raises: Unreachable if it is gone, EngineError if it says no.
-        """
+    def hang_up(self) -> None:
+        """Breaks off every request under way."""
+        self.client.hang_up()
+
+    def _complete(self, prompt: Sequence[int], seed: int, count: int, values: dict[str, Any]) -> list[Sampled]:
         body = {
             "model": self.model,
             "prompt": list(prompt),
@@ -204,7 +228,7 @@ class Server:
 
     def _process_start(self) -> float | None:
         """When its process began, as its metrics say."""
-        if self.found.knows_weight_versions:
+        if Installed("vllm", self.version).knows_weight_versions:
             return None
         try:
             text = str(self.client.get("metrics", timeout_s=self._patience_s))

@@ -17,7 +17,7 @@ from servers_for_tests import free_port
 
 from r1lite.rollout import EngineError, Sampling, eos_ids
 from r1lite.rollout.client import Client, Unreachable
-from r1lite.rollout.fleet import ServerEngine
+from r1lite.rollout.vllm_server import vllm_fleet
 from r1lite.rollout.weight_files import WeightFiles
 
 PROMPTS = [[5, 6 + p] for p in range(12)]
@@ -63,7 +63,7 @@ def engine_of(tmp_path, monkeypatch):
         settings = {"timeout_s": 5.0, "start_wait_s": 5.0, "context": 100, "vocabulary": 48, **settings}
         urls = [getattr(server, "url", server) for server in servers]
         made.append(
-            ServerEngine(urls, make_tiny_tokenizer(), [1], dtype=torch.float32, weights_dir=str(folder), **settings)
+            vllm_fleet(urls, make_tiny_tokenizer(), [1], dtype=torch.float32, weights_dir=str(folder), **settings)
         )
         return made[-1]
 
@@ -111,7 +111,7 @@ def contract_case():
     size = model.config.vocab_size
     fakes = [FakeVLLM(context=1024, vocabulary=size, delay=0.02) for _ in range(2)]
     settings = {"dtype": torch.float32, "context": 1024, "vocabulary": size, "timeout_s": 20.0, "start_wait_s": 5.0}
-    engine = ServerEngine([fake.url for fake in fakes], tokenizer, eos_ids(model, tokenizer), **settings)
+    engine = vllm_fleet([fake.url for fake in fakes], tokenizer, eos_ids(model, tokenizer), **settings)
     case = Case(engine, model, tokenizer, scripted=True)
     case.push()
     yield case

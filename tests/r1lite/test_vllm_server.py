@@ -19,8 +19,8 @@ from r1lite.cli import main
 from r1lite.errors import UserError
 from r1lite.model.policy import Policy
 from r1lite.rollout import EngineError, Sampling, eos_ids
-from r1lite.rollout.fleet import ServerEngine
 from r1lite.rollout.trust import TrustedEngine
+from r1lite.rollout.vllm_server import vllm_fleet
 from r1lite.rollout.vllm_support import installed
 
 pytestmark = [
@@ -44,7 +44,7 @@ def engine_for(urls, model_and_tokenizer, **settings):
         "start_wait_s": 500.0,
         **settings,
     }
-    return ServerEngine(urls, tokenizer, eos_ids(model, tokenizer), **settings)
+    return vllm_fleet(urls, tokenizer, eos_ids(model, tokenizer), **settings)
 
 
 @pytest.fixture(scope="module")

@@ -19,8 +19,8 @@ from r1lite.errors import UserError
 from r1lite.rollout import EngineError, Sampling
 from r1lite.rollout import vllm_support as support
 from r1lite.rollout.client import Client, Unreachable
-from r1lite.rollout.fleet import ServerEngine
 from r1lite.rollout.vllm_calls import request_values, seed_runs
+from r1lite.rollout.vllm_server import vllm_fleet
 from r1lite.rollout.vllm_sizes import Need, need, share
 from r1lite.rollout.weight_files import WeightFiles
 from r1lite.training.setup import resolve_config
@@ -204,9 +204,7 @@ def engine_of(tmp_path):
     def engine(*servers, **settings):
         settings = {"timeout_s": 2.0, "start_wait_s": 0.0, "context": 100, "vocabulary": 48, **settings}
         urls = [server if isinstance(server, str) else server.url for server in servers]
-        found = ServerEngine(
-            urls, make_tiny_tokenizer(), [1], dtype=torch.float32, weights_dir=str(tmp_path), **settings
-        )
+        found = vllm_fleet(urls, make_tiny_tokenizer(), [1], dtype=torch.float32, weights_dir=str(tmp_path), **settings)
         made.append(found)
         return found
 

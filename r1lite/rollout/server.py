@@ -1,0 +1,58 @@
+"""What a fleet needs of a server that samples: the protocol that vLLM's implements, and others can."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Protocol
+
+from r1lite.rollout import Sampling
+
+Sampled = tuple[tuple[int, ...], tuple[float, ...], str]  # token ids, log-probabilities, "stop" or "length"
+
+
+class Server(Protocol):
+    """One server: what it is, new weights, completions, and signs of life.
+
+    Calls raise `Unreachable` (r1lite.rollout.client) where it is gone, so that another one takes the group, and
+    `EngineError` where it refuses.
+    """
+
+    url: str
+    version: str  # of its software, as in its lines
+    context: int  # tokens of prompt and completion together that it takes; 0 = unknown
+    alive: bool  # kept by the fleet
+    load: int  # completions that were asked for and not given yet; kept by the fleet
+    lock: threading.Lock  # of weight updates
+    times_given: int  # weights that were given to it, whole or not
+
+    def wait(self, seconds: float) -> bool:
+        """True as soon as it is healthy; False if it is not within that time."""
+
+    def introduce(self, *, untested: bool) -> None:
+        """Asks for its version, model and context. Raises UserError if this code can't work with it."""
+
+    def healthy(self) -> bool:
+        """True if its front answers."""
+
+    def lives(self) -> bool:
+        """True if what samples behind its front works too."""
+
+    def give(self, folder: Path, label: str) -> None:
+        """Loads the weights of a folder, which are known by this label from then on."""
+
+    def is_current(self, label: str) -> bool:
+        """True if the weights it holds have this label, as the server itself says where it can."""
+
+    def forget(self) -> None:
+        """Empties its cache of prompts."""
+
+    def complete(self, prompt: Sequence[int], seeds: Sequence[int], sampling: Sampling) -> list[Sampled]:
+        """A completion for each seed, in order."""
+
+    def hang_up(self) -> None:
+        """Breaks off every request under way; further ones may follow."""
+
+    def close(self) -> None:
+        """Breaks off what is under way; nothing can be asked any more."""
