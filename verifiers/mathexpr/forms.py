@@ -219,12 +219,16 @@ def _date(lower: str) -> Answer | None:
 
 
 def _number_words(lower: str) -> Answer | None:
-    """ "twenty-one", "two hundred and five", "minus three"."""
+    """ "twenty-one", "two hundred and five", "minus three", "-three"."""
     if lower[:1].isdigit():
         return None
-    words = [word for word in lower.replace("-", " ").split() if word != "and"]
-    negative = words[:1] in (["minus"], ["negative"])
-    words = words[1:] if negative else words
+    words = [word for word in lower.replace("-", " ").replace("−", " ").split() if word != "and"]
+    said = words[:1] in (["minus"], ["negative"])
+    words = words[1:] if said else words
+    signed = lower[0] in "-−" and lower[1:2].isalpha()  # "-three"; "- three" begins with a dash
+    if said and signed:
+        return None
+    negative = said or signed
     if len(words) == 1 and words[0] in SMALL:
         return Answer("scalar", number(-SMALL[words[0]] if negative else SMALL[words[0]]))
     if not words or len(words) > 12:

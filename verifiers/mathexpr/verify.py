@@ -409,7 +409,7 @@ def _concluded(text: str) -> str:
         return text
     gaps = (text[before[1] : after[0]] for before, after in itertools.pairwise(found.joint))
     if any(not _BETWEEN_BOXES.fullmatch(gap) for gap in gaps):
-        return last
+        return text  # words between the boxes of one sentence: no single one of them is the gold
     return ", ".join(text[slice(*span)] for span in found.joint or (found.span,))
 
 
