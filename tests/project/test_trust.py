@@ -557,7 +557,7 @@ def test_no_model_s_code_is_asked_for():
                 assert words & {"pinned", "trust_remote_code"}, f"{path}:{node.lineno}"
                 calls += 1
             if name in ("load_dataset", "get_dataset_split_names"):
-                assert path.name == "hub.py", f"{path}:{node.lineno}"
+                assert path.name == "revisions.py", f"{path}:{node.lineno}"
     assert calls > 10
 
 

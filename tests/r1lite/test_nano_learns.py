@@ -9,7 +9,7 @@ def test_a_minute_of_grpo_makes_nano_reason(tmp_path, capsys):
     argv = ["grpo", "--task", "gsm8k", "--steps", "20", "--eval-problems", "100", "--eval-sample-problems", "20"]
     assert main([*argv, "--out", str(tmp_path / "run"), "--device", "cpu"]) == 0
     printed = capsys.readouterr().out
-    for words in ("the bundled model", "bundled GSM8K-style problems", "recipes/gsm8k-nano.yaml", "One problem"):
+    for words in ("the bundled model", "bundled GSM8K-style problems", "recipes/gsm8k-nano.yaml", "Problem "):
         assert words in printed
     summary = json.loads((tmp_path / "run" / "summary.json").read_text())
     before, after = summary["eval_before"], summary["eval_after"]
