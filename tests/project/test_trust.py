@@ -204,6 +204,8 @@ def test_what_the_user_repeats_needs_no_trust(tmp_path, marker, capsys):
 SENT = [
     ("reject", {"push_to_hub": "somebody/set"}),
     ("grpo", {"engine": "vllm-server", "engine_url": ["https://example.com"]}),
+    ("grpo", {"log_to": ["wandb"]}),
+    ("sft", {"log_to": ["tensorboard", "of_another_package"]}),
     ("grpo", {"engine": "vllm-server", "engine_url": ["http://127.0.0.1:9", "http://127.0.0.1.example.com:9"]}),
     ("grpo", {"engine": "vllm-server", "engine_url": ["http://127.0.0.1:9/shutdown?x="]}),
     ("grpo", {"engine": "vllm-server", "engine_url": ["http://127.0.0.1:9"], "engine_weights_dir": "elsewhere"}),
