@@ -101,6 +101,7 @@ CASES = [
     ("12", "twelve", 1.0, "equal"),
     ("21", "<answer>twenty-one</answer>", 1.0, "equal"),
     ("3", r"\boxed{-three}", 0.0, "different"),
+    ("3", r"\boxed{\text{.}}", 0.0, "unparseable"),
     ("-3", "The answer is -three.", 1.0, "equal"),
     (r"\boxed{1} papers and \boxed{2} bins", r"\boxed{2}", 0.0, "different"),
     (r"\boxed{1} papers and \boxed{2} bins", "The answer is 1 papers and 2 bins.", 1.0, "equal"),

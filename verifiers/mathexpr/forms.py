@@ -225,7 +225,7 @@ def _number_words(lower: str) -> Answer | None:
     words = [word for word in lower.replace("-", " ").replace("−", " ").split() if word != "and"]
     said = words[:1] in (["minus"], ["negative"])
     words = words[1:] if said else words
-    signed = lower[0] in "-−" and lower[1:2].isalpha()  # "-three"; "- three" begins with a dash
+    signed = lower.startswith(("-", "−")) and lower[1:2].isalpha()  # "-three"; "- three" begins with a dash
     if said and signed:
         return None
     negative = said or signed
