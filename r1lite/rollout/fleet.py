@@ -145,6 +145,7 @@ class ServerEngine:
                 self._doubt(server)
         self._wait_for_any()
         files.keep_only(folder)
+        self._opened()  # closed meanwhile, it holds nothing
 
     def forget(self) -> None:
         """Empties the prefix caches."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import platform
 import re
@@ -67,9 +68,10 @@ class WeightFiles:
 
     def keep_only(self, newest: Path) -> None:
         """Removes the older versions: every server has the newest, or gets it before it serves again."""
-        for place in self.folder.iterdir():
-            if place != newest:
-                shutil.rmtree(place, ignore_errors=True)
+        with contextlib.suppress(FileNotFoundError):  # another thread closed this meanwhile
+            for place in self.folder.iterdir():
+                if place != newest:
+                    shutil.rmtree(place, ignore_errors=True)
 
     def close(self) -> None:
         """Removes everything."""

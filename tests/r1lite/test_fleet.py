@@ -410,6 +410,15 @@ def test_closing_in_the_middle_of_anything(path, doing, fakes, engine_of):
     assert "closed" in str(ended[0])
 
 
+def test_closing_between_the_servers_and_the_older_files(fakes, engine_of, monkeypatch):
+    engine = engine_of(fakes())
+    engine.load_weights(weights(1), version=1)
+    keep_only = engine._files.keep_only
+    monkeypatch.setattr(engine._files, "keep_only", lambda folder: (engine.close(), keep_only(folder)))
+    with pytest.raises(EngineError, match="closed"):
+        engine.load_weights(weights(2), version=2)
+
+
 def test_closing_with_groups_that_have_not_begun(fakes, engine_of):
     """What the pool of threads has not begun is over too: nobody waits for it for ever."""
     server, many, reached, ended = fakes(), 200, threading.Event(), []
