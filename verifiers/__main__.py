@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from verifiers.core import Completion, Problem, VerifierError
-from verifiers.terminal import guarded
+from verifiers.terminal import guarded, unbroken
 
 
 class Command(NamedTuple):
@@ -103,8 +103,10 @@ COMMANDS: dict[str, Command] = {
 
 def main(arguments: list[str] | None = None) -> int:
     """Runs one command, whose output can't steer the terminal; returns its exit code."""
-    with guarded():
-        return _ran(arguments)
+    code = 0  # of a reader that has read enough, too
+    with guarded(), unbroken():
+        code = _ran(arguments)
+    return code
 
 
 def _ran(arguments: list[str] | None) -> int:
@@ -118,6 +120,8 @@ def _ran(arguments: list[str] | None) -> int:
     options = parser.parse_args(given)
     try:
         return COMMANDS[options.command].run(options)
+    except BrokenPipeError:
+        raise
     except (ValueError, VerifierError, OSError) as error:
         print(f"error: {error}", file=sys.stderr)
         return 2

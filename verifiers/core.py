@@ -1,11 +1,14 @@
 """The types every verifier shares.
 
 VerifierError            a check that could not be made: the completion is unscored, never wrong
-└── GoldError            ... because the problem's own answer or tests can't be used
+├── GoldError            ... because the problem's own answer or tests can't be used
+└── VerifierCrash        ... because of a mistake in a verifier's code
 """
 
 from __future__ import annotations
 
+import importlib
+import traceback
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol
@@ -26,6 +29,10 @@ class VerifierError(Exception):
 
     def __str__(self) -> str:
         return printable(super().__str__())  # it may quote a completion
+
+
+class VerifierCrash(VerifierError):
+    """A verifier raised something else than VerifierError: a mistake in its code, which the message places."""
 
 
 class GoldError(VerifierError):
@@ -53,6 +60,14 @@ class Completion:
     logprobs: tuple[float, ...] = ()  # [T] log-probability of each, at the sampling temperature, in nats
     finish_reason: str = "stop"  # "stop": it ended by itself; "length": it was cut
     policy_version: int = 0  # which weights wrote it
+    prefill: str = ""  # what the prompt wrote of the reply before `text`: "", "<think>" or "<think></think>"
+    # [start, end) of the token_ids that were put in, not sampled: their log-probabilities are 0.
+    inserted: tuple[int, int] = (0, 0)
+
+    @property
+    def num_sampled(self) -> int:
+        """How many of its tokens the model chose itself."""
+        return len(self.token_ids) - (self.inserted[1] - self.inserted[0])
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,8 +104,28 @@ class Verifier(Protocol):
         prepare()               loads what takes long, before the first deadline runs
         verify_many(pairs)      judges a list of (problem, completion) at once; returns as many results in order, each
                                 what a call would return or, in its place, the exception it would raise
+        reads_prefill: bool     True: looks at `Completion.prefill` itself; otherwise the text it is given begins
+                                with a "<think>" that the prompt ends in
         isolated: bool          True: judges in processes of its own, under limits of its own, and never hangs, so that
                                 no worker process with a deadline is needed around it
     """
 
     def __call__(self, problem: Problem, completion: Completion, /) -> Verdict: ...
+
+
+def raised_in(error: BaseException, own: str = "") -> str:
+    """ " in FILE, line N" of where an exception began, for a message; "" where no line of a file is known.
+
+    Args:
+        own: the file to blame: the deepest line in it, rather than that of a library it called.
+    """
+    caught, *called = traceback.extract_tb(error.__traceback__)
+    frames = [
+        at
+        for at in called
+        if not at.filename.startswith("<") and at.filename not in (caught.filename, importlib.__file__)
+    ]
+    if not frames:
+        return ""
+    blamed = next((at for at in reversed(frames) if at.filename == own), frames[-1])
+    return f" in {blamed.filename}, line {blamed.lineno}"

@@ -42,16 +42,18 @@ class _Tag(NamedTuple):
 class ThinkAnswer:
     """1 for `<think>...</think> <answer>...</answer>`, both with content and nothing but white space around them.
 
-    Anything else scores 0, or with `partial` the share of six rules that hold: each block's two tags stand exactly
-    once (2 rules), the order is right, each block has content (2 rules), nothing stands outside. The reason is the
-    first rule that is broken (see REASONS); `detail` lists all of them. It never abstains. Each tag is looked for by
-    itself and no more than twice, so 1 MB of anything takes milliseconds. Known limits: it looks at the form only; tags
-    in other letter case or with attributes are text like any other.
+    A block that the prompt opened counts as opened, and one that the prompt closed too as whole, without asking for
+    thinking in it. Anything else scores 0, or with `partial` the share of six rules that hold: each block's two tags
+    stand exactly once (2 rules), the order is right, each block has content (2 rules), nothing stands outside. The
+    reason is the first rule that is broken (see REASONS); `detail` lists all of them. It never abstains. Each tag is
+    looked for by itself and no more than twice, so 1 MB of anything takes milliseconds. Known limits: it looks at the
+    form only; tags in other letter case or with attributes are text like any other.
 
     Args:
         policy: "strict": only white space outside the blocks; "lenient": text around and between them is allowed.
         prefilled_think: the prompt itself ends in `<think>`, so the completion begins inside the block; writing the
-            tag once more is `repeated_tag`.
+            tag once more is `repeated_tag`. Not needed where the completion says so itself (`Completion.prefill`, as
+            everything in r1lite does).
         partial: pay for each rule that holds, instead of all or nothing.
         min_think_chars: visible characters of thinking that are asked for.
         think, answer: names of the two tags.
@@ -59,6 +61,7 @@ class ThinkAnswer:
 
     version = "3"
     kind = "style"
+    reads_prefill = True
 
     def __init__(
         self,
@@ -86,9 +89,14 @@ class ThinkAnswer:
         self._layout = [f"<{think}>", f"</{think}>", f"<{answer}>", f"</{answer}>"]
 
     def __call__(self, problem: Problem, completion: Completion) -> Verdict:
-        text = f"<{self.think}>{completion.text}" if self.prefilled_think else completion.text
+        before = completion.prefill or (f"<{self.think}>" if self.prefilled_think else "")
+        text = before + completion.text
         tags = self._tags(text)
         broken = self._broken(text, tags)
+        if "</" in before:  # the prompt's own block is no merit of the completion, and no fault
+            if tags and tags[-1].start < len(before):
+                return Verdict(0.0, "no_tags", "no_tags")
+            broken = [reason for reason in broken if reason not in ("empty_think", "short_think")]
         if not broken:
             return Verdict(1.0, "ok")
         score = (_RULES - len(broken)) / _RULES if self.partial and tags else 0.0

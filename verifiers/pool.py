@@ -335,7 +335,7 @@ class _Worker:
 
 
 _of_problem = operator.attrgetter("prompt", "answer", "tests", "language", "id", "meta")
-_of_completion = operator.attrgetter("text", "token_ids", "logprobs", "finish_reason", "policy_version")
+_of_completion = operator.attrgetter("text", "token_ids", "logprobs", "finish_reason", "policy_version", "prefill")
 
 
 def _plain_gold(problem: Problem) -> tuple[Any, ...]:

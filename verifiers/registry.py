@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from importlib.metadata import entry_points
 from typing import Any, TypeVar, cast, overload
 
-from verifiers.core import Problem, Verifier
+from verifiers.core import Problem, Verifier, raised_in
 
 # Import strings, so that naming the verifiers loads none of them.
 VERIFIERS: dict[str, str] = {
@@ -53,15 +53,15 @@ def verifier(function: F | None = None, /, *, name: str = "", version: str = "")
     Raises: ValueError if the name is built in, or another verifier's.
     """
 
-    def register(found: F) -> F:
-        called = name or found.__name__
-        target = f"{found.__module__}:{found.__qualname__}"
+    def register(made: F) -> F:
+        called = name or made.__name__
+        target = f"{made.__module__}:{made.__qualname__}"
         if called in VERIFIERS or REGISTERED.get(called, target) != target:
             raise ValueError(f"verifier '{called}': the name is taken by {VERIFIERS.get(called) or REGISTERED[called]}")
         REGISTERED[called] = target
         if version:
-            found.version = version  # type: ignore[attr-defined]
-        return found
+            made.version = version  # type: ignore[attr-defined]
+        return made
 
     return register if function is None else register(function)
 
@@ -159,7 +159,9 @@ def _import(target: str, spec: str) -> Any:
     try:
         module = importlib.import_module(module_name)
     except Exception as error:  # a user's module may fail in any way while it is imported
-        raise ValueError(f"verifier '{spec}': can't import '{module_name}': {type(error).__name__}: {error}") from error
+        raise ValueError(
+            f"verifier '{spec}': can't import '{module_name}': {type(error).__name__}: {error}{raised_in(error)}"
+        ) from error
     try:
         return functools.reduce(getattr, attribute.split("."), module)
     except AttributeError as error:

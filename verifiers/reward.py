@@ -10,8 +10,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from verifiers.core import Completion, Problem, Verdict, Verifier, VerifierError
+from verifiers.core import Completion, Problem, Verdict, Verifier, VerifierCrash, VerifierError, raised_in
 from verifiers.formula import Formula
+from verifiers.prefill import as_read, placed
 from verifiers.registry import resolve
 
 
@@ -129,10 +130,16 @@ class Reward:
         )
 
     @property
+    def correctness(self) -> tuple[str, ...]:
+        """The names of the verifiers that judge correctness: all but those of style."""
+        return tuple(
+            name for name, verify in self.verifiers.items() if getattr(_bare(verify), "kind", "correctness") != "style"
+        )
+
+    @property
     def ungated(self) -> dict[str, str]:
         """Parts that are paid for wrong answers too though they need a gate, each with what to do about it."""
-        kinds = {name: getattr(_bare(verify), "kind", "correctness") for name, verify in self.verifiers.items()}
-        correctness = [name for name, kind in kinds.items() if kind != "style"]
+        correctness = self.correctness
         gate = correctness[0] if correctness else "math"
         return {
             name: f"'{name}' is paid for wrong answers too: a weak model then learns to please it and gives up "
@@ -171,19 +178,24 @@ def _verdicts(name: str, verify: Verifier, pairs: list[tuple[Problem, Completion
     many = getattr(verify, "verify_many", None)
     if many is None or not pairs:
         return [_attempt(name, verify, *pair) for pair in pairs]
+    shown = pairs if _reads_prefill(verify) else [(problem, as_read(completion)) for problem, completion in pairs]
     try:
-        found = list(many(pairs))
+        found = list(many(shown))
     except Exception:  # which item is at fault is not known: each is asked alone
         return [_attempt(name, verify, *pair) for pair in pairs]
     if len(found) != len(pairs):
         error = VerifierError(f"verifier '{name}': verify_many returned {len(found)} results for {len(pairs)} items")
         return [error] * len(pairs)
-    return [_attempt(name, functools.partial(_said, one), *pair) for one, pair in zip(found, pairs, strict=True)]
+    return [
+        _attempt(name, verify, *pair, functools.partial(_said, one)) for one, pair in zip(found, pairs, strict=True)
+    ]
 
 
-def _attempt(name: str, verify: Callable[..., Any], problem: Problem, completion: Completion) -> Verdict | Exception:
+def _attempt(
+    name: str, verify: Verifier, problem: Problem, completion: Completion, call: Callable[..., Any] | None = None
+) -> Verdict | Exception:
     try:
-        return _verdict(name, verify, problem, completion)
+        return _verdict(name, verify, problem, completion, call)
     except Exception as error:
         return error
 
@@ -195,25 +207,48 @@ def _said(result: Any, problem: Problem, completion: Completion) -> Any:
     return result
 
 
-def _verdict(name: str, verify: Callable[..., Any], problem: Problem, completion: Completion) -> Verdict:
+def _verdict(
+    name: str, verify: Verifier, problem: Problem, completion: Completion, call: Callable[..., Any] | None = None
+) -> Verdict:
+    """What `verify` says, or has said in a batch, which `call` then gives."""
+    reads = _reads_prefill(verify)
     try:
-        found: Any = verify(problem, completion)
+        found: Any = (call or verify)(problem, completion if reads else as_read(completion))
     except VerifierError:
         raise
     except Exception as error:
         item = f"problem {problem.id or problem.prompt[:60]!r}" if isinstance(problem, Problem) else repr(problem)[:80]
-        raise VerifierError(
-            f"verifier '{name}' raised {type(error).__name__}: {error} (on {item}); a bad completion should score 0, "
-            "and what can't be checked should raise VerifierError"
+        place = raised_in(error, _place_of(verify)[0])
+        raise VerifierCrash(
+            f"verifier '{name}' raised {type(error).__name__}: {error}{place} (on {item}); "
+            "a bad completion should score 0, and what can't be checked should raise VerifierError"
         ) from error
     if isinstance(found, Verdict):
-        return found
+        return found if reads else placed(found, completion)
     if isinstance(found, bool | int | float):  # a user's plain function
         try:
             return Verdict(float(found), "ok" if found else "zero")
         except (ValueError, OverflowError) as error:
-            raise ValueError(f"verifier '{name}' returned {found!r}; a score lies in [0, 1]") from error
-    raise TypeError(f"verifier '{name}' returned {type(found).__name__}; it must return a Verdict, a float or a bool")
+            raise ValueError(
+                f"verifier '{name}' returned {found!r}; a score lies in [0, 1]{_made_in(verify)}"
+            ) from error
+    raise TypeError(
+        f"verifier '{name}' returned {type(found).__name__}; it must return a Verdict, a float or a bool"
+        f"{_made_in(verify)}"
+    )
+
+
+def _made_in(verify: Any) -> str:
+    """Where the verifier is written, for a message; nothing where that isn't known."""
+    file, line = _place_of(verify)
+    return f"; it is in {file}, line {line}" if file else ""
+
+
+def _place_of(verify: Any) -> tuple[str, int]:
+    """(file, first line) of the verifier's code; ("", 0) for what was not written in Python."""
+    bare = _bare(verify)
+    code = getattr(bare, "__code__", None) or getattr(type(bare).__call__, "__code__", None)
+    return ("", 0) if code is None else (code.co_filename, code.co_firstlineno)
 
 
 def version_of(verify: Verifier) -> str:
@@ -227,6 +262,10 @@ def version_of(verify: Verifier) -> str:
     except (OSError, TypeError):
         return ""
     return f"src-{hashlib.sha256(source.encode()).hexdigest()[:10]}"
+
+
+def _reads_prefill(verify: Any) -> bool:
+    return bool(getattr(_bare(verify), "reads_prefill", False))
 
 
 def _bare(verify: Any) -> Any:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import re
 import zlib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -13,6 +14,7 @@ from typing import Any
 from verifiers.core import Completion, GoldError, Problem
 from verifiers.golds import gold_text
 from verifiers.golds import is_text as is_text
+from verifiers.prefill import prefill_of
 
 # Names that rows use, in order of preference.
 NAMES: dict[str, tuple[str, ...]] = {
@@ -23,6 +25,7 @@ NAMES: dict[str, tuple[str, ...]] = {
     "tests": ("tests",),
     "id": ("id", "problem_id", "task_id", "uid"),
 }
+_STEP = re.compile(r"step-(\d+)\.jsonl(?:\.gz)?")
 _PARQUET_ROWS = 256
 _MAX_LINE = 1 << 28
 _UTF_16 = (b"\xff\xfe", b"\xfe\xff")  # as the marks at its begin
@@ -68,6 +71,15 @@ def rows(path: Path) -> Iterator[tuple[int, Any]]:
             raise ValueError(
                 f"{path}:{number + 1}: the gzip file is cut short or damaged from this line on: {error}"
             ) from error
+
+
+def step_files(run: Path) -> list[tuple[int, Path]]:
+    """(step, file) of a training run's rollouts, in order. A step that lies there twice counts once: compressed, as the
+    run writes it."""
+    found = [
+        (int(match[1]), path) for path in (run / "rollouts").glob("step-*") if (match := _STEP.fullmatch(path.name))
+    ]
+    return sorted(dict(sorted(found)).items())
 
 
 def parsed(line: bytes) -> Any:
@@ -137,7 +149,31 @@ def pair(row: Any, columns: Columns, *, default_id: str, reads_gold: bool = True
     if not isinstance(ids, list | tuple) or not all(isinstance(token, int) for token in ids):
         raise RowError("token_ids must be a list of whole numbers")
     finish = str(row.get("finish_reason") or "stop")
-    return problem, Completion(text, tuple(ids), finish_reason=finish)
+    return problem, Completion(text, tuple(ids), finish_reason=finish, prefill=prefill_of(asked))
+
+
+def completion_of(row: Mapping[str, Any]) -> str:
+    """The completion of a curated set's row, which is in the columns of its format alone: `completion`, or the last
+    of `messages` or `conversations`, or `output`, each without what the prompt wrote of it (`prefill`).
+
+    Raises: RowError.
+    """
+    if isinstance(row.get("completion"), str):
+        return str(row["completion"])
+    try:
+        if "messages" in row:
+            reply = row["messages"][-1]["content"]
+        elif "conversations" in row:
+            reply = row["conversations"][-1]["value"]
+        else:
+            reply = row["output"]
+    except (KeyError, IndexError, TypeError) as error:
+        raise RowError(
+            f"no completion: no column of that name, no messages, conversations or output ({error!r})"
+        ) from error
+    if not isinstance(reply, str):
+        raise RowError(f"the completion is {type(reply).__name__}, not text")
+    return reply.removeprefix(str(row.get("prefill") or ""))
 
 
 def _name(value: Any) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import sys
 from collections.abc import Iterator
 from typing import Any
@@ -50,6 +51,18 @@ def guarded() -> Iterator[None]:
         yield
     finally:
         sys.stdout, sys.stderr = before
+
+
+@contextlib.contextmanager
+def unbroken() -> Iterator[None]:
+    """Within, a reader of standard output that has gone away (`| head`) is no error: what comes after is dropped."""
+    try:
+        try:
+            yield
+        finally:
+            sys.stdout.flush()  # here rather than at Python's end, which would complain
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), raw(sys.stdout).fileno())
 
 
 @contextlib.contextmanager

@@ -56,9 +56,9 @@ def _renamed(given: Any) -> bool:
     return isinstance(given, Mapping) and "use" in given
 
 
-def require(found: Iterable[str], where: object, *, trust: bool) -> None:
+def require(names: Iterable[str], where: object, *, trust: bool) -> None:
     """Raises NotTrustedError if a file asks for anything `found`, unless it is trusted."""
-    names = list(dict.fromkeys(found))
+    names = list(dict.fromkeys(names))
     if names and not trust:
         raise NotTrustedError(
             f"{where} asks for what a file alone may not: code that does not ship with r1lite, places outside its own "

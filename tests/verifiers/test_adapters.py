@@ -4,12 +4,10 @@ import importlib.util
 
 import pytest
 
-from verifiers import Completion, GoldError, Problem, VerifierError, resolve
+from verifiers import Completion, GoldError, Problem, resolve
 from verifiers.adapters.lm_eval import lm_eval_results
-from verifiers.adapters.openrlhf import openrlhf_reward, response_of
 from verifiers.adapters.reasoning_gym import score_answer
 from verifiers.adapters.trl import trl_reward
-from verifiers.adapters.verl import compute_score
 
 GOOD, BAD = "<think>a</think><answer>4</answer>", "<think>a</think><answer>5</answer>"
 
@@ -64,30 +62,6 @@ def test_trl_itself(tiny_path, tmp_path):
     trainer.train()
     assert any("rewards/ours/mean" in entry for entry in trainer.state.log_history)
     assert any("verifiers/format" in entry for entry in trainer.state.log_history)
-
-
-def test_verl():
-    found = compute_score("openai/gsm8k", GOOD, "4", {"question": "2+2?", "index": 3}, reward="math + 0.1*format")
-    assert found == {"score": pytest.approx(1.1), "math": 1.0, "format": 1.0, "unscored": 0.0}
-    assert compute_score(data_source="x", solution_str=BAD, ground_truth="4", reward="math")["score"] == 0.0
-    with pytest.raises(VerifierError, match="set `unscored`"):
-        compute_score("x", GOOD, None, reward="math")
-    assert compute_score("x", GOOD, None, reward="math", unscored=0.0) == {"score": 0.0, "math": 0.0, "unscored": 1.0}
-    options = {"format": {"policy": "lenient"}}
-    assert compute_score("x", f"so {GOOD}", "4", reward="format", options=options)["score"] == 1.0
-
-
-def test_openrlhf():
-    function = openrlhf_reward("math - 0.5*(1 - format)")
-    prompt = "<|im_start|>user\n2+2?<|im_end|>\n<|im_start|>assistant\n"
-    found = function([f"{prompt}{GOOD}<|im_end|>\n", f"{prompt}5</s><pad><pad>"], [prompt] * 2, ["4", "4"], extra=1)
-    assert found["rewards"] == [1.0, -0.5]
-    assert found["scores"] == [1.0, 0.0]
-    assert found["extra_logs"] == {"math": 0.5, "format": 0.5}
-    with pytest.raises(ValueError, match="does not begin with its prompt"):
-        response_of("abc", "x")
-    with pytest.raises(VerifierError, match="set `unscored`"):
-        function([prompt + GOOD], [prompt], [None])
 
 
 def test_lm_eval():

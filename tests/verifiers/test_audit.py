@@ -135,6 +135,49 @@ def test_formulas(formula, ungated):
         assert score.reward == finding.score > 0
 
 
+def no_hedging(problem, completion):
+    return float("maybe" not in completion.text.lower() and "not sure" not in completion.text.lower())
+
+
+def polite(problem, completion):
+    return float("please" in completion.text.lower())
+
+
+def always(problem, completion):
+    return 1.0
+
+
+MANNER = "a verifier of manner: it compares with no known answer"
+
+
+@pytest.mark.parametrize(
+    ("target", "kind", "told", "passed"),
+    [
+        ("test_audit:no_hedging", None, "style", True),
+        ("test_audit:polite", None, "style", True),
+        ("trl:test_audit:trl_manner", None, "style", True),
+        ("format", None, "style", True),
+        ("test_audit:by_hash", None, "style", False),  # what it says changes, and that is found
+        ("test_audit:always", None, "answer", False),  # whoever pays everything is not let off as a judge of manner
+        ("test_audit:always", "style", "style", True),
+        ("test_audit:substring", None, "answer", False),
+        ("math", None, "answer", True),
+    ],
+)
+def test_a_verifier_of_manner_is_told_in_the_first_line(target, kind, told, passed):
+    report = audit(target, sizes=SIZES, kind=kind, maths=False)
+    first = report.as_text().splitlines()[0]
+    assert (report.kind, report.passed, MANNER in first) == (told, passed, told == "style"), report.as_text(show=3)
+    assert {"determinism", "growth", "huge"} <= set(report.families)
+    assert ("near_misses" in report.families) == (told == "answer")
+    if "always" in target and kind is None:
+        assert "say --kind style" in report.notes[0]
+
+
+def trl_manner(prompts, completions, completion_ids, **kwargs):
+    return [float(completion[0]["content"].startswith("<think>")) for completion in completions]
+
+
 def test_options_of_a_formula_stand_under_names():
     with pytest.raises(ValueError, match="stand under the names of its verifiers"):
         audit("math + format", options={"policy": "lenient"})

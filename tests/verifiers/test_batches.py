@@ -1,6 +1,8 @@
 """Batches: the same scores, errors and order as one at a time; each verifier in the process it belongs to."""
 
+import dataclasses
 import os
+import re
 import threading
 import time
 from pathlib import Path
@@ -22,6 +24,11 @@ def pairs(texts):
     return [(Problem(id=str(i)), Completion(text)) for i, text in enumerate(texts)]
 
 
+def placeless(scores):
+    """Without the line that an error was raised in: what a batch hands back was not raised where one alone was."""
+    return [dataclasses.replace(score, error=re.sub(r" in \S+, line \d+", "", score.error)) for score in scores]
+
+
 @settings(max_examples=300, deadline=None)
 @given(
     formula=st.sampled_from(FORMULAS),
@@ -41,7 +48,7 @@ def test_scores_verdicts_errors_and_order_are_those_of_one_at_a_time(formula, ki
         patch.setattr("verifiers.scoring._BATCH", size)
         found = score_many(many, given)
     for scores in (found, many.batch(given) if given else []):
-        assert scores == expected
+        assert placeless(scores) == placeless(expected)
         assert [list(score.verdicts) for score in scores] == [list(score.verdicts) for score in expected]
     once = reward()
     once.batch(given)

@@ -96,10 +96,9 @@ def test_a_gold_that_nothing_reads_is_no_matter(tmp_path, capsys):
 def test_adapters(gold):
     assert trl_reward("math")(prompts=["p", "p"], completions=["4", "4"], answer=["4", gold]) == [1.0, None]
     with pytest.raises(VerifierError, match="problem '1': the gold "):
-        openrlhf_reward("math")(["p4", "p4"], ["p", "p"], ["4", gold])
-    if not (isinstance(gold, dict) and gold):  # which would be tests
-        with pytest.raises(VerifierError, match="problem 'gsm8k': the gold "):
-            compute_score("gsm8k", "4", gold, reward="math")
+        openrlhf_reward("math", unscored=None)(["p4", "p4"], ["p", "p"], ["4", gold])
+    with pytest.raises(VerifierError, match="problem 'gsm8k': the gold "):
+        compute_score("gsm8k", "4", gold, reward="math")
     with pytest.raises(VerifierError, match="problem '7': the gold "):
         lm_eval_results("math")({"question": "q", "answer": gold, "id": 7}, ["4"])
     assert compute_score("gsm8k", "4", gold, reward="repetition")["score"] == 1.0

@@ -10,6 +10,7 @@ import pytest
 
 from verifiers import Completion, GoldError, Problem, resolve
 from verifiers.audit.math_fuzz import SCALARS, WRAPS, pair, pairs
+from verifiers.extract import squeezed
 from verifiers.mathexpr import calculus
 from verifiers.mathexpr.limits import BUDGET, Budget, TooHard, current, spend
 from verifiers.mathexpr.nodes import Node, digest, has_op, number, rename, substitute, symbol, symbols
@@ -320,3 +321,49 @@ def test_a_long_text_costs_time_in_line_with_its_length(place):
         spent = cpu_ms(lambda long=long: judged("7", long))
         if spent > 20:
             assert spent < 10 * cpu_ms(lambda short=short: judged("7", short)) + 20, (piece, spent)
+
+
+RUNS = [
+    "\xa0",
+    "A is wrong. ",
+    "Option B ",
+    "Yes, ",
+    "thirds ",
+    "一",
+    "times 2 ",
+    "這",
+    " ",
+    "\u3000",
+    "(",
+    "1,",
+    "a ",
+    "7 ",
+    "7 or ",
+    "°C ",
+    "\\ ",
+    "{",
+    "-",
+    "7$ ",
+    "，",
+    "not ",
+]
+
+
+@pytest.mark.parametrize("unit", RUNS)
+def test_a_run_of_one_sign_is_read_in_linear_time(unit):
+    for head in ("The final answer is $", "The answer is ", r"\boxed{7} ", "$", "<answer>"):
+        for tail in ("", "7$"):
+            text = head + unit * (20_000 // len(unit)) + tail
+            assert cpu_ms(lambda text=text: judged("7", text)) < 2 * MOST_MS, (head, tail)
+
+
+def test_places_in_a_text_with_long_blanks_are_those_of_the_text():
+    for shift in range(16):  # wherever a run begins, it is seen
+        text = "x" * shift + " " * 33 + "y"
+        assert squeezed(text) == ("x" * shift + " " * 32 + "y", [(shift + 16, 1)])
+    for before, between, after in [(0, 0, 500), (40, 0, 0), (33, 34, 0), (100, 200, 300), (32, 32, 32)]:
+        text = " " * before + "So the answer is" + "\n" * between + r" $\frac{1}{2}$." + "\t" * after
+        verdict = judged("0.5", text)
+        assert verdict.score == 1.0, verdict
+        assert "frac{1}{2}" in text[slice(*verdict.span)]
+        assert text[slice(*verdict.span)].strip(" $.") == r"\frac{1}{2}"

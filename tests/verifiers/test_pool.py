@@ -64,7 +64,7 @@ TROUBLE = {
     "two": "returned 2.0",
     "none": "returned NoneType",
     "text": "returned str",
-    "raise": "raised KeyError: 'boom' (on problem '",
+    "raise": "raised KeyError: 'boom' in ",
     "gold": "VerifierError: no gold",
 }
 

@@ -231,7 +231,9 @@ def test_a_verifier_that_raises_is_named_with_its_item():
 
     (score,) = score_many(Reward("b", verifiers={"b": broken}), [(Problem(id="p7"), COMPLETION)])
     assert score.reward is None
-    assert "verifier 'b' raised AttributeError" in score.error
+    line = broken.__code__.co_firstlineno + 1
+    assert score.error.startswith("VerifierCrash: verifier 'b' raised AttributeError")
+    assert f" in {__file__}, line {line} (on " in score.error
     assert "problem 'p7'" in score.error
 
 

@@ -6,7 +6,10 @@ import contextlib
 import http.client
 import json
 import random
+import re
 import resource
+import shlex
+import shutil
 import signal
 import socket
 import subprocess
@@ -18,6 +21,7 @@ import pytest
 
 from verifiers import resolve
 from verifiers.__main__ import main
+from verifiers.commands.serve import _example
 
 pytest.importorskip("fastapi")
 pytest.importorskip("uvicorn")
@@ -39,7 +43,7 @@ def serving(*flags, open_files=1024):
     )
     with process:
         try:
-            for _ in range(400):
+            for _ in range(4000):  # a loaded machine takes its time
                 with contextlib.suppress(OSError):
                     if ask(port, "GET", "/healthz")[0] == 200:
                         break
@@ -95,6 +99,47 @@ def test_the_example_of_the_readme(port):
 
     assert code == 200
     assert bare(answer)[0] == bare(shown)[0]
+
+
+def test_what_it_prints_is_a_line_that_works():
+    """Where it listens, and a call: its equivalent is made, and curl itself where it is installed."""
+    with serving("--reward", "math + 0.1*format") as (port, process):
+        head = [process.stderr.readline() for _ in range(4)][1:]  # after the formula
+        assert head[0].startswith(f"listening on http://127.0.0.1:{port} ")
+        name, call = head[2].split(": ", 1)
+        assert name == "try"
+        words = shlex.split(call)
+        assert words[:3] == ["curl", "-s", f"http://127.0.0.1:{port}/v1/verify"]
+        key, _, value = words[words.index("-H") + 1].partition(": ")
+        status, reply = ask(port, "POST", "/v1/verify", words[words.index("-d") + 1].encode(), {key: value})
+        assert (status, reply["verdicts"][0]["reward"]) == (200, 1.1)
+        if shutil.which("curl"):
+            told = subprocess.run(["sh", "-c", call], capture_output=True, text=True)
+            assert json.loads(told.stdout) == reply
+
+
+def test_the_line_has_the_token_and_an_address_that_can_be_called(tmp_path):
+    line = _example("http://0.0.0.0:8770", tmp_path / "to ken")
+    assert line.startswith("curl -s http://127.0.0.1:8770/v1/verify ")
+    assert f"Authorization: Bearer $(cat '{tmp_path / 'to ken'}')" in line
+    assert "http://[::1]:8770/" in _example("http://[::]:8770", None)
+
+
+def test_the_readmes_openrlhf_bodies(port):
+    text = (TESTS.parent / "verifiers" / "README.md").read_text(encoding="utf-8")
+    asked, told = re.search(r"/get_reward -H .*? -d '(.*?)'\n```\n\n```json\n(.*?)```", text, re.DOTALL).groups()
+    assert ask(port, "POST", "/get_reward", asked.encode()) == (200, json.loads(told))
+
+
+def test_openapi(port):
+    """The page, and a schema with the bodies that the routes take."""
+    assert "openapi.json" in ask(port, "GET", "/docs")[1]
+    paths = ask(port, "GET", "/openapi.json")[1]["paths"]
+    assert set(paths) == {"/v1/verify", "/get_reward", "/slime", "/healthz", "/metrics"}
+    schema = paths["/v1/verify"]["post"]["requestBody"]["content"]["application/json"]["schema"]
+    assert set(schema["properties"]["rows"]["items"]["properties"]) >= {"completion", "reference", "tests"}
+    body = paths["/get_reward"]["post"]["requestBody"]["content"]["application/json"]["schema"]
+    assert set(body["properties"]) == {"query", "prompts", "labels"}
 
 
 def test_verify_with_another_reward(port):
@@ -226,7 +271,7 @@ def test_openrlhf_route(port):
     assert code == 200
     assert answer["rewards"] == [pytest.approx(1.1), pytest.approx(0.1)]
     assert answer["scores"] == [1.0, pytest.approx(0.1 / 1.1)]
-    assert answer["extra_logs"] == {"math": 0.5, "format": 1.0}
+    assert answer["extra_logs"] == {"math": 0.5, "format": 1.0, "unscored": 0.0}
     assert ask(port, "POST", "/get_reward", {**body, "labels": ["4"]})[0] == 422
     for bad in (float("nan"), True, {}, "nan", ""):
         code, answer = ask(port, "POST", "/get_reward", {**body, "labels": ["4", bad]})
@@ -235,6 +280,23 @@ def test_openrlhf_route(port):
     code, answer = ask(port, "POST", "/get_reward", {**body, "labels": []})
     assert code == 422
     assert "2 of 2 rows could not be scored" in answer["detail"]
+
+
+def test_slime_route(port):
+    """Its remote_rm sends one sample and retries whatever is no success."""
+    body = {"prompt": [{"role": "user", "content": "2+2?"}], "response": f"{GOOD}<|im_end|>", "label": "4"}
+    assert ask(port, "POST", "/slime", body) == (
+        200,
+        {"math": 1.0, "format": 1.0, "unscored": 0.0, "reward": pytest.approx(1.1)},
+    )
+    assert ask(port, "POST", "/slime", {**body, "prompt": "2+2?", "response": BAD})[1]["reward"] == pytest.approx(0.1)
+    for bad in ({"label": None}, {"label": ""}, {"label": True}, {"response": 5}, {"prompt": [5]}):
+        assert ask(port, "POST", "/slime", {**body, **bad})[0] == 422, bad
+    assert ask(port, "POST", "/slime", {"response": GOOD})[0] == 422
+    with serving("--reward", "math", "--unscored", "-1") as (other, _):
+        for label in (None, ""):
+            code, answer = ask(other, "POST", "/slime", {**body, "label": label})
+            assert (code, answer) == (200, {"math": 0.0, "unscored": 1.0, "reward": -1.0})
 
 
 def test_metrics(port):

@@ -5,45 +5,62 @@ The HTTP form is `python -m verifiers serve`, route /get_reward.
 
 from __future__ import annotations
 
-import re
+import logging
 import statistics
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from verifiers.adapters.shared import parts, required, reward_of, scored
-from verifiers.core import Problem
-from verifiers.reward import Reward
+from verifiers.adapters.shared import of_all, required, reward_of, scored
+from verifiers.core import Problem, VerifierError
+from verifiers.end_tokens import without_end
+from verifiers.reward import Reward, Score
 
-# What a decoded sequence ends in, where special tokens were not skipped.
-_END = re.compile(
-    r"(?:\s*(?:<\|?(?:endoftext|im_end|eot_id|end_of_text|end|eos|pad)\|?>|</s>|<｜end▁of▁sentence｜>))+\s*\Z"
-)
+_log = logging.getLogger("verifiers")
+
+
+_SURE = 16  # characters of a cut prompt that must be found again
+_TRIES = 64
 
 
 def response_of(query: str, prompt: str) -> str:
-    """The response within `query` = prompt + response, without the special tokens at its end.
+    """The response within `query` = prompt + response, up to the token that ends it.
 
-    Raises: ValueError if the query does not begin with the prompt.
+    OpenRLHF cuts the beginning off a prompt that is too long. The query then begins with an end of the prompt; the
+    longest such end is taken for it.
+
+    Raises: ValueError if the query begins neither with the prompt nor with an end of it.
     """
-    if not query.startswith(prompt):
-        raise ValueError(f"the query does not begin with its prompt: {query[:80]!r} and {prompt[:80]!r}")
-    return _END.sub("", query[len(prompt) :])
+    if query.startswith(prompt):
+        return without_end(query[len(prompt) :])
+    whole = query.lstrip("\ufffd")  # of a character that was cut in two
+    head, start = whole[:_SURE], 0
+    for _ in range(_TRIES):
+        start = prompt.find(head, start + 1)
+        if start < 0 or len(head) < _SURE:
+            break
+        if whole.startswith(prompt[start:]):
+            return without_end(whole[len(prompt) - start :])
+    raise ValueError(f"the query does not begin with its prompt: {query[:80]!r} and {prompt[:80]!r}")
 
 
 def openrlhf_reward(
     reward: Reward | str,
     *,
     options: Mapping[str, Mapping[str, Any]] | None = None,
-    unscored: float | None = None,
+    unscored: float | None = 0.0,
 ) -> Callable[..., dict[str, Any]]:
-    """OpenRLHF's `reward_func(queries, prompts, labels)`; labels are the golds.
+    """OpenRLHF's `reward_func(queries, prompts, labels)`; labels are the golds, or tests as JSON text.
 
     Returns {"rewards": [...], "scores": rewards scaled to [0, 1] for its dynamic filtering, "extra_logs": means of the
-    parts}.
+    parts, and "unscored": the share of rows that could not be checked}. All keys stand in every call: OpenRLHF can't
+    join samples that differ in them.
 
     Args:
         reward: a formula or a ready reward; `options` are those of its verifiers.
-        unscored: reward of a completion that could not be checked; None raises, for OpenRLHF can't leave it out.
+        unscored: reward of a completion that could not be checked; the first one is told in the log. OpenRLHF's
+            executor carries numbers alone: NaN would spoil the group, and an exception is swallowed (INFO in its log),
+            goes on as None and ends the run later, somewhere else. 0 is what its own example gives. None logs the error
+            and raises.
 
     Raises: ValueError if the formula can't be used.
     """
@@ -51,26 +68,26 @@ def openrlhf_reward(
     low, high = ready.range
 
     def reward_func(queries: Sequence[str], prompts: Sequence[str], labels: Sequence[Any], **_: Any) -> dict[str, Any]:
-        scores = [
-            scored(
-                ready,
-                Problem(prompt=prompt, id=str(i)),
-                label,
-                response_of(query, prompt),
-            )
-            for i, (query, prompt, label) in enumerate(zip(queries, prompts, labels, strict=True))
-        ]
-        rewards = [required(score, unscored) for score in scores]
-        logs = {}
-        for name in ready.verifiers:
-            values = [found[name] for score in scores if name in (found := parts(score))]
-            if values:
-                logs[name] = statistics.fmean(values)
+        scores = [_scored(ready, i, *row) for i, row in enumerate(zip(queries, prompts, labels, strict=True))]
+        try:
+            rewards = [required(score, unscored) for score in scores]
+        except VerifierError as error:
+            _log.error("OpenRLHF swallows this, and the run will end for want of a reward: %s", error)
+            raise
+        found = [of_all(ready, score) for score in scores]
         span = high - low or 1.0
         return {
             "rewards": rewards,
             "scores": [min(1.0, max(0.0, (value - low) / span)) for value in rewards],
-            "extra_logs": logs,
+            "extra_logs": {name: statistics.fmean(one[name] for one in found) for name in found[0]} if found else {},
         }
 
     return reward_func
+
+
+def _scored(reward: Reward, index: int, query: str, prompt: str, label: Any) -> Score:
+    try:
+        response = response_of(query, prompt)
+    except ValueError as error:
+        return Score(None, {}, str(error), reward.versions)
+    return scored(reward, Problem(prompt=prompt, id=str(index)), label, response)

@@ -4,13 +4,20 @@ from __future__ import annotations
 
 import functools
 import json
+import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 from verifiers.core import Completion, GoldError, Problem, VerifierError
+from verifiers.end_tokens import without_end
 from verifiers.golds import gold_text
+from verifiers.prefill import prefill_of
 from verifiers.reward import Reward, Score, score_one
+from verifiers.sandbox.convert import from_apps
+
+_log = logging.getLogger("verifiers")
+_said: set[str] = set()
 
 
 @functools.lru_cache(maxsize=64)
@@ -49,31 +56,141 @@ def _content(content: Any) -> str:
     return "".join(str(part.get("text", "")) for part in content or () if isinstance(part, Mapping))
 
 
+def plain(value: Any) -> Any:
+    """NumPy's and Arrow's arrays and scalars as built-in values, at any depth."""
+    listed = getattr(value, "tolist", None)
+    if callable(listed):
+        value = listed()
+    if isinstance(value, Mapping):
+        return {key: plain(item) for key, item in value.items()}
+    return type(value)(map(plain, value)) if type(value) in (list, tuple) else value
+
+
+def tests_of(gold: Any) -> dict[str, Any] | None:
+    """`Problem.tests` out of a data set's gold, None where it is an answer.
+
+    Tests are an object, or its JSON text, that has a `style` (ours), `inputs` and `outputs` (APPS, TACO, PRIME, verl)
+    or `assert_case`. Fields that are null count as absent: Arrow gives every row the fields of all.
+
+    Raises: GoldError for tests that can't be used.
+    """
+    if isinstance(gold, str):
+        if not gold.lstrip().startswith("{"):
+            return None
+        try:
+            gold = json.loads(gold)
+        except (ValueError, RecursionError):  # LaTeX's {1, 2}
+            return None
+    if not isinstance(gold, Mapping):
+        return None
+    fields = {name: value for name, value in gold.items() if value is not None}
+    if "style" not in fields and "assert_case" not in fields and not {"inputs", "outputs"} <= fields.keys():
+        return None
+    try:
+        fields = plain(fields)
+    except RecursionError as error:
+        raise GoldError("the tests are nested too deeply") from error
+    return fields if "style" in fields else from_apps(fields)
+
+
 def scored(reward: Reward, problem: Problem, gold: Any, text: str, *, token_ids: Sequence[int] = ()) -> Score:
     """The score of one completion; what could not be checked is told in `error`.
 
     Args:
-        problem: without its answer.
-        gold: as the data set has it. A missing value (NaN, "", {}) is an error that names the problem's id, unless no
-            verifier of the reward compares answers.
+        problem: without its answer. Where its prompt ends in "<think>", the text is taken to begin inside the block.
+        gold: as the data set has it: an answer, or tests (see `tests_of`) where the problem carries none. A missing
+            value (NaN, "", {}) is an error that names the problem's id, unless no verifier of the reward compares
+            answers.
+        text: of the completion; what stands behind a token that ends a reply (`end_tokens`) is left out.
     """
+    found = with_gold(reward, problem, gold)
+    if isinstance(found, Score):
+        return found
+    return score_one(reward, found, written(found, text, token_ids))
+
+
+def written(problem: Problem, text: str, token_ids: Sequence[int] = ()) -> Completion:
+    """The completion, without what stands behind its end, begun inside a <think> that the prompt opened."""
+    return Completion(without_end(text), tuple(token_ids), prefill=prefill_of(problem.prompt))
+
+
+def with_gold(reward: Reward, problem: Problem, gold: Any) -> Problem | Score:
+    """The problem with its answer or tests; the score of whatever is written, where the gold can't be used."""
+    tests = problem.tests
     try:
+        if tests is None:
+            tests = tests_of(gold)
+            gold = gold if tests is None else None
         answer = gold_text(gold) if reward.reads_gold else None
     except GoldError as error:
         return Score(None, {}, f"GoldError: problem {problem.id!r}: {error}", reward.versions)
-    return score_one(reward, replace(problem, answer=answer), Completion(text, tuple(token_ids)))
+    return replace(problem, answer=answer, tests=tests)
+
+
+def best_of(reward: Reward, problem: Problem, golds: Sequence[Any], text: str) -> Score:
+    """The best score that any of the golds gives; unscored where one can't be checked and another is not full marks."""
+    scores = [scored(reward, problem, gold, text) for gold in golds]
+    best = max(scores, key=lambda one: float("-inf") if one.reward is None else one.reward)
+    failed = next((score for score in scores if score.reward is None), None)
+    return best if failed is None or (best.reward or 0.0) >= reward.range[1] else failed
+
+
+def scored_many(reward: Reward, rows: Sequence[tuple[Problem, Any, str]]) -> list[Score]:
+    """`scored` for (problem, gold, text) of each row, in order, from one call of each verifier that judges many."""
+    found = [with_gold(reward, problem, gold) for problem, gold, _ in rows]
+    pairs = [(one, written(one, row[2])) for one, row in zip(found, rows, strict=True) if isinstance(one, Problem)]
+    scores = iter(reward.batch(pairs))
+    return [one if isinstance(one, Score) else next(scores) for one in found]
 
 
 def required(score: Score, unscored: float | None) -> float:
-    """The reward, for trainers that can't leave a completion out. Raises VerifierError unless a stand-in is given."""
+    """The reward, for trainers that can't leave a completion out. Raises VerifierError unless a stand-in is given.
+
+    The first stand-in of a process is told in the log, with its reason.
+    """
     if score.reward is not None:
         return score.reward
     if unscored is None:
         raise VerifierError(
-            f"{score.error or 'every verifier abstained'}; this trainer can't leave a completion out of its group: "
+            f"{why(score)}; this trainer can't leave a completion out of its group: "
             "set `unscored` to the reward that such completions shall get"
         )
-    return unscored
+    say_once(f"a completion could not be scored and gets the reward {unscored:g}, as all such will: %s", why(score))
+    return float(unscored)
+
+
+def why(score: Score) -> str:
+    """Why a score has no reward."""
+    return score.error or "every verifier abstained"
+
+
+def say_once(message: str, detail: str) -> None:
+    """Logs an error, with `detail` in the place of %s; the first time only that this process has such a message."""
+    if message not in _said:
+        _said.add(message)
+        _log.error(message, detail)
+
+
+def accuracy(reward: Reward, score: Score) -> float:
+    """The lowest score of the verifiers that judge correctness, the reward where none does; 0 for what is unscored."""
+    if score.reward is None:
+        return 0.0
+    found = parts(score)
+    return min((found[name] for name in reward.correctness if name in found), default=score.reward)
+
+
+def text_or_none(value: Any) -> str | None:
+    """The value if it is text, as `Problem.language` must be."""
+    return value if isinstance(value, str) else None
+
+
+def of_all(reward: Reward, score: Score) -> dict[str, float]:
+    """Every verifier's score by its name, 0 where it abstained, and "unscored": 0 or 1.
+
+    For trainers that want the same keys in every row.
+    """
+    found = parts(score)
+    return {**{name: found.get(name, 0.0) for name in reward.verifiers}, "unscored": float(score.reward is None)}
 
 
 def parts(score: Score) -> dict[str, float]:

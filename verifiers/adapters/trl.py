@@ -62,12 +62,12 @@ def _is_column(value: Any, prompts: Sequence[Any]) -> bool:
     return isinstance(value, list | tuple) and len(value) == len(prompts)
 
 
-def _problem(prompt: Any, row: Mapping[str, Any], place: int) -> Problem:
+def _problem(prompt: Any, row: Mapping[str, Any], index: int) -> Problem:
     tests, language = row.get("tests"), row.get("language")
     return Problem(
         prompt=said(prompt, "user"),
         tests=tests if isinstance(tests, Mapping) else None,
         language=language if isinstance(language, str) else None,
-        id=str(row.get("id") or place),
+        id=str(row.get("id") or index),
         meta=row,
     )

@@ -1,7 +1,13 @@
-"""verl: `reward.custom_reward_function.path=.../verifiers/adapters/verl.py` with `name=compute_score`.
+"""verl: `reward.custom_reward_function.path=pkg://verifiers.adapters.verl`, with `name` left at compute_score.
 
-Settings go through `reward.custom_reward_function.reward_kwargs`: `reward`, `options`, `unscored`. In trees before
-that key, `custom_reward_function.path` stands at top level.
+Settings are keys that verl's configuration does not have, so each needs a plus. A formula with parentheses or commas
+needs quotes that reach Hydra, inside those of the shell:
+
+    '+reward.custom_reward_function.reward_kwargs.reward="math * (0.9 + 0.1*format)"'
+    +reward.custom_reward_function.reward_kwargs.unscored=0
+    +reward.custom_reward_function.reward_kwargs.options.math.strict=true
+
+In trees before that key, `custom_reward_function.path` stands at top level.
 """
 
 from __future__ import annotations
@@ -9,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from verifiers.adapters.shared import parts, required, reward_of, scored
+from verifiers.adapters.shared import accuracy, of_all, required, reward_of, scored, text_or_none
 from verifiers.core import Problem
 
 
@@ -24,10 +30,11 @@ def compute_score(
     unscored: float | None = None,
     **_: Any,
 ) -> dict[str, float]:
-    """verl's `compute_score`: {"score": the reward, each verifier's score by its name, "unscored": 0 or 1}.
+    """verl's `compute_score`: {each verifier's score by its name, "score": the reward, "acc", "unscored": 0 or 1}.
 
     Args:
-        data_source, solution_str, ground_truth, extra_info: as verl passes them; extra_info's "question" or "prompt"
+        data_source, solution_str, ground_truth, extra_info: as verl passes them. The ground truth is an answer or
+            tests, as an object or JSON text: verl's own code data work as they are. extra_info's "question" or "prompt"
             is the prompt, and all of it is in `Problem.meta`.
         reward, options: the formula and its verifiers' options.
         unscored: reward of a completion that could not be checked; None raises, for verl can't leave it out.
@@ -36,15 +43,11 @@ def compute_score(
     """
     info = dict(extra_info or {})
     ready = reward_of(reward, options)
-    has_tests = isinstance(ground_truth, Mapping) and bool(ground_truth)
     problem = Problem(
-        prompt=str(info.get("question", info.get("prompt", ""))),
-        tests=ground_truth if has_tests else None,
-        language=info.get("language"),
+        prompt=str(info.get("question") or info.get("prompt") or ""),
+        language=text_or_none(info.get("language")),
         id=str(info.get("index", data_source)),
         meta={"data_source": data_source, **info},
     )
-    score = scored(ready, problem, None if has_tests else ground_truth, solution_str)
-    found = parts(score)
-    shown = {name: found.get(name, 0.0) for name in ready.verifiers}  # verl wants the same keys in every row
-    return {"score": required(score, unscored), **shown, "unscored": float(score.reward is None)}
+    score = scored(ready, problem, ground_truth, solution_str)
+    return {**of_all(ready, score), "score": required(score, unscored), "acc": accuracy(ready, score)}

@@ -35,6 +35,20 @@ LEAD_INS = {
     "vi": "Bây giờ mọi thứ đã được cộng lại, đây là kết quả.",
     "tr": "Şimdi her şey toplandı, işte sonuç.",
 }
+# What verifiers of manner tell apart: hedges, politeness, length, repetition, shouting, languages, code, lists.
+MANNERS = (
+    "",
+    "4",
+    "Maybe it is 4, I am not sure, perhaps 5, I think.",
+    "Sorry, as an AI language model I can't help with that.",
+    "Thank you for asking! Please note that the answer is 4.",
+    "IT IS 4!!! 😀",
+    "so so so so so so so so so so so so so so so so so so so so",
+    "- first, 2\n- second, 2\n\nTherefore, the sum is 4.",
+    "```python\nprint(4)\n```",
+    "答案是四。",
+    "First, we read the question. Then we add the numbers, one after the other. " * 20,
+)
 _INTEGER = re.compile(r"[+-]?\d{1,15}")
 _DECIMAL = re.compile(r"[+-]?\d{1,12}\.\d{1,12}")
 

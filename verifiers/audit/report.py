@@ -6,11 +6,18 @@ import collections
 import html
 import json
 from dataclasses import asdict, dataclass, field
-from typing import Any
+from typing import Any, Literal
 
 from verifiers.audit.cases import Case
 from verifiers.audit.growth import Growth
 
+Kind = Literal["answer", "program", "style"]
+KINDS: dict[Kind, str] = {
+    "answer": "a verifier of right answers",
+    "program": "a verifier of programs",
+    "style": "a verifier of manner: it compares with no known answer, so what it pays wrong ones can't be audited, but "
+    "determinism, growth of time and hostile text are",
+}
 _SHOWN = 400  # characters of an input
 _KEPT = 100_000
 
@@ -63,7 +70,7 @@ class Report:
 
     target: str
     version: str
-    kind: str
+    kind: Kind
     forms: list[str]  # that it reads
     families: dict[str, FamilyResult] = field(default_factory=dict)
     findings: list[Finding] = field(default_factory=list)
@@ -89,7 +96,7 @@ class Report:
     def as_text(self, *, show: int = 20) -> str:
         """The findings that matter most first, and a score per family."""
         reads = f", reads {', '.join(self.forms)}" if self.forms else ""
-        lines = [f"{self.target} (version {self.version or 'unknown'}), {self.kind}{reads}", ""]
+        lines = [f"{self.target} (version {self.version or 'unknown'}), {KINDS[self.kind]}{reads}", ""]
         for name, family in self.families.items():
             lines.append(f"  {name:<14} {family.score:7.1%}  {family.passed}/{family.total}")
         if self.cpu_ms is not None:
@@ -143,7 +150,7 @@ class Report:
             "padding:0 1rem}table{border-collapse:collapse}td,th{padding:.2rem .8rem;border:1px solid #bbb;text-align:"
             "left}pre{background:#f4f4f4;padding:.6rem;overflow:auto;white-space:pre-wrap}.high{color:#a00}</style>"
             f"<h1>{html.escape(self.target)}: {'passed' if self.passed else 'failed'}</h1>"
-            f"<p>version {html.escape(self.version or 'unknown')}, {html.escape(self.kind)}; reads "
+            f"<p>version {html.escape(self.version or 'unknown')}, {html.escape(KINDS[self.kind])}; reads "
             f"{html.escape(', '.join(self.forms) or 'no answers')}</p>"
             f"<table><tr><th>family<th>passed<th>score</tr>{rows}</table><h2>Findings</h2>{found or '<p>None.'}"
             "<h2>Time and memory</h2><table><tr><th>filling<th>characters<th>CPU<th>exponent<th>MiB</tr>"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import random
 import statistics
@@ -13,6 +14,7 @@ from verifiers.audit.cases import (
     ANY,
     FILLS,
     FORMS,
+    MANNERS,
     RIGHT,
     WRONG,
     Case,
@@ -25,7 +27,7 @@ from verifiers.audit.cases import (
 from verifiers.audit.growth import measure
 from verifiers.audit.patience import HANGS, Clock, is_late, scores
 from verifiers.audit.probe import timed
-from verifiers.audit.report import Finding, Report
+from verifiers.audit.report import Finding, Kind, Report
 from verifiers.audit.samples import sample
 from verifiers.audit.targets import ALONE, reward_of
 from verifiers.core import Completion, Problem
@@ -38,6 +40,7 @@ _HUGE = 200_000
 _PAID = 0.5  # a score above it says "right"; of a formula, a reward above this share of the right answer's
 _MAX_PROBLEMS = 40
 _PAIRS = 300
+_TRIED_GOLDS = 5  # problems by which it is seen whether a verifier reads golds
 _TYPED_FORMS = ("box", "think_box", "answer_tag")
 
 
@@ -51,6 +54,7 @@ def audit(
     workers: int | None = None,
     sizes: Sequence[int] = SIZES,
     maths: bool | None = None,
+    kind: Kind | None = None,
     seed: int = 0,
 ) -> Report:
     """Audits a verifier, or a formula over several.
@@ -63,32 +67,39 @@ def audit(
         limit_s: of the whole audit, within a few deadlines; what was not tried by then is a finding.
         sizes: lengths, in characters, at which time and memory are measured.
         maths: also try typed pairs of mathematical answers; None = for one verifier whose golds are numbers.
+        kind: what it judges: "answer", "program", or "style" (the manner of writing, whatever the answer is); None = as
+            it says of itself, else "style" for a verifier that gives some texts 1 and some less, whatever the gold is.
 
     Raises: ValueError if the target can't be set up, or a problem has no gold.
     """
     reward = reward_of(target, options or {})
     problems = list(problems or sample(target))[:_MAX_PROBLEMS]
     versions = reward.versions.values() if ALONE in reward.versions else map(" ".join, reward.versions.items())
-    return _Audit(target, reward, problems, timeout_s, limit_s, workers, seed).run(", ".join(versions), sizes, maths)
+    return _Audit(target, reward, problems, timeout_s, limit_s, workers, kind, seed).run(
+        ", ".join(versions), sizes, maths
+    )
 
 
 class _Audit:
     def __init__(
         self, target: str, reward: Reward, problems: list[Problem], timeout_s: float, limit_s: float,
-        workers: int | None, seed: int,
+        workers: int | None, kind: Kind | None, seed: int,
     ) -> None:  # fmt: skip
         self.reward, self.problems, self.timeout_s, self.workers = reward, problems, timeout_s, workers
         self.clock, self.rng = Clock(limit_s), random.Random(seed)
         self.is_formula = ALONE not in reward.verifiers
         kinds = {getattr(getattr(v, "func", v), "kind", "") for v in reward.verifiers.values()}
-        kind = "program" if "program" in kinds else "style" if kinds == {"style"} else "answer"
-        self.report = Report(target, "", kind, [])
+        self.told = kind is not None or self.is_formula or bool(kinds - {""})
+        said: Kind = "program" if "program" in kinds else "style" if kinds == {"style"} else "answer"
+        self.report = Report(target, "", kind or said, [])
         self.bests: dict[str, float] = {}  # what the right answer of a problem gets
 
     def run(self, version: str, sizes: Sequence[int], maths: bool | None) -> Report:
         report = self.report
         report.version = version
         with Pool(self.reward, workers=self.workers, timeout_s=self.timeout_s) as pool:
+            if not self.told and self._is_of_manner(pool):
+                report.kind = "style"
             if report.kind != "style":
                 self._find_forms(pool)
             cases = list(self._cases(maths))
@@ -128,6 +139,27 @@ class _Audit:
         wanted = numeric and not self.is_formula if maths is None else maths
         if wanted and not any("right" in problem.meta for problem in self.problems):
             yield from _typed(forms, self.rng)
+
+    def _is_of_manner(self, pool: Pool) -> bool:
+        """Whether it judges how a text is written: some texts get 1, some less, and no gold changes that."""
+        golds = [problem for problem in self.problems[:_TRIED_GOLDS] if rights(problem)]
+        pairs = [(a, b) for a, b in zip(golds, golds[1:] + golds[:1], strict=True) if rights(a)[0] != rights(b)[0]]
+        tried: list[Case] = []
+        for problem, other in pairs:
+            texts = [write(form, rights(problem)[0]) for form in FORMS.values()]
+            for text in (*texts, *MANNERS):
+                swapped = dataclasses.replace(other, prompt=problem.prompt, id=problem.id)
+                tried += [Case("manner", ANY, "", one, text) for one in (problem, swapped)]
+        found = scores(pool, tried, self.clock)
+        rewards = [None if score is None or score.error else score.reward for score in found]
+        if not pairs or None in rewards or rewards[::2] != rewards[1::2]:
+            return False
+        if len(set(rewards)) > 1 and max(reward or 0.0 for reward in rewards) > _PAID:
+            return True
+        self.report.notes.append(
+            "it scores every text tried alike, whatever the known answer is; if it judges manner, say --kind style"
+        )
+        return False
 
     def _find_forms(self, pool: Pool) -> None:
         """The forms in which most golds are paid, and what the right answer to each problem gets."""
@@ -174,10 +206,10 @@ class _Audit:
         best = self.bests.get(problem.id, 0.0)
         return _PAID * (best if best > 0 else self.reward.range[1])
 
-    def _judge(self, cases: list[Case], found: list[Score | None]) -> None:
+    def _judge(self, cases: list[Case], judged: list[Score | None]) -> None:
         left_out: dict[str, list[Case]] = {}
         hangs: dict[str, int] = {}
-        for case, score in zip(cases, found, strict=True):
+        for case, score in zip(cases, judged, strict=True):
             if score is None:
                 left_out.setdefault(case.family, []).append(case)
                 continue
@@ -204,9 +236,9 @@ class _Audit:
             else:
                 self._out_of_time(missing[0], f"{len(missing)} cases of '{name}' were not tried")
 
-    def _determinism(self, cases: list[Case], found: list[Score | None]) -> None:
+    def _determinism(self, cases: list[Case], judged: list[Score | None]) -> None:
         """The same cases backwards, in processes with other hash seeds and another locale."""
-        scored = [(case, s) for case, s in zip(cases, found, strict=True) if s is not None and not s.error][::-1]
+        scored = [(case, s) for case, s in zip(cases, judged, strict=True) if s is not None and not s.error][::-1]
         family = self.report.family("determinism")
         for changed in ({"PYTHONHASHSEED": "1", "LC_ALL": "C"}, {"PYTHONHASHSEED": "4242", "TZ": "Asia/Tokyo"}):
             with Pool(self.reward, workers=1, timeout_s=self.timeout_s, environment=changed) as pool:
@@ -249,9 +281,9 @@ class _Audit:
                 case = Case("growth", ANY, missing, self.problems[0], long_text(missing, largest))
                 self._out_of_time(case, f"{what} were not tried")
 
-    def _cpu_ms(self, pool: Pool, cases: list[Case], found: list[Score | None]) -> float | None:
+    def _cpu_ms(self, pool: Pool, cases: list[Case], judged: list[Score | None]) -> float | None:
         """CPU milliseconds of a short completion, median over those that were judged."""
-        pairs = zip(cases, found, strict=True)
+        pairs = zip(cases, judged, strict=True)
         short = [case for case, score in pairs if len(case.text) < 1000 and score and not is_late(score)][:200]
         spent = [
             json.loads(score.verdicts["v"].detail)["cpu_s"]

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from verifiers import rows
 from verifiers.audit import audit
+from verifiers.audit.report import KINDS
 from verifiers.audit.run import LIMIT_S, SIZES
 
 
@@ -28,6 +29,11 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--largest", type=int, default=SIZES[-1], help="longest text, in characters (256,000)")
     parser.add_argument("--show", type=int, default=20, metavar="N", help="findings shown (20)")
     parser.add_argument("--maths", action=argparse.BooleanOptionalAction, default=None, help="try typed maths answers")
+    parser.add_argument(
+        "--kind",
+        choices=tuple(KINDS),
+        help="what it judges, where it does not say so itself; style: how a text is written",
+    )
     parser.add_argument("--json", type=Path, metavar="FILE", help="write the report as JSON")
     parser.add_argument("--html", type=Path, metavar="FILE", help="write the report as a page")
     for kind in ("prompt", "answer"):
@@ -59,6 +65,7 @@ def run(options: argparse.Namespace) -> int:
         workers=options.workers,
         sizes=sizes,
         maths=options.maths,
+        kind=options.kind,
     )
     print(report.as_text(show=options.show))
     if options.json:

@@ -87,7 +87,8 @@ def _pairs(path: Path, before: collections.deque[dict[str, Any]]) -> Iterator[tu
             problem = Problem(row["question"], row["gold"], tests, row["language"], row["problem_id"], meta or {})
             # The ids are not kept, but how many there were: for verifiers of length.
             ids = (0,) * (row["num_tokens"] or 0)
-            completion = Completion(row["completion"], ids, (), row["finish_reason"])
+            prefill = str(row.get("prefill") or "")
+            completion = Completion(rows.completion_of(row), ids, (), row["finish_reason"], prefill=prefill)
             before.append({name: row[name] for name in ("problem_id", "sample", "verdicts")})
         except (TypeError, KeyError, ValueError) as error:
             raise ValueError(f"{path}:{number}: no row of a curated set: {error}") from error

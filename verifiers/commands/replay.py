@@ -6,7 +6,6 @@ from __future__ import annotations
 import argparse
 import collections
 import json
-import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -22,8 +21,6 @@ from verifiers.golds import gold_text
 from verifiers.reward import Score
 from verifiers.terminal import one_line
 from verifiers.trust import beyond, beyond_in_options, require
-
-_STEP = re.compile(r"step-(\d+)\.jsonl(?:\.gz)?")
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
@@ -43,13 +40,12 @@ def run(options: argparse.Namespace) -> int:
     """Exit code 0: every reward (of a set: every verdict) is the same, bit by bit; 1: some differ."""
     if (options.run_dir / "manifest.json").exists():
         return curated.replay(options)
-    folder = options.run_dir / "rollouts"
-    files = sorted(path for path in folder.glob("step-*") if _STEP.fullmatch(path.name))
+    found = rows.step_files(options.run_dir)
     about_path = options.run_dir / "reward.json"
-    if not files or not (about_path.exists() or options.reward):
+    if not found or not (about_path.exists() or options.reward):
         lacking = "rollouts/" if about_path.exists() else "reward.json"
         raise ValueError(f"{options.run_dir} is no run of r1lite grpo: it lacks {lacking}")
-    files = _chosen(files, options.step, options.row)
+    files = _chosen(found, options.step, options.row)
     about = _read(about_path) if about_path.exists() else {}
     own = options.reward is None or options.reward == about.get("formula")
     given = read_options(options.options)
@@ -99,13 +95,13 @@ def run(options: argparse.Namespace) -> int:
     return 1 if differ else 0
 
 
-def _chosen(files: list[Path], step: int | None, row: int | None) -> list[Path]:
+def _chosen(files: list[tuple[int, Path]], step: int | None, row: int | None) -> list[Path]:
     """The files of a step, or all of them. Raises ValueError."""
     if row is not None and step is None:
         raise ValueError("--row counts in the file of a step: give --step too")
-    found = [path for path in files if step is None or int(_STEP.fullmatch(path.name)[1]) == step]  # type: ignore[index]
+    found = [path for number, path in files if step is None or number == step]
     if not found:
-        raise ValueError(f"--step {step}: {files[0].parent} has no file of it")
+        raise ValueError(f"--step {step}: {files[0][1].parent} has no file of it")
     return found
 
 
@@ -167,4 +163,5 @@ def _pair(row: Mapping[str, Any]) -> tuple[Problem, Completion]:
         dict(row.get("meta") or {}),
     )
     ids, logprobs = tuple(row["token_ids"]), tuple(row["logprobs"])
-    return problem, Completion(row["completion"], ids, logprobs, row["finish_reason"], row["policy_version"])
+    prefill = str(row.get("prefill") or "")
+    return problem, Completion(row["completion"], ids, logprobs, row["finish_reason"], row["policy_version"], prefill)

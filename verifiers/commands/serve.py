@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import argparse
+import json
 import os
 import resource
+import shlex
 import socket
 import sys
 from pathlib import Path
@@ -29,7 +31,9 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--host", default="127.0.0.1", help="address to listen on (127.0.0.1)")
     parser.add_argument("--port", type=port, default=8770, help="0 takes a free one (8770)")
     parser.add_argument(
-        "--reward", default="math + 0.1*format", help='of /get_reward, and of requests that name none ("%(default)s")'
+        "--reward",
+        default="math + 0.1*format",
+        help='of /get_reward, /slime and requests that name none ("%(default)s")',
     )
     parser.add_argument(
         "--allow",
@@ -68,7 +72,9 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--memory", type=count, default=4096, metavar="MIB", help="private memory of a process (4096)")
     parser.add_argument(
-        "--unscored", type=finite, help="reward that /get_reward gives rows that can't be checked; without it: an error"
+        "--unscored",
+        type=finite,
+        help="reward that /get_reward and /slime give rows that can't be checked; without it: an error",
     )
     parser.add_argument("--grace", type=count, default=30, metavar="S", help="for open requests, at the end (30)")
 
@@ -89,8 +95,10 @@ def run(options: argparse.Namespace) -> int:
     server = Server(_settings(options, workers))
     with _listener(options.host, options.port) as listener:
         host, number = listener.getsockname()[:2]
-        print(f"listening on http://{f'[{host}]' if ':' in host else host}:{number}", file=sys.stderr)
-        print(f"verifiers: {', '.join(server.allowed)}", file=sys.stderr, flush=True)
+        url = f"http://{f'[{host}]' if ':' in host else host}:{number}"
+        print(f"listening on {url}  (what it takes: {url}/docs, {url}/openapi.json)", file=sys.stderr)
+        print(f"verifiers: {', '.join(server.allowed)}", file=sys.stderr)
+        print(f"try: {_example(url, options.token_file)}", file=sys.stderr, flush=True)
         config = uvicorn.Config(
             server.app,
             http=connections.protocol,  # type: ignore[arg-type]  # called as a class would be
@@ -104,6 +112,16 @@ def run(options: argparse.Namespace) -> int:
         )
         uvicorn.Server(config).run(sockets=[listener])
     return 0
+
+
+def _example(url: str, token_file: Path | None) -> str:
+    """A line for the shell that scores one completion by the default reward."""
+    body = {
+        "rows": [{"prompt": "2 + 2?", "completion": "<think>2 + 2 = 4</think><answer>4</answer>", "reference": "4"}]
+    }
+    place = url.replace("//0.0.0.0:", "//127.0.0.1:").replace("//[::]:", "//[::1]:")
+    token = f' -H "Authorization: Bearer $(cat {shlex.quote(str(token_file))})"' if token_file else ""
+    return f"curl -s {place}/v1/verify -H 'Content-Type: application/json'{token} -d '{json.dumps(body)}'"
 
 
 def _settings(options: argparse.Namespace, workers: int) -> Settings:

@@ -110,10 +110,10 @@ def read_options(text: str) -> dict[str, dict[str, Any]]:
         raise ValueError(f"--options is not JSON: {error}") from error
 
 
-def _checked(found: Any) -> dict[str, dict[str, Any]]:
-    if not isinstance(found, dict) or not all(isinstance(value, dict) for value in found.values()):
+def _checked(options: Any) -> dict[str, dict[str, Any]]:
+    if not isinstance(options, dict) or not all(isinstance(value, dict) for value in options.values()):
         raise ValueError("--options must map names of verifiers to their options")
-    return found
+    return options
 
 
 def make_reward(formula: str, options: Mapping[str, Mapping[str, Any]]) -> Reward:

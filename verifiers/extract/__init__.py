@@ -4,27 +4,31 @@ from __future__ import annotations
 
 import re
 
-from verifiers.extract.announcements import announced
+from verifiers.extract.announcements import PRAISE, announced
+from verifiers.extract.blanks import original, squeezed
 from verifiers.extract.boxes import boxed
+from verifiers.extract.choices import chosen
 from verifiers.extract.conclusions import sole_value, turned, unannounced
 from verifiers.extract.denials import denied_after, replaced
 from verifiers.extract.echo import repeats_prompt
 from verifiers.extract.hedges import hedge, restated
 from verifiers.extract.retractions import instead, plain_tail, retracted
-from verifiers.extract.spans import Found, Span, after_thinking, closing_brace, ending
+from verifiers.extract.spans import Extraction, Span, after_thinking, closing_brace, ending
 from verifiers.extract.turns import CORRECTION
 
 __all__ = [
-    "Found",
+    "Extraction",
     "Span",
     "after_thinking",
     "closing_brace",
     "final_answer",
     "find",
     "hedge",
+    "original",
     "repeats_prompt",
     "restated",
     "sole_value",
+    "squeezed",
     "turned",
 ]
 
@@ -38,7 +42,7 @@ def final_answer(text: str) -> Span | None:
     return find(text).span
 
 
-def find(text: str, *, strict: bool = False) -> Found:
+def find(text: str, *, strict: bool = False) -> Extraction:
     """The final answer's place.
 
     What stands in `<think>` never counts, and an unclosed `<think>` means no answer. Then, in this order: the
@@ -49,17 +53,17 @@ def find(text: str, *, strict: bool = False) -> Found:
     """
     start = after_thinking(text)
     if start is None:
-        return Found(None, "unclosed_think")
+        return Extraction(None, "unclosed_think")
     if text.find("nswer>", start) >= 0 or text.find("NSWER>", start) >= 0:
         tags = _first_tags(text, start)
         if tags:
             if [tag[1] for tag in tags] != ["", "/"]:
-                return Found(None, "several_answers" if len(tags) > 2 else "broken_answer")
+                return Extraction(None, "several_answers" if len(tags) > 2 else "broken_answer")
             inside = tags[0].end(), tags[1].start()
-            found = boxed(text, *inside) or Found(inside, "answer")
+            found = boxed(text, *inside) or Extraction(inside, "answer")
             return found if strict else _unless_taken_back(text, found, tags[1].end(), len(text))
     if strict:
-        return Found(None, "no_answer_block")
+        return Extraction(None, "no_answer_block")
     end = ending(text)
     if end < len(text):
         text = text[:end]  # places stay as they are
@@ -69,18 +73,22 @@ def find(text: str, *, strict: bool = False) -> Found:
     if text.find("####", start) >= 0:
         hashes = _HASHES.match(text, text.rfind("####", start))
         if hashes is not None and hashes[1].strip():
-            found = Found(hashes.span(1), "hashes", _other_hashes(text, start, hashes.start()))
+            found = Extraction(hashes.span(1), "hashes", _other_hashes(text, start, hashes.start()))
             return _unless_taken_back(text, found, hashes.end(), end)
     start = max(start, end - _TAIL)
     return _phrased(text, start, end)
 
 
-def _phrased(text: str, start: int, end: int) -> Found:
+def _phrased(text: str, start: int, end: int) -> Extraction:
     """What a phrase announces, or the end states; a "result" on the way gives way to a later conclusion."""
     instead_of = replaced(text, start, end)
     if instead_of is not None:
-        return Found(instead_of, "anchor")
+        return Extraction(instead_of, "anchor")
     found = announced(text, start)
+    if found is None or found.span is None or found.span[1] - found.span[0] < 12:
+        letter = chosen(text, start, end)
+        if letter is not None:
+            return _with_letter(text, letter, found)
     if found is None:
         return unannounced(text, start, end)
     if found.source != "result" or found.span is None:
@@ -89,7 +97,17 @@ def _phrased(text: str, start: int, end: int) -> Found:
         later = unannounced(text, start, end)
         if later.span is not None and later.source != "whole" and later.span[0] > found.span[1]:
             return later
-    return Found(found.span, "anchor", found.others)
+    return Extraction(found.span, "anchor", found.others)
+
+
+def _with_letter(text: str, letter: Span, extraction: Extraction | None) -> Extraction:
+    """The option that the closing clauses call right, unless a phrase announces a value that is no option."""
+    if extraction is None or extraction.span is None or PRAISE.fullmatch(text, *extraction.span):
+        return Extraction(letter, "anchor")
+    if letter[0] < extraction.span[1] and extraction.span[0] < letter[1]:
+        return Extraction(letter, "anchor", extraction.others)
+    announced_letter = len(text[slice(*extraction.span)].strip(" .()*$")) == 1
+    return Extraction(letter, "anchor", (*extraction.others, extraction.span)) if announced_letter else extraction
 
 
 def _first_tags(text: str, start: int) -> list[re.Match[str]]:
@@ -101,14 +119,14 @@ def _first_tags(text: str, start: int) -> list[re.Match[str]]:
     return found
 
 
-def _unless_taken_back(text: str, found: Found, position: int, end: int) -> Found:
+def _unless_taken_back(text: str, extraction: Extraction, position: int, end: int) -> Extraction:
     """The answer, unless what follows it denies it or takes it back."""
-    if found.span is None or plain_tail(text, position, end):
-        return found
+    if extraction.span is None or plain_tail(text, position, end):
+        return extraction
     if denied_after(text, position, end) or retracted(text, position, end) is not None:
-        return Found(None, "retracted")
-    others = (*found.others, *instead(text, position, end))
-    return Found(found.span, found.source, others, found.joint)
+        return Extraction(None, "retracted")
+    others = (*extraction.others, *instead(text, position, end))
+    return Extraction(extraction.span, extraction.source, others, extraction.joint)
 
 
 def _other_hashes(text: str, start: int, last: int) -> tuple[Span, ...]:

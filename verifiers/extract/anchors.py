@@ -24,62 +24,72 @@ _TABLE: dict[str, tuple[str, str]] = {
         r"(?:\b(?:answers?|results?|solutions?|(?:option|choice)(?=\s+is))\b[*_`]*(?:,\s*(?:then|therefore"
         r"|thus|hence|finally),)?\s*"
         r"(?:(?:to|for|of)\s+(?:the|this|our)\s+\w+(?:\s+\w+)?\s+|(?:to|for)\s+\w+\s+\d+\s*(?=:))?"
-        r"(?:is|are|=|equals|will be|would be|comes out to|should be|must be|:|was"
+        r"(?:(?:is|are|was)(?!n['’]t)|=|equals|will be|would be|comes out to|should be|must be|:"
         r"|of\b(?=\s+[-\d$\\])(?![^\n?!]{0,80}\s(?:is|are|equals|was|gives)\s)|→|->|=>|⇒)"
         r"|\b(?:answer|ans)\b[*_`]*\s*[:=\n]|\banswer\b[*_`]*\s+(?=\$|\\[(\[])"
         r"|(?:(?<=\bfinal )|(?<=\bthe ))answer\b[*_`]*\s+(?=[-\d]))",
     ),
     "de": (
-        "antwort|ergebnis|lösung|loesung|resultat",
-        rf"(?:antwort|ergebnis|l(?:ö|oe)sung(?:en)?|resultat)\b{_GAP}(?:\bist\b|\bsind\b|\blaute[nt]\b"
+        "antwort|ergebnis|lösung|loesung|resultat|nullstelle",
+        rf"(?:antwort|ergebnis|l(?:ö|oe)sung(?:en|smenge)?|nullstellen?|resultat)\b{_GAP}(?:\bist\b|\bsind\b|\blaute[nt]\b"
         rf"|\bbeträgt\b|:|="
         r"|\s(?=[-\d$\\(]))",
     ),
     "fr": (
-        "réponse|reponse|résultat|resultat|solution",
-        rf"\b(?:r[ée]ponses?|r[ée]sultats?|solutions?)\b{_GAP}(?:\best\b|\bsont\b|\bvaut\b|:|=)",
+        "réponse|reponse|résultat|resultat|solution|racines",
+        rf"\b(?:r[ée]ponses?|r[ée]sultats?|solutions?|racines)\b{_GAP}(?:\best\b|\bsont\b|\bvaut\b|:|=)",
     ),
     "es": (
-        "respuesta|resultado|solución|solucion|soluciones",
-        rf"\b(?:respuestas?|resultados?|soluci[óo]n(?:es)?)\b{_GAP}(?:\bes\b|\bson\b|\bsería\b|:|=)",
+        "respuesta|resultado|solución|solucion|soluciones|raíces",
+        rf"\b(?:respuestas?|resultados?|soluci[óo]n(?:es)?|raíces)\b{_GAP}(?:\bes\b|\bson\b|\bsería\b|:|=)",
     ),
     "pt": (
-        "resposta|resultado|solução|soluções|gabarito",
-        rf"\b(?:respostas?|resultados?|solução|soluções|gabarito)\b{_GAP}(?:\bé\b|\bsão\b|\bseria\b|:|=)",
+        "resposta|resultado|solução|soluções|gabarito|raízes",
+        rf"\b(?:respostas?|resultados?|solução|soluções|gabarito|raízes)\b{_GAP}(?:\bé\b|\bsão\b|\bseria\b|:|=)",
     ),
     "it": (
         "risposta|risposte|risultato|risultati|soluzion",
         rf"\b(?:rispost[ae]|risultat[oi]|soluzion[ei])\b{_GAP}(?:\bè\b|\bsono\b|\bsarebbe\b|:|=)",
     ),
-    "nl": ("antwoord|resultaat|uitkomst", rf"\b(?:antwoord|resultaat|uitkomst)\b{_GAP}(?:\bis\b|\bluidt\b|:|=)"),
+    "nl": (
+        "antwoord|resultaat|uitkomst|oplossing",
+        rf"\b(?:antwoord|resultaat|uitkomst|oplossing(?:en)?)\b{_GAP}(?:\bis\b|\bzijn\b|\bluidt\b|:|=)",
+    ),
     "scandinavian": ("svar|resultatet", rf"\b(?:svaret|svar|resultatet)\b{_GAP}(?:\bär\b|\ber\b|\bblir\b|:|=)"),
     "pl": (
         "odpowied|wynik|rozwiązani",
-        rf"\b(?:odpowied[źz]\w*|wynik\w*|rozwiązani\w+)\b{_GAP}(?:\bto\b|\bjest\b|\bwynosi\b|\bbrzmi\b|:|=)",
+        rf"\b(?:odpowied[źz]\w*|wynik\w*|rozwiązani\w+)\b{_GAP}(?:\bto\b|\bjest\b|\bsą\b|\bwynosi\b|\bbrzmi\b|:|=)",
     ),
     "cs": ("odpov|výsled", rf"\b(?:odpov[ěe][ďd]|výsledk?ek?)\b{_GAP}(?:\bje\b|:|=)"),
-    "tr": ("cevap|sonuç|yanıt", rf"\b(?:cevap|sonuç|yanıt)\b\s*[*_`]*\s*(?:[:=]|{_VALUE})"),
-    "id": ("jawaban|hasilnya", rf"\b(?:jawaban|hasil)(?:nya)?\b{_GAP}(?:\badalah\b|\bialah\b|:|=)"),
+    "tr": (
+        "cevap|sonuç|yanıt|çözümle|kökle",
+        rf"\b(?:cevap|sonuç|yanıt|çözümleri?|kökleri?)\b\s*[*_`]*\s*(?:[:=]|{_VALUE})",
+    ),
+    "id": (
+        "jawaban|hasilnya|solusi",
+        rf"\b(?:jawaban|hasil|solusi)(?:nya)?\b{_GAP}(?:\badalah\b|\bialah\b|:|=)",
+    ),
     "vi": (
-        "đáp án|đáp số|kết quả|câu trả lời",
-        rf"\b(?:đáp án|đáp số|kết quả|câu trả lời)\b(?:{_GAP}(?:\blà\b|:|=))?",
+        "đáp án|đáp số|kết quả|câu trả lời|nghiệm của",
+        rf"\b(?:(?:đáp án|đáp số|kết quả|câu trả lời)\b(?:{_GAP}(?:\blà\b|:|=))?|nghiệm của\b{_GAP}\blà\b)",
     ),
     "ro": ("răspuns|rezultat", rf"\b(?:răspuns\w*|rezultat\w*)\b{_GAP}(?:\beste\b|\be\b|:|=)"),
     "hu": ("válasz|eredmény", rf"\b(?:válasz|eredmény)\w*\b\s*(?:az?\b)?\s*(?:[:=]|{_VALUE})"),
     "fi": ("vastaus|tulos", r"\b(?:vastaus|tulos)\b\s*(?:on\b|:|=)"),
     "el": ("απάντηση|αποτέλεσμα", rf"\b(?:απάντηση|αποτέλεσμα)\b{_GAP}(?:\bείναι\b|:|=)"),
     "ru": (
-        "ответ|результат",
+        "ответ|результат|корни|корнями|решени",
         r"\b(?:ответ\b[^\n:.—–=\d?!]{0,16}(?:[:—–=-]|\bравен\b|\bравно\b|\bесть\b)?"
-        rf"|результат\b{_GAP}(?:\bрав\w+|\bсоставля\w+|[:—–=]))",
+        rf"|результат\b{_GAP}(?:\bрав\w+|\bсоставля\w+|[:—–=])"
+        rf"|(?:корни|корнями|решени(?:я|ями|й))\b{_GAP}(?:\bрав\w+|\bявля\w+|[:—–=]))",
     ),
     "uk": ("відповід|результат", r"\b(?:відповідь)\b[^\n:.—–=\d?!]{0,16}[:—–=-]?"),
     "zh": (
-        "答案|答：|答:|结果|結果|选|選|解为|解是|解為",
+        "答案|答：|答:|结果|結果|选|選|解为|解是|解為|解集|根为|根是|根為",
         r"(?:答案\s*(?:(?:就|应该|應該|即|应|應|只能)?(?:是|为|為|选|選)\s*[:：]?|[:：＝=]|\s(?=[\d$\\(（-])"
         r"|(?=[\d$\\（(]))"
         r"|答\s*[:：]|(?:正确|正確)?[选選](?:项|項)\s*(?:是|为|為|[:：])|[结結]果\s*(?:就)?(?:是|为|為|等于"
-        r"|等於|[:：＝=])|解(?:是|为|為)"
+        r"|等於|[:：＝=])|[解根](?:是|为|為)|解集\s*(?:是|为|為)"
         r"|(?<!不)(?<!不应)(?<!不能)[选選](?:项|項|择|擇)?\s*[:：]?\s*(?=[（(]?\s*\$?\s*[A-J]))",
     ),
     "ja": (
@@ -88,28 +98,30 @@ _TABLE: dict[str, tuple[str, str]] = {
         r"|求める[^\n。はを?？]{0,12}は)\s*[、,]?",
     ),
     "ko": (
-        "정답|답은|답이|답:|답：|답 :|해답|결과는|값은",
-        r"(?:정답|해답|답)\s*(?:은|이|[:：=])|(?:결과|값)(?:는|은)",
+        "정답|답은|답이|답:|답：|답 :|해답|결과는|값은|의 해는|의 근은",
+        r"(?:정답|해답|답)\s*(?:은|이|[:：=])|(?:결과|값)(?:는|은)|의 (?:해는|근은)",
     ),
     "ar": (
-        "الحل|الجواب|الإجابة|الاجابة|ناتج|النتيجة|جواب|إجابة",
+        "حلول|جذور|مجموعة|الحل|الجواب|الإجابة|الاجابة|ناتج|النتيجة|جواب|إجابة",
         rf"(?:(?:الجواب|الإجابة|الاجابة|جواب|إجابة)(?:\s+(?:النهائي|الصحيح)ة?)?\s*(?:(?:هو|هي|يساوي|ليس"
         rf"|[:=])\s*:?|{_VALUE})"
-        r"|الحل\s*[:=]"
+        r"|الحل\s*[:=]|(?:حلول|جذور|مجموعة)[^.\n:=؟]{0,40}?(?:هي|هما|[:=])\s*:?|الحلول\s+(?:هي|هما)"
         r"|(?:ناتج|النتيجة)[^.\n:=؟]{0,40}?(?:هو|هي|يساوي|[:=])\s*:?)",
     ),
     "fa": ("پاسخ", rf"پاسخ(?:\s+(?:نهایی|درست|صحیح))?\s*(?:برابر(?:\s+با)?|[:=]|{_VALUE})"),
     "he": ("תשובה", rf"תשובה(?:\s+הסופית)?\s*(?:היא|הוא|[:=]|{_VALUE})"),
-    "hi": ("उत्तर|जवाब|परिणाम", rf"(?:उत्तर|जवाब|परिणाम)\s*(?:(?:है|होगा|[:=-])\s*:?|{_VALUE})"),
+    "hi": ("उत्तर|जवाब|परिणाम|के हल", rf"(?:के हल(?=\s+[$\d-])|उत्तर|जवाब|परिणाम)\s*(?:(?:है|होगा|[:=-])\s*:?|{_VALUE})"),
     "bn": ("উত্তর", rf"উত্তর\s*(?:হলো?|[:=-]|{_VALUE})"),
     "sw": ("jibu", r"\bjibu(?:\s+(?:la mwisho|sahihi))?\s*(?:ni\b|:|=)"),
     "te": ("సమాధానం|జవాబు", rf"(?:సమాధానం|జవాబు)\s*(?:[:=]|{_VALUE})"),
     "th": ("คำตอบ|ตอบ", r"(?:คำตอบ|ตอบ)\s*(?:คือ|[:=])"),
 }
 WEAK = re.compile(
-    r"results?|solutions?|options?|choices?|ergebnis|resultat|lösung|loesung|r[ée]sultat|resultado|soluci"
+    r"results?|solutions?|options?|choices?|nullstell|racines|ra[íi][cz]es|oplossing|ergebnis|resultat|lösung|loesung|r[ée]sultat|resultado|soluci"
     r"|solu[çc]|risultat|soluzion|resultaat|uitkomst|wynik|rozwi|výsl"
-    r"|sonuç|hasil|kết quả|rezultat|eredmény|tulos|αποτ|результат|结果|結果|解|値|값|結|الحل|ناتج|النتيجة|परिणाम",
+    r"|sonuç|çözüm|kök|hasil|solusi|nghiệm|kết quả|rezultat|eredmény|tulos|αποτ|результат|корн|решени|结果|結果|解|根"
+    r"|値"
+    r"|값|의|結|الحل|حلول|جذور|مجموعة|के हल|ناتج|النتيجة|परिणाम",
     re.IGNORECASE,
 )  # a result on the way is announced with these words too
 MOST = 64  # anchors that are looked at, from the end
@@ -132,35 +144,35 @@ def anchors(text: str, start: int) -> list[Anchor]:
     lower = part.lower()
     if len(lower) != len(part):  # "İ" becomes two characters, and places would shift
         lower = part.translate(_LOWER)
-    found = _matches(text, start, _places(lower, _ENGLISH, 0))
+    found = _matches(text, start, _candidates(lower, _ENGLISH, 0))
     low = found[-1].end - start if found else 0  # a text seldom changes its language
     if found and not _LETTER.search(lower, low):
         return found  # what follows holds no stem
     rest = _LATIN if lower.isascii() else _ELSE
-    more = _matches(text, start, _places(lower, rest, low))
+    more = _matches(text, start, _candidates(lower, rest, low))
     return sorted({anchor.start: anchor for anchor in (*more, *found)}.values())[-MOST:] if more else found
 
 
-def _places(lower: str, stems: list[Stem], low: int) -> list[tuple[int, re.Pattern[str]]]:
-    places = []
+def _candidates(lower: str, stems: list[Stem], low: int) -> list[tuple[int, re.Pattern[str]]]:
+    candidates = []
     for stem, pattern in stems:
         position = lower.find(stem, low)
         while position >= 0:
-            places.append((position, pattern))
+            candidates.append((position, pattern))
             position = lower.find(stem, position + len(stem))
-    if len(places) > 1:
-        places.sort(key=_place)
-    return places[-MOST:]
+    if len(candidates) > 1:
+        candidates.sort(key=_position)
+    return candidates[-MOST:]
 
 
-def _place(item: tuple[int, re.Pattern[str]]) -> int:
+def _position(item: tuple[int, re.Pattern[str]]) -> int:
     return item[0]
 
 
-def _matches(text: str, start: int, places: list[tuple[int, re.Pattern[str]]]) -> list[Anchor]:
+def _matches(text: str, start: int, candidates: list[tuple[int, re.Pattern[str]]]) -> list[Anchor]:
     found = []
-    for place, pattern in places:
-        match = pattern.match(text, start + place)
+    for position, pattern in candidates:
+        match = pattern.match(text, start + position)
         if match:
             found.append(Anchor(match.start(), match.end(), match[0]))
     return found

@@ -9,17 +9,32 @@ from verifiers.extract.denials import SAYING, denied_after, free_of_negation, ne
 from verifiers.extract.hedges import COMPARES, CONTRAST
 from verifiers.extract.retractions import instead, plain_tail, retracted
 from verifiers.extract.sentences import MATHS, sentence_ends, sentence_start
-from verifiers.extract.spans import Found, Span
+from verifiers.extract.spans import Extraction, Span
 from verifiers.extract.turns import ALTERNATIVE, CONCLUSION, CORRECTION
+from verifiers.extract.wordings import says_no_solution
 from verifiers.extract.words import WORD, ascii_words
 
+_BUT = r"but|sondern|aber|doch|jedoch|mais|sino|pero|mas|porém|ma|però|maar|ale|ama|fakat|tetapi|nhưng"
+_BUT_ELSE = (
+    r"(?<!\w)(?:но|однако|а правильный|لكن|ولكن|लेकिन)(?!\w)|但是?|可是|然而|不过|其实|其實|实际上|しかし|だが|하지만"
+    r"|그러나"
+    r"|지만"
+    r"|[，；](?=(?:正确|正確|真正|实际)的?(?:$|答案|结果)|答案)"
+)
+# What follows is no longer what somebody said.
+_CONTRASTED = re.compile(
+    rf"\b(?:{_BUT}|also|daher|somit|donc|ainsi|por lo tanto|entonces|portanto|então|quindi|dunque|dus)\b|{_BUT_ELSE}"
+    r"|(?<!\w)(?:поэтому|значит)(?!\w)|所以|因此",
+    re.IGNORECASE,
+)
 _CLAUSE = re.compile(
-    r"\b(?:so|therefore|thus|hence|but|consequently|sondern|daher|mais|donc|sino|mas|quindi|ma)\b"
-    r"|,\s+(?=(?:the|our|my|this|it|die|das|la|le|el|il|a|o|ответ)\b)|а именно|поэтому|而是|所以|因此|でなく|따라서",
+    rf"\b(?:so|therefore|thus|hence|consequently|daher|donc|quindi|{_BUT})\b"
+    + f"|{_BUT_ELSE}"
+    + r"|,\s+(?=(?:the|our|my|this|it|die|das|la|le|el|il|a|o|ответ)\b)|а именно|поэтому|而是|所以|因此|でなく|따라서",
     re.IGNORECASE,
 )
 _REASONING = re.compile(
-    r"[,(\s]+(?:as (?:required|desired|expected|claimed|needed|stated|wanted|shown|asked)"
+    r"(?<![,(\s])[,(\s]++(?:as (?:required|desired|expected|claimed|needed|stated|wanted|shown|asked)"
     r"|which (?:matches|agrees|means|makes|confirms)|(?:it|this) (?:doesn['’]t|does not|can['’]t|cannot"
     r"|isn['’]t) (?:make sense for it to be"
     r"|be) [A-J]|because|since|given that|as (?:it|the|we|this|there)|which (?:is|are)|weil|denn|car"
@@ -59,6 +74,39 @@ _OTHERS_SAY = re.compile(
     r"|argues?|guess\w*)\b[^.!?\n]*$",
     re.IGNORECASE,
 )
+_SAYING_ELSE = frozenset(
+    "jemand man manche einige viele er sie lehrer leute on certains quelqu il elle ils elles gens beaucoup alguien"
+    " algunos muchos ellos ella gente alumno estudiante se alguns muitos eles ele ela aluno qualcuno alcuni"
+    " molti lui lei"
+    " studente si iemand sommigen mensen hij zij".split()
+)
+# The same in other languages, where "I say" and "that is to say" (也就是说) are other words.
+_OTHERS_SAY_ELSE = re.compile(
+    r"\b(?:jemand|man|manche|einige|viele|er|sie|der lehrer|ein schüler|schüler|leute) (?:\w+ ){0,2}?(?:sag(?:t|en)"
+    r"|behaupte[tn]|mein(?:t|en)|glaub(?:t|en)|denk(?:t|en))\b"
+    r"|\b(?:on|certains|quelqu['’]un|il|elle|ils|elles|les gens|beaucoup|un élève) (?:\w+ ){0,2}?(?:di(?:t|sent)"
+    r"|prétend(?:ent)?"
+    r"|pens(?:e|ent)|croi(?:t|ent)|affirm(?:e|ent))\b"
+    r"|\b(?:alguien|algunos|muchos|ellos|él|ella|la gente|un (?:alumno|estudiante)|se) (?:\w+ ){0,2}?(?:dicen?"
+    r"|cree[n]?|piensan?|afirman?|sostienen?)\b"
+    r"|\b(?:alguém|alguns|muitos|eles|ele|ela|um aluno) (?:\w+ ){0,2}?(?:diz(?:em)?|acha[m]?|pensa[m]?|afirma[m]?"
+    r"|acredita[m]?)\b"
+    r"|\b(?:qualcuno|alcuni|molti|lui|lei|uno studente|si) (?:\w+ ){0,2}?(?:dic(?:e|ono)|pensan?o?|affermano"
+    r"|afferma|sostien[ei]|sostengono|cred(?:e|ono))\b"
+    r"|\b(?:iemand|sommigen|mensen|hij|zij) (?:\w+ )?(?:zeg(?:t|gen)|denk(?:t|en)|beweer(?:t|en))\b"
+    r"|(?<!\w)(?:говорят|утверждают|считают|думают|(?:он|она|кто-то|некоторые|многие|ученик"
+    r"|учитель) (?:\w+ )?(?:говор(?:ит|ят)"
+    r"|утвержда(?:ет|ют)|счита(?:ет|ют)|дума(?:ет|ют)|сказала?|сказали))(?!\w)"
+    r"|(?:有人|有些人|有的人|有同学|有的?同学|有学生|学生|同学|老师|朋友|很多人|许多人|不少人|人们|大家|别人|他们?|她们?|小[\u4e00-\u9fff])"
+    r"[^，。,；]{0,3}(?:说|說|认为|認為|觉得|覺得|声称|以为|猜)|据说|據說|传说|听说|聽說"
+    r"|(?:يقول|يدعي|يزعم|يعتقد|يظن|قال|يقال)|(?:कुछ लोग|कोई|लोग) (?:कहते|कहता|मानते)",
+    re.IGNORECASE,
+)
+# What follows the value there: 8だと言う人がいる, 8이라고 하지만.
+_SAID_AFTER = re.compile(
+    r"(?:だ|である)?と(?:言う人|いう人|言われ|主張|言ってい|思う人|思ってい|考える人|誤解|勘違い)|という(?:主張|意見|説|のは)"
+    r"|(?:이라|라)고\s*(?:한다|하지만|하는\s*(?:사람|것)|말하|주장|생각하는)|(?:이라|라)는\s*(?:말|주장|의견|사람)"
+)
 _FILLER = re.compile(
     r"\s*(?:(?:therefore|thus|hence|then|simply|just|also|for sure|surely|certainly|definitely|clearly|daher"
     r"|folglich|somit|demnach|donc|alors|bien"
@@ -66,10 +114,10 @@ _FILLER = re.compile(
     r"|por tanto|portanto|então|quindi|dunque|dus|таким образом|значит|следовательно|那么|就是|则|إذن|तो)\b[,:]?\s+)",
     re.IGNORECASE,
 )
-_PRAISE = re.compile(
+PRAISE = re.compile(
     r"(?:also |indeed |therefore |thus )?(?:correct|right|plausible|reasonable|consistent|verified|richtig"
     r"|korrekt|plausibel|exacte?|juste"
-    r"|correct[ao]|corret[ao]|corrett[ao]|giust[ao]|верный|верен|правильный|正确|正確|正しい)(?:的|です)?",
+    r"|correct[aeo]|corret[ao]|corrett[ao]|giust[ao]|верный|верен|правильный|正确|正確|正しい)(?:的|です)?",
     re.IGNORECASE,
 )  # "this result is plausible" is no second answer
 _PLAIN = frozenset("so therefore thus hence and then the our my final answer result solution is are".split())
@@ -80,7 +128,7 @@ _OPENING = " \t\n*_`:：>=，、"
 _TAIL = re.compile(r"\s*(?:,|or\b|and\b|\$|\\text|[a-zA-Z%°]|[^\x00-\x7f])")
 
 
-def announced(text: str, start: int) -> Found | None:
+def announced(text: str, start: int) -> Extraction | None:
     """The last phrase that announces an answer, states it, and neither denies nor asks it."""
     matches = anchors(text, start)
     stated: list[tuple[Anchor, Span]] = []
@@ -91,7 +139,9 @@ def announced(text: str, start: int) -> Found | None:
             continue
         sentence = text[sentence_start(text, match.start, start) : match.end]
         head = text[span[0] : span[0] + 40].lstrip(" *_`$")
-        if starts_negated(head) or not (_says_plainly(sentence) or _states(sentence)):
+        if (starts_negated(head) and not says_no_solution(text[slice(*span)])) or not (
+            _says_plainly(sentence) or _states(sentence)
+        ):
             denied = True
             continue
         tail = text[span[1] : span[1] + 3]
@@ -103,22 +153,25 @@ def announced(text: str, start: int) -> Found | None:
         if "would" in match.word and _HYPOTHETICAL.match(sentence):
             denied = True
             continue
+        if not text.isascii() and _SAID_AFTER.search(text, span[0], min(span[0] + 60, len(text))):
+            denied = True
+            continue
         if tail.startswith(("?", "？", "؟", "か？", "吗")) or _asked(sentence[: match.start - match.end]):
             denied = True
             continue
         stated.append((match, span))
     if not stated:
-        return Found(None, "negated") if denied else None
-    stated = [item for item in stated if not _PRAISE.fullmatch(text, *item[1])] or stated
+        return Extraction(None, "negated") if denied else None
+    stated = [item for item in stated if not PRAISE.fullmatch(text, *item[1])] or stated
     match, span = stated[-1]
     others: list[Span] = []
     plain = plain_tail(text, span[1], len(text))
     excluded = [] if plain else _excluded(text, span)
     if text[slice(*span)].strip(" ().*") in excluded:
-        return Found(None, "retracted")
+        return Extraction(None, "retracted")
     if not excluded and not plain:
         if denied_after(text, span[1], len(text)) or retracted(text, span[1], len(text)) is not None:
-            return Found(None, "retracted")
+            return Extraction(None, "retracted")
         others += instead(text, span[1], len(text))
     for (before_it, earlier), (later, _) in zip(reversed(stated[:-1]), reversed(stated), strict=False):
         if "answer" in match.word.lower() and "answer" not in before_it.word.lower():
@@ -128,7 +181,7 @@ def announced(text: str, start: int) -> Found | None:
         if CORRECTION.search(gap) or (CONCLUSION.search(gap) and not ALTERNATIVE.search(gap)):
             break
         others.append(earlier)
-    return Found(span, "result" if WEAK.match(match.word) else "anchor", tuple(others[:4]))
+    return Extraction(span, "result" if WEAK.match(match.word) else "anchor", tuple(others[:4]))
 
 
 def _excluded(text: str, span: Span) -> list[str]:
@@ -153,7 +206,8 @@ def _states(sentence: str) -> bool:
 def _asked(before: str) -> bool:
     """Do the words before an anchor ask, suppose or report what follows?"""
     words = frozenset(WORD.findall(before.lower()))
-    return (
+    plain = before.isascii() and words.isdisjoint(_SAYING_ELSE)
+    return (not plain and _OTHERS_SAY_ELSE.search(_CONTRASTED.split(before)[-1]) is not None) or (
         (not words.isdisjoint(_ASKING) and _ASKED.search(before) is not None)
         or (not words.isdisjoint(SAYING) and _OTHERS_SAY.search(_CLAUSE.split(before)[-1]) is not None)
         or (not (before.isascii() and words.isdisjoint(_ASKING_ELSE)) and _ASKED_ELSE.search(before) is not None)

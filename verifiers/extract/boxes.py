@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from dataclasses import dataclass
 
 from verifiers.extract.announcements import announced
 from verifiers.extract.denials import denied_after, denied_before, unsure_before
 from verifiers.extract.retractions import instead, plain_tail, retracted
-from verifiers.extract.spans import Found, Span, closing_brace
+from verifiers.extract.spans import Extraction, Span, closing_brace
 from verifiers.extract.turns import ALTERNATIVE, CONCLUSION, CORRECTION
 
 _BOX = re.compile(r"\\(?:boxed|fbox|framebox)\s*(?=[{\w])")
@@ -16,12 +17,18 @@ _MAX_BOXES = 24  # looked at from the end
 _BROKEN_GAP = re.compile(r"[.!?](?:\s|$)|\n\s*\n|因此")
 
 
-# A box inside a larger expression isn't its value: "-\\boxed{7}", "\\sqrt{\\boxed{7}}", "\\boxed{7}^2".
+# What stands between boxes that make one calculation. A box inside a larger expression isn't its value:
+# "-\\boxed{7}", "\\sqrt{\\boxed{7}}", "\\boxed{7}^2".
+_SIGN = re.compile(r"[-+−*/×÷]|\\(?:cdot|times|div)")
+_SUMMED = re.compile(
+    r"\b(?:so|therefore|thus|hence)\b[^.;]{0,30}\b(?:sum|total|product|difference|quotient|average|result|answer)\b",
+    re.IGNORECASE,
+)
 _INSIDE_BEFORE = re.compile(
     r"(?:\w|^|[\s$=(])[-−+/^_]$|\\(?:cdot|times|div|pm|sqrt|log|ln|sin|cos|tan)\s*$|\\(?:sqrt|[dt]?frac|binom"
     r"|overline)\s*\{\s*$"
 )
-_INSIDE_AFTER = re.compile(r"\s*(?:[+/^!_×]|\\(?:cdot|times|div|pm)(?![a-z])|-\s*\d)")
+_INSIDE_AFTER = re.compile(r"\s*(?:[+/!_×]|\^(?!\s*\{?\s*\\circ)|\\(?:cdot|times|div|pm)(?![a-z])|-\s*\d)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,41 +38,44 @@ class _Box:
     content: Span
 
 
-def boxed(text: str, start: int, end: int) -> Found | None:
-    """The last box, with the earlier ones that must agree with it; Found without a span where boxes are denied."""
+def boxed(text: str, start: int, end: int) -> Extraction | None:
+    """The last box, with the earlier ones that must agree with it; no span where boxes are denied."""
     boxes = _boxes(text, start, end)
     if boxes is None or not boxes:
-        return None if boxes is not None else Found(None, "broken_box")
+        return None if boxes is not None else Extraction(None, "broken_box")
     boxes = [box for box in boxes if not _denied(text, start, box, end)]
     if not boxes:
-        return Found(None, "negated")
+        return Extraction(None, "negated")
     if all(unsure_before(text, start, box.start) for box in boxes):
-        return Found(None, "unsure")
+        return Extraction(None, "unsure")
     last = boxes[-1]
     if _INSIDE_BEFORE.search(text, max(start, last.start - 20), last.start) or _INSIDE_AFTER.match(text, last.end, end):
-        return Found(None, "part_of_an_expression")
+        return Extraction(None, "part_of_an_expression")
     others: list[Span] = []
     if not plain_tail(text, last.end, end):
         taken_back = retracted(text, last.end, end)
         if taken_back is not None:
             found = announced(text[: min(end, last.end + 2000)], taken_back)
-            return found if found and found.span else Found(None, "retracted")
+            return found if found and found.span else Extraction(None, "retracted")
         correction = CORRECTION.search(text, last.end, min(end, last.end + 2000))
         stated = announced(text[: min(end, last.end + 2000)], correction.start() if correction else last.end)
         if stated is not None and (correction or stated.source == "anchor"):
             if stated.span is None:
                 return stated
             if correction or CONCLUSION.search(text, last.end, stated.span[0]):
-                return Found(stated.span, "anchor", stated.others)
-            return Found(stated.span, "anchor", (*stated.others, last.content))
+                return Extraction(stated.span, "anchor", stated.others)
+            return Extraction(stated.span, "anchor", (*stated.others, last.content))
         others += instead(text, last.end, end)
+    if len(boxes) > 2 and _calculated(text, boxes):
+        return Extraction(last.content, "box", tuple(others))
     joint: list[Span] = [last.content]
     joining = True
     for before, box in zip(reversed(boxes[:-1]), reversed(boxes), strict=False):
         gap = text[before.end : box.start]
         if len(gap) > 4000:
             gap = gap[-4000:]
-        if joining and len(gap) < 60 and not _BROKEN_GAP.search(gap) and not CORRECTION.search(gap):
+        broken = _BROKEN_GAP.search(gap) or CORRECTION.search(gap) or _SUMMED.search(gap)
+        if joining and len(gap) < 60 and not broken:
             joint.insert(0, before.content)
             if ALTERNATIVE.search(gap):
                 others.append(before.content)
@@ -74,7 +84,13 @@ def boxed(text: str, start: int, end: int) -> Found | None:
         if CORRECTION.search(gap) or (CONCLUSION.search(gap) and not ALTERNATIVE.search(gap[-80:])):
             break  # what was boxed earlier is taken back, or is a step on the way
         others.append(before.content)
-    return Found(last.content, "box", tuple(others), tuple(joint) if len(joint) > 1 else ())
+    return Extraction(last.content, "box", tuple(others), tuple(joint) if len(joint) > 1 else ())
+
+
+def _calculated(text: str, boxes: list[_Box]) -> bool:
+    """ "\\boxed{3}+\\boxed{4}=\\boxed{7}": signs between the boxes, and an equals sign before the last."""
+    gaps = [text[before.end : box.start].strip(" $") for before, box in itertools.pairwise(boxes)]
+    return gaps[-1] == "=" and all(_SIGN.fullmatch(gap) for gap in gaps[:-1])
 
 
 def _boxes(text: str, start: int, end: int) -> list[_Box] | None:

@@ -12,7 +12,7 @@ import re
 from verifiers.extract.denials import denied_after, hangs_on, starts_negated
 from verifiers.extract.hedges import COMPARES, CONTRAST, OR_VALUE, RESTATEMENT
 from verifiers.extract.sentences import BEFORE_AND, MATHS, NUMBER, last_sentence, sentence_ends, sentence_start
-from verifiers.extract.spans import Found, Span
+from verifiers.extract.spans import Extraction, Span
 
 _LATE = 600  # characters before the end that can be the conclusion
 _COURTESY = re.compile(
@@ -135,6 +135,10 @@ _ARGUMENT = re.compile(
     r"|number\s+|numbers?\s+|числа\s+)*[$(\\]*\s*$",
     re.IGNORECASE,
 )
+_INCREASED = re.compile(
+    r"\b(?:increas|decreas|grow|grew|ris|rose|fall|fell|drop|reduc|chang|shr[aiu]nk|improv|declin)\w*\s+by\s*[$(\\]*$",
+    re.IGNORECASE,
+)  # "the area decreases by 25%"
 _IN = re.compile(r"\b(?:in|for|during|en|pendant|dans|durante|during|за)\s*$", re.IGNORECASE)
 _NOT_THE_VALUE = re.compile(
     r"\s*(?:(?:times|more|less|fewer|greater|larger|smaller|bigger|squared|cubed|too|tries|attempts|and|or|to"
@@ -147,7 +151,7 @@ _NOT_THE_VALUE = re.compile(
 # A number that goes on in words: "5 million" is not 5.
 _SCALED = re.compile(
     r"\s*(?:(?:hundred|thousand|million|billion|trillion|dozen|tausend|million(?:en|s|es)|milliarden?|mille|mil"
-    r"|milhões|mila|milioni|тысяч\w*|тыс|млн|promille|percentage)(?![^\W\d_])|[万萬亿億만억천]|千(?![克米瓦])"
+    r"|milhões|mila|milioni|тысяч\w*|тыс|млн|promille|percentage)(?![^\W\d_])|[万萬亿億만억천折成]|千(?![克米瓦])"
     r"|百(?:分点)?)",
     re.IGNORECASE,
 )
@@ -161,6 +165,7 @@ _LEAD_IN = re.compile(
     r"|∴)[，,、:：]?\s*(?=[$\\\d-]|[A-Za-z]\s*=))",
     re.IGNORECASE,
 )
+_FORMULA = re.compile(MATHS.pattern + r"|\\[dt]?frac\{[^{}\n]{1,40}\}\{[^{}\n]{1,40}\}", re.DOTALL)
 _SIGNS = re.compile(r"[+=|<>^\\{}\[\]#~@&]")
 _LATIN_WORD = re.compile(r"[A-Za-z]{2,}")
 _CHOSEN = re.compile(r"\W*[A-J](?![A-Za-z])")
@@ -213,19 +218,19 @@ _UNFINISHED = re.compile(r"\b(?:next|then|still|now|need|needs|remains to|contin
 _OF_THE_QUESTION = re.compile(
     r"\bin (?:the|this) (?:question|problem|prompt|text|title|statement|exercise)\b", re.IGNORECASE
 )
-_OPTION_LABEL = re.compile(r"(?:^|[\s(\[])[A-J][).\]:]\s*\S")
+_OPTION_LABEL = re.compile(r"(?:^|\s|(?<![A-Za-z])[(\[])[A-J][).\]:]\s*\S")  # and not P(A)
 
 
-def unannounced(text: str, start: int, end: int) -> Found:
+def unannounced(text: str, start: int, end: int) -> Extraction:
     """The whole text if it is one expression, else the closing formula or the number that its end states."""
     part = text[start:end]
     begin, end = start + len(part) - len(part.lstrip()), start + len(part.rstrip())
     if begin >= end:
-        return Found(None, "empty")
+        return Extraction(None, "empty")
     begin, end = _fenced(text, begin, end)
     keyed = _JSON.fullmatch(text, begin, end) if text[begin] == "{" and end - begin < 400 else None
     if keyed:
-        return Found(keyed.span(1), "anchor")
+        return Extraction(keyed.span(1), "anchor")
     low = max(begin, end - _LATE)
     end = _without_courtesy(text, low, end)
     reverse = _reversed(text, low, end)
@@ -235,20 +240,20 @@ def unannounced(text: str, start: int, end: int) -> Found:
     begin = lead.end() if lead else begin
     whole = text[begin:end]
     if len(whole) < 400 and not _ASIDE.match(whole) and (MATHS.fullmatch(whole) or _no_prose(whole)):
-        return Found((begin, end), "whole")
+        return Extraction((begin, end), "whole")
     displayed = _displayed(text, low, end)
     if displayed is not None:
         return displayed
     sentence = last_sentence(text, low, end)
     end = _before_stop(text, sentence[0], end)
     if _UNSURE.search(OR_VALUE.sub(" ", RESTATEMENT.sub(" ", CONTRAST.sub("", text[sentence[0] : end])))):
-        return Found(None, "unsure")
+        return Extraction(None, "unsure")
     if text.count("```", 0, sentence[0]) % 2:
-        return Found(None, "code")
+        return Extraction(None, "code")
     if len(_OPTION_LABEL.findall(text[sentence[0] : sentence[1]])) > 1 or len(_OPTION_LABEL.findall(text[low:end])) > 2:
-        return Found(None, "options")
+        return Extraction(None, "options")
     if _UNFINISHED.search(text, sentence[1], end):
-        return Found(None, "unfinished")
+        return Extraction(None, "unfinished")
     contrast = CONTRAST.search(text, sentence[0], _before_stop(text, *sentence))
     sentence = (sentence[0], contrast.start()) if contrast else sentence
     formulas = [match.span() for match in MATHS.finditer(text, *sentence)]
@@ -257,18 +262,18 @@ def unannounced(text: str, start: int, end: int) -> Found:
         numbers = [span for span in numbers if not any(low <= span[0] < high for low, high in formulas)]
     spans = sorted((*formulas, *numbers))
     if not spans:
-        return Found(None, "nothing")
+        return Extraction(None, "nothing")
     span = (spans[_list_start(text, spans)][0], spans[-1][1])
     if not stands_as_value(text, sentence, span, evidence=True):
-        return Found(None, "prose")
-    return Found(span, "number" if spans[-1] in numbers else "maths")
+        return Extraction(None, "prose")
+    return Extraction(span, "number" if spans[-1] in numbers else "maths")
 
 
 def _before_stop(text: str, low: int, end: int) -> int:
     return low + len(text[low:end].rstrip(" \t\n.*"))
 
 
-def _reversed(text: str, low: int, end: int) -> Found | None:
+def _reversed(text: str, low: int, end: int) -> Extraction | None:
     """ "7 is the answer", "Option B is correct", "I would choose B" as the last sentence."""
     begin = sentence_start(text, end - 1, low)
     match = _REVERSED.search(text, begin, end)
@@ -278,12 +283,19 @@ def _reversed(text: str, low: int, end: int) -> Found | None:
         or _SETUP.match(text, begin, match.start())
     ):
         return None
-    return Found(match.span(next(name for name in ("value", "pick", "left") if match[name])), "anchor")
+    return Extraction(match.span(next(name for name in ("value", "pick", "left") if match[name])), "anchor")
 
 
 def sole_value(text: str, span: Span) -> Span | None:
-    """The one number of a sentence that was given as the answer, if nothing there speaks against it."""
+    """The one number or formula of a sentence that was given as the answer, if nothing there speaks against it."""
     part = text[slice(*span)]
+    formulas = [match.span() for match in _FORMULA.finditer(text, *span)] if "\\" in part or "$" in part else []
+    if formulas:
+        rest = text[span[0] : formulas[0][0]] + text[formulas[0][1] : span[1]]
+        alone = len(formulas) == 1 and not _SIGNS.search(rest) and not any(char.isdigit() for char in rest)
+        if alone:
+            worded = not rest.isascii() or len(_LATIN_WORD.findall(rest)) > 2
+            return formulas[0] if worded and _unopposed(text, span, formulas[0]) else None
     if _SIGNS.search(part) or (part.isascii() and len(_LATIN_WORD.findall(part)) < 3):
         return None  # "December 12" is no sentence
     numbers = [match.span() for match in NUMBER.finditer(text, *span)]
@@ -291,13 +303,15 @@ def sole_value(text: str, span: Span) -> Span | None:
         char.isdigit() for char in text[slice(*numbers[0])]
     ):
         return None
-    if (
-        _UNSURE.search(text, *span)
-        or COMPARES.search(text, *span)
-        or not stands_as_value(text, span, numbers[0], evidence=False)
-    ):
-        return None
-    return numbers[0]
+    return numbers[0] if _unopposed(text, span, numbers[0]) else None
+
+
+def _unopposed(text: str, sentence: Span, value: Span) -> bool:
+    return not (
+        _UNSURE.search(text, *sentence)
+        or COMPARES.search(text, *sentence)
+        or not stands_as_value(text, sentence, value, evidence=False)
+    )
 
 
 def turned(text: str) -> bool:
@@ -319,8 +333,9 @@ def stands_as_value(text: str, sentence: Span, span: Span, *, evidence: bool) ->
     With `evidence` the sentence must conclude with it; without, it must not speak against it.
     """
     before, after = text[sentence[0] : span[0]], text[span[1] : sentence[1]]
+    by_percent = text[span[1] - 1] == "%" and _INCREASED.search(before[-40:])
     if (
-        _ARGUMENT.search(before[-80:])
+        (_ARGUMENT.search(before[-80:]) and not by_percent)
         or _BOUND.search(before[-40:])
         or _NOT_THE_VALUE.match(after)
         or _SCALED.match(after)
@@ -393,7 +408,7 @@ def _without_courtesy(text: str, low: int, end: int) -> int:
     return end
 
 
-def _displayed(text: str, low: int, end: int) -> Found | None:
+def _displayed(text: str, low: int, end: int) -> Extraction | None:
     """The displayed formula that closes the text."""
     stop = end
     while stop > low and text[stop - 1] in " \t\n.*":
@@ -408,10 +423,10 @@ def _displayed(text: str, low: int, end: int) -> Found | None:
     lead = text[max(low, opening - 200) : opening].rstrip(" \t\n:*")
     sentences = sentence_ends(lead).split(lead)
     if _SETUP.match(sentences[-1]) and not _CONCLUDES.search(sentences[-1].partition(",")[2]):
-        return Found(None, "premise")
+        return Extraction(None, "premise")
     if _UNSURE.search(sentences[-1]) or _NEED.search(sentences[-1]) or starts_negated(sentences[-1][-4:]):
-        return Found(None, "unsure")
-    return Found(match.span(), "maths")
+        return Extraction(None, "unsure")
+    return Extraction(match.span(), "maths")
 
 
 _UNSPACED = re.compile(

@@ -21,11 +21,12 @@ _NOT_ELSE = any_of(
     whole_words(
         "nicht", "kein", "keine", "keinesfalls", "niemals", "falsch", "unbekannt",
         "n['’]est", "ne", "pas", "jamais", "faux", "fausse", "inconnue?",
-        "nunca", "jamás", "incorrect[oa]", "desconocid[oa]", "não", "nunca", "non", "mai", "sbagliat[oa]",
+        "nunca", "jamás", "incorrect[oa]", "desconocid[oa]", "fals[oa]", "mentira",
+        "não", "nunca", "non", "mai", "sbagliat[oa]",
         "niet", "geen", "inte", "ikke", "nie", "není", "değil", "yanlış", "bukan", "tidak",
         "không", "chưa", "nu", "nem",
         "не", "нет", "неверн\\w*", "неправильн\\w*", "неизвест\\w*", "нельзя", "ні",
-        "ليس", "ليست", "لا", "غير", "خطأ", "نیست", "לא", "אינה", "אינו",
+        "ليس", "ليست", "لا", "غير", "خطأ", "الخطأ", "الخاطئ", "نیست", "לא", "אינה", "אינו",
     ),
     "(?<![^\\W\\d_])no(?=\\s+(?:es|era|son|puede|est[áa]|sabemos|se)(?![^\\W\\d_]))",
     "不(?!妨|等式|难|難|超过|超過|少于|同|变|變|定)", "并非|並非|错误|錯誤|未知", "ない|ません|間違|誤り|違い|不明",
@@ -40,8 +41,14 @@ _NO_VALUE = re.compile(
 )
 
 
+_NO_DENIAL = re.compile(
+    r"\b(?:(?:no|without|beyond)(?: any| a)? doubt|(?:not|isn['’]t) (?:hard|difficult)(?: to \w+)?)\b", re.IGNORECASE
+)
+
+
 def negated(clause: str) -> bool:
     """Does a clause that announces an answer deny it?"""
+    clause = _NO_DENIAL.sub(" ", clause)
     return _NOT_EN_RE.search(clause) is not None or (
         not _plain_english(clause) and _NOT_ELSE_RE.search(clause) is not None
     )
@@ -52,7 +59,8 @@ _NEGATING = frozenset(
     "not never t cannot won nor neither incorrect wrong false unlikely doubt unknown impossible hardly far anything"
     " except don"
     " do nicht kein keine keinesfalls niemals falsch unbekannt n ne pas jamais faux fausse nunca no non nie mai niet"
-    " geen inte ikke bukan tidak nu nem incorrecto incorrecta desconocido desconocida sbagliato sbagliata".split()
+    " geen inte ikke bukan tidak nu nem incorrecto incorrecta falso falsa"
+    " mentira desconocido desconocida sbagliato sbagliata".split()
 )
 SAYING = frozenset(
     "say says said think thinks thought believe believes claim claims claimed argue argues guesses guessed".split()
@@ -175,12 +183,19 @@ def not_final(sentence: str) -> bool:
 # -- denied, and replaced at once
 _REPLACED = re.compile(
     r"(?:\b(?:is|are|was|were|['’]s)\s+not|\b(?:is|are|was|were)n['’]t|\b(?:ist|sind|beträgt|lautet)\s+nicht"
-    r"|\bn['’]est\s+pas|\bno\s+(?:es|son)|\bnão\s+(?:é|são)|\bnon\s+(?:è|sono)|(?<!\w)не|不是|并非)\s*"
+    r"|\bn['’]est\s+pas|\bno\s+(?:es|son)|\bnão\s+(?:é|são)|\bnon\s+(?:è|sono)|(?<!\w)не|不是|并非|ليس)\s*"
     rf"(?:{VALUE}|\(?[A-J]\)?)\s*[,;，]?\s*(?:but(?: rather)?|(?:it|that)(?:['’]s| is)(?: actually)?|rather|sondern"
-    rf"|mais(?: plutôt)?|sino|mas(?: sim)?|bensì|ma|а|而是)\s*(?P<value>{VALUE}|\(?[A-J](?![A-Za-z])\)?)"
+    rf"|mais(?: plutôt)?|sino|mas(?: sim)?|bensì|ma|а|而是|应该是|应是|应为|是|بل|es(?=\s+\d))\s*(?P<value>{VALUE}"
+    rf"|\(?[A-J](?![A-Za-z])\)?)"
     r"(?:\s*(?!(?:that|which|who|times|more|less|fewer|hundred|thousand|million|billion|dozen|squared"
     r"|mal|fois|veces|vezes|volte|раз|тысяч\w*|倍|万|亿|千|百)\b)[^\W\d_]+)?[\s.。!*]*$",
     re.IGNORECASE,
+)
+# The same where the denial follows its value: 8ではなく7です.
+_REPLACED_AFTER = re.compile(
+    rf"(?:{VALUE})\s*(?:ではなく|じゃなくて|でなく|이 아니라|가 아니라)[、,]?\s*(?P<value>{VALUE})\s*(?:です|だ|である"
+    rf"|입니다"
+    rf"|이다)?[\s.。*]*$"
 )
 _BEFORE_REPLACED = re.compile(
     r"\b(?:if|whether|suppose|assume|maybe|perhaps|might|could|would|says?|said|claims?|or|not|wenn|si|se|如果)\b|[?？]",
@@ -189,7 +204,7 @@ _BEFORE_REPLACED = re.compile(
 
 _OF_THE_ANSWER = re.compile(
     r"answer|result|value|number|total|solution|option|choice|antwort|ergebnis|lösung|r[ée]ponse|r[ée]sultat|respuesta"
-    r"|resultado|resposta|risposta|risultato|ответ|результат|答案|结果",
+    r"|resultado|resposta|risposta|risultato|ответ|результат|答案|结果|答え|정답|الجواب|الإجابة",
     re.IGNORECASE,
 )
 
@@ -199,7 +214,7 @@ def replaced(text: str, low: int, end: int) -> Span | None:
     part = text[max(low, end - 200) : end]
     if part.isascii() and not any(word in part for word in _REPLACING):
         return None
-    found = _REPLACED.search(part)
+    found = _REPLACED.search(part) or (None if part.isascii() else _REPLACED_AFTER.search(part))
     sentence = part[: found.start()].rpartition("\n")[2].rpartition(". ")[2] if found else ""
     if found is None or _BEFORE_REPLACED.search(sentence) or not _OF_THE_ANSWER.search(sentence):
         return None
@@ -257,6 +272,70 @@ _DENIED_AFTER = re.compile(
 _ASKED_AFTER = re.compile(r"[^.!?。！\n؟？]{0,80}(?:[?？؟]|吗|嗎|ですか|でしょうか|인가요|입니까|일까)")
 
 
+_CALLED_FALSE = re.compile(
+    r"(?:です|だ|である|입니다|이다|है|हैं|ist|sei)?[\s,.;:—–()*।،。、，；!-]*"
+    + any_of(
+        r"(?:(?:and|but|though|although|however,?) )?(?:this|that|the (?:previous|above|last|preceding)) (?:\w+ )?"
+        r"(?:statement|claim|assertion|sentence|proposition|conclusion|answer|value|result|reasoning|line) "
+        r"(?:is|was|seems|must be) (?:\w+ly |just |a )?(?:wrong|false|incorrect|untrue|mistaken|lie|nonsense|invalid"
+        r"|not (?:true|right|correct))\b",
+        r"(?:(?:this|that) is )?(?:false|wrong|incorrect|untrue)(?=\s*[.!)]|\s*$)",
+        r"(?:as )?(?:they|he|she|some|people) (?:say|says|said|claim|claims|claimed),? (?:wrongly|falsely"
+        r"|incorrectly)\b",
+        r"(?:aber |doch |jedoch |und )?(?:was|das|dies|diese[rs]? (?:behauptung|aussage|antwort|lösung|ergebnis"
+        r"|wert|annahme)"
+        r"|ist) (?:ist |war |wäre |stimmt )?(?:\w+ )?(?:falsch|unwahr|inkorrekt|gelogen|eine? (?:lüge|irrtum)"
+        r"|nicht(?: (?:richtig"
+        r"|korrekt|wahr|stimmt|zutrifft|der fall)\b|(?=[.!]|$)))",
+        r"(?:mais |or |et )?(?:ce qui|cela|ça|c['’]|cette (?:affirmation|réponse|conclusion|assertion|phrase"
+        r"|proposition)"
+        r"|ce (?:résultat|raisonnement)) ?(?:(?:est|serait|était) (?:\w+ment )?(?:faux|fausse|incorrect|erron"
+        r"|inexact|un mensonge"
+        r"|une erreur)|n['’]est pas (?:\w+ )?(?:vrai|correct|exact|juste|le cas))",
+        r"(?:pero |y |aunque )?(?:lo (?:cual|que)|eso|esto|est[ae] (?:afirmación|respuesta|conclusión|proposición"
+        r"|resultado"
+        r"|enunciado|valor)) (?:(?:es|era|está|resulta) (?:\w+mente )?(?:fals[oa]|incorrect[oa]|err[óo]ne[oa]"
+        r"|mentira|equivocad[oa]"
+        r"|mal\b|un error)|no (?:es|está) (?:ciert[oa]|verdad|correct[oa]|verdader[oa]|así|bien))",
+        r"(?:mas |e |porém )?(?:o que|isso|isto|es[st][ae] (?:afirmação|resposta|conclusão|resultado"
+        r"|valor)) (?:(?:é|era|está) (?:\w+mente )?"
+        r"(?:fals[oa]|incorret[oa]|errad[oa]|mentira|um erro)|não (?:é|está) (?:verdade|verdadeir[oa]|corret[oa]"
+        r"|cert[oa]))",
+        r"(?:ma |e |però )?(?:il che|ciò|quest[oa](?: (?:affermazione|risposta|conclusione|risultato))?) (?:(?:è"
+        r"|era) (?:\w+mente )?(?:fals[oa]"
+        r"|errat[oa]|sbagliat[oa]|scorrett[oa]|una bugia|un errore)|non è (?:vero|vera|corrett[oa]|giust[oa]))",
+        r"(?:но |а |однако )?(?:что|это|эт[оа] (?:утверждение|решение|заявление|высказывание)|этот ответ"
+        r"|данное утверждение) ?[—-]? ?(?:является "
+        r"|\w+о )?(?:неверн|неправильн|ошибочн|ложн|ложь|неправд|не (?:так|верно|правда)\b|не соответств)",
+        r"(?:但是|但|然而|不过|可是|可|而且|而|并且|所以)?(?:这|此|這|该|該|以上|上述)(?:一|个|個|种|種|样|樣)?(?:说法|說法|答案|结果|結果|结论|結論|观点"
+        r"|觀點|判断|判斷|命题|命題|陈述|解答|看法|想法)?(?:是|就是|也是|都是|显然|顯然|明显|完全|并|並|其实|实际上){0,2}(?:不正确|不正確|不对|不對|错误|錯誤"
+        r"|错的|錯的|错了|有误|有誤|不成立|假的|不准确|荒谬|站不住脚|谬误)",
+        r"(?:但|但是)?(?:显然|顯然|明显|完全|其实)?(?:是)?(?:不正确|不正確|不对|不對|错误|錯誤|错的|錯的)(?:的)?(?=[。！!\s]|$)",
+        r"(?:しかし|だが|が)?、?(?:これは|それは|この(?:答え|主張|結論|値|説|記述)は|という(?:主張|のは|説|考え)は?)(?:明らかに|実は)?(?:誤り|間違|正しくな|違い"
+        r"|違う|偽|嘘|誤って)",
+        r"(?:이라|라)?(?:는|고 하는)?\s*(?:말|주장|것|이 답|이 진술|결론|이것|그것)(?:은|는|이|가)\s*(?:\w+\s)?(?:틀"
+        r"|잘못"
+        r"|옳지 않"
+        r"|맞지 않"
+        r"|거짓"
+        r"|사실이 아"
+        r"|오답)",
+        r"(?:لكن |ولكن |و|غير أن )?(?:هذا|هذه|ذلك)\s*(?:القول|الادعاء|الجواب|الإجابة|العبارة|النتيجة)?\s*(?:هو "
+        r"|هي )?(?:خاطئ|خطأ|غير صحيح|غير دقيق|ليس"
+        r"|كاذب|باطل)",
+        r"(?:लेकिन |और )?(?:यह|ये|जो)\s*(?:कथन |उत्तर |दावा |बात )?(?:कि )?(?:गलत|ग़लत|सही नहीं|असत्य|झूठ)",
+        r"bu (?:ifade|iddia|cevap|önerme|sonuç|söz)? ?(?:\w+ )?(?:yanlış|doğru değil|hatalı)",
+        r"(?:nhưng )?(?:khẳng định|câu|đáp án|điều|kết luận) (?:này|đó) (?:là )?(?:sai|không đúng)",
+        r"(?:tetapi )?(?:pernyataan|jawaban|klaim|hal)(?: (?:ini|itu))? (?:adalah )?(?:salah|keliru|tidak benar)",
+        r"(?:ale )?(?:to|co) (?:(?:stwierdzenie|zdanie|twierdzenie) )?(?:jest )?(?:fałsz|błędn|nieprawd|błędem)",
+        r"(?:maar )?(?:deze|die|dit|dat|wat)(?: (?:bewering|stelling|antwoord|uitspraak))? (?:is"
+        r"|klopt) (?:\w+ )?(?:onjuist|fout|onwaar|niet\b)"
+        r"|wat niet klopt",
+    ),
+    re.IGNORECASE,
+)  # fmt: skip
+
+
 def denied_before(text: str, low: int, start: int) -> bool:
     """ "The answer is not \\boxed{5}", "I don't think it is \\boxed{5}", "some say \\boxed{5}"."""
     before = text[max(low, start - 100) : start].rstrip(" $\\([{*=:，,、")
@@ -281,7 +360,11 @@ def unsure_before(text: str, low: int, start: int) -> bool:
 def denied_after(text: str, position: int, end: int) -> bool:
     """ "... is wrong", "..., which can't be", "...?"."""
     tail = text[position : min(end, position + 160)].lstrip(" $\\)]}*_`\n")
-    return bool(tail) and (_DENIED_AFTER.match(tail) is not None or _ASKED_AFTER.match(tail) is not None)
+    return bool(tail) and (
+        _DENIED_AFTER.match(tail) is not None
+        or _ASKED_AFTER.match(tail) is not None
+        or _CALLED_FALSE.match(tail) is not None
+    )
 
 
 # What the answer hangs on, left open: "7, depending on the convention".

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from verifiers.extract.sentences import sentence_ends, sentence_start
-from verifiers.extract.spans import Found, after_thinking
+from verifiers.extract.spans import Extraction, after_thinking
 
 _MIN_WORDS = 5  # "x = 7" or "7 apples" may stand in a question and be its answer
 _LABEL = re.compile(
@@ -21,21 +21,21 @@ _OPTION = re.compile(r"(?:^|[\s(\[])[a-j][).\]:]\s*$", re.IGNORECASE)
 _OPTIONS = re.compile(r"(?:^|[\s(\[])[a-j][).\]:]\s", re.IGNORECASE)
 
 
-def repeats_prompt(prompt: str, text: str, found: Found) -> bool:
+def repeats_prompt(prompt: str, text: str, extraction: Extraction) -> bool:
     """Does the answer that was found stand in a passage of the prompt?
 
     That is so if all that follows the reasoning is one, or the sentence of an answer that nothing announces. The text
     of one option is an answer, though it stands in the prompt.
     """
     start = after_thinking(text)
-    if start is None or found.span is None:
+    if start is None or extraction.span is None:
         return False
     if len(text) - start <= len(prompt) + 80 and _within(text[start:], prompt):
         return True
-    if found.source not in ("maths", "number"):
+    if extraction.source not in ("maths", "number"):
         return False
-    low = sentence_start(text, found.span[0], start)
-    end = sentence_ends(text).search(text, found.span[1])
+    low = sentence_start(text, extraction.span[0], start)
+    end = sentence_ends(text).search(text, extraction.span[1])
     return _within(text[low : end.start() if end else len(text)], prompt)
 
 

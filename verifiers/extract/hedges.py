@@ -94,7 +94,13 @@ def restated(answer: str, *, one: bool) -> tuple[str, ...]:
         parts = OR_VALUE.split(answer)
     if len(parts) == 1 and answer.endswith(")"):
         gloss = _GLOSS.fullmatch(answer)
-        if gloss and gloss[1].count("$") % 2 == 0 and any(_NUMBER_WORDS.fullmatch(part) for part in gloss.groups()):
+        lettered = gloss is not None and len(gloss[2]) == 1 and gloss[2].isupper()  # "option (B)"
+        if (
+            gloss
+            and not lettered
+            and gloss[1].count("$") % 2 == 0
+            and any(_NUMBER_WORDS.fullmatch(part) for part in gloss.groups())
+        ):
             parts = [gloss[1], gloss[2]]
     kept = tuple(part.strip(" ,;") for part in parts if part.strip(" ,;"))
     return kept if 1 < len(kept) < 4 else ()

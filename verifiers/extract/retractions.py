@@ -24,6 +24,11 @@ _SELF = re.compile(
         r"|\bmy (?:mistake|bad|error)\b|\b(?:oops|whoops)\b|\bcorrection\s*[:,-]|\bi retract\b"
         r"|\bnot the (?:final )?answer\b|\bchanged my mind\b"
         r"|\bi (?:don['’]t|do not|can['’]t|cannot) (?:know|solve|answer|determine|find|figure)\b"
+        r"|\bthat['’]s (?:a lie|not true|nonsense)\b|\bdon['’]t (?:believe|trust) (?:it|that|this|me)\b"
+        r"|\bthe opposite is true\b"
+        r"|\b(?:none|nothing) of (?:this|that|the above) is (?:true|correct|right)\b|\bi made (?:that|this|it"
+        r"|everything) up\b"
+        r"|\b(?:that|this|it) (?:is|was) (?:just )?a (?:joke|lie|trick)\b|\bi was (?:joking|lying|kidding)\b"
         r"|\bi give up\b|\bi stand corrected\b"
         r"|\b(?:i|we)(?:['’]ve| have| had)? (?:just )?(?:forgot(?:ten)?|missed|overlooked|neglected|omitted|left out"
         r"|(?:over|double|under)-?counted)\b|\bthis (?:over|double|under)-?counts\b",
@@ -146,7 +151,7 @@ _INSTEAD = re.compile(
         r"(?:ser|essere)\s*",
         r"(?<![^\W\d_])(?:или|либо|может быть|возможно|простите|извините|стоп|подождите|а нет"
         r"|верн\w+)[,.:;—–-]*\s*(?:это|может быть)?\s*",
-        r"(?:不|不是|等等|其实|其實|应该是|應該是|应为|應為|而是|抱歉|或者?|也许|或许|可能"
+        r"(?:不(?:是|对|對)?(?=[，,、。：:])|等等|其实|其實|应该是|應該是|应为|應為|而是|抱歉|或者?|也许|或许|可能"
         r"|也可能)[，,、。：:]?(?:是|为|為|也许|可能)*\s*",
         r"(?:いや|いえ|いいえ|待って|実は|やはり|すみません|または|あるいは|もしくは|たぶん|おそらく)[、,。：:]?\s*",
         r"(?:아니|아니요|아뇨|사실|죄송|잠깐|또는|혹은|아마)[,.:]?\s*",
@@ -216,7 +221,10 @@ def instead(text: str, position: int, end: int) -> list[Span]:
 
 _OTHER_VALUE = re.compile(VALUE)
 _EXEMPT = re.compile(
-    r"不要|检验|验算|=|≠|\\ne|<|>|[+×*]|\\cdot|\\times|\b(?:not|no|would|problem|page|more|because|since|line"
+    r"\brather than\b|\binstead of\b|不要|不是|并非|而非|(?<!\w)не\s|检验|验算|=|≠|\\ne|<|>|[+×*]|\\cdot|\\times"
+    r"|\b(?:not"
+    r"|no"
+    r"|would|problem|page|more|because|since|line"
     r"|step|source)\b"
     r"|n['’]t\b"
     r"|(?<!edit)(?<!update)(?<!correction)(?<!corrected)(?<!answer)(?<!result)(?<!better)(?<!rather)(?<!sorry)(?<!oops)\s*[:：]",

@@ -47,9 +47,19 @@ def sentence_start(text: str, position: int, start: int) -> int:
 
 def last_sentence(text: str, low: int, end: int) -> Span:
     """The last sentence that holds a digit or maths."""
-    ends = [low, *(match.end() for match in sentence_ends(text).finditer(text, low, end)), end]
+    found = sentence_ends(text).finditer(text, low, end)
+    ends = [
+        low,
+        *(match.end() for match in found if not (match[0] == ";" and _in_maths(text, low, match.start()))),
+        end,
+    ]
     for first, last in zip(reversed(ends[:-1]), reversed(ends), strict=False):
         part = text[first:last]
         if any(char.isdigit() for char in part) or "$" in part or "\\" in part:
             return first, last
     return low, end
+
+
+def _in_maths(text: str, low: int, position: int) -> bool:
+    """Does a formula between dollar signs go on at the place? ("$\\{1; 2\\}$")"""
+    return text.count("$", low, position) % 2 == 1

@@ -19,7 +19,7 @@ _MOST_TOKENS = 64
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class Extraction:
     """Where the final answer stands, and how it was found."""
 
     span: Span | None

@@ -6,10 +6,11 @@ import functools
 import re
 
 WORD = re.compile(r"[^\W\d_]+")
-# One value, as it may follow "no," or "or".
+# One value, as it may follow "no," or "or". It begins where a number begins, or a search would read a long run of
+# digits again from each of them.
 VALUE = (
     r"(?:\$\$?[^$\n]{1,200}\$\$?|\\\([^\n]{1,200}?\\\)|\\(?:d|t)?frac\s*\{[^{}\n]{1,40}\}\{[^{}\n]{1,40}\}"
-    r"|[-+−]?\s?[$€£]?\d[\d,]*(?:\.\d+)?(?:\s*/\s*\d+)?%?(?![A-Za-z0-9_]))"
+    r"|[-+−]?\s?[$€£]?(?<!\d)(?<!\d,)\d[\d,]{0,200}(?:\.\d{1,200})?(?:\s*/\s*\d+)?%?(?![A-Za-z0-9_]))"
 )
 
 

@@ -130,7 +130,7 @@ def evidence(word: str) -> tuple[float, ...]:
 
 
 def _name_latin(
-    found: list[Unit], latin: list[tuple[int, str, bool]], latin_target: bool, expected: str | None
+    units: list[Unit], latin: list[tuple[int, str, bool]], latin_target: bool, expected: str | None
 ) -> None:
     """Puts the most probable sequence of languages on the words in Latin letters (Viterbi; a change costs)."""
     score = [_PRIOR * (state == expected) for state in _STATES]
@@ -147,11 +147,11 @@ def _name_latin(
         return
     state = max(range(len(score)), key=score.__getitem__)
     for n in range(len(latin) - 1, -1, -1):
-        place, word, _ = latin[n]
+        index, word, _ = latin[n]
         weight = 1.0
         if not latin_target and word[0].isupper() and _alone(latin, n):
             weight = 0.0
-        found[place] = Unit(word, _STATES[state], weight)
+        units[index] = Unit(word, _STATES[state], weight)
         before, bar = back[n]
         if before[state] < bar:
             state = before.index(max(before))
@@ -159,26 +159,26 @@ def _name_latin(
 
 def _alone(latin: list[tuple[int, str, bool]], n: int) -> bool:
     """True if no other word in Latin letters stands next to it."""
-    place = latin[n][0]
-    before = n > 0 and latin[n - 1][0] == place - 1
-    after = n + 1 < len(latin) and latin[n + 1][0] == place + 1
+    index = latin[n][0]
+    before = n > 0 and latin[n - 1][0] == index - 1
+    after = n + 1 < len(latin) and latin[n + 1][0] == index + 1
     return not before and not after
 
 
-def _name_east_asian(found: list[Unit], east: list[tuple[int, int, int]], text: str) -> None:
+def _name_east_asian(units: list[Unit], east: list[tuple[int, int, int]], text: str) -> None:
     """Tells Japanese from Chinese clause by clause: kana decide, and a short clause goes with the one before it."""
     clauses: list[list[int]] = []
     end = 0
-    for place, start, stop in east:
+    for index, start, stop in east:
         # Neither language puts spaces between words: one alone is a break too.
         if not clauses or text[end:start] == " " or _CLAUSE.search(text, end, start):
             clauses.append([])
-        clauses[-1].append(place)
+        clauses[-1].append(index)
         end = stop
     previous = ""
     judged: list[str] = []
     for clause in clauses:
-        chars = "".join(found[place].text for place in clause)
+        chars = "".join(units[index].text for index in clause)
         kana = len(KANA.findall(chars))
         if kana > _KANA_SHARE * len(chars):
             language = "ja"
@@ -196,5 +196,5 @@ def _name_east_asian(found: list[Unit], east: list[tuple[int, int, int]], text: 
             judged[n] = following
         following = judged[n]
     for clause, language in zip(clauses, judged, strict=True):
-        for place in clause:
-            found[place] = found[place]._replace(language=language)
+        for index in clause:
+            units[index] = units[index]._replace(language=language)

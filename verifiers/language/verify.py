@@ -80,12 +80,12 @@ class LanguageConsistency:
         return Verdict(share, reason, detail)
 
 
-def count_words(found: list[Unit], target: str) -> dict[str, float]:
+def count_words(units: list[Unit], target: str) -> dict[str, float]:
     """Words by language; those of the target count no further once their five-word surroundings repeat."""
     weights: dict[str, float] = {}
     seen: dict[tuple[str, ...], int] = {}
-    texts = [unit.text for unit in found]
-    for i, unit in enumerate(found):
+    texts = [unit.text for unit in units]
+    for i, unit in enumerate(units):
         if unit.language == target:
             around = tuple(texts[max(0, i - _WINDOW + 1) : i + 1])
             if len(around) == _WINDOW:

@@ -29,10 +29,10 @@ def arrangements(wanted: Items, items: Items) -> list[tuple[Items, Items]] | Non
     return None
 
 
-def _by_coordinate(items: Items, found: list[str]) -> Items:
-    return tuple(sorted(items, key=lambda item: item.name)) if set(found) <= {"x", "y", "z"} else items
+def _by_coordinate(items: Items, names: list[str]) -> Items:
+    return tuple(sorted(items, key=lambda item: item.name)) if set(names) <= {"x", "y", "z"} else items
 
 
-def _roots(found: list[str]) -> bool:
+def _roots(names: list[str]) -> bool:
     """x_1 and x_2 number the solutions of one equation: their order means nothing."""
-    return len({name.partition("_")[0] for name in found}) == 1 and found[0].partition("_")[0] in ("x", "z", "t")
+    return len({name.partition("_")[0] for name in names}) == 1 and names[0].partition("_")[0] in ("x", "z", "t")

@@ -194,28 +194,28 @@ def _build(node: Node, sympy: Any) -> Any:
     raise KeyError(node.op)
 
 
-def _read_back(found: Any, sympy: Any) -> Node | None:
+def _read_back(expression: Any, sympy: Any) -> Node | None:
     """A SymPy object as a node; None if it holds anything else than elementary functions."""
-    if found.is_Rational:
-        return number(Fraction(int(found.p), int(found.q)))
-    if found.is_Symbol:
-        return symbol(found.name)
+    if expression.is_Rational:
+        return number(Fraction(int(expression.p), int(expression.q)))
+    if expression.is_Symbol:
+        return symbol(expression.name)
     constants = {sympy.pi: "pi", sympy.E: "e", sympy.I: "i", sympy.oo: "inf"}
-    if found in constants:
-        return Node("const", (), constants[found])
-    if found == -sympy.oo:
+    if expression in constants:
+        return Node("const", (), constants[expression])
+    if expression == -sympy.oo:
         return Node("neg", (INFINITY,))
-    args = [_read_back(arg, sympy) for arg in found.args]
+    args = [_read_back(arg, sympy) for arg in expression.args]
     if not args or None in args:
         return None
     nodes = tuple(arg for arg in args if arg is not None)
-    if found.is_Add:
+    if expression.is_Add:
         return Node("add", nodes)
-    if found.is_Mul:
+    if expression.is_Mul:
         return Node("mul", nodes)
-    if found.is_Pow:
+    if expression.is_Pow:
         return Node("pow", nodes)
-    name = type(found).__name__
+    name = type(expression).__name__
     if name == "exp":
         return Node("pow", (Node("const", (), "e"), nodes[0]))
     return Node("fn", nodes, _BACK[name]) if name in _BACK else None

@@ -30,7 +30,7 @@ from verifiers.mathexpr.relations import (
     structure,
     verdict,
 )
-from verifiers.mathexpr.units import AMBIGUOUS, DEGREE, RADIAN, Unit, lookup
+from verifiers.mathexpr.units import AMBIGUOUS, CELSIUS, DEGREE, FAHRENHEIT, KELVIN, RADIAN, Unit, lookup
 from verifiers.mathexpr.vectors import components
 
 _PERCENT = re.compile(
@@ -163,12 +163,16 @@ def _parts(node: Node | None) -> tuple[Answer, ...] | None:
 
 
 def _scalars(gold: Answer, answer: Answer, policy: Policy, budget: Budget) -> str:
-    gold, answer = _as_quantities(gold, answer)
+    gold, answer = _as_quantities(gold, answer, policy)
     assert gold.node is not None
     assert answer.node is not None
     g, a = gold.node, answer.node
     if gold.unit is not None and answer.unit is not None and gold.unit.dimension and answer.unit.dimension:
         if gold.unit.dimension != answer.unit.dimension:
+            on_its_scale = _temperature(a, answer.unit, gold.unit, policy)
+            if on_its_scale is not None:
+                same = _numbers(g, on_its_scale, gold.also, policy, budget) == "equal"
+                return "equal" if same else "unit_clash"
             if {gold.unit.dimension, answer.unit.dimension} != {DEGREE.dimension, RADIAN.dimension}:
                 return "unit_clash"
             g, a = _radians(g, gold.unit), _radians(a, answer.unit)
@@ -184,10 +188,31 @@ def _scalars(gold: Answer, answer: Answer, policy: Policy, budget: Budget) -> st
     if _labels_clash(gold, answer):
         return "unit_clash"
     if "base" in (g.op, a.op):
-        return _based(g, a)
+        return _based(g, a, policy)
     if gold.percent != answer.percent:
         return _percent(gold, answer, policy, budget)
     return _numbers(g, a, gold.also, policy, budget)
+
+
+_ABOVE_ABSOLUTE_ZERO = {
+    CELSIUS.dimension: (Fraction(1), Fraction("273.15")),
+    FAHRENHEIT.dimension: (Fraction(5, 9), Fraction("459.67") * Fraction(5, 9)),
+    KELVIN.dimension: (Fraction(1), Fraction(0)),
+}  # kelvins a degree, and kelvins at zero degrees
+_DIFFERENCE = re.compile(
+    r"differ|chang|ris(?:e|es|ing)\b|rose\b|increas|decreas|drop|fall|fell\b|warm|cool|hott|cold|raise|lower"
+    r"|unterschied|différence|diferencia|diferença|differenza|разниц|温差|差|차이|الفرق",
+    re.IGNORECASE,
+)
+
+
+def _temperature(node: Node, given: Unit, wanted: Unit, policy: Policy) -> Node | None:
+    """A temperature on another scale; None for what is none, or where the question is about a difference."""
+    here, there = _ABOVE_ABSOLUTE_ZERO.get(given.dimension), _ABOVE_ABSOLUTE_ZERO.get(wanted.dimension)
+    if here is None or there is None or given.scale != 1 or wanted.scale != 1 or _DIFFERENCE.search(policy.prompt):
+        return None
+    value = rational(node)
+    return None if value is None else number((value * here[0] + here[1] - there[1]) / there[0])
 
 
 def _has_unit(answer: Answer) -> bool:
@@ -208,8 +233,10 @@ def _in_pi(node: Node) -> bool:
     return any(found == PI for found in walk(node))
 
 
-def _as_quantities(gold: Answer, answer: Answer) -> tuple[Answer, Answer]:
-    """ "5 m" was read as a product; beside a real quantity its letter is a unit."""
+def _as_quantities(gold: Answer, answer: Answer, policy: Policy) -> tuple[Answer, Answer]:
+    """ "5 m" was read as a product; beside a quantity its letter is a unit, and beside a number that of "72 m^2"."""
+    if _has_unit(gold) == _has_unit(answer) and gold.node is not None and gold.node.op in ("num", "dec"):
+        return gold, _quantity(answer, of="m") if not _LETTER_M.search(policy.prompt) else answer
     if _has_unit(gold) and not _has_unit(answer):
         return gold, _quantity(answer)
     if _has_unit(answer) and not _has_unit(gold):
@@ -217,7 +244,12 @@ def _as_quantities(gold: Answer, answer: Answer) -> tuple[Answer, Answer]:
     return gold, answer
 
 
-def _quantity(answer: Answer) -> Answer:
+_LETTER_M = re.compile(
+    r"(?<![A-Za-z\d\s])m(?![A-Za-z/])|\b(?:let|integers?|numbers?|variable|of) m\b", re.IGNORECASE
+)  # the question has a variable of that name
+
+
+def _quantity(answer: Answer, of: str = "") -> Answer:
     node = answer.node
     if node is None or node.op != "mul" or len(node.args) != 2 or node.args[0].op not in ("num", "dec"):
         return answer
@@ -225,7 +257,7 @@ def _quantity(answer: Answer) -> Answer:
     if letter.op == "pow" and letter.args[0].op == "sym" and letter.args[1].op == "num":
         letter, power = letter.args[0], int(letter.args[1].value)
     unit = lookup(letter.value) if letter.op == "sym" and letter.value in AMBIGUOUS else None
-    if unit is None or not 0 < power < 5:
+    if unit is None or not 0 < power < 5 or (of and (letter.value != of or power == 1)):
         return answer
     for _ in range(power - 1):
         unit = unit.times(lookup(letter.value) or unit)
@@ -240,13 +272,15 @@ def _labels_clash(gold: Answer, answer: Answer) -> bool:
     return bool(stems[0]) and bool(stems[1]) and not stems[0] & stems[1]
 
 
-def _based(gold: Node, answer: Node) -> str:
+def _based(gold: Node, answer: Node, policy: Policy) -> str:
     if gold.op == answer.op:
         return verdict(gold.value == answer.value, True)
     named, bare = (gold, answer) if gold.op == "base" else (answer, gold)
     digits, base = named.value
     if bare.op == "num" and str(bare.value) == digits and (gold.op == "base" or base == 10):
         return "equal"  # the base may go without saying if the problem asks for it
+    if gold.op == "num" and gold.value == int(digits, base) and digits.casefold() not in policy.prompt.casefold():
+        return "equal"  # unless it is the number that the question asks to convert
     return "different"
 
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 import itertools
 import re
 
+from verifiers.extract.wordings import ALL_REALS, NO_SOLUTION, TRUTHS
 from verifiers.mathexpr.answers import Answer, Piece
-from verifiers.mathexpr.languages import SMALL
 from verifiers.mathexpr.nodes import INFINITY, Node, number
+from verifiers.mathexpr.number_words import number_in_words
 
 _TEXT_COMMAND = re.compile(
     r"\\(?:text(?:bf|it|rm|normal|sf|tt)?|mbox|hbox|math(?:rm|bf|it|sf)|operatorname|emph)\s*(?=\{)"
@@ -21,20 +22,36 @@ _EMPTY = re.compile(
     r"(?:reals?|real numbers|integers)|is possible|satisf\w+.*))?|none(?: exists?)?|(?:the )?empty set|null set|"
     r"(?:it is )?impossible|no such \w+(?: exists?)?|(?:die )?leere menge|(?:l)?ensemble vide|(?:el "
     r"|o )?conjunto (?:vacio|vazio)"
-    r"|(?:l)?insieme vuoto|пустое множество|空集合?|공집합|المجموعة الخالية"
+    r"|(?:l)?insieme vuoto|пустое множество|空集合?|공집합|المجموعة الخالية|" + NO_SOLUTION
 )
 _UNDEFINED = re.compile(
     r"(?:the )?(?:\w+ )?(?:does not exist|doesnt exist|dne|(?:is )?undefined|not defined|indeterminate)"
 )
 _ALL_REALS = re.compile(
     r"(?:x (?:is|can be) )?(?:all|any|every) (?:reals?|real (?:numbers?|values?)(?: of [a-z])?|real [a-z])"
-    r"|the real numbers"
+    r"|the real numbers|" + ALL_REALS
 )
-_TRUTHS = {"yes": "yes", "true": "yes", "no": "no", "false": "no"}
+_TRUTHS = {"yes": "yes", "true": "yes", "no": "no", "false": "no", **TRUTHS}
+_SAID_FIRST = re.compile(r"\**([^\W\d_]{2,12}|[是对错])\**\s*[.,:;!—–，。、-]\**\s*(\S.*)", re.DOTALL)
+_PLAIN_LETTERS = re.compile(r"[*_]")
+_LIMITS = re.compile(
+    r"\b(?:but|if|unless|only|except|maybe|perhaps|possibly|probably|or|wait|however|depends?|depending|although|though"
+    r"|not really|not quite|when|whenever|provided|assuming|sometimes|wrong|incorrect|mistaken|sorry|i|we|you|let"
+    r"|question"
+    r"|problem|task|aber|wenn|falls|nur|oder|ich|wir|mais|si|seulement|ou|je|nous|pero|solo|sólo|o|yo|mas|se|ou|eu|ma|solo"
+    r"|не|но|если|только|или|я)\b|[?？]|但|如果|只有|或|しかし|もし|我|하지만|만약|لكن|إذا",
+    re.IGNORECASE,
+)  # of what follows a "Yes"
 _CHOICE = re.compile(r"\(\s*([A-Z])\s*\)|([A-J])|([A-J])[.):]|\[([A-J])\]|([A-J])\s*\(")
 _CHOICE_TEXT = re.compile(r"(?:\(\s*([A-J])\s*\)|([A-J])\s*[.):])\s*[:.]?\s*(\S.*)", re.DOTALL)
 _OTHER_OPTION = re.compile(r"(?:^|\s)\(?[A-J][).](?:\s|$)")
-_CHOICE_WORD = re.compile(r"(?:the )?(?:correct )?(?:option|choice|answer)(?: is)?:?\s*\(?([A-J])\)?\.?", re.IGNORECASE)
+_CHOICE_WORD = re.compile(
+    r"(?:(?:the|la|el|a|o|il|le|die|der) )?(?:(?:correct )?(?:option|choice|answer|alternative|opcion|alternativa|letra"
+    r"|respuesta|opcao|resposta|reponse|proposition|choix|opzione|risposta|antwort|вариант(?: ответа)?|الخيار|选项"
+    r"|選択肢"
+    r"|विकल्प)(?: is)?:?\s*|(?<=a )|(?<=l )|(?<=e )|(?<=r ))\(?([A-J])\)?(?: (?:sikki(?:dir)?|şıkkı(?:dır)?))?\.?",
+    re.IGNORECASE,
+)  # "option B", "la opción B", "la B"
 _REMAINDER = re.compile(
     r"(\d+)\s*,?\s*(?:with |mit |avec |con |com |e |y |et |и |с )?(?:a |un |uno )?(?:r|rem|remainder|rest|reste"
     r"|resto|остаток|остатком"
@@ -77,37 +94,6 @@ _DATES = (
     re.compile(r"(?P<y>\d{4})[-/.](?P<m>\d{1,2})[-/.](?P<d>\d{1,2})"),
     re.compile(r"(?P<a>\d{1,2})[-/.](?P<b>\d{1,2})[-/.](?P<y>\d{4})"),
 )
-_SMALL = {
-    word: index
-    for index, word in enumerate(
-        [
-            "zero",
-            "one",
-            "two",
-            "three",
-            "four",
-            "five",
-            "six",
-            "seven",
-            "eight",
-            "nine",
-            "ten",
-            "eleven",
-            "twelve",
-            "thirteen",
-            "fourteen",
-            "fifteen",
-            "sixteen",
-            "seventeen",
-            "eighteen",
-            "nineteen",
-        ]
-    )
-}
-_TENS = {word: 10 * (index + 2) for index, word in enumerate(
-    ["twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ninety"])}  # fmt: skip
-SCALES = {"hundred": 100, "thousand": 1000, "million": 10**6, "billion": 10**9, "trillion": 10**12, "dozen": 12,
-          "myriad": 10**4}  # fmt: skip
 
 
 def plain_words(text: str) -> str:
@@ -148,11 +134,12 @@ def whole_form(text: str) -> Answer | None:
         if choice:
             letter = next(group for group in choice.groups() if group)
             return Answer("choice", words=(letter,))
-    if _EMPTY.fullmatch(lower):
+    worded = lower[:1].isalpha() and not lower[1:2].isdigit()
+    if worded and _EMPTY.fullmatch(lower):
         return Answer("empty")
-    if _UNDEFINED.fullmatch(lower):
+    if worded and _UNDEFINED.fullmatch(lower):
         return Answer("undefined")
-    if _ALL_REALS.fullmatch(lower):
+    if worded and _ALL_REALS.fullmatch(lower):
         return Answer("region", pieces=(Piece(Node("neg", (INFINITY,)), False, INFINITY, False),))
     if lower in ("infinity", "positive infinity", "+infinity", "negative infinity", "minus infinity", "-infinity"):
         negative = lower[0] in "nm-"
@@ -161,6 +148,17 @@ def whole_form(text: str) -> Answer | None:
     if remainder:
         return Answer("text", words=(remainder[1], "remainder", remainder[2]))
     return _choice(plain) or _time(lower) or _date(lower) or _number_words(lower)
+
+
+def said_first(text: str) -> str:
+    """The "Yes" of "Yes, the lines are parallel."; "" where the rest could turn or limit it."""
+    found = _SAID_FIRST.fullmatch(text.strip())
+    if found is None or _LIMITS.search(found[2]):
+        return ""
+    word = plain_words(_PLAIN_LETTERS.sub("", found[1])).casefold()
+    if _TRUTHS.get(word) is None or any(_TRUTHS.get(other) for other in re.findall(r"[^\W\d_]+", found[2].casefold())):
+        return ""
+    return found[1]
 
 
 def _choice(plain: str) -> Answer | None:
@@ -219,29 +217,6 @@ def _date(lower: str) -> Answer | None:
 
 
 def _number_words(lower: str) -> Answer | None:
-    """ "twenty-one", "two hundred and five", "minus three", "-three"."""
-    if lower[:1].isdigit():
-        return None
-    words = [word for word in lower.replace("-", " ").replace("−", " ").split() if word != "and"]
-    said = words[:1] in (["minus"], ["negative"])
-    words = words[1:] if said else words
-    signed = lower.startswith(("-", "−")) and lower[1:2].isalpha()  # "-three"; "- three" begins with a dash
-    if said and signed:
-        return None
-    negative = said or signed
-    if len(words) == 1 and words[0] in SMALL:
-        return Answer("scalar", number(-SMALL[words[0]] if negative else SMALL[words[0]]))
-    if not words or len(words) > 12:
-        return None
-    total = current = 0
-    for word in words:
-        if word in _SMALL or word in _TENS:
-            current += _SMALL.get(word, _TENS.get(word, 0))
-        elif word in SCALES:
-            scale = SCALES[word]
-            current = (current or 1) * scale
-            if scale >= 1000:
-                total, current = total + current, 0
-        else:
-            return None
-    return Answer("scalar", number(-(total + current) if negative else total + current))
+    """ "twenty-one", "two hundred and five", "minus three", "three quarters"."""
+    found = number_in_words(lower)
+    return None if found is None else Answer("scalar", number(found))

@@ -55,12 +55,12 @@ class Budget:
         if self.left < 0:
             raise TooHard("the budget of work is spent")
 
-    def decided(self, rung: str, found: bool, what: str = "") -> bool:
+    def decided(self, rung: str, equal: bool, what: str = "") -> bool:
         """Notes that `rung` settled a comparison, and hands its finding through."""
         self.rung = rung
         if self.trace is not None:
-            self.trace.append((rung, f"{'equal' if found else 'different'} {what}".rstrip()))
-        return found
+            self.trace.append((rung, f"{'equal' if equal else 'different'} {what}".rstrip()))
+        return equal
 
     def __enter__(self) -> Budget:
         self._outer = _CURRENT.set(self)

@@ -6,9 +6,9 @@ from fractions import Fraction
 from typing import NamedTuple
 
 from verifiers.mathexpr.answers import Answer
-from verifiers.mathexpr.forms import SCALES
 from verifiers.mathexpr.limits import Unreadable
 from verifiers.mathexpr.nodes import number
+from verifiers.mathexpr.number_words import COINS_AND_ROOMS, MULTIPLES, ONE_PART, PARTS, part_of
 from verifiers.mathexpr.tokens import CLOSE, OPEN, Token, numeral
 from verifiers.mathexpr.units import AMBIGUOUS, Unit, atoms, lookup, read_unit
 
@@ -17,7 +17,7 @@ REVERSING = frozenset(
     " negative half double twice thrice other neither nor except but square squared root cube cubed times"
     " divided plus unknown larger bigger smaller higher lower exceeds exceeding within cannot"
     " can't isn't wrong incorrect false almost nearly or to until through choose mod modulo remainder"
-    " einhalb halb половиной половины promille permille 百分点 個百分点 prozentpunkte".split()
+    " einhalb halb половиной половины promille permille mille mil tens basis 折 百分点 個百分点 prozentpunkte".split()
 )
 # Words beside a number that name nothing that is counted.
 _NO_NOUN = frozenset(
@@ -72,7 +72,9 @@ def _starts_unit(tokens: list[Token], index: int) -> bool:
         if token.value in _ORDINAL and before.kind == "num" and not token.spaced:
             return True
         known = (
-            lookup(token.value) is not None or token.value.lower() in SCALES or token.value in ("per", "sq", "cu", "of")
+            lookup(token.value) is not None
+            or token.value.lower() in MULTIPLES
+            or token.value in ("per", "sq", "cu", "of")
         )
         return (
             len(token.value) > 3
@@ -151,23 +153,41 @@ def _prefixed(words: list[str]) -> list[str]:
     return found
 
 
-def read_tail(words: list[str]) -> Tail:
-    """The meaning of the words after a value. Raises Unreadable where one of them is not understood."""
+def read_tail(words: list[str], count: Fraction | None = None) -> Tail:
+    """The meaning of the words after a value, `count` where it is a number. Raises Unreadable where one of them is
+    not understood."""
     scale = Fraction(1)
-    while words and words[0].lower() in SCALES:
-        scale *= SCALES[words[0].lower()]
+    while words and words[0].lower() in MULTIPLES:
+        scale *= MULTIPLES[words[0].lower()]
         words = words[1:]
+    part = _part(words, count)
+    if part:
+        scale, words = scale / part, words[1:]
     percent = bool(words) and words[0].lower() in ("percent", "pct", "%")
     if percent:
         words = words[1:]
     unit, rest = read_unit(words)
-    if {word.lower() for word in rest} & REVERSING:
+    after = [word.lower() for word in rest]
+    if any(word in REVERSING or word in PARTS or word in MULTIPLES for word in after) and after != ["times"]:
         raise Unreadable("words that may turn the value around")
     label = _label(rest)
     if unit is None:
         unit = _later_unit(rest)
     stems = [word for word in label if word not in _NO_NOUN and len(word) > 2]
     return Tail(scale, percent, unit, label, unit is None and bool(stems))
+
+
+def _part(words: list[str], count: Fraction | None) -> int | None:
+    """3 where the words begin with "thirds"; None where they begin with no word of the kind.
+
+    Raises: Unreadable for "5 quarters", which may be coins, and "2 third".
+    """
+    word = words[0].lower() if words else ""
+    alone = len(words) < 2 or words[1] in ("of", "de", "von", "des")
+    part = part_of(word, count == 1 and alone)
+    if (part is None and word in ONE_PART and alone) or (word in COINS_AND_ROOMS and part and (count or 0) >= part):
+        raise Unreadable("words that may turn the value around")
+    return part
 
 
 def _label(words: list[str]) -> tuple[str, ...]:

@@ -9,6 +9,7 @@ from verifiers.mathexpr import regions
 from verifiers.mathexpr.answers import Answer
 from verifiers.mathexpr.assignments import names
 from verifiers.mathexpr.clean import clean, trim
+from verifiers.mathexpr.exact import rational
 from verifiers.mathexpr.forms import text_words, whole_form
 from verifiers.mathexpr.limits import MAX_ANSWER_CHARS, MAX_ITEMS, Unreadable, spend
 from verifiers.mathexpr.nodes import Node, number
@@ -47,6 +48,8 @@ _SURE_DECIMAL = re.compile(
     r"USD_|[€£¥₹₽%]|10\s*\^|\\text\{ (?:myriad|(?:hundred )?(?:thousand|million|billion))|EUR|\b(?:euros?|Euro)\b"
 )
 _TEXTED = re.compile(r"\\(?:text|textbf|mathrm|mbox)\s*\{\s*([+-]?\d[\d.,]*)\s*\}")
+_BRACKETED = re.compile(r"\[\s*([+-]?\d[\d.]{0,40}\s*(?:\\(?:text|mathrm)\s*\{[^{}]{1,40}\}|[A-Za-z]{3,20}|\\?%))\s*\]")
+_SEMICOLONS = re.compile(r"\\\{(?:[^(){}\[\],]|(?<=\d),(?=\d{1,2}(?!\d)))*\\\}")
 _FRENCH = re.compile(r"([\[\]()])([^\[\]();,{}]{1,60})([,;])([^\[\]();,{}]{1,60})([\[\]()])")
 _CONDITION = frozenset(
     "where for when if with such provided given unless except whenever as satisfying excluding assuming".split()
@@ -74,7 +77,7 @@ def read(text: str) -> Answer:
         raise Unreadable("empty")
     if _PLAIN_NUMBER.fullmatch(cleaned):
         return Answer("scalar", Parser(tokenize(cleaned)).whole())
-    texted = _TEXTED.fullmatch(cleaned)
+    texted = _TEXTED.fullmatch(cleaned) or (_BRACKETED.fullmatch(cleaned) if cleaned[0] == "[" else None)
     cleaned = texted[1] if texted else cleaned
     letter = _LETTER.fullmatch(cleaned)
     cleaned = letter[1] if letter else cleaned
@@ -89,6 +92,8 @@ def read(text: str) -> Answer:
     cleaned = _TEMPERATURE.sub(lambda match: rf"\text{{{'Celsius' if match[1] == 'C' else 'Fahrenheit'}}}", cleaned)
     if cleaned[0] == "]" or cleaned[-1] == "[":
         cleaned = _FRENCH.sub(_french, cleaned)
+    if ";" in cleaned and "," in cleaned and _SEMICOLONS.fullmatch(cleaned):
+        cleaned = re.sub(r"(?<=\d),(?=\d)", ".", cleaned)  # what semicolons part has decimal commas
     if "{array}" in cleaned:
         cleaned = _BRACED_ARRAY.sub(r"\\begin{cases}\1\\end{cases}", cleaned)
     if cleaned.startswith(r"\begin{"):
@@ -161,10 +166,44 @@ def _lines(text: str) -> str:
 # -- lists and conditions
 
 
+_OPERATORS = {
+    word: sign
+    for sign, words in {
+        "*": "times|multiplied by|mal|fois|veces|vezes|volte|por|умножить на|乘以|乘",
+        "/": "divided by|over|geteilt durch|divise par|dividido por|dividido entre|diviso|разделить на|除以",
+        "+": "plus|mas|mais|piu|плюс|加", "-": "minus|moins|menos|meno|минус|减|減",
+    }.items()
+    for word in words.split("|")
+}  # fmt: skip
+
+
+def _with_operators(tokens: list[Token]) -> list[Token]:
+    """ "7 times 2": the words between two numbers as the signs they stand for."""
+    found: list[Token] = []
+    index = 0
+    while index < len(tokens):
+        token, taken = tokens[index], 1
+        if token.kind in ("word", "text") and found and found[-1].kind == "num":
+            words = token.value.casefold()
+            if index + 2 < len(tokens) and tokens[index + 1].kind == "word" == token.kind:
+                two = f"{words} {tokens[index + 1].value.casefold()}"
+                words, taken = (two, 2) if two in _OPERATORS else (words, 1)
+            following = tokens[index + taken].kind if index + taken < len(tokens) else ""
+            if words in _OPERATORS and following == "num":
+                token = Token("op", _OPERATORS[words], token.start, True)
+            else:
+                taken = 1
+        found.append(token)
+        index += taken
+    return found
+
+
 def _answer(tokens: list[Token]) -> Answer:
     together = compound(tokens)
     if together is not None:
         return together
+    if any(token.kind == "text" or token.kind == "word" for token in tokens):
+        tokens = _with_operators(tokens)
     tokens, over = _without_index(tokens)
     tokens, condition, declared = _split_condition(tokens)
     if over:
@@ -371,7 +410,7 @@ def _piece(tokens: list[Token]) -> Answer:
     if len(head) == 1 and head[0].kind == "word" and _is_word(head[0].value):
         raise Unreadable("a word")
     node = Parser(head).whole()
-    tail = read_tail(words) if words else NO_TAIL
+    tail = read_tail(words, rational(node)) if words else NO_TAIL
     if tail.percent:
         if node.op not in ("num", "dec", "neg", "div"):
             raise Unreadable("a percentage of what is no number")

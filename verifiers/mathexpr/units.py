@@ -28,7 +28,7 @@ AMBIGUOUS = frozenset("m s g h l L A V N J W K B C T F H min Omega".split())  # 
 _POWERS = {"square": 2, "sq": 2, "squared": 2, "cubic": 3, "cubed": 3, "cu": 3}
 _PER = frozenset(["/", "per", "a", "an"])
 _MAX_POWER = 12
-DEGREE, CELSIUS, FAHRENHEIT = _UNITS["degree"], _UNITS["°C"], _UNITS["°F"]
+DEGREE, CELSIUS, FAHRENHEIT, KELVIN = _UNITS["degree"], _UNITS["°C"], _UNITS["°F"], _UNITS["K"]
 RADIAN = _UNITS["rad"]
 _SCALES_OF_TEMPERATURE = {"c": CELSIUS, "celsius": CELSIUS, "f": FAHRENHEIT, "fahrenheit": FAHRENHEIT}
 # What a unit is written with: names, powers, signs and brackets; and what LaTeX puts between them.

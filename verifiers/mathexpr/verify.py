@@ -6,17 +6,30 @@ import functools
 import itertools
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from decimal import Decimal
 
 from verifiers.core import Completion, GoldError, Problem, Verdict, VerifierError
-from verifiers.extract import Found, Span, find, hedge, repeats_prompt, restated, sole_value, turned
+from verifiers.extract import (
+    Extraction,
+    Span,
+    after_thinking,
+    find,
+    hedge,
+    original,
+    repeats_prompt,
+    restated,
+    sole_value,
+    squeezed,
+    turned,
+)
+from verifiers.extract.wordings import says_no_solution
 from verifiers.mathexpr.answers import Answer, type_name
 from verifiers.mathexpr.calculus import carried_out
-from verifiers.mathexpr.clean import clean
+from verifiers.mathexpr.clean import clean, trim
 from verifiers.mathexpr.compare import Policy, compared
 from verifiers.mathexpr.echo import restates
-from verifiers.mathexpr.forms import text_words
+from verifiers.mathexpr.forms import said_first, text_words, whole_form
 from verifiers.mathexpr.guard import same_but_for_values, variants
 from verifiers.mathexpr.limits import GUARD_BUDGET, MAX_ANSWER_CHARS, Budget, TooHard, Unreadable, current
 from verifiers.mathexpr.naming import nodes_of
@@ -43,6 +56,7 @@ _INTEGER = re.compile(
     r"\s*\$?\s*([+-]?)\s*([1-9]\d{0,2}(?:,\d{3}){1,5}|\d{1,18})(?:\.0{1,6})?\s*\$?\s*\.?\s*", re.ASCII
 )
 _BETWEEN_BOXES = re.compile(r"[\s$}{,;&\\]*(?:text\s*\{)?[\s,]*(?:and|or)?[\s$}{,;&\\]*\\f?boxe?d?\s*\{?")
+_LONGEST_WORDED = 200  # characters of a whole text that begins with "Yes"
 _WORKED = 150  # a longer gold may be a solution that ends in its answer
 _FLOAT = re.compile(r"[+-]?(?=[\d.]{17,19}$)\d+\.\d+")  # what floating point makes of 0.1 + 0.2 or 200 / 3
 
@@ -86,7 +100,7 @@ class MathVerifier:
     Raises (when called): GoldError if the gold can't be understood.
     """
 
-    version = "3"
+    version = "4"
 
     def __init__(
         self,
@@ -115,10 +129,16 @@ class MathVerifier:
     def judge(self, problem: Problem, completion: Completion, explanation: Explanation | None) -> Verdict:
         """The verdict; with an explanation, every step is noted in it."""
         gold = self.gold(problem)
-        text = completion.text
-        if len(text) > MAX_CHARS:
-            return Verdict(0.0, "too_long", f"completion of {len(text)} characters", gold_type=gold.type)
+        if len(completion.text) > MAX_CHARS:
+            return Verdict(0.0, "too_long", f"completion of {len(completion.text)} characters", gold_type=gold.type)
+        text, cuts = squeezed(completion.text)
+        verdict = self._judge(problem, gold, text, explanation)
+        return replace(verdict, span=original(verdict.span, cuts)) if cuts and verdict.span is not None else verdict
+
+    def _judge(self, problem: Problem, gold: _Gold, text: str, explanation: Explanation | None) -> Verdict:
         found = find(text, strict=self.strict)
+        if found.span is None and not self.strict and gold.answer is not None:
+            found = _worded(text, gold.answer) or found
         if explanation is not None:
             where = "" if found.span is None else f" at {found.span}: {text[slice(*found.span)][:200]!r}"
             explanation.steps.append(("extract", found.source + where))
@@ -204,41 +224,48 @@ class MathVerifier:
         problem: Problem,
         gold: _Gold,
         text: str,
-        found: Found,
+        extraction: Extraction,
         budget: Budget,
         explanation: Explanation | None,
     ) -> Verdict:
         assert gold.answer is not None
-        assert found.span is not None
+        assert extraction.span is not None
         budget.trace = [] if explanation is not None else None
         policy = self._policy(problem)
-        answer = text[found.span[0] : found.span[1]].strip(" \n\r")  # a tab may be what is left of "\\text"
+        answer = text[extraction.span[0] : extraction.span[1]].strip(" \n\r")  # a tab may be what is left of "\\text"
         if len(answer) > MAX_ANSWER_CHARS:
-            return Verdict(0.0, "too_long", f"answer of {len(answer)} characters", None, found.span, gold.type)
+            return Verdict(0.0, "too_long", f"answer of {len(answer)} characters", None, extraction.span, gold.type)
         reason, detail = "", ""
-        span = found.span
-        if found.joint:
-            joined = " , ".join(text[slice(*part)] for part in found.joint)
-            alternatives = bool(found.others)
+        span = extraction.span
+        if extraction.joint:
+            joined = " , ".join(text[slice(*part)] for part in extraction.joint)
+            alternatives = bool(extraction.others)
             if alternatives or gold.answer.kind not in ("list", "set", "tuple"):
-                values = {text[slice(*part)].strip() for part in found.joint}
-                if len(values) > 1 and (alternatives or not self._agree(gold, text, found.joint, policy, budget)):
+                values = {text[slice(*part)].strip() for part in extraction.joint}
+                if len(values) > 1 and (alternatives or not self._agree(gold, text, extraction.joint, policy, budget)):
                     return Verdict(0.0, "hedged", "several boxes", answer, span, gold.type)
             else:
-                span = (found.joint[0][0], found.joint[-1][1])
+                span = (extraction.joint[0][0], extraction.joint[-1][1])
                 if not (
-                    joined.count(",") == len(found.joint) - 1
+                    joined.count(",") == len(extraction.joint) - 1
                     and self._reason(gold, answer, problem, policy, budget, None)[0] == "equal"
                 ):
                     answer = joined
-        elif found.others and not self._agree(gold, text, (*found.others, span), policy, budget):
+        elif extraction.others and not self._agree(gold, text, (*extraction.others, span), policy, budget):
             return Verdict(0.0, "hedged", "several final answers", answer, span, gold.type)
         ratio = _RATIO_IN_WORDS.fullmatch(answer) if _RATIO.fullmatch(gold.text) else None
         answer = f"{ratio[1]}:{ratio[2]}" if ratio else answer
         contrast = _ONE_NOT_THE_OTHER.fullmatch(answer) if gold.answer.kind == "choice" else None
         answer = contrast[1] if contrast and contrast[1] != contrast[2] else answer
+        if gold.answer.kind == "truth":
+            answer = said_first(answer) or answer
         doubt = hedge(answer)
-        if doubt and not hedge(gold.text) and (found.source != "whole" or _CHOSEN_OR_MATHS.search(answer)):
+        if (
+            doubt
+            and not hedge(gold.text)
+            and not says_no_solution(answer)
+            and (extraction.source != "whole" or _CHOSEN_OR_MATHS.search(answer))
+        ):
             return Verdict(0.0, "hedged", f"{doubt!r} in the answer", answer[:200], span, gold.type)
         if _ORDINAL.search(answer) and not _ORDINAL.search(gold.text):
             return Verdict(0.0, "type_clash", "an ordinal of something", answer, span, gold.type)
@@ -252,21 +279,26 @@ class MathVerifier:
                 return Verdict(0.0, "hedged", "a restatement with another value", answer, span, gold.type)
             answer = parts[0]
         reason, detail = self._reason(gold, answer, problem, policy, budget, explanation)
-        if reason in ("unparseable", "type_clash") and found.source in ("answer", "anchor", "hashes", "box"):
-            inner = _embedded(text, found, gold)
-            if inner is not None and inner != found.span:
+        if reason in ("unparseable", "type_clash") and extraction.source in ("answer", "anchor", "hashes", "box"):
+            for inner in _embedded(text, extraction, gold):
                 retried, note = self._reason(gold, text[slice(*inner)], problem, policy, budget, explanation)
                 if retried not in ("unparseable", "type_clash"):
                     reason, detail, answer, span = retried, note, text[slice(*inner)].strip(), inner
-        if found.source == "whole" and reason in ("type_clash", "unparseable") and not _MATHS_SIGN.search(answer):
+                    break
+        if extraction.source == "whole" and reason in ("type_clash", "unparseable") and not _MATHS_SIGN.search(answer):
             return Verdict(0.0, "no_answer", "words only", gold_type=gold.type)
         if explanation is not None and budget.trace is not None:
             explanation.steps.extend(budget.trace)
         return Verdict(float(reason == "equal"), reason, detail, answer, span, gold.type, budget.rung)
 
     def _agree(self, gold: _Gold, text: str, spans: tuple[Span, ...], policy: Policy, budget: Budget) -> bool:
-        """Do all the final answers say the same?"""
-        return _same_values((text[slice(*spans[-1])], *(text[slice(*part)] for part in spans[:-1])), policy, budget)
+        """Do all the final answers say the same? A sentence says what its only value is."""
+        parts = [text[slice(*span)] for span in spans]
+        if _same_values((parts[-1], *parts[:-1]), policy, budget):
+            return True
+        soles = [sole_value(text, span) for span in spans]
+        parts = [part if sole is None else text[slice(*sole)] for part, sole in zip(parts, soles, strict=True)]
+        return any(soles) and _same_values((parts[-1], *parts[:-1]), policy, budget)
 
     def _reason(
         self,
@@ -310,6 +342,23 @@ class MathVerifier:
         return reason, ""
 
 
+def _worded(text: str, gold: Answer) -> Extraction | None:
+    """A text in which nothing announces an answer: all of it is one in words ("all real numbers"), or begins with it
+    ("Yes, they are parallel.")."""
+    start = after_thinking(text)
+    if start is None or len(text) - start > 400:
+        return None
+    part = text[start:].strip(" \n\t*_.!。$")
+    if not part or len(part) > _LONGEST_WORDED:
+        return None
+    begin = text.index(part, start)
+    if gold.kind == "truth":
+        return Extraction((begin, begin + len(part)), "worded") if said_first(part) else None
+    form = whole_form(trim(clean(part))) if len(part) < 60 and not _MATHS_SIGN.search(part) else None
+    known = form is not None and form.kind in ("empty", "undefined", "region", "scalar")
+    return Extraction((begin, begin + len(part)), "worded") if known else None
+
+
 def _same_values(parts: tuple[str, ...], policy: Policy, budget: Budget) -> bool:
     """Does every restatement give the first part's value? A decimal may be a rounded one."""
     try:
@@ -348,17 +397,19 @@ def _names(words: tuple[str, ...]) -> list[str]:
     return kept if listed and words[1::2] == ("and",) * (len(words) // 2) else []
 
 
-def _embedded(text: str, found: Found, gold: _Gold) -> Span | None:
-    """The answer inside a sentence that was given as the answer: its announced part, or its only number."""
-    if gold.answer is None or gold.answer.kind in ("text", "choice", "truth") or found.span is None:
-        return None
-    part = text[slice(*found.span)]
-    if _TURNING.search(part):
-        return None
-    inner = find(part)
+def _embedded(text: str, extraction: Extraction, gold: _Gold) -> list[Span]:
+    """The answer inside a sentence that was given as the answer: its announced part, or its only value."""
+    if gold.answer is None or gold.answer.kind in ("text", "choice", "truth") or extraction.span is None:
+        return []
+    part = text[slice(*extraction.span)]
+    if _TURNING.search(_FORMULA.sub(" ", part)):
+        return []
+    inner = find(part) if not _TURNING.search(part) else Extraction(None, "turned")
+    spans = []
     if inner.source in ("anchor", "maths") and inner.span is not None and not inner.others:
-        return found.span[0] + inner.span[0], found.span[0] + inner.span[1]
-    return sole_value(text, found.span)
+        spans.append((extraction.span[0] + inner.span[0], extraction.span[0] + inner.span[1]))
+    sole = sole_value(text, extraction.span)
+    return [span for span in (*spans, sole) if span is not None and span != extraction.span]
 
 
 def _refers_to_itself(answer: str) -> bool:
@@ -368,6 +419,7 @@ def _refers_to_itself(answer: str) -> bool:
 
 
 _ASSIGNED = re.compile(r"[\s$]*([A-Za-z])\s*=([^=<>]{1,200})")
+_FORMULA = re.compile(r"\$[^$]{1,200}\$|\\[dt]?frac\{[^{}]{1,40}\}\{[^{}]{1,40}\}|\\\([^()]{1,200}\\\)")
 _RATIO = re.compile(r"\s*\$?(\d+)\s*:\s*(\d+)\$?\s*")
 _RATIO_IN_WORDS = re.compile(
     r"\s*(?:\\text\{)?\s*(\d+)\s*(?:\\text\{)?\s*(?:to|à|zu|a|к)\s*\}?\s*(\d+)\s*\}?\s*", re.I

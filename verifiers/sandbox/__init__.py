@@ -1,7 +1,7 @@
 """Runs submissions where they can neither reach the machine nor the verdict.
 
     verify.py      CodeVerifier: problem and completion -> Verdict
-    spec.py        the three test styles, read and checked      convert.py    HumanEval, MBPP, CodeContests rows
+    spec.py        the three test styles, read and checked      convert.py    rows of public data sets
     submission.py  the program inside a completion              signs.py      signs of cheating in its text
     judge.py       runs a submission, compares outside          checkers.py   texts and values compared
     pool.py        fork-servers: started, lent, closed          probe.py      which isolation this machine has
@@ -14,8 +14,8 @@ What is covered: files, processes, network, memory, CPU, disk and output of the 
 What is not: timing side channels between runs, and bugs of the kernel.
 """
 
-from verifiers.sandbox.convert import from_code_contests, from_humaneval, from_mbpp
+from verifiers.sandbox.convert import from_apps, from_code_contests, from_humaneval, from_mbpp
 from verifiers.sandbox.limits import Limits
 from verifiers.sandbox.verify import REASONS, CodeVerifier
 
-__all__ = ["REASONS", "CodeVerifier", "Limits", "from_code_contests", "from_humaneval", "from_mbpp"]
+__all__ = ["REASONS", "CodeVerifier", "Limits", "from_apps", "from_code_contests", "from_humaneval", "from_mbpp"]

@@ -66,6 +66,56 @@ def from_code_contests(row: Mapping[str, Any], *, checker: str = "tokens") -> di
     return {"style": "stdin", "inputs": inputs, "outputs": outputs, "checker": checker}
 
 
+def from_apps(row: Mapping[str, Any] | str) -> dict[str, Any]:
+    """APPS' tests as TACO, PRIME and verl keep them, also as JSON text: `inputs`, `outputs`, for a function `fn_name`.
+
+    A field that is null, as Arrow fills it, counts as absent. An input or output of a program may be a list of lines.
+    The arguments of a function are a list, or a text with the JSON of one argument a line; a result that is a text is
+    JSON. Where every result is a list of one item, the item alone is right too: some of these sets wrap what is
+    returned. `assert_case`, a list of assert statements, makes tests in assert style.
+
+    Raises: GoldError.
+    """
+    try:
+        fields = json.loads(row) if isinstance(row, str) else row
+    except (ValueError, RecursionError) as error:
+        raise GoldError(f"the tests are no JSON: {error}") from error
+    if not isinstance(fields, Mapping):
+        raise GoldError(f"tests must be an object with 'inputs' and 'outputs', got {type(fields).__name__}")
+    if fields.get("assert_case") is not None:
+        return from_mbpp({"test_list": fields["assert_case"]})
+    inputs, outputs, entry = fields.get("inputs"), fields.get("outputs"), fields.get("fn_name")
+    if not isinstance(inputs, list | tuple) or not isinstance(outputs, list | tuple):
+        raise GoldError(
+            f"tests need the lists 'inputs' and 'outputs'; they have {', '.join(map(str, fields)) or 'nothing'}"
+        )
+    if entry is None:
+        return {
+            "style": "stdin",
+            "inputs": [_lines(text) for text in inputs],
+            "outputs": [_lines(text) for text in outputs],
+        }
+    args = [[_json(line) for line in one.split("\n")] if isinstance(one, str) else one for one in inputs]
+    outs = [_json(one) if isinstance(one, str) else one for one in outputs]
+    made = {"style": "function", "entry_point": entry, "args": args, "outs": outs}
+    if outs and all(isinstance(out, list) and len(out) == 1 for out in outs):
+        made["checker"] = {
+            "program": "def check(given, expected, got):\n    return got == expected or got == expected[0]\n"
+        }
+    return made
+
+
+def _lines(text: Any) -> Any:
+    return "\n".join(map(str, text)) if isinstance(text, list | tuple) else text
+
+
+def _json(text: str) -> Any:
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise GoldError(f"a test's value is no JSON: {text[:60]!r}") from error
+
+
 def _texts(row: Mapping[str, Any], *names: str) -> list[str]:
     values = [row.get(name) for name in names]
     for name, value in zip(names, values, strict=True):

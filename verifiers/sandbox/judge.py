@@ -179,9 +179,9 @@ def run_checker(pool: Pool, program: str, given: Any, expected: Any, got: Any, l
     """
     seen: list[Any] = []
 
-    def keep(_given: Any, _expected: Any, found: Any) -> bool:
-        seen.append(found)
-        return type(found) is bool
+    def keep(_given: Any, _expected: Any, answer: Any) -> bool:
+        seen.append(answer)
+        return type(answer) is bool
 
     try:
         arguments = [wire.encode(value, _refuse) for value in (given, expected, got)]

@@ -208,9 +208,9 @@ def _nearest(names: list[Any]) -> type[Exception]:
     return Exception
 
 
-def _from_library(places: list[Any]) -> type[Exception] | None:
+def _from_library(classes: list[Any]) -> type[Exception] | None:
     """The first of an exception's classes that is the standard library's, if the test itself has imported it."""
-    for module, name in places:
+    for module, name in classes:
         library = str(module).partition(".")[0]
         # SkipTest would end a test without a failure.
         if library in sys.stdlib_module_names and library != "unittest" and module in sys.modules:

@@ -92,10 +92,10 @@ def _metadata(distribution: str) -> Mapping[str, str]:
     return {os.path.basename(each): os.path.realpath(each) for each in (path, libraries) if os.path.isdir(each)}
 
 
-def _imports(place: str) -> set[str]:
+def _imports(path: str) -> set[str]:
     """Top-level names that the import statements of a file, or of a folder's files, name."""
     names: set[str] = set()
-    for file in _sources(place):
+    for file in _sources(path):
         try:
             with open(file, "rb") as source:
                 tree = ast.parse(source.read())
@@ -109,11 +109,11 @@ def _imports(place: str) -> set[str]:
     return names
 
 
-def _sources(place: str) -> list[str]:
-    if os.path.isfile(place):
-        return [place] if place.endswith(".py") else []
+def _sources(path: str) -> list[str]:
+    if os.path.isfile(path):
+        return [path] if path.endswith(".py") else []
     found: list[str] = []
-    for folder, folders, files in os.walk(place):
+    for folder, folders, files in os.walk(path):
         folders[:] = sorted(name for name in folders if not name.startswith("."))
         found += [os.path.join(folder, name) for name in sorted(files) if name.endswith(".py")]
         if len(found) > _MAX_FILES:

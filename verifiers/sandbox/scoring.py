@@ -77,10 +77,10 @@ def _make_own_package_whole() -> None:
             exec(compile(file.read(), file.name, "exec"), package.__dict__)
 
 
-def _signature(found: Callable[..., Any]) -> str:
+def _signature(scorer: Callable[..., Any]) -> str:
     """ "problem", or the name of the second parameter of a scoring function f(answer, ...)."""
     try:
-        parameters = [p.name for p in inspect.signature(found).parameters.values() if p.kind in (0, 1)]
+        parameters = [p.name for p in inspect.signature(scorer).parameters.values() if p.kind in (0, 1)]
     except (TypeError, ValueError):
         return "problem"
     if parameters[:1] != ["answer"]:

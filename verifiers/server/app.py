@@ -1,4 +1,4 @@
-"""The routes: /v1/verify, /get_reward (OpenRLHF), /healthz, /metrics."""
+"""The routes: /v1/verify, /get_reward (OpenRLHF), /slime, /healthz, /metrics."""
 
 from __future__ import annotations
 
@@ -12,9 +12,10 @@ from typing import Any, TypeVar
 
 from fastapi import FastAPI, HTTPException, Request
 from fastapi.responses import PlainTextResponse, Response
+from pydantic import BaseModel
 from starlette.requests import ClientDisconnect
 
-from verifiers.adapters.shared import parts
+from verifiers.adapters.shared import of_all, say_once, why
 from verifiers.formula import Formula
 from verifiers.reward import Reward, Score
 from verifiers.server import requests
@@ -24,6 +25,8 @@ from verifiers.server.replies import Reply
 from verifiers.server.requests import BadRequest, Item
 
 T = TypeVar("T")
+
+_ABOUT = "Rewards for completions. verifiers/README.md, section 'Over HTTP', has examples, limits and errors."
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,12 +61,14 @@ class Server:
         self.default = self._reward_of(settings.reward)
         self.metrics = Metrics()
         self.lanes: Lanes | None = None
-        self.app = FastAPI(title="verifiers", lifespan=self._lifespan, docs_url=None, redoc_url=None, openapi_url=None)
+        self.app = FastAPI(title="verifiers", lifespan=self._lifespan, redoc_url=None, description=_ABOUT)
         self.app.add_middleware(Limited, limits=settings.limits, metrics=self.metrics)
         self.app.add_exception_handler(BadRequest, _bad_request)
         self.app.add_exception_handler(ClientDisconnect, _gone)
-        self.app.post("/v1/verify")(self.verify)
-        self.app.post("/get_reward")(self.get_reward)
+        # The bodies are read by `requests`, within its limits; the page is told of them.
+        self.app.post("/v1/verify", openapi_extra=_body_of(requests.VerifyRequest, rows=requests.Row))(self.verify)
+        self.app.post("/get_reward", openapi_extra=_body_of(requests.RewardRequest))(self.get_reward)
+        self.app.post("/slime", openapi_extra=_body_of(requests.SlimeRequest))(self.slime)
         self.app.get("/healthz")(self.healthz)
         self.app.get("/metrics", response_class=PlainTextResponse)(self.metrics_text)
 
@@ -107,22 +112,39 @@ class Server:
                 if isinstance(item, BadRequest):
                     raise item
         scores = await self._score(self.default, items)
-        missing = [score for score in scores if score.reward is None]
-        if missing and self.settings.unscored is None:
-            why = missing[0].error or "every verifier abstained"
-            # A gold that can't be used is the client's; anything else is ours.
-            code = 422 if all(score.error.startswith("GoldError") for score in missing) else 500
-            raise HTTPException(code, f"{len(missing)} of {len(scores)} rows could not be scored, the first: {why}")
-        rewards = [self.settings.unscored if score.reward is None else score.reward for score in scores]
+        rewards = self._rewards(scores, "/get_reward")
         low, high = self.default.range
         span = high - low or 1.0
-        logs = {
-            name: statistics.fmean(values)
-            for name in self.default.verifiers
-            if (values := [found[name] for score in scores if name in (found := parts(score))])
-        }
-        scaled = [min(1.0, max(0.0, ((value or 0.0) - low) / span)) for value in rewards]
+        found = [of_all(self.default, score) for score in scores]
+        logs = {name: statistics.fmean(one[name] for one in found) for name in found[0]} if found else {}
+        scaled = [min(1.0, max(0.0, (value - low) / span)) for value in rewards]
         return Reply({"rewards": rewards, "scores": scaled, "extra_logs": logs})
+
+    async def slime(self, request: Request) -> Response:
+        """slime's remote reward of one sample: `reward`, each verifier's score, `unscored`."""
+        sample = requests.slime_request(await _body(request))
+        item: Item | BadRequest
+        try:
+            item = requests.slime_item(sample, reads_gold=self.default.reads_gold)
+        except BadRequest as error:
+            if self.settings.unscored is None:
+                raise
+            item = error
+        scores = await self._score(self.default, [item])
+        (reward,) = self._rewards(scores, "/slime")
+        return Reply({**of_all(self.default, scores[0]), "reward": reward})
+
+    def _rewards(self, scores: Sequence[Score], route: str) -> list[float]:
+        """The rewards, for clients that can't leave a row out. Raises HTTPException unless a stand-in is set."""
+        stand_in = self.settings.unscored
+        missing = [score for score in scores if score.reward is None]
+        if missing and stand_in is None:
+            # A gold that can't be used is the client's; anything else is ours.
+            code = 422 if all(score.error.startswith("GoldError") for score in missing) else 500
+            reason = f"{len(missing)} of {len(scores)} rows could not be scored, the first: {why(missing[0])}"
+            say_once(f"{route} refuses rows, and the trainer will fail or go on without; see --unscored: %s", reason)
+            raise HTTPException(code, reason)
+        return [score.reward if score.reward is not None else float(stand_in or 0.0) for score in scores]
 
     async def healthz(self) -> Response:
         """200 while it can score."""
@@ -198,6 +220,14 @@ class Server:
             if not done.is_set():  # late, or the client has gone
                 lanes.withdraw(job)
         return [score for score in job.scores if score is not None]
+
+
+def _body_of(asked: type[BaseModel], **items: type[BaseModel]) -> dict[str, Any]:
+    """The OpenAPI entry of a route's body; `items` are the models of what stands in its lists."""
+    schema = asked.model_json_schema()
+    for name, model in items.items():
+        schema["properties"][name]["items"] = model.model_json_schema()
+    return {"requestBody": {"required": True, "content": {"application/json": {"schema": schema}}}}
 
 
 async def _body(request: Request) -> Any:

@@ -37,10 +37,10 @@ class Job:
         if not self.pairs:
             done()
 
-    def put(self, place: int, score: Score) -> None:
+    def put(self, index: int, score: Score) -> None:
         """Takes a result in."""
         with self._lock:
-            self.scores[place] = score
+            self.scores[index] = score
             self._left -= 1
             is_last = not self._left
         if is_last and not self.cancelled:

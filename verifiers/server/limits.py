@@ -15,7 +15,7 @@ from verifiers.server.lanes import Metrics
 from verifiers.server.replies import Reply
 
 _OPEN = ("/healthz",)  # routes without a token
-_ROUTES = ("/v1/verify", "/get_reward", "/healthz", "/metrics")
+_ROUTES = ("/v1/verify", "/get_reward", "/slime", "/healthz", "/metrics", "/docs", "/openapi.json")
 _MIB = 1 << 20
 _DISCARD_S = 5.0  # a refused body is read and thrown away for so long, ...
 _DISCARD_IDLE_S = 1.0  # ... while something comes, ...

@@ -11,8 +11,10 @@ from typing import Any, TypeVar
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from verifiers.adapters.openrlhf import response_of
+from verifiers.adapters.shared import said, written
 from verifiers.core import Completion, GoldError, Problem
 from verifiers.golds import gold_text
+from verifiers.prefill import prefill_of
 
 _MAX_DEPTH = 64
 _SHOWN = 80
@@ -59,6 +61,15 @@ class RewardRequest(BaseModel):
     query: list[Any]
     prompts: list[Any]
     labels: list[Any] | None = None
+
+
+class SlimeRequest(BaseModel):
+    """slime's call for one sample."""
+
+    model_config = ConfigDict(strict=True)
+    prompt: Any
+    response: Any
+    label: Any = None
 
 
 class _Flaw:
@@ -186,7 +197,7 @@ def row_item(index: int, row: Any, *, reads_gold: bool, limits: Mapping[str, flo
         raise BadRequest(f"{where}.reference: {error}") from error
     tests = None if made.tests is None else _tests(where, made.tests, limits)
     problem = Problem(made.prompt, gold, tests, made.language, str(made.id), made.meta)
-    return problem, Completion(made.completion, tuple(made.token_ids))
+    return problem, Completion(made.completion, tuple(made.token_ids), prefill=prefill_of(made.prompt))
 
 
 def _tests(where: str, tests: dict[str, Any], limits: Mapping[str, float]) -> dict[str, Any]:
@@ -240,6 +251,26 @@ def reward_items(request: RewardRequest, *, reads_gold: bool) -> list[Item | Bad
     return items
 
 
+def slime_request(value: Any) -> SlimeRequest:
+    """Raises BadRequest."""
+    return _model(SlimeRequest, value)
+
+
+def slime_item(sample: SlimeRequest, *, reads_gold: bool) -> Item:
+    """slime's sample; its prompt is text or messages. Raises BadRequest."""
+    for name in ("prompt", "response", "label"):
+        if why := flaw_of(getattr(sample, name)):
+            raise BadRequest(f"{name}: {why}")
+    try:
+        gold = gold_text(sample.label) if reads_gold else None
+        problem = Problem(said(sample.prompt, "user"), gold)
+        return problem, written(problem, said(sample.response))
+    except GoldError as error:
+        raise BadRequest(f"label: {error}") from error
+    except TypeError as error:
+        raise BadRequest(f"prompt, response: {error}") from error
+
+
 def _reward_item(index: int, query: Any, prompt: Any, label: Any, reads_gold: bool) -> Item:
     for name, value in (("query", query), ("prompts", prompt), ("labels", label)):
         if why := flaw_of(value):
@@ -249,7 +280,7 @@ def _reward_item(index: int, query: Any, prompt: Any, label: Any, reads_gold: bo
         raise BadRequest(f"{name}[{index}]: it must be text, got {_kind(value)}")
     try:
         gold = gold_text(label) if reads_gold else None
-        return Problem(prompt, gold, id=str(index)), Completion(response_of(query, prompt))
+        return Problem(prompt, gold, id=str(index)), Completion(response_of(query, prompt), prefill=prefill_of(prompt))
     except GoldError as error:
         raise BadRequest(f"labels[{index}]: {error}") from error
     except ValueError as error:

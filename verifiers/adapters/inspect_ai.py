@@ -1,0 +1,47 @@
+"""inspect_ai: `Task(..., scorer=verified("math"))`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import anyio.to_thread
+from inspect_ai.scorer import Score, mean, scorer, stderr
+
+from verifiers.adapters.shared import best_of, of_all, reward_of, text_or_none, why
+from verifiers.core import Problem
+
+
+@scorer(metrics=[mean(), stderr()], name="verified")  # type: ignore[untyped-decorator]
+def verified(reward: str = "math", options: Mapping[str, Mapping[str, Any]] | None = None) -> Any:
+    """inspect_ai's scorer: the reward, the judged answer, the reasons, and each verifier's score as metadata.
+
+    Of several targets the best counts. What could not be checked is `Score.unscored`, which inspect_ai shows and leaves
+    out of its metrics.
+
+    Raises: ValueError if the formula can't be used.
+    """
+    ready = reward_of(reward, options)
+
+    async def score(state: Any, target: Any) -> Any:
+        meta = state.metadata or {}
+        problem = Problem(
+            prompt=state.input_text,
+            language=text_or_none(meta.get("language")),
+            id=str(state.sample_id),
+            meta=meta,
+        )
+        text = state.output.completion
+
+        best = await anyio.to_thread.run_sync(best_of, ready, problem, list(target), text)
+        if best.reward is None:
+            return Score.unscored(explanation=why(best), metadata=of_all(ready, best))
+        verdicts = best.verdicts.values()
+        return Score(
+            value=best.reward,
+            answer=next((verdict.answer for verdict in verdicts if verdict.answer is not None), None),
+            explanation=", ".join(f"{name} {verdict.reason}" for name, verdict in best.verdicts.items()),
+            metadata=of_all(ready, best),
+        )
+
+    return score

@@ -1,0 +1,89 @@
+"""NeMo-RL: `env: {verified: {reward: "math + 0.1*format"}}` and `data: {train: {env_name: verified}}` in its
+configuration.
+
+Its launcher must know the environment: `from verifiers.adapters.nemo_rl import register; register()` before its
+`main()`.
+"""
+
+from __future__ import annotations
+
+import importlib
+import statistics
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import ray
+from nemo_rl.distributed.ray_actor_environment_registry import ACTOR_ENVIRONMENT_REGISTRY
+from nemo_rl.distributed.virtual_cluster import PY_EXECUTABLES
+from nemo_rl.environments.interfaces import EnvironmentInterface, EnvironmentReturn
+from nemo_rl.environments.utils import register_env
+
+from verifiers.adapters.shared import required, reward_of, said, scored_many, text_or_none
+from verifiers.core import Problem
+from verifiers.reward import Score
+
+
+class VerifiedEnvironment(EnvironmentInterface):  # type: ignore[misc]  # typed only where NeMo-RL is installed
+    """Scores the assistant's text against `ground_truth` (an answer or tests) in the metadata; one turn.
+
+    Args:
+        cfg: `reward` and `options`: the formula and its verifiers' options; `unscored`: reward of a completion that
+            could not be checked. Without it such a completion raises, for NeMo-RL can't leave it out.
+
+    Raises: ValueError if the formula can't be used.
+    """
+
+    def __init__(self, cfg: Mapping[str, Any]) -> None:
+        self._reward = reward_of(cfg.get("reward", "math + 0.1*format"), cfg.get("options"))
+        self._unscored = cfg.get("unscored")
+
+    def step(
+        self,
+        message_log_batch: Sequence[Sequence[Mapping[str, Any]]],
+        metadata: Sequence[Mapping[str, Any]],
+        return_extracted_answer: bool = False,
+    ) -> Any:
+        """NeMo-RL's step: rewards [B], all terminated. Raises VerifierError."""
+        rows = [_row(log, meta or {}) for log, meta in zip(message_log_batch, metadata, strict=True)]
+        scores = scored_many(self._reward, rows)
+        values = [required(score, self._unscored) for score in scores]
+        torch = importlib.import_module("torch")  # NeMo-RL's own: this package does without
+        rewards = torch.tensor(values, dtype=torch.float32)
+        return EnvironmentReturn(
+            observations=[{"role": "environment", "content": f"Environment: reward {value:g}"} for value in values],
+            metadata=list(metadata),
+            next_stop_strings=[None] * len(values),
+            rewards=rewards,
+            terminateds=torch.ones_like(rewards),
+            answers=[_answer(score) for score in scores] if return_extracted_answer else None,
+        )
+
+    def global_post_process_and_metrics(self, batch: Any) -> tuple[Any, dict[str, float]]:
+        """NeMo-RL's last call: the batch as it is, and the mean reward."""
+        rewards = batch["rewards"].tolist()
+        return batch, {"verified/mean_reward": statistics.fmean(rewards) if rewards else 0.0}
+
+
+VerifiedActor = ray.remote(max_concurrency=32)(VerifiedEnvironment)
+
+
+def register(name: str = "verified") -> None:
+    """Makes the environment known to NeMo-RL by this name. Raises ValueError if it is taken."""
+    where = f"{__name__}.VerifiedActor"
+    register_env(name, where)
+    ACTOR_ENVIRONMENT_REGISTRY[where] = PY_EXECUTABLES.SYSTEM
+
+
+def _row(log: Sequence[Mapping[str, Any]], meta: Mapping[str, Any]) -> tuple[Problem, Any, str]:
+    plain = [{"role": part["role"], "content": part["content"]} for part in log]
+    problem = Problem(
+        prompt=said(plain, "user"),
+        language=text_or_none(meta.get("language")),
+        id=str(meta.get("id", "")),
+        meta=meta,
+    )
+    return problem, meta.get("ground_truth"), said(plain)
+
+
+def _answer(score: Score) -> str | None:
+    return next((verdict.answer for verdict in score.verdicts.values() if verdict.answer is not None), None)

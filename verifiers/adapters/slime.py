@@ -1,0 +1,58 @@
+"""slime: `--custom-rm-path verifiers.adapters.slime.rm --custom-config-path rewards.yaml`, also with `--group-rm`.
+
+rewards.yaml holds `verifiers_reward: math + 0.1*format` and, as needed, `verifiers_options` and `verifiers_unscored`.
+From another
+machine: `python -m verifiers serve`, then `--rm-type remote_rm --rm-url http://HOST:8770/slime --reward-key reward`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import statistics
+from typing import Any
+
+from verifiers.adapters.shared import of_all, required, reward_of, said, say_once, scored_many, text_or_none, why
+from verifiers.core import Problem
+from verifiers.reward import Reward, Score
+
+
+async def rm(args: Any, sample: Any, **_: Any) -> float | list[float]:
+    """slime's `rm(args, sample)`: the reward; of a list of samples their rewards.
+
+    Each verifier's score stands in `sample.metadata["verifiers"]`. A sample that can't be scored leaves the loss
+    (`remove_sample`). slime still counts its reward in the group's mean, so in a list it gets the mean of the others,
+    which leaves that where it is. Alone it gets `verifiers_unscored`.
+
+    Raises: VerifierError for a single sample that can't be scored, without `verifiers_unscored`; ValueError if the
+        formula can't be used.
+    """
+    ready = reward_of(getattr(args, "verifiers_reward", "math + 0.1*format"), getattr(args, "verifiers_options", None))
+    many = isinstance(sample, list)
+    samples = sample if many else [sample]
+    scores = await asyncio.to_thread(scored_many, ready, [_row(one) for one in samples])
+    for one, score in zip(samples, scores, strict=True):
+        _mark(ready, one, score)
+    if not many:
+        return required(scores[0], getattr(args, "verifiers_unscored", None))
+    known = [score.reward for score in scores if score.reward is not None]
+    mean = statistics.fmean(known) if known else 0.0
+    return [mean if score.reward is None else score.reward for score in scores]
+
+
+def _row(sample: Any) -> tuple[Problem, Any, str]:
+    meta = sample.metadata if isinstance(sample.metadata, dict) else {}
+    problem = Problem(
+        prompt=said(sample.prompt, "user"),
+        language=text_or_none(meta.get("language")),
+        id=str(meta.get("id", sample.index)),
+        meta=meta,
+    )
+    return problem, sample.label, sample.response
+
+
+def _mark(reward: Reward, sample: Any, score: Score) -> None:
+    meta = sample.metadata if isinstance(sample.metadata, dict) else {}
+    sample.metadata = {**meta, "verifiers": of_all(reward, score)}
+    if score.reward is None:
+        sample.remove_sample = True
+        say_once("a sample could not be scored and leaves the loss, as all such will: %s", why(score))

@@ -1,0 +1,120 @@
+"""The one option that closing clauses call right: "A is wrong. Option B is correct.", "La correcta es la B."
+
+A clause counts only if the whole of it says that one letter is right, or wrong: what else it holds could turn it.
+"""
+
+from __future__ import annotations
+
+import re
+
+from verifiers.extract.spans import Span
+from verifiers.extract.words import any_of
+
+_LOOK = 600  # characters before the end in which the clauses stand
+_LATEST = 80  # and the last of them names a letter
+_LETTER = r"[(*$]{0,4}[A-J][)*$]{0,4}(?![\w'’])"
+_NOUN = (
+    r"(?i:options?|choices?|answers?|statements?|opción|alternativas?|respuestas?|opções|opção|letra|resposta|réponse"
+    r"|proposition|option|choix|opzione|risposta|alternativa|antwort(?:möglichkeit)?|aussage|вариант(?:\s+ответа)?|ответ"
+    r"|утверждение|optie|antwoord|odpowiedź|seçenek|şık|phương án|đáp án|jawaban|pilihan|الخيار|الإجابة|विकल्प|उत्तर"
+    r"|選択肢|选项|選項|선택지|보기)"
+)
+_RIGHT = (
+    r"(?i:correct|right|true|valid|the\s+(?:correct|right|best)\s+(?:one|answer|option|choice)|the\s+(?:answer|one)"
+    r"|(?:la\s+|el\s+)?(?:respuesta\s+|opción\s+)?(?:correct[ao]|verdader[ao])|(?:a\s+|o\s+)?(?:corret[ao]|cert[ao]|verdadeir[ao])"
+    r"|(?:la\s+)?(?:bonne(?:\s+réponse)?|correcte?|juste|exacte|vraie)|(?:la\s+)?(?:corrett[ao]|giust[ao]|ver[ao])"
+    r"|(?:die\s+)?(?:richtige?|korrekt|wahr)(?:\s+antwort)?|верн(?:ый|ое|о|ая)|правильн(?:ый|ое|о|ая)|juist|correct"
+    r"|poprawna|prawidłowa|doğru(?:dur)?|đúng|benar|صحيحة?|الصحيحة?|सही)"
+)
+_WRONG = (
+    r"(?i:(?:\w+ly\s+)?(?:wrong|incorrect|false|invalid|untrue|impossible|excluded|ruled\s+out|eliminated)|not\s+(?:correct|right|true|valid)"
+    r"|incorrect[ao]|fals[ao]|incorret[ao]|errad[ao]|fausse|incorrecte|faux|errat[ao]|sbagliat[ao]|falsch|nicht\s+richtig"
+    r"|неверн(?:ый|ое|о|ая)|неправильн(?:ый|ое|о|ая)|onjuist|fout|niet\s+juist|błędna|yanlış(?:tır)?|sai|salah|خاطئ|خاطئة|गलत)"
+)
+_IS = r"(?i:is|are|was|must\s+be|es|é|est|è|ist|—|-|:|to|jest|là|adalah|هو|هي|on)"
+_ARTICLE = r"(?i:(?:the|la|el|a|o|il|le|l['’]|die|der|het|de)\s*)?"
+_LEAD = (
+    r"(?:[\s>*_#-]*(?i:(?:so|thus|hence|therefore|then|and|but|finally|only|clearly|consequently|thereby|overall"
+    r"|por\s+(?:lo\s+)?tanto|entonces|así\s+que|solo|sólo|portanto|logo|assim|donc|ainsi|seule?|quindi|dunque|solo|also|daher|somit"
+    r"|nur|значит|поэтому|следовательно|таким\s+образом|только|dus|więc|إذن|لذلك|अतः|इसलिए"
+    r"|所以|因此|故|综上|从而|只有|而|よって|したがって|ゆえに|따라서|그러므로)(?![^\W\d_])[\s,:，、]*|){1}[\s>*_#-]*)"
+)
+_CJK_RIGHT = "正确|正確|对|對|正しい|正解|맞(?:다|습니다)|옳(?:다|습니다)|올바른|정답"
+_CJK_WRONG = "错误|錯誤|错|錯|不正确|不正確|不对|不對|誤り|間違い|間違っている|正しくない|틀(?:리다|렸다|립니다)"
+_CJK_LEAD = r"(?:(?:所以|因此|故|综上|从而|只有|而|よって|したがって|ゆえに|따라서|그러므로)[，、,:：\s]*)?"
+
+
+def _says(value: str) -> str:
+    return any_of(
+        rf"{_ARTICLE}(?:{_NOUN}\s+)?(?P<{{0}}1>{_LETTER})(?:\s+{_NOUN})?\s+(?:{_IS}\s+)?{value}(?:\s+है)?",
+        rf"{_ARTICLE}(?:(?:{value})\s+{_NOUN}|{_NOUN}\s+(?:{value})|{value})\s*{_IS}\s*{_ARTICLE}(?:{_NOUN}\s+)?(?P<{{0}}2>{_LETTER})",
+    )
+
+
+def _cjk(value: str) -> str:
+    return any_of(
+        rf"(?:选项|選項|選択肢|선택지|보기)?\s*(?P<{{0}}3>{_LETTER}|[A-J])\s*(?:选项|選項|项|項)?\s*(?:是|也是|は|が|는|은|가|이)?\s*(?:{value})(?:的|です|だ|である)?",
+        rf"(?:{value})(?:的|な|한)?\s*(?:选项|選項|选择|選択肢|선택지|보기)?\s*(?:是|为|為|は|는|은)\s*[:：]?\s*(?P<{{0}}4>{_LETTER}|[A-J])(?:です|である|입니다|이다)?",
+    )
+
+
+_STATED = re.compile(
+    any_of(
+        _LEAD + any_of(_says(_RIGHT).replace("{0}", "right"), _says(_WRONG).replace("{0}", "wrong")),
+        r"\s*" + _CJK_LEAD + any_of(
+            _cjk(_CJK_RIGHT).replace("{0}", "right"),
+            _cjk(_CJK_WRONG).replace("{0}", "wrong"),
+        ),
+        rf"\s*(?:{_NOUN}\s+)?(?P<wrong5>{_LETTER})\s+(?:fails|can(?:not|['’]t)\s+be\s+(?:right|correct|true))",
+        r"(?:सही\s+विकल्प|सही\s+उत्तर)\s+(?P<right5>[A-J])\s+है",
+        r"(?i:letra|doğru\s+(?:seçenek|cevap))\s+(?P<right6>[A-J])(?:['’]d[ıi]r|\s+şıkkıdır)?",
+    )
+    + r"[\s.!。*_]*"
+)  # fmt: skip
+_CLAUSES = re.compile(r"(?<=[\s)*A-Za-zÀ-ÿ])[.!](?=[\s*_]|$)|[。！;；\n]|,(?=\s)|，|、|।")
+_ENDS = ".!。！;；\n।"
+_STANDS = re.compile(r"(?<![A-Za-z])[A-J](?![A-Za-z])")
+_ONLY_LEAD = re.compile(_LEAD)
+
+
+def chosen(text: str, start: int, end: int) -> Span | None:
+    """The place of the letter that the closing clauses call right, if they call one right and no other letter."""
+    low = max(start, end - _LOOK)
+    if not _STANDS.search(text, max(low, end - _LATEST), end):
+        return None
+    right: list[Span] = []
+    wrong: set[str] = set()
+    stop = end
+    marks = [match.span() for match in _CLAUSES.finditer(text, low, end)]
+    for begin, after in _between(marks, low, end):
+        found = _STATED.fullmatch(text, begin, after)
+        if found is None:
+            if _ONLY_LEAD.fullmatch(text, begin, after) is None:
+                break
+            stop = begin if right else stop
+            continue
+        stop = begin
+        for name, value in found.groupdict().items():
+            if value is None:
+                continue
+            if name.startswith("right"):
+                right.append(found.span(name))
+            else:
+                wrong.add(value.strip("()*$ "))
+    letters = {text[slice(*span)].strip("()*$ ") for span in right}
+    if len(letters) != 1 or letters & wrong or not _begins(text, low, start, stop):
+        return None
+    return right[0]
+
+
+def _between(marks: list[Span], low: int, end: int) -> list[Span]:
+    """The clauses between the marks, the last one first."""
+    return [(low if index == 0 else marks[index - 1][1], marks[index][0] if index < len(marks) else end)
+            for index in range(len(marks), -1, -1)]  # fmt: skip
+
+
+def _begins(text: str, low: int, start: int, index: int) -> bool:
+    """Does a sentence begin at this index? Before a comma there could be a condition."""
+    before = text[max(start, index - 8) : index].rstrip(" \t*_>#-")
+    opened = before.rstrip("\n")[-1:] in (":", "：")  # "It is not so that:"
+    return not opened and (index <= low == start or not before or before[-1] in _ENDS)

@@ -1,0 +1,44 @@
+"""Whole answers in words that other languages have too: no solution, all real numbers, yes and no.
+
+In lower case, without accents and apostrophes, as they are compared.
+"""
+
+from __future__ import annotations
+
+import re
+
+NO_SOLUTION = (
+    r"(?:es gibt )?keine (?:reelle )?losung(?:en)?|nicht losbar|(?:il n(?:y a|existe) )?(?:pas de|aucune) solutions?"
+    r"|no (?:hay|tiene|existe) (?:ninguna )?solucion(?:es)?|sin solucion|ninguna solucion"
+    r"|(?:nao (?:ha|existe|tem) )?nenhuma solucao|(?:sem|nao ha|nao existe|nao tem) solucao"
+    r"|(?:non (?:ha|ce|esiste) )?nessuna soluzione|non (?:ha|ci sono) soluzioni"
+    r"|(?:уравнение не имеет |не имеет |нет )(?:решений|решения|корней)|решений нет|корней нет|geen oplossing(?:en)?"
+    r"|brak rozwiazan|çozum yok|cozum yok(?:tur)?|vo nghiem|tidak ada solusi"
+    r"|(?:方程|该方程|原方程)?(?:无|無|没有|沒有)(?:实数|實數)?(?:解|根)|(?:実数)?解(?:なし|は?ない|はありません)|해(?:가"
+    r"|는)? ?없(?:다"
+    r"|음"
+    r"|습니다)"
+    r"|해 ?없음"
+    r"|لا (?:يوجد|توجد) (?:حل|حلول)|ليس (?:لها|له) حل"
+)
+ALL_REALS = (
+    r"alle reellen zahlen|(?:tous )?les (?:nombres )?reels|tous les (?:nombres )?reels|todos los (?:numeros )?reales"
+    r"|todos os (?:numeros )?reais|tutti i (?:numeri )?reali|все действительные числа|любое действительное число"
+    r"|(?:全体|所有|一切)(?:实数|實數)|(?:すべて|全て)の実数|모든 실수|جميع الأعداد الحقيقية"
+)
+_YES = "ja oui si sim да 是 はい 예 네 نعم evet tak wahr vrai verdadero verdadeiro vero верно истина 对 正确 正しい"
+_NO = "nein non nao нет 否 いいえ 아니요 아니오 لا hayir nie falsch faux falso неверно ложь 错 错误 誤り"
+TRUTHS: dict[str, str] = {**dict.fromkeys(_YES.split(), "yes"), **dict.fromkeys(_NO.split(), "no")}
+_NO_SOLUTION = re.compile(NO_SOLUTION)
+
+
+def says_no_solution(text: str) -> bool:
+    """Is the text, whose words may deny something, the answer that there is none? ("keine Lösung")"""
+    return len(text) < 60 and _NO_SOLUTION.fullmatch(_folded(text)) is not None
+
+
+def _folded(text: str) -> str:
+    return " ".join(text.casefold().translate(_PLAIN).split()).strip(" .。*_!$")
+
+
+_PLAIN = str.maketrans("äöüáàâãéèêíìóòôõúùçñ", "aouaaaaeeeiioooouucn", "'’")

@@ -1,0 +1,187 @@
+"""Numbers in words: "twenty-one", "three quarters", "two and a half", 二十五, and fraction words after a number.
+
+Spelled without accents and in lower case, as cleaned texts are.
+"""
+
+from __future__ import annotations
+
+import re
+from fractions import Fraction
+
+from verifiers.mathexpr.languages import SMALL
+
+_SMALL = {word: value for value, word in enumerate(
+    "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen"
+    " eighteen nineteen".split())}  # fmt: skip
+_TENS = {word: 10 * (index + 2) for index, word in enumerate(
+    ["twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ninety"])}  # fmt: skip
+SCALES: dict[str, int] = {
+    "hundred": 100, "thousand": 1000, "million": 10**6, "billion": 10**9, "trillion": 10**12, "dozen": 12,
+    "myriad": 10**4,
+}  # fmt: skip
+# What counts in tens, hundreds and more without being one of the numerals above.
+_MULTIPLES = {
+    10: "десятка десятков",
+    12: "dozens 打",
+    100: "hundreds centaines cientos centenas centinaia сотни сотен сотня",
+    144: "gross",
+    1000: "thousands milliers millares milhares migliaia",
+    10**5: "lakh lakhs",
+    10**6: "millions",
+    10**7: "crore crores",
+    10**9: "billions",
+    10**12: "trillions",
+}
+MULTIPLES: dict[str, Fraction] = {
+    **{word: Fraction(value) for word, value in SCALES.items()},
+    **{word: Fraction(value) for value, words in _MULTIPLES.items() for word in words.split()},
+    "成": Fraction(1, 10),
+}
+# Fraction words: those of one part, and those of several.
+_ONE_PART = {
+    2: "half halb halber halbes demi medio media meio mezzo mezza половина",
+    3: "third drittel tiers tercio terco terzo треть",
+    4: "fourth quarter viertel cuarto quarto четверть",
+    5: "fifth funftel cinquieme quinto пятая",
+    6: "sixth sechstel sixieme sexto sesto шестая",
+    7: "seventh siebtel siebentel septieme septimo setimo settimo седьмая",
+    8: "eighth achtel huitieme octavo oitavo ottavo восьмая",
+    9: "ninth neuntel neuvieme noveno nono девятая",
+    10: "tenth zehntel dixieme decimo decima десятая",
+    11: "eleventh elftel onzieme",
+    12: "twelfth zwolftel douzieme",
+    15: "fifteenth funfzehntel",
+    16: "sixteenth sechzehntel",
+    20: "twentieth zwanzigstel",
+    100: "hundredth hundertstel centieme centesimo centesima сотая",
+    1000: "thousandth tausendstel millieme milesimo milesima millesimo тысячная",
+    10**6: "millionth millionstel",
+}
+_PARTS = {
+    2: "halves halften halbe demis medios meios mezzi",
+    3: "thirds drittel tiers tercios tercos terzi трети третьих",
+    4: "fourths quarters viertel cuartos quartos quarti четверти четвертых четвёртых",
+    5: "fifths funftel cinquiemes quintos quinti пятых пятые",
+    6: "sixths sechstel sixiemes sextos sesti шестых",
+    7: "sevenths siebtel siebentel septiemes septimos setimos settimi седьмых",
+    8: "eighths achtel huitiemes octavos oitavos ottavi восьмых",
+    9: "ninths neuntel neuviemes novenos nonos девятых",
+    10: "tenths zehntel dixiemes decimos decimas decimi десятых",
+    11: "elevenths elftel onziemes",
+    12: "twelfths zwolftel douziemes doceavos",
+    13: "thirteenths",
+    14: "fourteenths",
+    15: "fifteenths funfzehntel",
+    16: "sixteenths sechzehntel",
+    20: "twentieths zwanzigstel",
+    100: "hundredths hundertstel centiemes centesimos centesimas centesimi сотых",
+    1000: "thousandths tausendstel milliemes milesimos milesimas millesimi тысячных",
+    10**6: "millionths millionstel миллионных",
+}
+_ARABIC = {3: "أثلاث", 4: "أرباع", 5: "أخماس", 6: "أسداس", 7: "أسباع", 8: "أثمان", 9: "أتساع", 10: "أعشار"}
+ONE_PART: dict[str, int] = {word: value for value, words in _ONE_PART.items() for word in words.split()}
+PARTS: dict[str, int] = {word: value for value, words in _PARTS.items() for word in words.split()}
+PARTS.update({word: value for value, word in _ARABIC.items()})
+COINS_AND_ROOMS = frozenset("quarters tiers cuartos quartos".split())  # are counted too: "5 quarters"
+
+_CJK_DIGITS = {**{char: value for value, char in enumerate("零一二三四五六七八九")}, "〇": 0, "两": 2, "兩": 2}
+_CJK_TENS = {"十": 10, "百": 100, "千": 1000}
+_CJK = f"[{''.join((*_CJK_DIGITS, *_CJK_TENS))}万萬]{{1,12}}"
+_CJK_NUMBER = re.compile(rf"([负負])?(?:({_CJK})分[之の])?({_CJK})")
+_MIXED = re.compile(r"(\d{1,6}) and ((?:a|one|two|three) [a-z]+)")
+
+
+def number_in_words(lower: str) -> Fraction | None:
+    """The number that a text in lower case spells out, or None: words of English, small numbers of other languages."""
+    if lower[:1].isdigit():
+        if " and " not in lower:
+            return None
+        mixed = _MIXED.fullmatch(lower)
+        part = _fraction(mixed[2].split()) if mixed else None
+        return int(mixed[1]) + part if mixed and part is not None and part < 1 else None
+    if "\u3000" < lower[:1] < "\ua000":
+        return _cjk(lower)
+    words = lower.replace("-", " ").replace("−", " ").split()
+    said = words[:1] in (["minus"], ["negative"])
+    words = words[1:] if said else words
+    signed = lower.startswith(("-", "−")) and lower[1:2].isalpha()  # "-three"; "- three" begins with a dash
+    if (said and signed) or not words or len(words) > 12 or words[0] not in _FIRST:
+        return None
+    value = _whole(words)
+    value = _fraction(words) if value is None else value
+    value = _with_fraction(words) if value is None else value
+    return None if value is None else -value if said or signed else value
+
+
+_FIRST = frozenset({*_SMALL, *_TENS, *SCALES, *SMALL, "a", "an", "half"})
+
+
+def part_of(word: str, one: bool) -> int | None:
+    """3 for "third" and "thirds": the first after one, the second after any number."""
+    return PARTS.get(word) or (ONE_PART.get(word) if one else None)
+
+
+def _whole(words: list[str]) -> Fraction | None:
+    words = [word for word in words if word != "and"]
+    if len(words) == 1 and words[0] in SMALL:
+        return Fraction(SMALL[words[0]])
+    total = current = 0
+    for word in words:
+        if word in _SMALL or word in _TENS:
+            current += _SMALL.get(word, _TENS.get(word, 0))
+        elif word in SCALES:
+            scale = SCALES[word]
+            current = (current or 1) * scale
+            if scale >= 1000:
+                total, current = total + current, 0
+        else:
+            return None
+    return Fraction(total + current) if words else None
+
+
+def _fraction(words: list[str]) -> Fraction | None:
+    """ "three quarters", "a third", "half", "deux tiers"."""
+    if words == ["half"]:
+        return Fraction(1, 2)
+    if len(words) < 2:
+        return None
+    top = Fraction(1) if words[:-1] in (["a"], ["an"]) else _whole(words[:-1])
+    bottom = None if top is None else part_of(words[-1], top == 1)
+    return None if top is None or bottom is None else top / bottom
+
+
+def _with_fraction(words: list[str]) -> Fraction | None:
+    """ "two and a half", "one and three quarters"."""
+    if "and" not in words[1:-1]:
+        return None
+    at = words.index("and")
+    whole, part = _whole(words[:at]), _fraction(words[at + 1 :])
+    return None if whole is None or part is None or part >= 1 else whole + part
+
+
+def _cjk(text: str) -> Fraction | None:
+    """二十五, 三分之二."""
+    found = _CJK_NUMBER.fullmatch(text)
+    if found is None:
+        return None
+    top, bottom = _cjk_whole(found[3]), _cjk_whole(found[2]) if found[2] else 1
+    if top is None or not bottom:
+        return None
+    return Fraction(-top if found[1] else top, bottom)
+
+
+def _cjk_whole(text: str) -> int | None:
+    if len(text) > 1 and all(char in _CJK_DIGITS for char in text):
+        return None  # 二五 may be read in two ways
+    total = section = digit = 0
+    for char in text:
+        if char in _CJK_DIGITS:
+            if digit:
+                return None
+            digit = _CJK_DIGITS[char]
+        elif char in _CJK_TENS:
+            section += (digit or 1) * _CJK_TENS[char]
+            digit = 0
+        else:
+            total, section, digit = total + (section + digit) * 10**4, 0, 0
+    return total + section + digit
