@@ -6,7 +6,11 @@ from typing import Any
 
 import torch
 
+from r1lite.model.sharding import local
+
 
 def nonfinite_gradients(named_parameters: Any) -> list[str]:
     """Names of the parameters whose gradient holds a NaN or an infinity; to be called before it is cleared."""
-    return [name for name, p in named_parameters if p.grad is not None and not bool(torch.isfinite(p.grad).all())]
+    return [
+        name for name, p in named_parameters if p.grad is not None and not bool(torch.isfinite(local(p.grad)).all())
+    ]

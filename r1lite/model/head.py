@@ -19,7 +19,14 @@ class Parts:
     """A causal language model in two: head(backbone(token ids)) is what the model itself says."""
 
     backbone: Any  # returns `last_hidden_state`
-    head: Head
+    layer: nn.Linear
+    scale: float
+    softcap: float | None
+
+    @property
+    def head(self) -> Head:
+        """With the layer's weights as they are now: of a sharded model they come and go."""
+        return Head(self.layer.weight, self.layer.bias, self.scale, self.softcap)
 
 
 def split(model: Any) -> Parts | str:
@@ -36,7 +43,7 @@ def split(model: Any) -> Parts | str:
     config = model.config.get_text_config()
     softcap = getattr(config, "final_logit_softcapping", None)
     for scale in _scales(config):
-        parts = Parts(backbone, Head(layer.weight, layer.bias, scale, softcap))
+        parts = Parts(backbone, layer, scale, softcap)
         if _agree(model, parts):
             return parts
     return f"{type(model).__name__} does more than a linear layer between hidden states and logits"

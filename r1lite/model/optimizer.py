@@ -5,59 +5,135 @@ from __future__ import annotations
 from typing import Any
 
 import torch
-from torch import nn
+from torch import Tensor, nn
 
 from r1lite.config import OptimizerConfig
+from r1lite.distributed.world import ALONE, World
 from r1lite.model.gradients import nonfinite_gradients
+from r1lite.model.sharding import is_part, like, local, part_like
 
 
 class Optimizer:
-    """AdamW on a model, with a clipped gradient and a guard against non-finite ones."""
+    """AdamW on a model, with a clipped gradient and a guard against non-finite ones.
+
+    Args:
+        world: the ranks whose gradients add up to the whole.
+    """
 
     def __init__(
-        self, model: nn.Module, *, betas: tuple[float, float], weight_decay: float, max_grad_norm: float
+        self,
+        model: nn.Module,
+        *,
+        betas: tuple[float, float],
+        weight_decay: float,
+        max_grad_norm: float,
+        world: World = ALONE,
     ) -> None:
-        self.model, self.max_grad_norm = model, max_grad_norm
+        self.model, self.max_grad_norm, self.world = model, max_grad_norm, world
         self.parameters = [p for p in model.parameters() if p.requires_grad]
+        self._in_parts = [p for p in self.parameters if is_part(p)]
         self.nonfinite: list[str] = []  # parameters whose gradient was not finite at the last step
-        self.adamw = torch.optim.AdamW(self.parameters, lr=0.0, betas=betas, weight_decay=weight_decay, fused=True)
+        # Of a weight in parts, AdamW sees this rank's part, which lies in the same memory.
+        self._own = [nn.Parameter(local(p).detach()) if is_part(p) else p for p in self.parameters]
+        self.adamw = torch.optim.AdamW(self._own, lr=0.0, betas=betas, weight_decay=weight_decay, fused=True)
 
     @classmethod
-    def configured(cls, model: nn.Module, config: OptimizerConfig) -> Optimizer:
+    def configured(cls, model: nn.Module, config: OptimizerConfig, world: World = ALONE) -> Optimizer:
         """With the configuration's betas, weight decay and gradient norm."""
         return cls(
             model,
             betas=(config.adam_beta1, config.adam_beta2),
             weight_decay=config.weight_decay,
             max_grad_norm=config.max_grad_norm,
+            world=world,
         )
 
     def step(self, lr: float) -> float | None:
-        """Applies the accumulated gradient and clears it.
+        """Applies the gradient that the ranks have accumulated together, and clears it.
 
         Returns:
             The gradient's global norm before clipping, or None if it is not finite: then nothing was changed.
         """
+        if self.world.size > 1:
+            self._add_up()
         # Not clip_grad_norm_: where the norm is NaN it makes every gradient NaN, and nobody could tell whose it was.
-        norm = nn.utils.get_total_norm([p.grad for p in self.parameters if p.grad is not None])
+        norm = self._norm()
         finite = bool(torch.isfinite(norm))
-        self.nonfinite = [] if finite else nonfinite_gradients(self.model.named_parameters())
+        self.nonfinite = [] if finite else self._nonfinite()
         if finite:
-            nn.utils.clip_grads_with_norm_(self.parameters, self.max_grad_norm, norm)
+            self._clip(norm)
             for group in self.adamw.param_groups:
                 group["lr"] = lr
+            for own, p in zip(self._own, self.parameters, strict=True):
+                own.grad = None if p.grad is None else local(p.grad)
             self.adamw.step()
         self.discard()
         return float(norm) if finite else None
 
+    def _add_up(self) -> None:
+        """Every rank's gradient becomes the sum of all; one that no rank has stays None, as it would with one rank.
+
+        Of weights in parts the gradients are averages over the ranks by now: the loss has the whole minibatch's counts.
+        """
+        for p in self._in_parts:
+            if p.grad is not None:
+                local(p.grad).mul_(self.world.size)
+        alone = [p for p in self.parameters if not is_part(p)]
+        has = self.world.all_gather_object([p.grad is not None for p in alone])
+        with_gradient = [p for p, *ranks in zip(alone, *has, strict=True) if any(ranks)]
+        for p in with_gradient:
+            if p.grad is None:
+                p.grad = torch.zeros_like(p)
+        self.world.add_up([p.grad for p in with_gradient if p.grad is not None])
+
+    def _norm(self) -> Tensor:
+        """The global norm of the gradient."""
+        whole = [p.grad for p in self.parameters if p.grad is not None and not is_part(p)]
+        norm = nn.utils.get_total_norm(whole)
+        parts = [local(p.grad) for p in self._in_parts if p.grad is not None]
+        if not self._in_parts:
+            return norm
+        squares = self.world.sum(float(sum(part.double().square().sum() for part in parts)))
+        return (norm.double().square() + squares).sqrt()
+
+    def _clip(self, norm: Tensor) -> None:
+        if not self._in_parts:
+            nn.utils.clip_grads_with_norm_(self.parameters, self.max_grad_norm, norm)
+            return
+        factor = float((self.max_grad_norm / (norm + 1e-6)).clamp(max=1.0))  # as the library does
+        for p in self.parameters:
+            if p.grad is not None:
+                local(p.grad).mul_(factor)
+
+    def _nonfinite(self) -> list[str]:
+        named = ((name, p) for name, p in self.model.named_parameters())
+        found = nonfinite_gradients(named)
+        return list(dict.fromkeys(name for names in self.world.all_gather_object(found) for name in names))
+
     def discard(self) -> None:
         """Clears the accumulated gradient."""
-        self.adamw.zero_grad(set_to_none=True)
+        for p in (*self.parameters, *self._own):
+            p.grad = None
 
     def state_dict(self) -> dict[str, Any]:
         """Moments of the gradient, as `torch.optim.AdamW` keeps them."""
-        return self.adamw.state_dict()
+        state = self.adamw.state_dict()
+        of_parameters = {
+            number: {
+                name: part_like(self.parameters[number], value) if value.ndim else value
+                for name, value in moments.items()
+            }
+            for number, moments in state["state"].items()
+        }
+        return {**state, "state": of_parameters}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Restores what `state_dict()` returned."""
-        self.adamw.load_state_dict(state)
+        of_parameters = {
+            number: {
+                name: local(like(self.parameters[number], value)) if value.ndim else value
+                for name, value in moments.items()
+            }
+            for number, moments in state["state"].items()
+        }
+        self.adamw.load_state_dict({**state, "state": of_parameters})

@@ -6,7 +6,7 @@ import contextlib
 import copy
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 import torch
 from torch import Tensor, nn
@@ -17,6 +17,7 @@ from r1lite.model.head import Parts, split
 from r1lite.model.lora import merged_weights, without_adapter
 from r1lite.model.packing import PackedBatch, packed_logits, packed_states
 from r1lite.model.prefix import prefill, shares_batches
+from r1lite.model.sharding import whole_weights
 from r1lite.rl.logprobs import entropies, head_logprobs, token_logprobs
 from r1lite.rl.tiled_kl import square_masses, tiled_kl
 from r1lite.rl.tiles import Head
@@ -45,12 +46,13 @@ class Policy(nn.Module):
         super().__init__()
         self.model, self.pad_id, self.temperature, self.dtype = model, pad_id, temperature, dtype
         self.fp32_head = fp32_head
+        self.is_sharded = False  # its weights lie in parts on the ranks
         self._adapted = True  # with its adapter, if the model has one
         _switch_off_dropout(model)
         model.eval()
         self.parts = split(model)  # a text says why it can't be: then all logits are made
         # Checkpointing recomputes a layer without its cache, so the shared prompt can't be used with it.
-        self._shares_prompts = shares_batches(model) and not gradient_checkpointing
+        self.shares_prompts = shares_batches(model) and not gradient_checkpointing
         if gradient_checkpointing:
             if not getattr(model, "supports_gradient_checkpointing", False):
                 raise UserError(f"--gradient-checkpointing: {type(model).__name__} does not support it")
@@ -68,10 +70,12 @@ class Policy(nn.Module):
             return logprobs, entropies(logits, temperature=self.temperature) if entropy else None
         hidden, head, tokens = self._tokens(batch, self.parts)
         if not entropy:
-            of_tokens = head_logprobs(hidden, head, tokens.ids, temperature=self.temperature, into_grad=True)
+            of_tokens = head_logprobs(
+                hidden, head, tokens.ids, temperature=self.temperature, into_grad=not self.is_sharded
+            )
             return tokens.unpacked(of_tokens), None
         of_tokens, their_entropies = head_logprobs(
-            hidden, head, tokens.ids, temperature=self.temperature, entropy=True, into_grad=True
+            hidden, head, tokens.ids, temperature=self.temperature, entropy=True, into_grad=not self.is_sharded
         )
         return tokens.unpacked(of_tokens), tokens.unpacked(their_entropies)
 
@@ -96,10 +100,10 @@ class Policy(nn.Module):
             spread = entropies(logits, temperature=self.temperature) if entropy else None
             return logprobs, spread, (ours.exp() * (ours - theirs)).sum(dim=-1)
         with torch.no_grad():
-            ref_hidden, ref_head, _ = reference._tokens(batch, reference.parts)
+            ref_hidden, ref_head = reference.hidden_of(batch)
         hidden, head, tokens = self._tokens(batch, self.parts)
-        kl = tiled_kl(hidden, head, ref_hidden, ref_head, temperature=self.temperature, into_grad=True)
-        options: Any = {"temperature": self.temperature, "into_grad": True}
+        kl = tiled_kl(hidden, head, ref_hidden, ref_head, temperature=self.temperature, into_grad=not self.is_sharded)
+        options: Any = {"temperature": self.temperature, "into_grad": not self.is_sharded}
         if entropy:
             of_tokens, their_entropies = head_logprobs(hidden, head, tokens.ids, entropy=True, **options)
             return tokens.unpacked(of_tokens), tokens.unpacked(their_entropies), tokens.unpacked(kl)
@@ -124,16 +128,22 @@ class Policy(nn.Module):
         hidden, _, tokens = self._tokens(batch, self.parts)
         return tokens.unpacked(of_hidden(hidden))
 
+    def hidden_of(self, batch: MicroBatch) -> tuple[Tensor, Head]:
+        """Hidden states [N, H] that the N completion tokens are predicted from, and the head."""
+        assert not isinstance(self.parts, str)
+        hidden, head, _ = self._tokens(batch, self.parts)
+        return hidden, head
+
     def _tokens(self, batch: MicroBatch, parts: Parts) -> tuple[Tensor, Head, _Tokens]:
         """Hidden states [N, H] that the N completion tokens are predicted from, padding left out."""
         with self._as_configured():
             hidden = self._run(parts.backbone, batch).last_hidden_state  # [B, ..., H]
-        tokens = _Tokens.of(batch)
-        if not self._shares_prompts:
+        tokens = _Tokens.of(batch, apart=self.is_sharded)
+        if not self.shares_prompts:
             where = _predicting(batch) + hidden.shape[1] * torch.arange(len(hidden), device=hidden.device)[:, None]
             places = where[batch.loss_mask]
         else:
-            places = tokens.places
+            places = tokens.indices
         # Autocast would round what enters the head; `index_select`, since indexing's backward is slow on CPUs.
         return self._for_head(hidden.flatten(0, 1).index_select(0, places)), parts.head, tokens
 
@@ -158,7 +168,7 @@ class Policy(nn.Module):
             return token_logprobs(logits, batch.token_ids, temperature=self.temperature)
         head = self.parts.head
         return head_logprobs(
-            self._for_head(hidden), head, batch.token_ids, temperature=self.temperature, into_grad=True
+            self._for_head(hidden), head, batch.token_ids, temperature=self.temperature, into_grad=not self.is_sharded
         )
 
     def _for_head(self, hidden: Tensor) -> Tensor:
@@ -170,7 +180,7 @@ class Policy(nn.Module):
     def _logits(self, batch: MicroBatch) -> Tensor:
         """[B, T, V], for models that can't be taken apart."""
         with self._as_configured():
-            if self._shares_prompts:
+            if self.shares_prompts:
                 return self._run(self.model, batch).logits  # type: ignore[no-any-return]
             where = _predicting(batch)
             first = int(where.min())
@@ -182,7 +192,7 @@ class Policy(nn.Module):
     def _run(self, module: Any, batch: MicroBatch, **more: Any) -> Any:
         """The model's, or its backbone's, output for the completions: [B, T, ...] if prompts are shared (they are
         computed once, all completions on top of them), else of whole sequences, padded on the right."""
-        if not self._shares_prompts:
+        if not self.shares_prompts:
             return module(**_whole(batch, self.pad_id), use_cache=False, **more)
         prefix = prefill(self.model, batch.prompts, self.pad_id)
         prefix.select(batch.prompt_of_row)
@@ -217,6 +227,11 @@ class Policy(nn.Module):
             model, pad_id=self.pad_id, temperature=self.temperature, dtype=self.dtype, fp32_head=self.fp32_head
         )
 
+    def take_apart(self) -> None:
+        """Leaves this rank its part of a sharded reference's embedding and head, as its state and changes need it."""
+        if self.is_sharded:
+            cast(Any, self).reshard()
+
     def before_adapter(self) -> Policy:
         """A reference policy that costs no memory: this model with its adapter switched off."""
         policy = copy.copy(self)
@@ -228,7 +243,7 @@ class Policy(nn.Module):
 
         An adapter is merged into them.
         """
-        yield from merged_weights(self.model)
+        yield from whole_weights(merged_weights(self.model))
 
 
 @dataclass(frozen=True, slots=True)
@@ -236,17 +251,19 @@ class _Tokens:
     """The N tokens of a micro-batch that its loss mask selects."""
 
     ids: Tensor  # [N]
-    places: Tensor  # [N] index into the flattened [B, T]
+    indices: Tensor  # [N] index into the flattened [B, T]
     shape: torch.Size  # [B, T]
+    apart: bool  # results are no views: FSDP's hooks would be lost by changing one in place
 
     @classmethod
-    def of(cls, batch: MicroBatch) -> _Tokens:
+    def of(cls, batch: MicroBatch, *, apart: bool) -> _Tokens:
         places = batch.loss_mask.flatten().nonzero().squeeze(-1)
-        return cls(batch.token_ids.flatten()[places], places, batch.loss_mask.shape)
+        return cls(batch.token_ids.flatten()[places], places, batch.loss_mask.shape, apart)
 
     def unpacked(self, values: Tensor) -> Tensor:
         """[N] -> [B, T], 0 elsewhere."""
-        return values.new_zeros(self.shape.numel()).index_copy(0, self.places, values).view(self.shape)
+        found = values.new_zeros(self.shape.numel()).index_copy(0, self.indices, values).view(self.shape)
+        return found.clone() if self.apart else found
 
 
 def _predicting(batch: MicroBatch) -> Tensor:

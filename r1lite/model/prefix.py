@@ -62,10 +62,10 @@ class Prefix:
     def select(self, rows: Tensor) -> None:
         """Keeps (or repeats) these rows, in this order."""
         for layer in self.cache.layers:
-            if hasattr(layer, "batch_select_indices"):
-                layer.batch_select_indices(rows)
-            else:  # a recurrent state
+            if hasattr(layer, "recurrent_states"):  # beside keys and values or alone; the other call misses the state
                 layer.reorder_cache(cast(torch.LongTensor, rows))
+            else:
+                cast(DynamicLayer, layer).batch_select_indices(rows)
         self.mask, self.last_tokens, self.lengths = self.mask[rows], self.last_tokens[rows], self.lengths[rows]
 
 
@@ -99,3 +99,38 @@ def prefill(model: Any, prompts: Sequence[Sequence[int]], pad_id: int, *, growin
         # No mask: padding stands after every real token, where causality hides it.
         model(input_ids=ids.to(device), past_key_values=cache, use_cache=True, logits_to_keep=1)
     return Prefix(cache, mask, last_tokens, lengths)
+
+
+@torch.inference_mode()
+def cache_error(model: Any) -> float:
+    """How far decoding on a shared prompt is from a plain forward pass: the largest difference of a log-probability.
+
+    Rounding alone makes 1e-5 in float32. A model that keeps a part of its state outside the cache (RecurrentGemma), or
+    whose steps are computed by another formula than whole texts (Nemotron-H without its kernels), is far from it.
+    """
+    size = model.get_input_embeddings().num_embeddings
+    prompt, tails = [n % size for n in range(3, 9)], [[n % size for n in range(k, k + 3)] for k in (11, 17)]
+    training = model.training
+    model.eval()
+    try:
+        whole = torch.tensor([prompt + tail for tail in tails], device=model.device)
+        expected = model(input_ids=whole, use_cache=False).logits[:, len(prompt) - 1 : -1].float().log_softmax(dim=-1)
+        prefix = prefill(model, [prompt], 0)
+        tokens, worst = whole[:, len(prompt) - 1 : -1], 0.0
+        for step, order in enumerate(([0, 0], [1, 0], [1, 0])):  # one prompt for both rows; then they change places
+            rows = torch.tensor(order, device=model.device)
+            prefix.select(rows)
+            if step:
+                tokens, expected = tokens[rows], expected[rows]
+            mask = torch.ones(2, len(prompt) + step, dtype=torch.long, device=model.device)
+            found = model(
+                input_ids=tokens[:, step : step + 1],
+                attention_mask=mask,
+                position_ids=prefix.lengths[:, None] + step,
+                past_key_values=prefix.cache,
+                use_cache=True,
+            ).logits[:, -1]
+            worst = max(worst, float((found.float().log_softmax(dim=-1) - expected[:, step]).abs().max()))
+    finally:
+        model.train(training)
+    return worst

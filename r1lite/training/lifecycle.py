@@ -1,95 +1,105 @@
-"""A run from its first evaluation to its last: what every stage that trains shares."""
+"""The life of a run that trains: it starts, measures, goes through its steps and measures again; it can be resumed."""
 
 from __future__ import annotations
 
 import contextlib
 import dataclasses
 import functools
-import resource
 import sys
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, ClassVar, Protocol, TypeVar
 
-from r1lite.config import RLConfig, TrainConfig
-from r1lite.config.engines import find_engine
+from r1lite.config import RewardModelConfig, TrainConfig
+from r1lite.distributed.joining import joined
+from r1lite.distributed.together import from_main
+from r1lite.distributed.world import World
 from r1lite.doctor import Finding, diagnose
 from r1lite.errors import Interrupted, RunError, UserError
-from r1lite.evaluation.comparison import learnt, rows_of
-from r1lite.evaluation.measure import measure, summarize
-from r1lite.hub.revisions import pinned
-from r1lite.model.lora import adapter_state
-from r1lite.model.policy import Policy
+from r1lite.hub.upload import MODEL_FILES, push
 from r1lite.report import report_at_end
 from r1lite.rollout import EngineError
 from r1lite.run import checkpoint
+from r1lite.run.display import Display
 from r1lite.run.ending import ending
+from r1lite.run.files import write_text
+from r1lite.run.model_card import CARD, model_card
 from r1lite.run.resume import resume_point
+from r1lite.run.run_dir import RunDir
 from r1lite.run.signals import StopSignal
 from r1lite.run.watchdog import Watchdog
 from r1lite.trackers import check
 from r1lite.trackers.sender import Senders
-from r1lite.training import memory
-from r1lite.training.machine import load_model
-from r1lite.training.setup import LoadTrainingData, Setup, open_run, resolve_config
+from r1lite.training.memory import forget_peak, peak_rss
+from r1lite.training.several import longest_wait_s, refuse
 from r1lite.types import Group
 
-_HOPELESS = 20  # times the memory there is: the estimate is of the longest texts, which few runs have
-
-C = TypeVar("C", bound=TrainConfig)
-R = TypeVar("R", bound=RLConfig)
+C = TypeVar("C", bound=TrainConfig | RewardModelConfig)
+S = TypeVar("S", bound="Opened")
 
 # Keys without which a file of results is damaged.
-_EVALUATION = ("pass_at_1", "pass_at_1_interval", "k", "pass_at_k", "format_rate", "mean_tokens", "examples")
 _SUMMARY = ("eval_before", "eval_after", "steps", "checkpoint")
 
 
-class Trained(Protocol):
-    """What a checkpoint keeps: the policy's weights, and a state beside them."""
+class Opened(Protocol):
+    """A run directory that has begun, and what was loaded for it."""
 
-    policy: Policy
+    run_dir: RunDir
+    display: Display
+    watchdog: Watchdog  # the life of the run puts its own here
 
-    def state_dict(self) -> dict[str, Any]: ...
+    def close(self) -> None:
+        """Gives back what it holds, the run directory last."""
 
-    def load_state_dict(self, state: dict[str, Any]) -> None: ...
 
+class Training(Protocol):
+    """What a run trains. A step depends on its number, the weights and the state alone."""
 
-class TrainingLoop(Protocol):
-    """The steps of a run. A step depends on its number, the weights and the states of loop and learner alone."""
+    what: ClassVar[str]  # is trained, for messages: "model", "reward model"
+    evaluation_keys: ClassVar[tuple[str, ...]]  # that `measure` returns, without which its file is damaged
 
-    tokens_are: ClassVar[str]  # what became of the `tokens` of a step's metrics: "generated", "trained_on"
+    @property
+    def tokens_are(self) -> str:
+        """What became of the `tokens` of a step's metrics: "generated", "trained_on"."""
 
     @property
     def steps(self) -> int:
         """How many there are."""
 
-    @property
-    def learner(self) -> Trained:
-        """What they change."""
+    def measure(self, step: int, progress: Callable[[float], None]) -> dict[str, Any]:
+        """Evaluates the weights after `step` steps; `progress` is told the share that is done. Raises RunError."""
+
+    def begin(self, before: dict[str, Any]) -> None:
+        """Tells what the first step begins with; its weights are in place. Raises UserError if memory can't hold it."""
 
     def step(self, step: int) -> tuple[Sequence[Group], dict[str, Any]]:
         """Does one: the completions it sampled, if any, and its metrics; `tokens` among them."""
 
-    def state_dict(self) -> dict[str, Any]:
-        """What a checkpoint keeps beside the learner's state."""
+    def checkpoint(self) -> dict[str, Any]:
+        """What a checkpoint keeps, as arguments of `checkpoint.save`: model, tokenizer, state; perhaps more."""
 
-    def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Restores what `state_dict()` returned."""
+    def restore(self, step: int, path: Path, state: dict[str, Any]) -> None:
+        """Puts the weights of the checkpoint `path` of step `step` and its state in place."""
+
+    def summary(self) -> dict[str, Any]:
+        """What summary.json holds beside what every training's does, at the end."""
+
+    def show(self, summary: dict[str, Any]) -> None:
+        """Tells the reader of a summary, of this process or of one before."""
 
 
-def run_training(
+def run_life(
     config: C,
-    make_loop: Callable[[C, Setup, StopSignal], TrainingLoop],
-    training_data: LoadTrainingData[C] | None = None,
-    load: Callable[[C], tuple[Any, Any]] = load_model,
+    resolve: Callable[[C], tuple[C, dict[str, str]]],
+    open_run: Callable[[C, dict[str, str], World], S],
+    make_training: Callable[[C, S, StopSignal], Training],
 ) -> dict[str, Any]:
     """Trains, and measures before and after; everything lies in the run directory.
 
     Args:
-        training_data: what the stage learns from beside its task's problems; it is loaded, and may be refused, before
-            anything is written.
-        load: the model to be trained, and its tokenizer.
+        resolve: fills in what the user left open: (configuration, notes by field).
+        open_run: loads everything, and writes what describes the run.
 
     Returns: the summary, as in summary.json.
 
@@ -98,266 +108,231 @@ def run_training(
         RunError: the run can't go on; its checkpoints stand.
         Interrupted: a signal asked it to stop; a checkpoint was written.
     """
+    forget_peak()
     with contextlib.ExitStack() as guards:
         stop = guards.enter_context(StopSignal())
+        ranks = guards.enter_context(
+            joined(
+                device=config.device,
+                start_s=config.stall_load_s,
+                limit_s=config.stall_rank_s,
+                wait_s=longest_wait_s(config),
+            )
+        )
+        stop.world = world = ranks.world
         with stop.interruptible():
-            config, notes = resolve_config(config)
+            config, notes = from_main(world, lambda: resolve(config))
+            refuse(config, world)
             check(config.log_to)
             watchdog = guards.enter_context(Watchdog(config))
+            ranks.describe(watchdog.doing)
+            watchdog.tell, watchdog.who = ranks.tell, ranks.who
             with watchdog.during("load"):
-                setup = open_run(config, notes, training_data, load)
-        setup.watchdog, watchdog.folder = watchdog, setup.run_dir.path
-        for close in (setup.run_dir.close, setup.scorer.close, setup.engine.close):
-            guards.callback(close)  # the last one is called first
-        senders = Senders(config.log_to, setup.run_dir.path, config.log_project, setup.display.say)
+                opened = open_run(config, notes, world)
+        guards.callback(opened.close)
+        run_dir, display = opened.run_dir, opened.display
+        opened.watchdog, watchdog.folder = watchdog, run_dir.path
+        ranks.keep(run_dir.path)
+        senders = Senders(config.log_to if world.is_main else [], run_dir.path, config.log_project, display.say)
         guards.callback(senders.close)
-        with ending(setup.run_dir, setup.display):
+        with ending(run_dir, display, speaks=world.is_main):
             try:
                 try:
                     with watchdog.during("load"):
-                        loop = make_loop(config, setup, stop)
+                        training = make_training(config, opened, stop)
                 except UserError:
                     if not config.resume:
-                        setup.run_dir.discard()  # nothing may stand in the way of the next try
+                        run_dir.discard()  # nothing may stand in the way of the next try
                     raise
-                return _train(config, setup, stop, loop, senders)
+                return _Life(config, opened, training, stop, senders).run()
             except RunError:
-                setup.display.finish()
-                _diagnose(setup, set(), functools.partial(print, file=sys.stderr))
+                display.finish()
+                if world.is_main:
+                    _say(diagnose(run_dir.path), set(), functools.partial(print, file=sys.stderr))
                 raise
 
 
-def _train(config: C, setup: Setup, stop: StopSignal, loop: TrainingLoop, senders: Senders) -> dict[str, Any]:
-    run_dir, display, steps = setup.run_dir, setup.display, loop.steps
-    progress = Progress(config, setup, loop)
-    first, saved = resume_point(config, run_dir, steps, display.say) if config.resume else (0, None)
+class _Life:
+    """A run from its first measurement to its last, across interruptions."""
 
-    finished = run_dir.read_result("summary", _SUMMARY, display.say) if config.resume and first == steps else None
-    if finished is not None and finished["steps"] == steps:
-        display.say("this run is finished already; --steps with a larger number goes on from here")
-        display.summary(finished, [("run", f"{run_dir.path}")])
-        if config.report:
-            report_at_end(run_dir.path, display.say, if_missing=True)
-        return finished  # type: ignore[no-any-return]
+    def __init__(
+        self,
+        config: TrainConfig | RewardModelConfig,
+        opened: Opened,
+        training: Training,
+        stop: StopSignal,
+        senders: Senders,
+    ) -> None:
+        self.config, self.training, self.stop, self.senders = config, training, stop, senders
+        self.world = stop.world
+        self.run_dir, self.display, self.watchdog = opened.run_dir, opened.display, opened.watchdog
+        self.tokens, self.train_s, self._wall_before, self._began = 0, 0.0, 0.0, time.perf_counter()
+        self.saved: Path | None = None  # the newest checkpoint
+        self.told: set[str] = set()  # names of findings
 
-    # Before the checkpoint's weights take their place: what was lost is measured again with those the run began with.
-    before = run_dir.read_result("eval_before", _EVALUATION, display.say)
-    if before is None:
+    def run(self) -> dict[str, Any]:
+        config, run_dir, display, steps = self.config, self.run_dir, self.display, self.training.steps
+        first, saved, finished, before = from_main(self.world, self._found)
+        if finished is not None:
+            display.say("this run is finished already; a larger --steps or --epochs goes on from here")
+            self.training.show(finished)
+            if config.report and self.world.is_main:
+                report_at_end(run_dir.path, display.say, if_missing=True)
+            self._upload(saved)
+            return finished
+
+        # Before the checkpoint's weights take their place: what was lost is measured again with the run's first ones.
+        if before is None:
+            if saved is not None:
+                display.say("eval_before.json was lost: measuring the first weights once more")
+            before = self._shown_measure("measuring the model before", 0)
+            run_dir.write_result("eval_before", before)
+        if config.resume:
+            self._restore(first, saved)
+        self.training.begin(before)
+        self.senders.begin(steps)
+        self._steps(first)
+        display.finish()
+
+        after = self._shown_measure("measuring the model after", steps)
+        run_dir.write_result("eval_after", after)
+        assert self.saved is not None
+        if self.world.is_main:
+            write_text(self.saved / CARD, model_card(run_dir.path, config, steps, steps, after=after))
+        summary = {
+            "eval_before": before,
+            "eval_after": after,
+            "steps": steps,
+            f"tokens_{self.training.tokens_are}": self.tokens,
+            "train_s": self.train_s,
+            "wall_s": self._wall_s(),
+            "peak_rss_mib": round(peak_rss() / (1 << 20), 1),
+            "device": config.device,
+            "model": config.model,
+            "source": config.source,
+            "checkpoint": str(self.saved),
+            **self.training.summary(),
+        }
+        findings = diagnose(run_dir.path) if self.world.is_main else []
+        run_dir.write_result("findings", [dataclasses.asdict(finding) for finding in findings])
+        run_dir.write_result("summary", summary)  # last: a run that has one is finished
+        self.training.show(summary)
+        _say(findings, set(), display.say)
+        if config.report and self.world.is_main:
+            report_at_end(run_dir.path, display.say)
+        self._upload(self.saved)
+        return summary
+
+    def _found(self) -> tuple[int, Path | None, dict[str, Any] | None, dict[str, Any] | None]:
+        """What is there already: steps done, their checkpoint, the summary of a finished run, the first evaluation."""
+        config, run_dir, say, steps = self.config, self.run_dir, self.display.say, self.training.steps
+        first, saved = resume_point(config, run_dir, steps, say) if config.resume else (0, None)
+        finished = run_dir.read_result("summary", _SUMMARY, say) if config.resume and first == steps else None
+        if finished is not None and finished["steps"] == steps:
+            return first, saved, finished, None
+        return first, saved, None, run_dir.read_result("eval_before", self.training.evaluation_keys, say)
+
+    def _steps(self, first: int) -> None:
+        config, run_dir, display, steps = self.config, self.run_dir, self.display, self.training.steps
+        display.start("training", steps, first)
+        evaluated = from_main(self.world, lambda: {record["step"] for record in run_dir.evaluations()})
+        done = first
+        # A closed pipe comes as one of the last two. Of several ranks it ends one, and the others can't save with it.
+        saves = (Interrupted, EngineError) + ((BrokenPipeError, SystemExit) if self.world.size == 1 else ())
+        try:
+            for step in range(first, steps):
+                if config.eval_every and step and step % config.eval_every == 0 and step not in evaluated:
+                    # Before the next step begins, so that a signal may come at any moment of it.
+                    run_dir.append_evaluation({"step": step, **self._measure(step, lambda share: None)})
+                started = time.perf_counter()
+                with self.watchdog.during("train", f"step {step + 1}"):
+                    groups, metrics = self.training.step(step)
+                with self.watchdog.during("save", f"records of step {step + 1}"):
+                    if groups:
+                        run_dir.write_rollouts(step + 1, groups)
+                    run_dir.append_metrics({"step": step + 1, **metrics})
+                done = step + 1
+                self.tokens += metrics["tokens"]
+                self.train_s += time.perf_counter() - started
+                display.step(done, steps, metrics)
+                if metrics.get("out_of_memory"):
+                    display.say(
+                        f"step {done}: out of memory; from here on a micro-batch is at most "
+                        f"{metrics['micro_batch_tokens']} tokens (--micro-batch-tokens)"
+                    )
+                if done % config.save_every == 0 or done == steps:
+                    self._save(done)
+                    if done < steps and self.world.is_main:  # at the end all of it is said once more
+                        _say(diagnose(run_dir.path), self.told, display.say)
+                self.stop.agree()
+        except saves:
+            if done > first or self.saved is None:
+                self._save(done)
+            raise
+
+    def _upload(self, saved: Path | None) -> None:
+        if self.world.is_main and self.config.push_to_hub is not None and saved is not None:
+            where = push(saved, self.config.push_to_hub, kind="model", files=MODEL_FILES, what=self.training.what)
+            self.display.line("uploaded", where)
+
+    def _shown_measure(self, what: str, step: int) -> dict[str, Any]:
+        self.display.start(what, 1)
+        try:
+            return self._measure(step, self.display.progress)
+        finally:
+            self.display.finish()
+
+    def _measure(self, step: int, progress: Callable[[float], None]) -> dict[str, Any]:
+        def report(share: float) -> None:
+            self.watchdog.beat()
+            progress(share)
+
+        with self.stop.interruptible(together=True), self.watchdog.during("rollout", "evaluation"):
+            return self.training.measure(step, report)
+
+    def _restore(self, step: int, saved: Path | None) -> None:
+        """Puts a checkpoint's state in place, and forgets what was recorded after it. Raises UserError."""
         if saved is not None:
-            display.say("eval_before.json was lost: measuring the first weights once more")
-        before = _evaluate("measuring the model before", config, setup, stop, 0)
-        run_dir.write_result("eval_before", before)
-    progress.restore(first, saved)
-    expected = _memory(config, setup, loop.learner)
-    display.say(
-        f"before    accuracy {before['pass_at_1']:.1%} greedy, pass@{before['k']} {before['pass_at_k']:.1%}, "
-        f"format {before['format_rate']:.1%}, {before['mean_tokens']:.1f} tokens"
-    )
+            self.saved = saved
+            state = checkpoint.load_state(saved)
+            with checkpoint.restoring(saved):
+                self.training.restore(step, saved, state)
+                # Reward models of version 0.2 kept none of these.
+                self.tokens, self.train_s = state.get("tokens", 0), state.get("train_s", 0.0)
+                self._wall_before = state.get("wall_s", 0.0)
+            self.display.say(f"going on after step {step} of {self.training.steps}")
+        self.run_dir.rewind(step)
 
-    senders.begin(steps)
-    display.start("training", steps, first)
-    evaluated = {record["step"] for record in run_dir.evaluations()}
-    done = first
-    told: set[str] = set()
-    try:
-        for step in range(first, steps):
-            if config.eval_every and step and step % config.eval_every == 0 and step not in evaluated:
-                # Before the next step begins, so that a signal may come at any moment of it.
-                measured = _measure(config, setup, stop, lambda done: None, step)
-                run_dir.append_evaluation({"step": step, **measured})
-            started = time.perf_counter()
-            with setup.watchdog.during("train", f"step {step + 1}"):
-                groups, metrics = loop.step(step)
-            with setup.watchdog.during("save", f"records of step {step + 1}"):
-                if groups:
-                    run_dir.write_rollouts(step + 1, groups)
-                run_dir.append_metrics({"step": step + 1, **metrics})
-            done = step + 1
-            progress.add(metrics["tokens"], time.perf_counter() - started)
-            display.step(step + 1, steps, metrics)
-            if metrics.get("out_of_memory"):
-                display.say(
-                    f"step {step + 1}: out of memory; from here on a micro-batch is at most "
-                    f"{metrics['micro_batch_tokens']} tokens (--micro-batch-tokens)"
-                )
-            if (step + 1) % config.save_every == 0 or step + 1 == steps:
-                progress.save(step + 1)
-                if step + 1 < steps:  # at the end all of it is said once more
-                    _diagnose(setup, told, display.say)
-            stop.check()
-    except (Interrupted, BrokenPipeError, SystemExit, EngineError):  # a closed pipe comes as one of the middle two
-        if done > first or progress.saved is None:
-            progress.save(done)
-        raise
-    display.finish()
+    def _save(self, step: int) -> None:
+        started = time.perf_counter()
+        with self.watchdog.during("save", f"checkpoint of step {step}"):
+            content = self.training.checkpoint()
+            content["state"] |= {"tokens": self.tokens, "train_s": self.train_s, "wall_s": self._wall_s()}
+            if self.world.is_main:
+                self.saved = self._written(step, content)
+            self.saved = self.world.broadcast_object(self.saved)
+        self.train_s += time.perf_counter() - started
 
-    after = _evaluate("measuring the model after", config, setup, stop, steps)
-    run_dir.write_result("eval_after", after)
-    pairs = learnt(run_dir.answers(0), run_dir.answers(steps))
-    used = memory.peak(loop.learner.policy.model.device)
-    summary = {
-        "eval_before": before,
-        "eval_after": after,
-        "learnt": pairs,
-        "steps": steps,
-        f"tokens_{loop.tokens_are}": progress.tokens,
-        "train_s": progress.train_s,
-        "wall_s": progress.wall_s(),
-        "peak_rss_mib": _peak_rss_mib(),
-        "memory": {name: round(size / 2**20, 1) for name, size in dataclasses.asdict(expected).items()}
-        | {"estimated_peak": round(expected.peak / 2**20, 1), "peak": round(used / 2**20, 1)},
-        "device": config.device,
-        "engine": setup.started.name,
-        "engine_version": setup.started.version,
-        "engine_start_s": setup.started.start_s,
-        "reproducible": setup.started.reproducible,
-        "model": config.model,
-        "source": config.source,
-        "reward": setup.scorer.reward.formula,
-        "checkpoint": str(progress.saved),
-    }
-    findings = diagnose(run_dir.path)
-    run_dir.write_result("findings", [dataclasses.asdict(finding) for finding in findings])
-    run_dir.write_result("summary", summary)  # last: a run that has one is finished
-    what = loop.tokens_are.replace("_", " ")
-    kept = "rollouts/, " if run_dir.rollouts.exists() else ""
-    display.summary(
-        summary,
-        [
-            ("trained", f"{steps} steps, {progress.tokens:,} tokens {what}, {progress.train_s:.0f} s"),
-            ("memory", memory.compared(expected, used)),
-            ("model", f"{progress.saved}"),
-            ("run", f"{run_dir.path}: summary.json, metrics.jsonl, {kept}config.yaml"),
-        ],
-    )
-    _say(findings, set(), display.say)
-    if config.report:
-        report_at_end(run_dir.path, display.say)
-    return summary
+    def _written(self, step: int, content: dict[str, Any]) -> Path:
+        measured = next((line for line in self.run_dir.evaluations() if line["step"] == step), None)
+        return checkpoint.save(
+            self.run_dir.checkpoints,
+            step,
+            **content,
+            keep=self.config.keep_checkpoints,
+            records=self.run_dir.recorded(),
+            card=model_card(self.run_dir.path, self.config, step, self.training.steps, after=measured),
+        )
 
-
-def _diagnose(setup: Setup, told: set[str], say: Callable[[str], object]) -> None:
-    """Says what is wrong with the run so far, as `r1lite doctor` would; what was told before is not said again."""
-    _say(diagnose(setup.run_dir.path), told, say)
+    def _wall_s(self) -> float:
+        """Seconds since the start, those of interrupted parts included up to their last checkpoint."""
+        return self._wall_before + time.perf_counter() - self._began
 
 
 def _say(findings: Sequence[Finding], told: set[str], say: Callable[[str], object]) -> None:
+    """Says what is wrong with the run, as `r1lite doctor` would; what was told before is not said again."""
     for finding in findings:
         if finding.name not in told:
             for line in f"doctor    {finding}".splitlines():
                 say(line)
     told.update(finding.name for finding in findings)
-
-
-def _memory(config: TrainConfig, setup: Setup, learner: Trained) -> memory.Estimate:
-    """What the run will hold, said before it starts."""
-    policy = learner.policy
-    reference, critic = getattr(learner, "reference", None), getattr(learner, "critic", None)
-    others = [reference.model] if reference is not None else []
-    others += [critic.model.model] if critic is not None else []
-    samples_here = find_engine(config.engine).shares_weights
-    expected = memory.estimate(config, policy, setup.train, others, samples_here=samples_here)
-    setup.display.line("memory", str(expected))
-    room = memory.available(policy.model.device)
-    if (text := memory.warning(expected, room)) is not None:
-        if expected.peak > _HOPELESS * room:
-            raise UserError(f"this run can't fit: {text}")
-        setup.display.line("warning", text)
-    return expected
-
-
-class Progress:
-    """How far a run has come, across interruptions."""
-
-    def __init__(self, config: TrainConfig, setup: Setup, loop: TrainingLoop) -> None:
-        self.config, self.setup, self.loop = config, setup, loop
-        self.tokens, self.train_s, self._wall_before, self._began = 0, 0.0, 0.0, time.perf_counter()
-        self.saved: Any = None  # path of the newest checkpoint
-
-    def restore(self, step: int, saved: Path | None) -> None:
-        """Puts a checkpoint's state in place, and forgets what was recorded after it. Raises UserError."""
-        if not self.config.resume:
-            return
-        if saved is not None:
-            self.saved = saved
-            state = checkpoint.load_state(saved)
-            with checkpoint.restoring(saved):
-                self._load_weights(saved, state["adapter"])
-                self.loop.learner.load_state_dict(state["learner"])
-                self.loop.load_state_dict(state["course"])
-                self.tokens, self.train_s, self._wall_before = state["tokens"], state["train_s"], state["wall_s"]
-            self.setup.engine.offer(self.loop.learner.policy.named_weights, version=step)
-            self.setup.display.say(f"going on after step {step} of {self.loop.steps}")
-        self.setup.run_dir.rewind(step)
-
-    def _load_weights(self, path: Path, adapter: dict[str, Any]) -> None:
-        """Into the model that optimizer and engine hold already."""
-        from transformers import AutoModelForCausalLM
-
-        if adapter:  # the weights below it are those that the run began with
-            self.setup.model.load_state_dict(adapter, strict=False)
-            return
-        saved = AutoModelForCausalLM.from_pretrained(**pinned(path), dtype="auto")
-        self.setup.model.load_state_dict(saved.state_dict())
-
-    def add(self, tokens: int, seconds: float) -> None:
-        """Counts a step."""
-        self.tokens += tokens
-        self.train_s += seconds
-
-    def wall_s(self) -> float:
-        """Seconds since the start, those of interrupted parts included up to their last checkpoint."""
-        return self._wall_before + time.perf_counter() - self._began
-
-    def save(self, step: int) -> None:
-        """Writes a checkpoint."""
-        started = time.perf_counter()
-        with self.setup.watchdog.during("save", f"checkpoint of step {step}"):
-            self.saved = checkpoint.save(
-                self.setup.run_dir.checkpoints,
-                step,
-                model=self.setup.model,
-                tokenizer=self.setup.tokenizer,
-                state={
-                    "learner": self.loop.learner.state_dict(),
-                    "course": self.loop.state_dict(),
-                    "adapter": adapter_state(self.setup.model),
-                    "tokens": self.tokens,
-                    "train_s": self.train_s,
-                    "wall_s": self.wall_s(),
-                },
-                keep=self.config.keep_checkpoints,
-                records=self.setup.run_dir.recorded(),
-            )
-        self.train_s += time.perf_counter() - started
-
-
-def _evaluate(what: str, config: TrainConfig, setup: Setup, stop: StopSignal, step: int) -> dict[str, Any]:
-    setup.display.start(what, 1)
-    try:
-        return _measure(config, setup, stop, setup.display.progress, step)
-    finally:
-        setup.display.finish()
-
-
-def _measure(
-    config: TrainConfig, setup: Setup, stop: StopSignal, progress: Callable[[float], None], step: int
-) -> dict[str, Any]:
-    """Evaluates the weights after `step` steps; the answers are kept in evaluations/."""
-
-    def report(share: float) -> None:
-        setup.watchdog.beat()
-        progress(share)
-
-    try:
-        with stop.interruptible(), setup.watchdog.during("rollout", "evaluation"):
-            solved = measure(setup.engine, setup.test, setup.scorer, config, report)
-        setup.run_dir.write_answers(step, rows_of(config.task, solved))
-        return summarize(solved, setup.scorer, k=config.eval_samples)
-    except ValueError as error:
-        raise RunError(str(error)) from error
-
-
-def _peak_rss_mib() -> float:
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    return round(peak / (1 << 20 if sys.platform == "darwin" else 1 << 10), 1)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Collection
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -24,6 +25,7 @@ NANO, QWEN = "nano", "Qwen/Qwen2.5-0.5B"
 RECIPES = {NANO: "recipes/gsm8k-nano.yaml", QWEN: "recipes/gsm8k-qwen2.5-0.5b.yaml"}
 SUPERVISED_RECIPES = {NANO: "recipes/sft-nano.yaml"}
 _MAX_THREADS = 8
+_PROMPT_ROOM = 512  # tokens
 _BYTES_PER_TOKEN = 48  # of a completion, as Python holds its id and its log-probability
 _PROMPTING = ("source", "template", "stop_text", "max_prompt_tokens", "max_completion_tokens")
 
@@ -68,6 +70,23 @@ def choose(config: ProblemsConfig) -> Choice:
     return Choice(values, notes)
 
 
+def fitted_length(config: ProblemsConfig, model: str) -> tuple[int, str] | None:
+    """(longest completion, why) where the configuration's default would fill the model's context; None where it fits.
+
+    Prompts are left half of the context, and 512 tokens at most: few are longer, and one that is is refused by name.
+    """
+    from transformers import AutoConfig
+
+    try:
+        found = AutoConfig.from_pretrained(**pinned(nano_path() if model == NANO else model)).get_text_config()
+    except Exception:  # loading the model says what is wrong with it
+        return None
+    context = getattr(found, "max_position_embeddings", None)
+    if context is None or config.max_completion_tokens <= (fits := context - min(context // 2, _PROMPT_ROOM)):
+        return None
+    return fits, f"its context is {context:,} tokens: completions of at most {fits:,} (--max-completion-tokens)"
+
+
 def check_room(what: str, needed: int, helps: str) -> None:
     """Refuses what can't fit into this machine's memory, before anything is loaded. Raises UserError."""
     import psutil
@@ -107,6 +126,12 @@ def choose_device(asked: str) -> tuple[str, dict[str, str]]:
 
 def _engine(config: ProblemsConfig, values: dict[str, Any]) -> tuple[str, str]:
     """(engine, why) where the configuration leaves it open."""
+    further = re.fullmatch(r"cuda:0*[1-9]\d*", values["device"]) is not None
+    if config.engine == "vllm" and further:
+        raise UserError(
+            f"--engine vllm: vLLM in this process takes the first GPU that is visible, not {values['device']}. Show it "
+            f"that one alone: CUDA_VISIBLE_DEVICES={values['device'].removeprefix('cuda:')} r1lite ... --device cuda"
+        )
     if config.engine != "auto":
         return config.engine, ""
     if config.engine_url:
@@ -117,6 +142,8 @@ def _engine(config: ProblemsConfig, values: dict[str, Any]) -> tuple[str, str]:
     found = installed()
     if found is None:
         return "transformers", "auto: vLLM, several times quicker on a GPU, is not installed"
+    if further:
+        return "transformers", "auto: vLLM in this process takes the first visible GPU alone; see CUDA_VISIBLE_DEVICES"
     if not found.tested and not config.engine_untested:
         return "transformers", f"auto: vLLM {found.version} was not tested with this; --engine vllm --engine-untested"
     if not _fits(values["model"], values["device"]):
@@ -141,7 +168,7 @@ def _fits(model: str, device: str) -> bool:
     return 18 * size + (4 << 30) < torch.cuda.get_device_properties(device).total_memory
 
 
-def model_place(config: ProblemsConfig) -> str:
+def model_path(config: ProblemsConfig) -> str:
     """Folder or Hub id of the configured model."""
     assert config.model is not None
     return str(nano_path()) if config.model == NANO else config.model
@@ -168,8 +195,13 @@ def located(name: str) -> str:
     return str(numbered[-1])
 
 
-def recipe_for(model: str, config_class: type[ProblemsConfig]) -> tuple[str, dict[str, Any]] | None:
+def recipe_for(
+    model: str, config_class: type[ProblemsConfig], preset: Collection[str] = ()
+) -> tuple[str, dict[str, Any]] | None:
     """(where from, keys) of settings that suit this model, as far as this stage has such keys.
+
+    Args:
+        preset: fields that a preset sets, whose sizes the recipe's replace.
 
     A checkpoint of a run was trained with its prompt and lengths, and makes no sense with others.
     """
@@ -180,7 +212,7 @@ def recipe_for(model: str, config_class: type[ProblemsConfig]) -> tuple[str, dic
     elif (name := split(model)[0]) in RECIPES:
         keys = read_recipe(bundled(RECIPES[name]), GRPOConfig)
         # PPO needs no siblings.
-        own = {"group_size", "prompts_per_step"} if issubclass(config_class, PPOConfig) else set()
+        own = {"group_size", "prompts_per_step"} - set(preset) if issubclass(config_class, PPOConfig) else set()
         fields = config_class.model_fields.keys() - own
         return f"{RECIPES[name]}, picked for this model", {k: keys[k] for k in keys if k in fields}
     folder = Path(model).resolve()
@@ -211,15 +243,18 @@ def check_model(name: str) -> None:
 def load_model(config: ProblemsConfig) -> tuple[Any, Any]:
     """(model, tokenizer) with float32 weights on the configured device. Raises UserError."""
     import torch
-    from transformers import AutoModelForCausalLM, AutoTokenizer
+    from transformers import AutoConfig, AutoModelForCausalLM, AutoTokenizer
 
-    place, attention = model_place(config), attention_of(config)
+    place = model_path(config)
     try:
+        attention = attention_of(config, AutoConfig.from_pretrained(**pinned(place)))
         tokenizer = AutoTokenizer.from_pretrained(**pinned(place))
         pair: Any = AutoModelForCausalLM.from_pretrained(  # by `output_loading_info`
             **pinned(place), dtype=torch.float32, attn_implementation=attention, output_loading_info=True
         )
         model, loaded = pair
+    except UserError:
+        raise
     except Exception as error:  # the library raises whatever its transport and its models do
         first = next((line for line in str(error).splitlines() if line.strip()), "")
         raise UserError(
@@ -241,10 +276,52 @@ def load_model(config: ProblemsConfig) -> tuple[Any, Any]:
     return model, tokenizer
 
 
-def attention_of(config: ProblemsConfig) -> str:
-    """The attention kernel, registered if it is ours."""
+def own_dtype(config: ProblemsConfig) -> Any:
+    """torch dtype that the files of the configured model say they have; float32 where they don't."""
+    import torch
+    from transformers import AutoConfig
+
+    found = AutoConfig.from_pretrained(**pinned(model_path(config))).dtype
+    return found if isinstance(found, torch.dtype) else torch.float32
+
+
+def generation_settings(config: ProblemsConfig, model: Any, tokenizer: Any) -> Any:
+    """What `generate` is told beside a checkpoint: to sample as in training, and where a text ends."""
+    from transformers import GenerationConfig
+
+    from r1lite.rollout import eos_ids
+    from r1lite.rollout.hf import pad_id
+
+    return GenerationConfig(
+        do_sample=True,
+        temperature=getattr(config, "temperature", 1.0),
+        top_p=getattr(config, "top_p", 1.0),
+        top_k=getattr(config, "top_k", 0),  # 0: from all; left out, transformers would take 50
+        min_p=getattr(config, "min_p", 0.0) or None,
+        max_new_tokens=config.max_completion_tokens,
+        eos_token_id=eos_ids(model, tokenizer),
+        pad_token_id=pad_id(tokenizer),
+    )
+
+
+def attention_of(config: ProblemsConfig, shape: Any) -> str:
+    """The attention kernel, registered if it is ours.
+
+    Args:
+        shape: the model's configuration.
+
+    Raises:
+        UserError: a kernel that leaves a part of this model out.
+    """
     from r1lite.model.attention import register
 
+    if getattr(shape.get_text_config(), "attn_logit_softcapping", None) is not None:  # Gemma 2's
+        if config.attn_implementation == "sdpa":
+            raise UserError(
+                "--attn-implementation sdpa: it leaves out the soft cap of this model's attention, without a word; use "
+                "eager, or auto, which takes it"
+            )
+        return "eager" if config.attn_implementation == "auto" else config.attn_implementation
     if config.attn_implementation != "auto":
         return config.attn_implementation
     return register() if config.device == "cpu" else "sdpa"

@@ -6,6 +6,8 @@ kernels that keep a square of the length are not counted.
 
 from __future__ import annotations
 
+import contextlib
+import re
 import resource
 import sys
 from dataclasses import dataclass
@@ -19,6 +21,7 @@ from torch import Tensor
 from r1lite.config import RLConfig, TrainConfig
 from r1lite.model.batch import Row, micro_batches
 from r1lite.model.policy import Policy
+from r1lite.model.sharding import is_part, local
 from r1lite.rl.logprobs import is_tiled
 from r1lite.types import Prompt
 
@@ -119,16 +122,30 @@ def available(device: torch.device) -> int:
     return min(limits)
 
 
+def forget_peak() -> None:
+    """Has peaks count from here, without earlier runs of this process. Those of RAM are forgotten on Linux only."""
+    if torch.cuda.is_available() and torch.cuda.is_initialized():
+        torch.cuda.reset_peak_memory_stats()
+    with contextlib.suppress(OSError):
+        Path("/proc/self/clear_refs").write_text("5")
+
+
 def peak(device: torch.device) -> int:
-    """The most bytes that this process has held on the device so far."""
-    if device.type == "cuda":
-        return torch.cuda.max_memory_allocated(device)
+    """The most bytes that this process has held on the device since `forget_peak`."""
+    return torch.cuda.max_memory_allocated(device) if device.type == "cuda" else peak_rss()
+
+
+def peak_rss() -> int:
+    """The most bytes of RAM that this process has held since `forget_peak`."""
+    with contextlib.suppress(OSError):  # getrusage has a parent's peak too, of before this program
+        if found := re.search(r"VmHWM:\s*(\d+)", Path("/proc/self/status").read_text()):
+            return 1024 * int(found[1])
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)
 
 
-def compared(expected: Estimate, found: int) -> str:
+def compared(expected: Estimate, used: int) -> str:
     """What was used, beside what was expected."""
-    return f"peak {_mib(found)}; estimated at most {_mib(expected.peak)}"
+    return f"peak {_mib(used)}; estimated at most {_mib(expected.peak)}"
 
 
 def warning(expected: Estimate, room: int) -> str | None:
@@ -155,12 +172,14 @@ def _kept(policy: Policy, length: int) -> int:
     """Bytes of all tensors that one completion's forward pass saves, the weights left out."""
     ids = tuple(n % len(policy.model.get_input_embeddings().weight) for n in range(length + 1))
     (batch,) = micro_batches([Row(ids[:1], ids[1:])], 1, policy.pad_id, policy.model.device)
-    weights = {p.untyped_storage().data_ptr() for p in policy.model.parameters()}
+    weights = {local(p).untyped_storage().data_ptr() for p in policy.model.parameters()}
+    # Of a sharded model each layer's weights are put together in storages of their size.
+    together = {p.numel() * p.element_size() for p in policy.model.parameters() if is_part(p)}
     storages: dict[int, int] = {}
 
     def pack(value: Tensor) -> Tensor:
         storage = value.untyped_storage()
-        if storage.data_ptr() not in weights:
+        if storage.data_ptr() not in weights and storage.nbytes() not in together:
             storages[storage.data_ptr()] = storage.nbytes()
         return value
 
@@ -177,13 +196,14 @@ def _sampler(config: TrainConfig, policy: Policy, rows: int, longest: int, vocab
     head = getattr(model, "head_dim", None) or model.hidden_size // model.num_attention_heads
     width = 4 if policy.dtype == torch.float32 else 2
     length = longest + config.max_completion_tokens
+    copied = sum(p.numel() * p.element_size() for p in policy.model.parameters()) if policy.is_sharded else 0
     # A layer's room is copied when it grows.
     cache = 2 * rows * length * heads * head * width * (model.num_hidden_layers + 1)
-    return int(cache + _SAMPLER_COPIES * rows * vocabulary)
+    return int(copied + cache + _SAMPLER_COPIES * rows * vocabulary)
 
 
 def _size(tensors: list[Any]) -> int:
-    return sum(tensor.numel() * tensor.element_size() for tensor in tensors)
+    return sum(local(tensor).numel() * tensor.element_size() for tensor in tensors)
 
 
 def _mib(size: int) -> str:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
@@ -12,6 +13,7 @@ from r1lite import __version__
 from r1lite.config import (
     OF_THE_COMMAND,
     EngineConfig,
+    EvalConfig,
     ProblemsConfig,
     RLConfig,
     RunConfig,
@@ -25,29 +27,36 @@ from r1lite.config import (
 from r1lite.config.distill import SHAPED
 from r1lite.config.engines import find_engine
 from r1lite.config.presets import PRESETS, preset_values
+from r1lite.distributed.together import everyone, from_main, together
+from r1lite.distributed.world import ALONE, World
 from r1lite.errors import UserError
 from r1lite.model.lora import add_adapter
 from r1lite.model.policy import Policy
+from r1lite.model.sharding import whole_weights
 from r1lite.rollout import RolloutEngine
 from r1lite.rollout.build import Request, Started, start
 from r1lite.rollout.canary import Canary
 from r1lite.rollout.hf import pad_id
+from r1lite.rollout.proof import WeightProof
 from r1lite.rollout.trust import TrustedEngine
 from r1lite.run.display import Display
-from r1lite.run.environment import read_environment
+from r1lite.run.environment import SCHEMA, read_environment
 from r1lite.run.run_dir import RunDir, check_begun, claim_path, newest_path
+from r1lite.run.unwritten import Unwritten
 from r1lite.run.watchdog import Watchdog
-from r1lite.scoring.problems import fingerprint, load_problems, make_prompts
+from r1lite.scoring.problems import fingerprint, load_problems, make_prompts, try_scorer
 from r1lite.scoring.scorer import Scorer, describe, make_scorer
 from r1lite.tasks import Problems, Task, find
+from r1lite.training.early import RESTARTED
 from r1lite.training.machine import (
     NANO,
     check_step,
     choose,
     default_threads,
+    fitted_length,
     load_model,
     located,
-    model_place,
+    model_path,
     recipe_for,
 )
 from r1lite.types import Prompt
@@ -57,18 +66,24 @@ R = TypeVar("R", bound=RunConfig)
 
 # What may differ when a run is continued: how long it goes on, and what is measured or kept on the way.
 _MAY_CHANGE = {
-    *("steps", "epochs", "save_every", "keep_checkpoints"),
+    *("steps", "epochs", "save_every", "keep_checkpoints", "keep_rollouts", "checkpoint_dtype", "record_tokens"),
     *("eval_every", "eval_problems", "eval_samples", "eval_sample_problems"),
     # To get past what stopped it; sums are then rounded in another order, and bits may differ.
-    *("max_unscored_rate", "micro_batch_tokens", "rollout_rows", "gradient_checkpointing", "threads"),
+    *("max_unscored_rate", "micro_batch_tokens", "rollout_rows", "gradient_checkpointing", "threads", "shard"),
     *(name for name in EngineConfig.model_fields if name.startswith("engine")),
     *WatchdogConfig.model_fields,
     *("workers", "push_to_hub"),  # of a curated set, which stays the same
 }
-_RESTARTED = ("eval",)  # stages that keep nothing of what is unfinished
 _CANARY_TOKENS = 16  # for stages without a setting for it
 _MODELS = ("model", "teacher")  # fields that name a model
-_PLACES = ("model", "source", "test_source", "data", "teacher", "engine_weights_dir")  # fields that may hold a path
+_PATH_FIELDS = (
+    "model",
+    "source",
+    "test_source",
+    "data",
+    "teacher",
+    "engine_weights_dir",
+)  # fields that may hold a path
 
 
 @dataclass(slots=True)
@@ -86,6 +101,13 @@ class Setup:
     test: list[Prompt]
     training_data: Any = None  # `Loaded.value`
     watchdog: Watchdog = field(default_factory=lambda: Watchdog(WatchdogConfig()))  # the run puts its own here
+    world: World = ALONE
+
+    def close(self) -> None:
+        """Gives back the engine, the scorer's processes and, last, the run directory."""
+        with contextlib.ExitStack() as closing:
+            for close in (self.run_dir.close, self.scorer.close, self.engine.close):
+                closing.callback(close)  # the last one is called first
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,7 +141,8 @@ def resolve_config(config: C) -> tuple[C, dict[str, str]]:
     choice = choose(config)
     values = {**given, **choice.values}
     notes = dict(choice.notes)
-    recipe = recipe_for(values["model"], type(config))
+    preset = preset_values(str(values["preset"]), config.stage) if values.get("preset") else {}
+    recipe = recipe_for(values["model"], type(config), preset)
     if recipe is not None:
         where, keys = recipe
         if "source" in keys and config.source is None:
@@ -129,11 +152,15 @@ def resolve_config(config: C) -> tuple[C, dict[str, str]]:
         taken = {key: value for key, value in keys.items() if key not in given}
         notes["settings"] = f"{where}: " + ", ".join(f"{key} {value}" for key, value in taken.items())
         values = {**keys, **values}
+    if isinstance(config, EvalConfig) and "max_completion_tokens" not in values:
+        fitted = fitted_length(config, values["model"])
+        if fitted is not None:
+            values["max_completion_tokens"], why = fitted
+            notes["model"] = f"{notes['model']}; {why}" if "model" in notes else why
     values.setdefault("threads", default_threads())
     if (stop_text := find(config.task).stop_text) is not None:
         values.setdefault("stop_text", stop_text)
     if "importance" in type(config).model_fields:
-        preset = preset_values(str(values["preset"]), config.stage) if values.get("preset") else {}
         values |= _resolved_rollout({**preset, **values})
     settled = validated(type(config), with_absolute_paths(values))
     check_step(settled)
@@ -145,8 +172,9 @@ def open_run(
     notes: dict[str, str],
     training_data: LoadTrainingData[C] | None = None,
     load: Callable[[C], tuple[Any, Any]] = load_model,
+    world: World = ALONE,
 ) -> Setup:
-    """Loads everything and says what was chosen. Nothing is written until all of it could be loaded.
+    """Loads everything and says what was chosen. Nothing is written until all of it could be loaded, on every rank.
 
     Args:
         training_data: loads what the stage learns from beside its task's problems.
@@ -155,21 +183,12 @@ def open_run(
     Raises:
         UserError: a requested resource is unavailable, or a choice is refused.
     """
-    import huggingface_hub
-    import torch
-    import transformers
-
-    transformers.utils.logging.set_verbosity_error()
-    transformers.utils.logging.disable_progress_bar()
-    huggingface_hub.utils.disable_progress_bars()
-    huggingface_hub.utils.logging.set_verbosity_error()
-    assert config.threads is not None  # resolved
-    torch.set_num_threads(config.threads)
-    display = Display(loudness=config.verbose - config.quiet)
+    set_up_libraries(config)
+    display = Display(loudness=config.verbose - config.quiet, silent=not world.is_main)
     task = find(config.task)
-    scorer = make_scorer(task, config)
+    scorer = together(world, lambda: make_scorer(task, config))
     try:
-        return _open_run(config, notes, display, task, scorer, training_data, load)
+        return _open_run(config, notes, display, task, scorer, training_data, load, world)
     except BaseException:
         scorer.close()
         raise
@@ -183,40 +202,41 @@ def _open_run(
     scorer: Scorer,
     training_data: LoadTrainingData[Any] | None,
     load: Callable[[Any], tuple[Any, Any]],
+    world: World,
 ) -> Setup:
+    run_dir = _open_dir(config, world)
+    started: list[Started] = []
 
-    place = Path(config.out).expanduser() if config.out else claim_path(config.stage, config.task, config.model)
-    run_dir = RunDir(place, resume=config.resume, restarts=config.stage if config.stage in _RESTARTED else None)
-    said: list[str] = []
-    started: Started | None = None
-    try:
-        model, tokenizer = load(config)
+    def loaded_here() -> Any:
         problems = load_problems(task, config, scorer)
+        doubts = try_scorer(task, config, scorer, problems)
+        model, tokenizer = load(config)
         test = make_prompts(
             problems.test[: max(config.eval_problems, config.eval_sample_problems)], config, model, tokenizer
         )
         train = make_prompts(problems.train, config, model, tokenizer) if isinstance(config, RLConfig) else []
         loaded = None if training_data is None else training_data(config, problems, test, model, tokenizer)
-        results = {"reward": describe(scorer.reward), **(loaded.results if loaded else {})}
+        in_parts = world.size > 1 and isinstance(config, TrainConfig) and config.shard != "none"
+        engine, known = open_engine(config, model, tokenizer, display.say, in_parts=in_parts)
+        started.append(known)
+        return model, tokenizer, problems, doubts, test, train, loaded, engine
+
+    try:
+        model, tokenizer, problems, doubts, test, train, loaded, engine = together(world, loaded_here)
         seen = fingerprint(problems) + (f"+{loaded.fingerprint}" if loaded else "")
-        engine, started = open_engine(config, model, tokenizer, display.say)
-        if config.resume:
-            if read_environment(run_dir.path)["problems"] not in (None, seen):
-                data = f" or the rows of {config.data}" if getattr(config, "data", None) else ""
-                raise UserError(
-                    f"--resume: the problems of {config.source}{data} are no longer those that {run_dir.path} "
-                    "began with"
-                )
-            run_dir.settings = fixed_settings(config)
-            said = run_dir.go_on(dump(config), stage=config.stage, problems=seen, results=results)
-        else:
-            # The formula itself, since a task's default may change.
-            kept = config.model_copy(update={"reward": scorer.reward.formula} if isinstance(config, RLConfig) else {})
-            run_dir.settings = fixed_settings(kept)
-            run_dir.write_config(dump(kept), stage=config.stage, problems=seen, results=results)
+        for rank, theirs in enumerate(everyone(world, lambda: seen)):
+            if theirs != seen:
+                raise UserError(f"ranks {rank} and {world.rank} have other problems: copy the files to each machine")
+        results = {"reward": describe(scorer.reward), **(loaded.results if loaded else {})}
+        data = f" or the rows of {config.data}" if getattr(config, "data", None) else ""
+        # The formula itself, since a task's default may change.
+        formula = {"reward": scorer.reward.formula} if isinstance(config, RLConfig) and not config.resume else {}
+        kept = config.model_copy(update=formula)
+        learns_from = f"the problems of {config.source}{data}"
+        said = from_main(world, lambda: begin_run(run_dir, kept, seen, learns_from, results))
     except BaseException:
-        if started is not None:
-            started.engine.close()
+        for known in started:
+            known.engine.close()
         run_dir.discard_if_empty()
         raise
     precision = forward_dtype(config)
@@ -225,14 +245,18 @@ def _open_run(
         f"{config.device}, {config.threads} thread{'s' * (config.threads > 1)}, {str(precision).removeprefix('torch.')}"
     )
     counts = f"{len(problems.train):,} to train on, {len(problems.test):,} to test"
+    if world.size > 1:
+        device += f", {world.size} ranks, --shard {getattr(config, 'shard', 'none')}"
     display.line("device", _noted(device, notes.get("device")))
-    display.line("engine", _noted(_engine_line(started), notes.get("engine")))
+    display.line("engine", _noted(_engine_line(started[0]), notes.get("engine")))
     display.line("model", _noted(f"{config.model}, {_millions(size)} parameters", notes.get("model")))
     display.line("problems", _noted(f"{problems.origin}: {counts}", notes.get("source")))
+    if test[0].prefill:
+        display.line("prompt", _prefill_line(config.template, test[0].prefill))
     for label, text in loaded.lines if loaded else []:
         display.line(label, text)
     display.line("reward", str(scorer.reward))
-    for warning in scorer.reward.warnings:
+    for warning in (*scorer.reward.warnings, *doubts):
         display.line("warning", warning)
     if (preset := getattr(config, "preset", None)) is not None:
         display.line(
@@ -244,25 +268,97 @@ def _open_run(
     display.line("run", f"{run_dir.path}{' (resumed)' if config.resume else ''}")
     for line in said:
         display.line("warning", line)
-    return Setup(
-        run_dir, display, model, tokenizer, engine, started, scorer, train, test, loaded.value if loaded else None
-    )
+    value = loaded.value if loaded else None
+    return Setup(run_dir, display, model, tokenizer, engine, started[0], scorer, train, test, value, world=world)
+
+
+def _open_dir(config: Any, world: World) -> RunDir:
+    """The run directory, which the main rank alone writes to. Raises UserError."""
+    opened: list[RunDir] = []
+
+    def opened_here() -> Path:
+        place = Path(config.out).expanduser() if config.out else claim_path(config.stage, config.task, config.model)
+        restarts = config.stage if config.stage in RESTARTED else None
+        opened.append(RunDir(place, resume=config.resume, restarts=restarts))
+        opened[0].ranks = world.size
+        if isinstance(config, TrainConfig) and config.keep_rollouts != "all":
+            opened[0].keep_rollouts = config.keep_rollouts
+        return place
+
+    place = from_main(world, opened_here)
+    return opened[0] if opened else Unwritten(place)
+
+
+def _prefill_line(template: str, prefill: str) -> str:
+    """What the prompt writes of the reply itself, for the reader."""
+    what = "the model's chat template" if template == "chat" else "the template"
+    if "</" in prefill:
+        return f"{what} closes the reasoning before the model writes: the format asks for the answer block alone"
+    return f"{what} opens {prefill} itself: completions begin inside the block, and are judged so"
+
+
+def set_up_libraries(config: RunConfig) -> None:
+    """Silences the libraries' progress bars and warnings, and gives torch the configured number of threads."""
+    import huggingface_hub
+    import torch
+    import transformers
+
+    transformers.utils.logging.set_verbosity_error()
+    transformers.utils.logging.disable_progress_bar()
+    huggingface_hub.utils.disable_progress_bars()
+    huggingface_hub.utils.logging.set_verbosity_error()
+    assert config.threads is not None  # resolved
+    torch.set_num_threads(config.threads)
+
+
+def begin_run(
+    run_dir: RunDir, config: RunConfig, digest: str, learns_from: str, results: Mapping[str, Any] | None = None
+) -> list[str]:
+    """Writes what describes a run, or goes on with one. Returns: what the reader should know.
+
+    Args:
+        digest: of all that it learns from, which `learns_from` names.
+        results: kept as NAME.json.
+
+    Raises:
+        UserError: a resumed run began with something else to learn from.
+    """
+    run_dir.settings = fixed_settings(config)
+    if not config.resume:
+        run_dir.write_config(dump(config), stage=config.stage, problems=digest, results=results)
+        return []
+    if read_environment(run_dir.path)["problems"] not in (None, digest):
+        raise UserError(f"--resume: {learns_from} are no longer those that {run_dir.path} began with")
+    return run_dir.go_on(dump(config), stage=config.stage, problems=digest, results=results or {})
 
 
 def open_engine(
-    config: ProblemsConfig, model: Any, tokenizer: Any, say: Callable[[str], None] = lambda text: None
+    config: ProblemsConfig,
+    model: Any,
+    tokenizer: Any,
+    say: Callable[[str], None] = lambda text: None,
+    *,
+    in_parts: bool = False,
 ) -> tuple[TrustedEngine, Started]:
-    """The engine of a settled configuration, checked against the model, and what is known of it. Raises UserError."""
+    """The engine of a settled configuration, checked against the model, and what is known of it.
+
+    Args:
+        in_parts: the model is going to be sharded, so that it can't sample itself.
+
+    Raises:
+        UserError: the engine can't be started.
+    """
     context = config.max_prompt_tokens + config.max_completion_tokens
     longest = getattr(model.config, "max_position_embeddings", None)
     request = Request(
         config,
-        model_path=model_place(config),
+        model_path=model_path(config),
         model=model,
         tokenizer=tokenizer,
         dtype=forward_dtype(config),
         context=context if longest is None else min(context, longest),
         say=say,
+        in_parts=in_parts,
     )
     started = start(request)
     return _trusted(config, started.engine, model, tokenizer), started
@@ -286,7 +382,15 @@ def _trusted(config: ProblemsConfig, engine: RolloutEngine, model: Any, tokenize
             stop_text=config.stop_text,
             tolerance=getattr(config, "canary_tolerance", None),
         )
-    return TrustedEngine(engine, canary, lambda: model.state_dict().items(), pad_id=pad_id(tokenizer))
+    every = getattr(config, "prove_weights_every", 1)
+    return TrustedEngine(
+        engine,
+        canary,
+        lambda: whole_weights(model.state_dict().items()),
+        pad_id=pad_id(tokenizer),
+        proof=WeightProof(forward_dtype(config)) if every else None,
+        prove_every=max(1, every),
+    )
 
 
 def adapt(setup: Setup, config: TrainConfig) -> None:
@@ -296,12 +400,20 @@ def adapt(setup: Setup, config: TrainConfig) -> None:
 
 
 def _suited_to_preset(keys: dict[str, Any], values: dict[str, Any], config: Any) -> dict[str, Any]:
-    """A bundled model's recipe below a preset with n updates a rollout: its learning rate, for one, over sqrt(n)."""
+    """A bundled model's recipe below a preset: its learning rate, which is for one update a rollout, over the square
+    root of their number, and the critic's in the preset's proportion to it; thinking is interrupted at half of the
+    longest completion."""
     if not values.get("preset") or "lr" not in keys:
         return keys
-    known = {**preset_values(str(values["preset"]), config.stage), **keys, **values}
+    preset = preset_values(str(values["preset"]), config.stage)
+    known = {**preset, **keys, **values}
     updates = int(known.get("minibatches", 1)) * int(known.get("updates_per_rollout", 1))
-    return {**keys, "lr": float(f"{keys['lr'] / math.sqrt(updates):.3g}")}
+    suited = {**keys, "lr": float(f"{keys['lr'] / math.sqrt(updates):.3g}")}
+    if "interrupt_thinking_after" in preset:  # the paper's phrase alone takes 40 of nano's tokens
+        suited["interrupt_thinking_after"] = known["max_completion_tokens"] // 2
+    if "critic_lr" in preset and "lr" in preset:
+        suited["critic_lr"] = float(f"{suited['lr'] * preset['critic_lr'] / preset['lr']:.3g}")
+    return suited
 
 
 def _resolved_rollout(values: dict[str, Any]) -> dict[str, Any]:
@@ -361,14 +473,15 @@ def resumed(config: R, given: dict[str, Any]) -> R:
 def fixed_settings(config: RunConfig) -> dict[str, Any]:
     """Settings that stay as they are for the whole life of a run. Places are not among them: files may be moved."""
     follows = {"importance"}  # from the engine, which may change
-    settings = config.model_dump(mode="json", exclude={*OF_THE_COMMAND, *_MAY_CHANGE, *_PLACES, *follows})
+    settings = config.model_dump(mode="json", exclude={*OF_THE_COMMAND, *_MAY_CHANGE, *_PATH_FIELDS, *follows})
     # JSON has no infinity.
     return {k: str(v) if isinstance(v, float) and not math.isfinite(v) else v for k, v in settings.items()}
 
 
 def check_whole(path: Path, config_class: type[RunConfig], saved: dict[str, Any]) -> None:
     """Raises UserError if keys are missing from the config.yaml that this version of r1lite wrote."""
-    if read_environment(path).get("r1lite") != __version__ or "schema" not in read_environment(path):
+    about = read_environment(path)
+    if about.get("r1lite") != __version__ or about.get("schema") != SCHEMA:
         return  # another version may have had fewer settings
     if missing := sorted(set(config_class.model_fields) - OF_THE_COMMAND - set(saved)):
         raise UserError(
@@ -379,7 +492,7 @@ def check_whole(path: Path, config_class: type[RunConfig], saved: dict[str, Any]
 
 def with_absolute_paths(values: dict[str, Any]) -> dict[str, Any]:
     """So that a run can be continued from another folder. A built-in name is not taken for a file of that name."""
-    places = {key: values[key] for key in _PLACES if values.get(key) is not None}
+    places = {key: values[key] for key in _PATH_FIELDS if values.get(key) is not None}
     files = {key: place for key, place in places.items() if place not in (NANO, SHAPED, "hub", "bundled", "generated")}
     return values | {key: str(Path(place).resolve()) for key, place in files.items() if Path(place).exists()}
 

@@ -1,0 +1,157 @@
+"""From a launcher's environment to a world, and out of it again."""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import os
+import sys
+import traceback
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from datetime import timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from r1lite.distributed.launcher import RankInfo, rank_info
+from r1lite.distributed.world import ALONE, World
+from r1lite.errors import Interrupted, RunError, UserError
+
+if TYPE_CHECKING:
+    from r1lite.distributed.pulse import Pulse
+
+_DAY_S = 86400.0
+_JOINS = itertools.count()  # of this process: keys of one run in the store are not the next one's
+
+
+@dataclass(slots=True)
+class Joined:
+    """A world, and what watches it if it has several ranks."""
+
+    world: World
+    pulse: Pulse | None = None
+
+    @property
+    def who(self) -> str:
+        """What messages of this rank begin with."""
+        return "" if self.pulse is None else f"rank {self.world.rank}: "
+
+    def describe(self, doing: Callable[[], str]) -> None:
+        """Sets what a message about this rank says it was doing."""
+        if self.pulse is not None:
+            self.pulse.doing = doing
+
+    def keep(self, folder: Path) -> None:
+        """Names the run directory, where stacks are kept of a run that another rank's fault has ended."""
+        if self.pulse is not None:
+            self.pulse.folder = folder
+
+    def tell(self, message: str) -> None:
+        """Tells the other ranks why this one ends."""
+        if self.pulse is not None:
+            self.pulse.tell(message)
+
+
+@contextlib.contextmanager
+def joined(*, device: str, start_s: float, limit_s: float, wait_s: float) -> Iterator[Joined]:
+    """Joins the ranks that the launcher has started; by itself a process is a world of one.
+
+    Args:
+        device: as in --device: with "auto" or "cuda" each rank takes the GPU of its number on its machine.
+        start_s: how long to wait for the others at first; 0: a day.
+        limit_s: a rank that gives no sign of life for so long ends the run; 0: never.
+        wait_s: how long a rank that lives may let the others wait; 0: a week.
+
+    Raises:
+        UserError: the environment is incomplete, or --device names one GPU for several ranks.
+        SystemExit: instead of what was raised within, once this rank has said what; or another rank has said the same.
+    """
+    here = rank_info()
+    if here is None:
+        yield Joined(ALONE)
+        return
+    cuda = _own_gpu(device, here)
+    import torch.distributed as dist
+    from torch.distributed import PrefixStore, TCPStore
+    from torch.distributed.rendezvous import rendezvous
+
+    from r1lite.distributed.pulse import Pulse
+    from r1lite.distributed.ranks import Ranks
+
+    os.environ.update(RANK=str(here.rank), WORLD_SIZE=str(here.size), MASTER_PORT=str(here.port))
+    outer = dist.is_initialized()  # by Ray Train
+    first: Any = None
+    if not outer:
+        waits = timedelta(seconds=start_s or _DAY_S)
+        try:
+            first, _, _ = next(iter(rendezvous("env://", timeout=waits)))
+        except (RuntimeError, ValueError) as error:
+            raise RunError(
+                f"rank {here.rank}: the {here.size} ranks did not come together at {here.address}:{here.port}: {error}"
+            ) from error
+    name = f"r1lite-{os.environ.get('TORCHELASTIC_RESTART_COUNT', '0')}-{next(_JOINS)}"
+
+    def connect(timeout: timedelta) -> Any:
+        own = TCPStore(here.address, here.port, is_master=False, wait_for_workers=False, timeout=timeout)
+        return PrefixStore(name, own)
+
+    pulse = Pulse(connect, here.rank, here.size, limit_s=limit_s)
+    try:
+        if not outer:
+            dist.init_process_group(
+                "cpu:gloo,cuda:nccl" if cuda else "gloo",
+                store=PrefixStore(name, first),
+                rank=here.rank,
+                world_size=here.size,
+                timeout=timedelta(seconds=wait_s or 7 * _DAY_S),
+            )
+        yield Joined(Ranks(pulse.lost), pulse)
+        Ranks(pulse.lost).barrier()  # until then each gives signs of life
+    except BaseException as error:
+        raise SystemExit(_told(error, pulse, here)) from None
+    finally:
+        pulse.leave()
+    if not outer:
+        dist.destroy_process_group()
+
+
+def _own_gpu(device: str, here: RankInfo) -> bool:
+    """True if the ranks compute on GPUs; this one's becomes the current one."""
+    if device.startswith("cuda:"):
+        raise UserError(f"--device {device} is one GPU, but there are {here.size} ranks: say --device cuda")
+    import torch
+
+    if device == "cpu" or not torch.cuda.is_available():
+        return False
+    if here.local_rank >= torch.cuda.device_count():
+        raise UserError(
+            f"rank {here.rank} is number {here.local_rank} on its machine, which has {torch.cuda.device_count()} GPUs: "
+            "start as many ranks as there are GPUs, or say --device cpu"
+        )
+    torch.cuda.set_device(here.local_rank)
+    return True
+
+
+def _told(error: BaseException, pulse: Pulse, here: RankInfo) -> int:
+    """Says what ends this rank, unless the main rank says the same. Returns: the exit code."""
+    if isinstance(error, SystemExit):
+        text, code = f"exit {error.code}", error.code if isinstance(error.code, int) else 1
+    elif isinstance(error, Interrupted):
+        text, code = str(error), 128 + error.signum
+    elif isinstance(error, UserError):
+        text, code = str(error), 2
+    elif isinstance(error, RunError):
+        text, code = str(error), 1
+    elif isinstance(error, OSError):
+        text, code = f"{error.filename or ''}: {error.strerror or error}", 1
+    else:
+        traceback.print_exception(error)
+        text, code = f"{type(error).__name__}: {error}", 1
+    where = f"rank {here.rank}, in {pulse.doing()}: "
+    alike = pulse.failed(text)
+    if not isinstance(error, Interrupted) and (here.rank == 0 or not alike):
+        for line in (text if alike else where + text).splitlines():
+            print(f"error: {line}", file=sys.stderr, flush=True)
+    if alike:
+        pulse.spoken()
+    return code

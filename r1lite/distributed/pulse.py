@@ -1,0 +1,236 @@
+"""Signs of life between the ranks: one that dies, stops or fails ends the whole run, with its name.
+
+Each rank writes to the launcher's store how it is and what it is doing. The main rank watches all others, the others
+watch the main rank and the word that somebody has failed. What has to be told lies in the store, since the process that
+it is about may be gone.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import faulthandler
+import json
+import os
+import socket
+import sys
+import threading
+import time
+from collections.abc import Callable
+from datetime import timedelta
+from pathlib import Path
+from typing import Any, Protocol
+
+_BEAT_S = 1.0
+_LOST_S = 5.0  # a collective has failed: so long is looked for whose fault it is
+_GRACE_S = 2.0  # a rank has failed: so long it waits for others to fail alike
+_AFTER_S = 4.0  # another rank has failed: so long it has to say so itself, before the others end
+_EXIT_CODE = 1
+_STDERR = 2
+
+
+class Store(Protocol):
+    """A torch.distributed store."""
+
+    def set(self, key: str, value: str) -> None: ...
+    def get(self, key: str) -> bytes: ...
+    def check(self, keys: list[str]) -> bool: ...
+    def compare_set(self, key: str, expected: str, desired: str) -> bytes: ...
+
+
+class Pulse:
+    """Watches the other ranks from threads of its own.
+
+    Args:
+        connect: opens a connection to the store; this object has one of its own, since a connection serves one call at
+            a time and some calls wait.
+        limit_s: a rank that gives no sign of life for so long ends the run; 0: never.
+    """
+
+    def __init__(self, connect: Callable[[timedelta], Store], rank: int, size: int, *, limit_s: float) -> None:
+        self.rank, self.size, self.limit_s = rank, size, limit_s
+        self.doing: Callable[[], str] = lambda: "starting"
+        self.folder: Path | None = None  # the run directory, once there is one
+        self._every_s = min(_BEAT_S, limit_s / 10) if limit_s else _BEAT_S
+        self._store = connect(timedelta(seconds=limit_s or 3600))
+        self._here = f"{socket.gethostname()} {os.getpid()}"
+        self._seen: dict[int, tuple[str, float]] = {}  # by rank: its last sign of life, seconds since it changed
+        self._answered = time.monotonic()  # when the store did last
+        self._left = threading.Event()
+        self._lost = threading.Event()
+        self._once = threading.Lock()
+        self._store.set(f"beat/{rank}", self._life(0))  # who it is, before the main thread loads anything
+        self._threads = [
+            threading.Thread(target=work, name=name, daemon=True)
+            for name, work in (("pulse", self._beat), ("pulse-store", self._watch_store))
+        ]
+        for thread in self._threads:
+            thread.start()
+
+    def leave(self) -> None:
+        """The run is over, or this rank ends by itself."""
+        self._left.set()
+
+    def lost(self, why: str) -> None:
+        """A collective has failed. Ends this process as soon as it is known whose fault that is."""
+        if self._left.is_set():
+            return
+        self._lost.set()
+        time.sleep(_LOST_S + _AFTER_S + 2 * self._every_s)
+        self._end(f"the connection to another rank broke ({why})", culprit=None)
+
+    def failed(self, message: str) -> bool:
+        """Tells the others that this rank ends with an error. Returns: True if all ranks end with the same."""
+        self.leave()
+        try:
+            self._store.set(f"failed/{self.rank}", message)
+            self._store.compare_set("failed", "", json.dumps([self.rank, message]))
+            until = time.monotonic() + _GRACE_S
+            keys = [f"failed/{rank}" for rank in range(self.size)]
+            while time.monotonic() < until:
+                if self._store.check(keys):
+                    return all(self._store.get(key).decode() == message for key in keys)
+                time.sleep(0.02)
+        except RuntimeError:  # the store is gone, with the rank that held it
+            pass
+        return False
+
+    def spoken(self) -> None:
+        """The main rank has said what ends all; others wait for that, since a launcher may end it when one is gone."""
+        try:
+            if self.rank == 0:
+                self._store.set("spoken", "")
+            until = time.monotonic() + _AFTER_S
+            while not self._store.check(["spoken"]) and time.monotonic() < until:
+                time.sleep(0.02)
+        except RuntimeError:  # the store is gone, and the launcher with it
+            pass
+
+    def tell(self, message: str) -> None:
+        """Tells the others why this process is about to end."""
+        with contextlib.suppress(RuntimeError):
+            self._store.compare_set("failed", "", json.dumps([self.rank, message]))
+
+    # --- the threads -------------------------------------------------------------------------------------------------
+
+    def _beat(self) -> None:
+        count, before = 0, time.monotonic()
+        others = range(1, self.size) if self.rank == 0 else range(1)
+        while not self._left.wait(self._every_s):
+            count += 1
+            try:
+                self._store.set(f"beat/{self.rank}", self._life(count))
+                if self._store.check(["failed"]):
+                    self._other_failed(*json.loads(self._store.get("failed")))
+                watched = range(self.size) if self._lost.is_set() else others
+                signs = {rank: self._sign(rank) for rank in watched if rank != self.rank}
+            except RuntimeError as error:
+                if not self._left.is_set():
+                    self._end(f"rank 0 or the launcher, which holds the store of this run, is gone ({error})", 0)
+                return
+            now = time.monotonic()
+            # A process that was stopped itself, or got no core, must not take the others' silence for longer than it
+            # could have heard them.
+            passed, before = min(now - before, 2 * self._every_s), now
+            self._answered = now
+            for rank, sign in signs.items():
+                last, silent = self._seen.get(rank, ("", 0.0))
+                self._seen[rank] = (sign, 0.0 if sign != last else silent + passed)
+            self._judge(watched)
+
+    def _life(self, count: int) -> str:
+        return json.dumps([count, self._here, self.doing()])
+
+    def _sign(self, rank: int) -> str:
+        key = f"beat/{rank}"
+        return self._store.get(key).decode() if self._store.check([key]) else ""
+
+    def _judge(self, watched: Any) -> None:
+        for rank in watched:
+            if rank == self.rank or rank not in self._seen:
+                continue
+            sign, silent = self._seen[rank]
+            gone = self._lost.is_set() and _is_dead(sign)
+            patience = min(_LOST_S, self.limit_s or _LOST_S) if self._lost.is_set() else self.limit_s
+            if gone or (patience and silent > patience):
+                self._other_failed(rank, _silence(rank, sign, silent, gone=gone), told=False)
+
+    def _other_failed(self, rank: int, message: str, *, told: bool = True) -> None:
+        """Ends this process, since another rank has failed, or is taken for dead.
+
+        Args:
+            told: that rank says so itself, and needs a moment for that.
+        """
+        if not told:
+            self._store.compare_set("failed", "", json.dumps([rank, message]))
+            first = json.loads(self._store.get("failed"))
+            if first[0] != rank:  # another was named before
+                return self._other_failed(*first)
+        silent = message.startswith(_silence_of(rank))
+        if not silent and self._left.wait(_AFTER_S):
+            return None  # this rank ends by itself, for the same reason
+        self._end(message, rank, speaks=silent)
+        return None
+
+    def _watch_store(self) -> None:
+        while self.limit_s and not self._left.wait(self._every_s):
+            if time.monotonic() - self._answered > self.limit_s + 10 * self._every_s:
+                time.sleep(2 * self._every_s)  # if it was this process that was stopped, an answer comes now
+                if time.monotonic() - self._answered > self.limit_s + 10 * self._every_s:
+                    self._end(f"rank 0 or the launcher has not answered for {self.limit_s:g} s", 0)
+
+    def _end(self, message: str, culprit: int | None, *, speaks: bool = True) -> None:
+        """Ends the process; the lowest rank that is left says why."""
+        with self._once:
+            if self._left.is_set():
+                return
+            if speaks and self.rank == (1 if culprit == 0 else 0):
+                resume = f". The last checkpoint stands: --resume --out {self.folder}" if self.folder else ""
+                _write(_STDERR, f"error: {message}; rank {self.rank} was in {self.doing()}{resume}")
+            if self.folder is not None:
+                # On other machines it need not exist.
+                with (
+                    contextlib.suppress(OSError),
+                    open(self.folder / f"stacks-rank-{self.rank}.txt", "wb", buffering=0) as file,
+                ):
+                    _write(file.fileno(), f"rank {self.rank}, in {self.doing()}: ended since {message}")
+                    faulthandler.dump_traceback(file.fileno(), all_threads=True)
+            os._exit(_EXIT_CODE)  # nothing that may hang as well: the main thread waits for a rank that never comes
+
+
+def _silence_of(rank: int) -> str:
+    return f"rank {rank} is lost"
+
+
+def _silence(rank: int, sign: str, silent: float, *, gone: bool) -> str:
+    _, here, doing = json.loads(sign) if sign else (0, "", "starting")
+    host, _, pid = here.partition(" ")
+    where = f" (process {pid} on {host})" if here else ""
+    how = "its process has ended, as if killed" if gone else f"it gave no sign of life for {silent:.0f} s"
+    return f"{_silence_of(rank)}{where}: {how}, last in {doing}"
+
+
+def _is_dead(sign: str) -> bool:
+    """True if that rank is of this machine and its process is gone."""
+    if not sign:
+        return False
+    host, _, pid = json.loads(sign)[1].partition(" ")
+    if host != socket.gethostname():
+        return False
+    try:
+        os.kill(int(pid), 0)
+    except ProcessLookupError:
+        return True
+    except PermissionError:
+        return False
+    return sys.platform == "linux" and _is_zombie(pid)
+
+
+def _is_zombie(pid: str) -> bool:
+    with contextlib.suppress(OSError):
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "Z"
+    return True
+
+
+def _write(descriptor: int, message: str) -> None:
+    with contextlib.suppress(OSError):  # closed: nobody to tell
+        os.write(descriptor, message.encode("utf-8", "backslashreplace") + b"\n")

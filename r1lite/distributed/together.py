@@ -1,0 +1,73 @@
+"""Work that succeeds on every rank, or fails on every rank."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TypeVar
+
+from r1lite.distributed.world import World
+from r1lite.errors import Interrupted, RunError, UserError
+
+T = TypeVar("T")
+
+# What ends a run in order. Anything else ends the rank it happens on, and that ends the run.
+_FAILURES = (UserError, RunError, Interrupted, OSError)
+
+
+def everyone(world: World, work: Callable[[], T]) -> list[T]:
+    """Does work without collectives on each rank. Returns: what each has found, in the order of the ranks.
+
+    Raises: what the first rank raised that failed, on all of them, with its number if it did not fail everywhere alike.
+    """
+    found: list[T] = []
+    failure: BaseException | None = None
+    try:
+        found.append(work())
+    except _FAILURES as error:
+        failure = error
+    if world.size == 1:
+        if failure is not None:
+            raise failure
+        return found
+    parts = world.all_gather_object((failure, found))
+    failures = [(rank, failed) for rank, (failed, _) in enumerate(parts) if failed is not None]
+    if not failures:
+        return [one for _, ones in parts for one in ones]
+    rank, first = failures[0]
+    alike = len(failures) == world.size and len({str(failed) for _, failed in failures}) == 1
+    if failure is not None and alike:
+        raise failure
+    raise _of_rank(rank, first)
+
+
+def together(world: World, work: Callable[[], T]) -> T:
+    """As `everyone`, but each rank keeps what it found to itself."""
+    found: list[T] = []
+    everyone(world, lambda: found.append(work()))
+    return found[0]
+
+
+def from_main(world: World, work: Callable[[], T]) -> T:
+    """Does work on the main rank alone. Every rank returns what it returned, or raises what it raised."""
+    found: list[T] = []
+    failure: BaseException | None = None
+    if world.is_main:
+        try:
+            found.append(work())
+        except _FAILURES as error:
+            failure = error
+    if world.size > 1:
+        known, found = world.broadcast_object((failure, found))
+        failure = known if failure is None else failure
+    if failure is not None:
+        raise failure
+    return found[0]
+
+
+def _of_rank(rank: int, error: BaseException) -> BaseException:
+    """The error with its rank in the message."""
+    if isinstance(error, UserError | RunError):
+        return type(error)(f"rank {rank}: {error}")
+    if isinstance(error, OSError):
+        return RunError(f"rank {rank}: {error.filename or ''}: {error.strerror or error}")
+    return error

@@ -1,0 +1,50 @@
+"""What can be refused before torch is imported: a mistake of use costs no seconds of loading."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from r1lite.config import CurationConfig, EvalConfig, ProblemsConfig, RunConfig, Section
+from r1lite.run.run_dir import check_place
+from r1lite.scoring.scorer import rewards_of
+from r1lite.tasks import Source, Task, find
+from verifiers.formula import Formula
+from verifiers.registry import LEARNED
+
+RESTARTED = ("eval",)  # stages that keep nothing of what is unfinished
+
+
+def check_early(config: Section) -> None:
+    """Refuses a run directory, task, source or formula that can't be used; what it can't tell, the stage will.
+
+    A resumed run keeps its own settings, which the stage reads. Raises UserError.
+    """
+    if not isinstance(config, RunConfig) or config.resume:
+        return
+    if config.out is not None:
+        check_place(Path(config.out).expanduser(), config.stage if config.stage in RESTARTED else None)
+    if not isinstance(config, ProblemsConfig) or (isinstance(config, CurationConfig) and config.rollouts is not None):
+        return
+    tasks = [find(name) for name in (config.tasks if isinstance(config, EvalConfig) else [config.task])]
+    if len(tasks) == 1 and config.source is not None:  # several have a place each, and the stage takes them apart
+        _check_source(tasks[0], config, config.source)
+    for task in tasks:
+        _check_formulas(task, config)
+
+
+def _check_source(task: Task, config: ProblemsConfig, source: str) -> None:
+    check = getattr(task.load, "check", None)  # a loader of the user's own may have none
+    if check is not None:
+        check(Source(source, config.test_source, config.test_split))
+
+
+def _check_formulas(task: Task, config: ProblemsConfig) -> None:
+    """A reward model is left to the stage: it is loaded with torch."""
+    texts = [getattr(config, "reward", None) or task.reward, getattr(config, "verifier", None) or task.correct]
+    uses = [str(options.get("use", "")) for options in getattr(config, "verifiers", {}).values()]
+    try:
+        names = [name for text in texts for name in Formula(text).names]
+    except ValueError:  # said below, with the flag that it came by
+        names = []
+    if not any(name.startswith(LEARNED) for name in (*names, *uses)):
+        rewards_of(task, config)

@@ -1,0 +1,237 @@
+"""Training on a task's problems: the model is measured on the test problems, greedily and for pass@k."""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, ClassVar, Protocol, TypeVar
+
+import torch
+
+from r1lite.config import RLConfig, TrainConfig
+from r1lite.config.distill import SHAPED
+from r1lite.config.engines import find_engine
+from r1lite.distributed.together import from_main
+from r1lite.errors import RunError, UserError
+from r1lite.evaluation.comparison import learnt, rows_of
+from r1lite.evaluation.measure import measure, summarize
+from r1lite.hub.revisions import pinned
+from r1lite.model.lora import adapter_state, has_adapter
+from r1lite.model.policy import Policy
+from r1lite.model.sharding import is_part, put_into, weights_on_main, whole_on_main
+from r1lite.run.signals import StopSignal
+from r1lite.training import memory
+from r1lite.training.lifecycle import run_life
+from r1lite.training.machine import NANO, generation_settings, load_model, own_dtype
+from r1lite.training.setup import LoadTrainingData, Setup, open_run, resolve_config
+from r1lite.types import Group
+
+_HOPELESS = 20  # times the memory there is: the estimate is of the longest texts, which few runs have
+
+_HARDLY_EVER = 0.05  # share of problems solved in k tries; of nano: of right answers, 0.30 on its own word problems
+
+C = TypeVar("C", bound=TrainConfig)
+
+
+class Trained(Protocol):
+    """What a checkpoint keeps: the policy's weights, and a state beside them."""
+
+    policy: Policy
+
+    def state_dict(self) -> dict[str, Any]: ...
+
+    def load_state_dict(self, state: dict[str, Any]) -> None: ...
+
+
+class TrainingLoop(Protocol):
+    """The steps of a run. A step depends on its number, the weights and the states of loop and learner alone."""
+
+    tokens_are: ClassVar[str]  # what became of the `tokens` of a step's metrics: "generated", "trained_on"
+
+    @property
+    def steps(self) -> int:
+        """How many there are."""
+
+    @property
+    def learner(self) -> Trained:
+        """What they change."""
+
+    def step(self, step: int) -> tuple[Sequence[Group], dict[str, Any]]:
+        """Does one: the completions it sampled, if any, and its metrics; `tokens` among them."""
+
+    def state_dict(self) -> dict[str, Any]:
+        """What a checkpoint keeps beside the learner's state."""
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """Restores what `state_dict()` returned."""
+
+
+def run_training(
+    config: C,
+    make_loop: Callable[[C, Setup, StopSignal], TrainingLoop],
+    training_data: LoadTrainingData[C] | None = None,
+    load: Callable[[C], tuple[Any, Any]] = load_model,
+) -> dict[str, Any]:
+    """Trains, and measures before and after; everything lies in the run directory. See `run_life`.
+
+    Args:
+        training_data: what the stage learns from beside its task's problems; it is loaded, and may be refused, before
+            anything is written.
+        load: the model to be trained, and its tokenizer.
+    """
+    return run_life(
+        config,
+        resolve_config,
+        lambda config, notes, world: open_run(config, notes, training_data, load, world),
+        lambda config, setup, stop: OnProblems(config, setup, make_loop(config, setup, stop), stop),
+    )
+
+
+class OnProblems:
+    """A training loop on a task's problems, with all that belongs to it."""
+
+    what: ClassVar[str] = "model"
+    evaluation_keys: ClassVar[tuple[str, ...]] = (
+        *("pass_at_1", "pass_at_1_interval", "k", "pass_at_k", "format_rate", "mean_tokens", "examples"),
+    )
+
+    def __init__(self, config: TrainConfig, setup: Setup, loop: TrainingLoop, stop: StopSignal) -> None:
+        self.config, self.setup, self.loop = config, setup, loop
+        # Of several ranks each may be interrupted in its own share of an evaluation, and nowhere else.
+        self._around = stop.interruptible if setup.world.size > 1 else contextlib.nullcontext
+        self.tokens_are, self.step, self.steps = loop.tokens_are, loop.step, loop.steps
+        own = config.checkpoint_dtype == "own" and config.model != SHAPED
+        self.dtype = own_dtype(config) if own else torch.float32
+        self.expected: memory.Estimate | None = None  # of a run that has something left to do
+
+    def begin(self, before: dict[str, Any]) -> None:
+        """Tells what the run will hold, and what the model can do before. Raises UserError if it can't be held."""
+        setup, learner = self.setup, self.loop.learner
+        policy = learner.policy
+        reference, critic = getattr(learner, "reference", None), getattr(learner, "critic", None)
+        others = [reference.model] if reference is not None else []
+        others += [critic.model.model] if critic is not None else []
+        samples_here = find_engine(self.config.engine).shares_weights
+        expected = memory.estimate(self.config, policy, setup.train, others, samples_here=samples_here)
+        setup.display.line("memory", str(expected))
+        room = memory.available(policy.model.device)
+        if (text := memory.warning(expected, room)) is not None:
+            if expected.peak > _HOPELESS * room:
+                raise UserError(f"this run can't fit: {text}")
+            setup.display.line("warning", text)
+        self.expected = expected
+        setup.display.say(
+            f"before    accuracy {before['pass_at_1']:.1%} greedy, pass@{before['k']} {before['pass_at_k']:.1%}, "
+            f"format {before['format_rate']:.1%}, {before['mean_tokens']:.1f} tokens"
+        )
+        if isinstance(self.config, RLConfig) and (text := beyond_it(self.config, before)) is not None:
+            setup.display.line("warning", text)
+
+    def measure(self, step: int, progress: Callable[[float], None]) -> dict[str, Any]:
+        """Evaluates the weights after `step` steps; the answers are kept in evaluations/."""
+        try:
+            setup = self.setup
+            setup.engine.push([prompt.token_ids for prompt in setup.test])
+            solved = measure(
+                *(setup.engine, setup.test, setup.scorer, self.config, progress),
+                world=setup.world,
+                around=self._around,
+            )
+            self.setup.run_dir.write_answers(step, rows_of(self.config.task, solved))
+            return summarize(solved, self.setup.scorer, k=self.config.eval_samples)
+        except ValueError as error:
+            raise RunError(str(error)) from error
+
+    def checkpoint(self) -> dict[str, Any]:
+        """The model, its tokenizer, how to sample from it, and the states of learner and loop."""
+        model, tokenizer = self.setup.model, self.setup.tokenizer
+        rounds = self.dtype != torch.float32 and not has_adapter(model)
+        state = {
+            "learner": self.loop.learner.state_dict(),
+            "course": self.loop.state_dict(),
+            "adapter": adapter_state(model),
+            **({"weights": model.state_dict()} if rounds else {}),
+        }
+        in_parts = any(map(is_part, model.parameters()))
+        return {
+            "model": model,
+            "tokenizer": tokenizer,
+            "state": whole_on_main(state, self.setup.world),
+            "weights": weights_on_main(model, self.setup.world) if in_parts else None,
+            "generation": generation_settings(self.config, model, tokenizer),
+            "dtype": self.dtype,
+        }
+
+    def restore(self, step: int, path: Path, state: dict[str, Any]) -> None:
+        """Puts a checkpoint in place, in the model that optimizer and engine hold already."""
+        from transformers import AutoModelForCausalLM
+
+        if state["adapter"]:  # the weights below it are those that the run began with
+            self.setup.model.load_state_dict(state["adapter"], strict=False)
+        elif state.get("weights"):  # those of the files are rounded
+            put_into(self.setup.model, state["weights"])
+        else:
+            saved = AutoModelForCausalLM.from_pretrained(**pinned(path), dtype="auto")
+            put_into(self.setup.model, saved.state_dict())
+        self.loop.learner.load_state_dict(state["learner"])
+        self.loop.load_state_dict(state["course"])
+        self.setup.engine.offer(self.loop.learner.policy.named_weights, version=step)
+
+    def summary(self) -> dict[str, Any]:
+        """Memory, engine, reward, and some problems that were answered otherwise than before."""
+        run_dir, started = self.setup.run_dir, self.setup.started
+        assert self.expected is not None  # since `begin`
+        world, device = self.setup.world, self.loop.learner.policy.model.device
+        self.used = max(world.all_gather_object(memory.peak(device)))
+        return {
+            "learnt": from_main(world, lambda: learnt(run_dir.answers(0), run_dir.answers(self.steps))),
+            "memory": {name: _mib(size) for name, size in dataclasses.asdict(self.expected).items()}
+            | {"estimated_peak": _mib(self.expected.peak), "peak": _mib(self.used)},
+            "engine": started.name,
+            "engine_version": started.version,
+            "engine_start_s": started.start_s,
+            "reproducible": started.reproducible,
+            "reward": self.setup.scorer.reward.formula,
+        }
+
+    def show(self, summary: dict[str, Any]) -> None:
+        """Before and after, examples, and where everything lies."""
+        run_dir, steps = self.setup.run_dir, summary["steps"]
+        if self.expected is None:  # an earlier process finished the run
+            self.setup.display.summary(summary, [("run", f"{run_dir.path}")])
+            return
+        tokens, what = summary[f"tokens_{self.tokens_are}"], self.tokens_are.replace("_", " ")
+        kept = "rollouts/, " if run_dir.rollouts.exists() else ""
+        self.setup.display.summary(
+            summary,
+            [
+                ("trained", f"{steps} steps, {tokens:,} tokens {what}, {summary['train_s']:.0f} s"),
+                ("memory", memory.compared(self.expected, self.used)),
+                ("model", summary["checkpoint"]),
+                ("run", f"{run_dir.path}: summary.json, metrics.jsonl, {kept}config.yaml"),
+            ],
+        )
+
+
+def _mib(size: float) -> float:
+    return round(size / 2**20, 1)
+
+
+def beyond_it(config: RLConfig, before: dict[str, Any]) -> str | None:
+    """What to say of a model that, measured before training, hardly ever solves this task; None of any other."""
+    # nano guesses numbers, and in several tries one may hit: what it can do, it does more often.
+    rate = before["sampled_accuracy" if config.model == NANO else "pass_at_k"]
+    if rate is None or rate > _HARDLY_EVER:
+        return None
+    known = (
+        "; nano knows the bundled word problems (--task gsm8k) and nothing else: r1lite/nano/README.md shows how a "
+        "task of your own gets a small base in minutes"
+        if config.model == NANO
+        else "; try an easier task, a larger model, or r1lite sft on worked answers first"
+    )
+    return (
+        f"in {before['k']} tries each, {before['pass_at_k']:.1%} of {before['sampled_problems']} test problems were "
+        f"solved: RL can only bring out what the model does sometimes{known}"
+    )

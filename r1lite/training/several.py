@@ -1,0 +1,47 @@
+"""What several ranks can do, and what is refused."""
+
+from __future__ import annotations
+
+from r1lite.config import RewardModelConfig, TrainConfig, WatchdogConfig
+from r1lite.config.engines import find_engine
+from r1lite.distributed.world import World
+from r1lite.errors import UserError
+
+STAGES = ("grpo", "ppo")
+
+
+def refuse_command(name: str, size: int) -> None:
+    """Refuses a command that several ranks would only do several times. Raises UserError."""
+    if size > 1 and name not in STAGES:
+        raise UserError(
+            f"r1lite {name} runs in one process, and the launcher has started {size}: start it without torchrun (or "
+            f"srun); several ranks train with r1lite {', '.join(STAGES)}"
+        )
+
+
+def refuse(config: TrainConfig | RewardModelConfig, world: World) -> None:
+    """Refuses what would not be the same run on several ranks. Raises UserError."""
+    if world.size == 1:
+        return
+    refuse_command(config.stage, world.size)
+    if isinstance(config, TrainConfig) and not find_engine(config.engine).shares_weights:
+        raise UserError(
+            f"--engine {config.engine} works with one rank so far, and there are {world.size}: "
+            "say --engine transformers, with which each rank samples for itself"
+        )
+    if getattr(config, "value_samples", 0):
+        raise UserError(
+            f"--value-samples {getattr(config, 'value_samples', 0)} samples before the first step, which several ranks "
+            "don't share so far: start the run without torchrun"
+        )
+    if isinstance(config, TrainConfig) and config.shard != "none" and config.lora_rank:
+        raise UserError(
+            f"--shard {config.shard} with --lora-rank {config.lora_rank}: adapters are not held in parts so far; "
+            "say --shard none"
+        )
+
+
+def longest_wait_s(config: WatchdogConfig) -> float:
+    """How long a rank that is alive may let the others wait: its own watchdog ends it before. 0: for ever."""
+    limits = [getattr(config, name) for name in WatchdogConfig.model_fields if name != "stall_rank_s"]
+    return 0.0 if 0 in limits else 2 * sum(limits)

@@ -1,0 +1,257 @@
+"""Several ranks do what one does: the same completions, the same files, weights up to the order of sums."""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import torch
+from safetensors.torch import load_file
+from world_cases import CASES, IN_PARTS, PRESET_CASES
+
+from r1lite.config import GRPOConfig, SFTConfig
+from r1lite.distributed.dealing import hands
+from r1lite.distributed.launcher import RankInfo, rank_info
+from r1lite.distributed.world import ALONE
+from r1lite.errors import UserError
+from r1lite.training.several import refuse
+from verifiers import rows
+
+ROOT = Path(__file__).resolve().parents[2]
+CLOCKS = {"generate_s", "score_s", "train_s", "step_s"}
+ON_ONE = {name: CASES[name] for name in ("plain", "dynamic sampling", "kl in the loss", "gdpo", "own critic")}
+PARTS = {f"{name}, in parts": [*CASES[name], *flags] for name, flags in IN_PARTS.items()}
+ON_TWO = ON_ONE | {name: PARTS[name] for name in ("kl in the loss, in parts", "own critic, in parts")}
+
+
+def torchrun(size, jobs, folder):
+    """Runs jobs (see world_for_tests.py) one after the other on so many ranks."""
+    path = folder / f"jobs-{size}.json"
+    path.write_text(json.dumps(jobs))
+    environment = {**os.environ, "PYTHONPATH": f"{ROOT}{os.pathsep}{ROOT / 'tests'}", "OMP_NUM_THREADS": "1"}
+    launcher = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", str(size)]
+    command = [*launcher, str(ROOT / "tests" / "world_for_tests.py"), str(path)]
+    return subprocess.run(command, capture_output=True, text=True, env=environment, timeout=1800)
+
+
+@pytest.fixture(scope="session")
+def runs(tmp_path_factory, tiny_path, sums_path):
+    """A function: all cases of a table on so many ranks, each a run directory by its name; once a session."""
+    made = {}
+
+    def on(size, table):
+        key = (size, *table)
+        if key not in made:
+            folder = tmp_path_factory.mktemp(f"world-{size}")
+            inputs = ["--model", str(tiny_path), "--source", str(sums_path)]
+            jobs = [{"argv": [*argv, *inputs, "--out", str(folder / name)]} for name, argv in table.items()]
+            for name in {next(iter(table)): 0, next(reversed(table)): 0}:  # once more, with a stop on the way
+                out = str(folder / f"{name}, twice")
+                jobs += [
+                    {"argv": [*table[name], *inputs, "--out", out, "--steps", "2"]},
+                    {"argv": [table[name][0], "--resume", "--trust", "--out", out, "--steps", "3"]},
+                ]
+            done = torchrun(size, jobs, folder)
+            assert done.returncode == 0, done.stdout + done.stderr
+            made[key] = folder
+        return made[key]
+
+    return on
+
+
+def weights(run, step=3):
+    return load_file(run / "checkpoints" / f"step-{step:06d}" / "model.safetensors")
+
+
+def lines(path):
+    return [row for _, row in rows.rows(path)]
+
+
+def differences(one, other, path=""):
+    """Where two values differ, beyond rounding, and what takes time."""
+    if isinstance(one, dict):
+        found = [f"{path} has other keys"] if set(one) != set(other) else []
+        return found + [
+            line
+            for key in set(one) & set(other) - CLOCKS
+            for line in differences(one[key], other[key], f"{path}.{key}")
+        ]
+    if isinstance(one, list):
+        found = [f"{path} has another length"] if len(one) != len(other) else []
+        return found + [
+            line
+            for n, (left, right) in enumerate(zip(one, other, strict=False))
+            for line in differences(left, right, f"{path}[{n}]")
+        ]
+    if isinstance(one, float) and isinstance(other, float):
+        return [] if abs(one - other) <= 1e-10 + 1e-9 * abs(one) else [f"{path}: {one} and {other}"]
+    return [] if one == other else [f"{path}: {one!r} and {other!r}"]
+
+
+def outcome(run):
+    """All that a run keeps but its weights, its description and its summary."""
+    files = sorted(str(path.relative_to(run)) for path in run.rglob("*") if path.is_file())
+    rollouts = [row for path in sorted((run / "rollouts").iterdir()) for row in lines(path)]
+    results = {name: json.loads((run / f"{name}.json").read_text()) for name in ("eval_before", "eval_after", "reward")}
+    return {"files": files, "rollouts": rollouts, "metrics": lines(run / "metrics.jsonl"), **results}
+
+
+def same_numbers(one, other):
+    assert differences(outcome(one), outcome(other)) == []
+    left, right = weights(one), weights(other)
+    assert set(left) == set(right)
+    for name, value in left.items():
+        assert value.dtype == torch.float64
+        assert torch.allclose(value, right[name], rtol=0, atol=1e-10), name
+
+
+@pytest.mark.parametrize("name", ON_TWO)
+def test_two_ranks_do_what_one_does(name, runs):
+    same_numbers(runs(1, ON_ONE) / name.removesuffix(", in parts"), runs(2, ON_TWO) / name)
+
+
+@pytest.mark.exhaustive
+@pytest.mark.parametrize("size", [2, 4])
+@pytest.mark.parametrize("name", CASES)
+def test_the_number_of_ranks_changes_nothing(name, size, runs):
+    same_numbers(runs(1, CASES) / name, runs(size, CASES) / name)
+
+
+@pytest.mark.exhaustive
+@pytest.mark.parametrize("size", [2, 4])
+@pytest.mark.parametrize("name", PARTS)
+def test_nor_does_a_model_in_parts(name, size, runs):
+    same_numbers(runs(1, CASES) / name.removesuffix(", in parts"), runs(size, PARTS) / name)
+
+
+@pytest.mark.exhaustive
+@pytest.mark.parametrize("size", [2, 4])
+@pytest.mark.parametrize("name", PRESET_CASES)
+def test_presets_on_several_ranks(name, size, runs):
+    same_numbers(runs(1, PRESET_CASES) / name, runs(size, PRESET_CASES) / name)
+
+
+@pytest.mark.parametrize("name", ["plain", "own critic, in parts"])
+def test_a_run_is_resumed_bit_for_bit_by_as_many_ranks(name, runs):
+    whole, twice = runs(2, ON_TWO) / name, runs(2, ON_TWO) / f"{name}, twice"
+    assert set(weights(whole)) == set(weights(twice))
+    for weight, value in weights(whole).items():
+        assert torch.equal(value, weights(twice)[weight]), weight
+    for path in sorted((whole / "rollouts").iterdir()):
+        assert path.read_bytes() == (twice / "rollouts" / path.name).read_bytes()
+    timeless = [
+        [{key: value for key, value in line.items() if key not in CLOCKS} for line in lines(run / "metrics.jsonl")]
+        for run in (whole, twice)
+    ]
+    assert timeless[0] == timeless[1]
+
+
+def test_runs_of_two_ranks_go_on_with_one(runs, tmp_path):
+    jobs, names = [], ("plain", "own critic, in parts")
+    for name in names:
+        out = tmp_path / name
+        shutil.copytree(runs(2, ON_TWO) / f"{name}, twice", out)
+        shutil.rmtree(out / "checkpoints" / "step-000003")
+        jobs.append({"argv": [ON_TWO[name][0], "--resume", "--trust", "--out", str(out)]})
+    done = torchrun(1, jobs, tmp_path)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert done.stdout.count("ranks was 2 when this run began and is 1") == 2
+    for name in names:
+        same_numbers(runs(2, ON_TWO) / f"{name}, twice", tmp_path / name)
+
+
+# --- who is who ------------------------------------------------------------------------------------------------------
+
+MASTER = {"MASTER_ADDR": "node1", "MASTER_PORT": "1234"}
+TORCHRUN = {"RANK": "5", "WORLD_SIZE": "8", "LOCAL_RANK": "1", "LOCAL_WORLD_SIZE": "4", **MASTER}
+SLURM = {"SLURM_PROCID": "5", "SLURM_STEP_NUM_TASKS": "8", "SLURM_LOCALID": "1", "SLURM_NTASKS_PER_NODE": "4", **MASTER}
+
+
+@pytest.mark.quick
+@pytest.mark.parametrize(
+    ("environment", "expected"),
+    [
+        ({}, None),
+        ({**TORCHRUN, "RANK": "0", "WORLD_SIZE": "1"}, None),
+        (TORCHRUN, RankInfo(5, 8, 1, 4, "node1", 1234)),
+        (SLURM, RankInfo(5, 8, 1, 4, "node1", 1234)),
+        # PyTorchJob: a pod a rank.
+        ({"RANK": "1", "WORLD_SIZE": "2", **MASTER}, RankInfo(1, 2, 0, 1, "node1", 1234)),
+        # A shell that Slurm gave: nothing was started side by side.
+        ({"SLURM_PROCID": "0", "SLURM_NTASKS": "8"}, None),
+    ],
+)
+def test_launchers(environment, expected):
+    assert rank_info(environment) == expected
+
+
+@pytest.mark.quick
+@pytest.mark.parametrize(
+    ("environment", "message"),
+    [
+        ({"RANK": "1", "WORLD_SIZE": "2"}, "MASTER_ADDR is not set"),
+        ({"RANK": "1", **MASTER}, "WORLD_SIZE is not set"),
+        ({**TORCHRUN, "RANK": "8"}, "RANK=8 with WORLD_SIZE=8"),
+        ({**TORCHRUN, "RANK": "one"}, "RANK must be a whole number, got 'one'"),
+        ({**SLURM, "MASTER_PORT": "x"}, "MASTER_PORT must be"),
+    ],
+)
+def test_incomplete_environments_are_refused(environment, message):
+    with pytest.raises(UserError, match=message):
+        rank_info(environment)
+
+
+class Two:
+    size, rank, is_main = 2, 0, True
+
+
+@pytest.mark.quick
+@pytest.mark.parametrize(
+    ("config_class", "settings", "message"),
+    [
+        (SFTConfig, {}, "r1lite sft runs in one process"),
+        (
+            GRPOConfig,
+            {"loss": "a_star", "advantage": "a_star", "aggregation": "sequence_mean", "value_samples": 8},
+            "--value-samples 8 samples before the first",
+        ),
+        (GRPOConfig, {"engine": "vllm"}, "--engine vllm works with one rank so far"),
+        (
+            GRPOConfig,
+            {"engine": "vllm-server", "engine_url": ["http://x"]},
+            "--engine vllm-server works with one rank so far",
+        ),
+    ],
+)
+def test_what_several_ranks_can_not_do_is_refused(config_class, settings, message):
+    config = config_class(**{"engine": "transformers", **settings})
+    refuse(config, ALONE)
+    with pytest.raises(UserError, match=message):
+        refuse(config, Two())
+
+
+def test_a_command_of_one_process_refuses_several(tmp_path):
+    environment = {**os.environ, **TORCHRUN, "LOCAL_RANK": "0"}
+    command = [sys.executable, "-m", "r1lite", "eval", "--out", str(tmp_path / "out")]
+    done = subprocess.run(command, capture_output=True, text=True, env=environment, cwd=ROOT, timeout=300)
+    assert done.returncode == 2
+    assert "r1lite eval runs in one process, and the launcher has started 8" in done.stderr
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.quick
+@pytest.mark.parametrize(
+    ("costs", "expected"),
+    [
+        ([], [[], []]),
+        ([5], [[0], []]),
+        ([1, 2, 3, 4], [[0, 3], [1, 2]]),
+        ([9, 1, 1, 1, 1], [[0], [1, 2, 3, 4]]),
+        ([2, 2, 2, 2], [[0, 2], [1, 3]]),
+    ],
+)
+def test_work_is_dealt_by_cost(costs, expected):
+    assert hands(costs, 2) == expected

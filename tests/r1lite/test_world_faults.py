@@ -1,0 +1,107 @@
+"""A rank that fails, dies or stops ends the run by name; nothing is left running, and --resume goes on."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from world_cases import CASES
+
+ROOT = Path(__file__).resolve().parents[2]
+PATIENCE_S = 900  # of a test: far beyond what a loaded machine needs
+
+
+def start(folder, jobs):
+    path = folder / "jobs.json"
+    path.write_text(json.dumps(jobs))
+    environment = {**os.environ, "PYTHONPATH": f"{ROOT}{os.pathsep}{ROOT / 'tests'}", "OMP_NUM_THREADS": "1"}
+    launcher = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2"]
+    command = [*launcher, str(ROOT / "tests" / "world_for_tests.py"), str(path)]
+    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=environment)
+
+
+@pytest.fixture
+def ended(tmp_path, tiny_path, sums_path):
+    """A function: what a run of two ranks with this trouble printed. It saves after each step."""
+
+    def play(trouble, ranks, *more, meanwhile=lambda process, out: None):
+        out, pids = tmp_path / "run", tmp_path / "pids"
+        pids.mkdir()
+        inputs = ["--model", str(tiny_path), "--source", str(sums_path), "--save-every", "1", "--out", str(out)]
+        job = {"argv": [*CASES["plain"], *inputs, *more], "trouble": trouble, "ranks": ranks, "pids": str(pids)}
+        process = start(tmp_path, [job])
+        meanwhile(process, out)
+        printed, _ = process.communicate(timeout=PATIENCE_S)
+        assert process.returncode != 0, printed
+        assert not [file.name for file in pids.iterdir() if Path("/proc", file.read_text()).exists()], printed
+        assert len(list(pids.iterdir())) == 2
+        return printed, out
+
+    return play
+
+
+def errors(printed):
+    return [line for line in printed.splitlines() if line.startswith("error: ")]
+
+
+@pytest.mark.parametrize("rank", [pytest.param(0, marks=pytest.mark.slow), 1])
+def test_an_exception_on_one_rank(rank, ended):
+    printed, out = ended("raises", [rank])
+    assert errors(printed) == [f"error: rank {rank}, in learning (step 2, 5 groups): ValueError: boom"]
+    assert (out / "checkpoints" / "step-000001").exists()
+
+
+@pytest.mark.slow
+def test_a_killed_rank_and_resume(ended, tmp_path):
+    printed, out = ended("killed", [1])
+    (error,) = errors(printed)
+    assert error.startswith("error: rank 1 is lost (process ")
+    assert "its process has ended, as if killed" in error
+    assert error.endswith(f"The last checkpoint stands: --resume --out {out}")
+    again = start(tmp_path, [{"argv": ["grpo", "--resume", "--trust", "--out", str(out)]}])
+    printed, _ = again.communicate(timeout=PATIENCE_S)
+    assert again.returncode == 0, printed
+    assert json.loads((out / "summary.json").read_text())["steps"] == 3
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("rank", [0, 1])
+def test_a_stopped_rank(rank, ended):
+    printed, out = ended("stopped", [rank], "--stall-rank-s", "20")
+    (error,) = errors(printed)
+    assert error.startswith(f"error: rank {rank} is lost (process ")
+    assert "it gave no sign of life for" in error
+    assert ", last in " in error  # what it said before: a second may have passed
+    assert (out / f"stacks-rank-{1 - rank}.txt").read_text().startswith(f"rank {1 - rank}, in learning (step 2")
+
+
+@pytest.mark.slow
+def test_a_full_disk_on_the_main_rank(ended):
+    printed, out = ended("full_disk", [0])
+    (error,) = errors(printed)
+    assert error.startswith("error: rank 0, in saving (records of step 2): ")
+    assert "No space left on device" in error
+    assert (out / "checkpoints" / "step-000001").exists()
+
+
+@pytest.mark.slow
+def test_ctrl_c_stops_all_ranks_at_a_step(ended, tmp_path):
+    def interrupt(process, out):
+        until = time.monotonic() + PATIENCE_S
+        while not (out / "checkpoints" / "step-000001").exists():
+            assert time.monotonic() < until
+            assert process.poll() is None, process.communicate()[0]
+            time.sleep(0.05)
+        process.send_signal(signal.SIGINT)
+
+    printed, out = ended("slow", [0, 1], meanwhile=interrupt)
+    assert errors(printed) == []
+    assert printed.count(f"stopped; continue with --resume --out {out}") == 1
+    again = start(tmp_path, [{"argv": ["grpo", "--resume", "--trust", "--out", str(out)]}])
+    printed, _ = again.communicate(timeout=PATIENCE_S)
+    assert again.returncode == 0, printed
+    assert json.loads((out / "summary.json").read_text())["steps"] == 3

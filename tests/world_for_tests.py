@@ -1,0 +1,103 @@
+"""One rank of several: runs commands one after the other, in float64, and says how each ended.
+
+    torchrun --nproc-per-node N world_for_tests.py JOBS.json
+
+JOBS: a list of {"argv": [...], "trouble": ..., "ranks": who has it, "pids": a folder}. `trouble` names a function here.
+"""
+
+import errno
+import functools
+import json
+import os
+import signal
+import sys
+import time
+from pathlib import Path
+
+import torch
+from transformers.models.qwen2.modeling_qwen2 import Qwen2RMSNorm
+
+import r1lite.grpo.assembly as assembly
+from r1lite.cli import main
+from r1lite.grpo.learner import PolicyLearner
+from r1lite.run.run_dir import RunDir
+from r1lite.training.machine import load_model
+
+RANK = int(os.environ.get("RANK", "0"))
+
+
+def in_double(config):
+    """The model in float64, its norms too: the library computes them in float32, whatever the model is in."""
+    Qwen2RMSNorm.forward = norm
+    model, tokenizer = load_model(config)
+    return model.double(), tokenizer
+
+
+def norm(self, states):
+    return self.weight * states * torch.rsqrt(states.pow(2).mean(-1, keepdim=True) + self.variance_epsilon)
+
+
+# --- trouble ---------------------------------------------------------------------------------------------------------
+
+
+def in_step_2(do):
+    """Has `do` done where the second step begins to learn."""
+    learn = PolicyLearner.learn
+
+    def learn_or_not(self, groups, step):
+        if step == 1:
+            do()
+        return learn(self, groups, step)
+
+    PolicyLearner.learn = learn_or_not
+
+
+def raises():
+    def boom():
+        raise ValueError("boom")
+
+    in_step_2(boom)
+
+
+def killed():
+    in_step_2(lambda: os.kill(os.getpid(), signal.SIGKILL))
+
+
+def stopped():
+    in_step_2(lambda: os.kill(os.getpid(), signal.SIGSTOP))
+
+
+def slow():
+    """Long enough for a signal to come in between."""
+    in_step_2(lambda: time.sleep(3))
+
+
+def full_disk():
+    def append(self, record):
+        if record["step"] == 2:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(self.path / "metrics.jsonl"))
+        append_metrics(self, record)
+
+    append_metrics, RunDir.append_metrics = RunDir.append_metrics, append
+
+
+def run(job):
+    assembly.run_training = functools.partial(RUN_TRAINING, load=in_double if job.get("double", True) else load_model)
+    if job.get("trouble") and RANK in job["ranks"]:
+        globals()[job["trouble"]]()
+    if "pids" in job:
+        (Path(job["pids"]) / str(RANK)).write_text(str(os.getpid()))
+    try:
+        return main(job["argv"])
+    except SystemExit as stopped:
+        return stopped.code
+
+
+RUN_TRAINING = assembly.run_training
+
+if __name__ == "__main__":
+    torch.set_num_threads(1)
+    for job in json.loads(Path(sys.argv[1]).read_text()):
+        code = run(job)
+        if code:
+            sys.exit(code)
