@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol
 
 from torch import Tensor
 
 from r1lite.errors import RunError
 from verifiers import Completion
+from verifiers.end_tokens import END_TOKENS
 
 
 class EngineError(RunError):
@@ -56,7 +57,7 @@ class CompletionEngine(Protocol):
 class RolloutEngine(CompletionEngine, Protocol):
     """Samples from the newest weights it was given, and says which those were."""
 
-    shares_weights: bool  # True: it samples with the trainer's own model, whose weights are always current
+    shares_weights: bool  # True: it samples in this process with the trainer's own weights, which are always current
     runs_aside: bool  # True: it runs outside this process, so sampling and training can go on at once
 
     def load_weights(self, weights: Iterable[tuple[str, Tensor]], *, version: int) -> None:
@@ -88,8 +89,25 @@ def check_prompts(prompts: Sequence[Sequence[int]], max_tokens: int, context: in
             )
 
 
-def eos_ids(model_or_config: object, tokenizer: object) -> list[int]:
-    """Every id that ends a text: those of the generation config and the tokenizer's own."""
+def eos_ids(model_or_config: object, tokenizer: Any) -> list[int]:
+    """Every id that ends a text: those of the generation config, the tokenizer's own, and what it has of END_TOKENS.
+
+    The last because a fine-tuned model's generation config may have lost what ends a turn of its chat template: the
+    model would write on, into a turn of the user's.
+    """
     configured = getattr(getattr(model_or_config, "generation_config", None), "eos_token_id", None)
     found = configured if isinstance(configured, list) else [configured]
-    return sorted({token for token in [*found, getattr(tokenizer, "eos_token_id", None)] if token is not None})
+    added = tokenizer.get_added_vocab()
+    named = [added[text] for text in END_TOKENS if text in added]
+    return sorted({token for token in [*found, tokenizer.eos_token_id, *named] if token is not None})
+
+
+def text_of(tokenizer: Any, ids: Sequence[int], ends: Collection[int]) -> str:
+    """What a completion's ids say, without the one that ended it, which need not be a special token.
+
+    Args:
+        ends: ids that end a text, as `eos_ids` gives them.
+    """
+    said = ids[:-1] if ids and ids[-1] in ends else ids
+    text: str = tokenizer.decode(said, skip_special_tokens=True)
+    return text

@@ -13,11 +13,14 @@ import torch
 
 from r1lite.config import EngineConfig
 from r1lite.config.engines import find_engine
+from r1lite.errors import UserError
+from r1lite.model.prefix import cache_error, shares_batches
 from r1lite.rollout import RolloutEngine, eos_ids
-from r1lite.rollout.hf import HFEngine
+from r1lite.rollout.hf import HFCopyEngine, HFEngine
 from r1lite.rollout.vllm_support import required
 
 _GREATEST_CACHE_SHARE = 0.25  # of this machine's free memory
+_GREATEST_CACHE_ERROR = 0.02  # nats, as the learner allows between sampler and trainer
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +33,7 @@ class Request:
     tokenizer: Any
     dtype: torch.dtype  # of the trainer's forward pass; the engine computes in it
     context: int  # tokens of the longest prompt and completion together
+    in_parts: bool = False  # the trainer's model is going to be sharded
     say: Callable[[str], None] = lambda text: None  # tells the user what takes long
 
 
@@ -55,10 +59,19 @@ def start(request: Request) -> Started:
 
 
 def start_transformers(request: Request) -> Started:
-    """Samples with the trainer's own model."""
+    """Samples with the trainer's own model. Raises UserError for one that decodes other than it computes."""
+    if not shares_batches(request.model) and (error := cache_error(request.model)) > _GREATEST_CACHE_ERROR:
+        raise UserError(
+            f"--engine transformers: {type(request.model).__name__} gives other probabilities token by token than for "
+            f"a whole text ({error:.2g} nats apart, rounding makes 1e-5): completions would not be its own. Use "
+            "--engine vllm or vllm-server for it, or another model"
+        )
     version = importlib.metadata.version("transformers")
-    engine = HFEngine(request.model, request.tokenizer, max_rows=request.config.rollout_rows, dtype=request.dtype)
-    return Started(engine, f"transformers {version}, torch {torch.__version__}", version)
+    rows = request.config.rollout_rows
+    made = HFCopyEngine if request.in_parts else HFEngine
+    engine = made(request.model, request.tokenizer, max_rows=rows, dtype=request.dtype)
+    copied = ", with a copy of the whole model" if request.in_parts else ""
+    return Started(engine, f"transformers {version}, torch {torch.__version__}{copied}", version)
 
 
 def start_vllm_servers(request: Request) -> Started:
@@ -78,6 +91,7 @@ def start_vllm_servers(request: Request) -> Started:
         weights_dir=config.engine_weights_dir,
         untested=config.engine_untested,
         start_wait_s=config.engine_timeout_s,  # servers that were started a moment ago still load
+        parameters=sum(parameter.numel() for parameter in request.model.parameters()),
     )
     version = ", ".join(sorted({server.version for server in fleet.servers}))
     count = f"{len(fleet.servers)} server{'s' * (len(fleet.servers) > 1)}"
@@ -106,7 +120,7 @@ def start_vllm(request: Request) -> Started:
     assert config.threads is not None
     request.say("starting vLLM ...")
     settings = Start(
-        place=request.model_path,
+        model=request.model_path,
         dtype=request.dtype,
         device=config.device,
         context=request.context,

@@ -55,7 +55,7 @@ class Canary:
         self.tolerance = TOLERANCE[policy.dtype] if tolerance is None else tolerance
 
     def check(self, engine: RolloutEngine, prompts: Sequence[Sequence[int]], version: int) -> float:
-        """The largest difference, in nats, of an engine in several places that of the worst.
+        """The largest difference, in nats, of an engine on several servers that of the worst.
 
         Args:
             prompts: ones that the engine has seen under other weights, if there are any: what it kept of those shows.
@@ -64,12 +64,12 @@ class Canary:
             EngineError: it is above the tolerance; the message names what differs.
         """
         worst = 0.0
-        for place in getattr(engine, "places", [""]):
-            with engine.at(place) if place else contextlib.nullcontext():  # type: ignore[attr-defined]
-                worst = max(worst, self._check(engine, prompts, version, place))
+        for url in getattr(engine, "urls", [""]):
+            with engine.at(url) if url else contextlib.nullcontext():  # type: ignore[attr-defined]
+                worst = max(worst, self._check(engine, prompts, version, url))
         return worst
 
-    def _check(self, engine: RolloutEngine, prompts: Sequence[Sequence[int]], version: int, place: str) -> float:
+    def _check(self, engine: RolloutEngine, prompts: Sequence[Sequence[int]], version: int, url: str) -> float:
         chosen = [list(prompt) for prompt in prompts[:_SEQUENCES]]
         completions = self._sample(engine, chosen)
         stamped = {completion.policy_version for completion in completions}
@@ -79,7 +79,7 @@ class Canary:
         if reading.difference <= self.tolerance:
             return reading.difference
         raise EngineError(
-            f"the engine{f' at {place}' if place else ''} does not sample from the trainer's weights of version "
+            f"the engine{f' at {url}' if url else ''} does not sample from the trainer's weights of version "
             f"{version}: the log-probability of token {reading.token + 1} of canary {reading.sequence + 1} is "
             f"{reading.engine:.4f} there and {reading.trainer:.4f} here, {reading.difference:.3g} nats apart (at most "
             f"{self.tolerance:g} in {str(self.policy.dtype).removeprefix('torch.')}). What differs: "
@@ -94,30 +94,15 @@ class Canary:
     def _read(self, prompts: Sequence[Sequence[int]], completions: Sequence[Completion]) -> Reading:
         """Where engine and trainer are furthest apart."""
         worst = Reading(0.0)
-        for i, (expected, completion) in enumerate(zip(self._trainer(prompts, completions), completions, strict=True)):
+        for i, (expected, completion) in enumerate(
+            zip(trainer_logprobs(self.policy, prompts, completions), completions, strict=True)
+        ):
             for t, (ours, theirs) in enumerate(zip(expected, completion.logprobs, strict=True)):
                 difference = abs(ours - theirs)
                 if not difference <= worst.difference:  # NaN is worse than any number
                     difference = difference if difference == difference else torch.inf
                     worst = Reading(difference, i, t, theirs, ours)
         return worst
-
-    def _trainer(self, prompts: Sequence[Sequence[int]], completions: Sequence[Completion]) -> list[list[float]]:
-        """Log-probabilities of the completions' tokens by the trainer's model."""
-        rows = [Row(tuple(p), c.token_ids) for p, c in zip(prompts, completions, strict=True)]
-        found: list[list[float]] = [[] for _ in rows]
-        model = self.policy.model
-        training = model.training  # gradient checkpointing needs that mode, in which layers drop the cache
-        model.eval()
-        try:
-            with torch.no_grad():
-                for batch in micro_batches(rows, _ROW_TOKENS, self.policy.pad_id, model.device):
-                    logprobs = self.policy.logprobs(batch).float().cpu()
-                    for row, i in zip(logprobs, batch.rows, strict=True):
-                        found[i] = row[: len(rows[i].token_ids)].tolist()
-        finally:
-            model.train(training)
-        return found
 
     def _name_the_cause(
         self,
@@ -168,6 +153,26 @@ class Canary:
         finally:
             self.policy.temperature = asked
         return None
+
+
+def trainer_logprobs(
+    policy: Policy, prompts: Sequence[Sequence[int]], completions: Sequence[Completion]
+) -> list[list[float]]:
+    """[N] prompts and completions -> [N][T] log-probabilities of their tokens by the trainer's model, in nats."""
+    rows = [Row(tuple(p), c.token_ids) for p, c in zip(prompts, completions, strict=True)]
+    found: list[list[float]] = [[] for _ in rows]
+    model = policy.model
+    training = model.training  # gradient checkpointing needs that mode, in which layers drop the cache
+    model.eval()
+    try:
+        with torch.no_grad():
+            for batch in micro_batches(rows, _ROW_TOKENS, policy.pad_id, model.device):
+                logprobs = policy.logprobs(batch).float().cpu()
+                for row, i in zip(logprobs, batch.rows, strict=True):
+                    found[i] = row[: len(rows[i].token_ids)].tolist()
+    finally:
+        model.train(training)
+    return found
 
 
 def _groups(names: Sequence[str]) -> dict[str, list[str]]:

@@ -16,7 +16,7 @@ import torch
 from torch import Tensor
 
 from r1lite.errors import UserError
-from r1lite.rollout import EngineError, Sampling, check_prompts, collect
+from r1lite.rollout import EngineError, Sampling, check_prompts, collect, text_of
 from r1lite.rollout.client import Refused, Unreachable
 from r1lite.rollout.server import Server
 from r1lite.rollout.weight_files import WeightFiles, Weights
@@ -38,6 +38,8 @@ class ServerEngine:
         weights_dir: a folder that the servers see too; None = this machine's shared memory.
         vocabulary: ids of tokens lie below it.
         start_wait_s: how long servers may take to come up.
+        parameters: of the model, so that the room for its weights can be looked at.
+        eos: ids that end a text.
         timeout_s: of one group, of one weight update, and of waiting for any server to come back.
 
     Raises (when made): UserError for a server that can't be used.
@@ -55,9 +57,11 @@ class ServerEngine:
         context: int,
         vocabulary: int,
         timeout_s: float,
+        eos: Sequence[int] = (),
         weights_dir: str | None = None,
         untested: bool = False,
         start_wait_s: float,
+        parameters: int = 0,
     ) -> None:
         if len(set(urls)) != len(urls):
             raise UserError("--engine-url: the same server twice")
@@ -66,7 +70,7 @@ class ServerEngine:
         self._given = 0
         self.servers = [connect(url, self._run) for url in urls]
         self.tokenizer, self.context, self.timeout_s = tokenizer, context, timeout_s
-        self._vocabulary, self._only = vocabulary, ""
+        self._vocabulary, self._ends, self._only = vocabulary, frozenset(eos), ""
         for server in self.servers:
             if not server.wait(start_wait_s):
                 raise UserError(
@@ -86,7 +90,9 @@ class ServerEngine:
                 f"--engine-url: servers of different versions of vLLM ({listed}): a completion would depend on "
                 "which of them sampled it. Start them with one version, or take that on with --engine-untested"
             )
-        self._files: WeightFiles | None = WeightFiles(Path(weights_dir) if weights_dir else None, dtype)
+        self._files: WeightFiles | None = WeightFiles(
+            Path(weights_dir) if weights_dir else None, dtype, parameters=parameters
+        )
         self._pool = concurrent.futures.ThreadPoolExecutor(
             _GROUPS_A_SERVER * len(urls), thread_name_prefix="r1lite-rollout"
         )
@@ -158,15 +164,29 @@ class ServerEngine:
                         raise EngineError(f"{server.url} did not empty its prefix cache: {error}") from error
                     self._bury(server)
 
+    def weight_digests(self) -> list[tuple[str, dict[str, str]]]:
+        """(server's address, digest of each tensor by name) of each that lives and can tell."""
+        found = []
+        for server in self.servers:
+            if server.alive:
+                try:
+                    if held := server.digests():
+                        found.append((server.url, held))
+                except (Refused, Unreachable) as error:
+                    if server.lives():
+                        raise EngineError(f"{server.url} did not tell digests of its weights: {error}") from error
+                    self._bury(server)
+        return found
+
     @property
-    def places(self) -> list[str]:
+    def urls(self) -> list[str]:
         """The servers that live: what one of them answers proves nothing of another."""
         return [server.url for server in self.servers if server.alive]
 
     @contextlib.contextmanager
-    def at(self, place: str) -> Iterator[None]:
+    def at(self, url: str) -> Iterator[None]:
         """Inside, that server does everything, as long as it lives."""
-        self._only = place
+        self._only = url
         try:
             yield
         finally:
@@ -224,7 +244,7 @@ class ServerEngine:
                     raise EngineError(f"{server.url} answered with token {min(strange)}, which the model does not have")
                 return [
                     Completion(
-                        text=self.tokenizer.decode(ids, skip_special_tokens=True),
+                        text=text_of(self.tokenizer, ids, self._ends),
                         token_ids=ids,
                         logprobs=logprobs,
                         finish_reason=reason,

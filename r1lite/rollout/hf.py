@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -11,7 +12,7 @@ from torch import Tensor
 
 from r1lite.model.prefix import Prefix, prefill, shares_batches
 from r1lite.rl.sampling import sample_tokens, uniform_draws
-from r1lite.rollout import Sampling, check_prompts, collect, eos_ids
+from r1lite.rollout import Sampling, check_prompts, collect, eos_ids, text_of
 from verifiers import Completion
 
 _COMPACT_AT = 0.8  # finished rows leave the batch once fewer than this share are still running
@@ -34,7 +35,7 @@ class HFEngine:
     def __init__(self, model: Any, tokenizer: Any, *, max_rows: int = 128, dtype: torch.dtype = torch.float32) -> None:
         self.model, self.tokenizer, self.max_rows, self.dtype = model, tokenizer, max_rows, dtype
         self.policy_version = 0
-        self.pad_id, self._eos_ids = pad_id(tokenizer), torch.tensor(eos_ids(model, tokenizer), dtype=torch.long)
+        self.pad_id, self._ends = pad_id(tokenizer), eos_ids(model, tokenizer)
         self._context = getattr(model.config, "max_position_embeddings", None)
         self._shares_batches = shares_batches(model)
 
@@ -73,7 +74,7 @@ class HFEngine:
 
     def _completion(self, row: _Row) -> Completion:
         return Completion(
-            text=self.tokenizer.decode(row.token_ids, skip_special_tokens=True),
+            text=text_of(self.tokenizer, row.token_ids, self._ends),
             token_ids=tuple(row.token_ids),
             logprobs=tuple(row.logprobs),
             finish_reason="stop" if row.stopped else "length",
@@ -115,7 +116,7 @@ class HFEngine:
         running = torch.arange(len(batch), device=device)  # which rows of the batch the cache still holds
         done = torch.zeros_like(stopped)  # of those
         tokens = prefix.last_tokens
-        stop_text, ends_at = sampling.stop_text, self._eos_ids.to(device)
+        stop_text, ends_at = sampling.stop_text, torch.tensor(self._ends, dtype=torch.long, device=device)
         if stop_text in self.tokenizer.all_special_tokens:  # decoding leaves these out, so they are known by their id
             ends_at = torch.cat([ends_at, ends_at.new_tensor([self.tokenizer.convert_tokens_to_ids(stop_text)])])
             stop_text = None
@@ -167,6 +168,29 @@ class HFEngine:
         window = len(stop_text.encode()) + 4  # a token is a byte or more, and the last may begin before the text
         tails = self.tokenizer.batch_decode(token_ids[:, -window:], skip_special_tokens=True)
         return torch.tensor([stop_text in tail for tail in tails], device=token_ids.device)
+
+
+class HFCopyEngine(HFEngine):
+    """Samples with a copy of a model whose weights lie in parts on the ranks; while it sleeps the copy is empty.
+
+    It gets every change of weights before it samples, so they can't be stale here either.
+    """
+
+    def __init__(self, model: Any, tokenizer: Any, *, max_rows: int = 128, dtype: torch.dtype = torch.float32) -> None:
+        super().__init__(copy.deepcopy(model), tokenizer, max_rows=max_rows, dtype=dtype)
+        # Tied weights under each of their names.
+        self._places = dict(self.model.named_parameters(remove_duplicate=False))
+
+    def load_weights(self, weights: Iterable[tuple[str, Tensor]], *, version: int) -> None:
+        """Every rank calls this: each weight is put together for all of them."""
+        for name, value in weights:
+            if name in self._places:
+                self._places[name].data = value.detach().clone()
+        super().load_weights((), version=version)
+
+    def sleep(self) -> None:
+        for parameter in self._places.values():
+            parameter.data = parameter.data.new_empty(0)
 
 
 @dataclass(slots=True)

@@ -48,6 +48,9 @@ class Server(Protocol):
     def forget(self) -> None:
         """Empties its cache of prompts."""
 
+    def digests(self) -> dict[str, str]:
+        """SHA-256 of each tensor that it holds, by name; empty where it can't tell, or holds shards."""
+
     def complete(self, prompt: Sequence[int], seeds: Sequence[int], sampling: Sampling) -> list[Sampled]:
         """A completion for each seed, in order."""
 

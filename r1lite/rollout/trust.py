@@ -9,11 +9,12 @@ from typing import Any
 
 from torch import Tensor
 
-from r1lite.rollout import RolloutEngine, Sampling, collect
+from r1lite.rollout import RolloutEngine, Sampling, collect, interruption
 from r1lite.rollout.canary import Canary
+from r1lite.rollout.proof import WeightProof
 from verifiers import Completion
 
-Weights = Callable[[], Iterable[tuple[str, Tensor]]]  # called once for each push
+Weights = Callable[[], Iterable[tuple[str, Tensor]]]  # called for each push and each comparison
 
 
 class TrustedEngine:
@@ -26,10 +27,22 @@ class TrustedEngine:
         engine: any; one that shares the trainer's weights needs no check.
         canary: the check; None = none is made.
         weights: those to begin with.
+        proof: compares the bytes of weights, with engines that tell digests of theirs; None = it is not made.
+        prove_every: changes of weights from one such comparison to the next; the first is always compared.
     """
 
-    def __init__(self, engine: RolloutEngine, canary: Canary | None, weights: Weights, *, pad_id: int) -> None:
+    def __init__(
+        self,
+        engine: RolloutEngine,
+        canary: Canary | None,
+        weights: Weights,
+        *,
+        pad_id: int,
+        proof: WeightProof | None = None,
+        prove_every: int = 1,
+    ) -> None:
         self.engine, self.canary, self.pad_id = engine, canary, pad_id
+        self.proof, self.prove_every, self._pushes = proof, prove_every, 0
         self.shares_weights, self.runs_aside = engine.shares_weights, engine.runs_aside
         self._version = 0
         self._pending: Weights | None = weights
@@ -38,15 +51,27 @@ class TrustedEngine:
         self._lock = threading.Lock()
 
     def generate(
-        self, prompts: Sequence[Sequence[int]], seeds: Sequence[Sequence[int]], sampling: Sampling
+        self,
+        prompts: Sequence[Sequence[int]],
+        seeds: Sequence[Sequence[int]],
+        sampling: Sampling,
+        interrupted: interruption.Interruption | None = None,
     ) -> list[list[Completion]]:
-        return collect(len(prompts), self.stream(prompts, seeds, sampling))
+        return collect(len(prompts), self.stream(prompts, seeds, sampling, interrupted))
 
     def stream(
-        self, prompts: Sequence[Sequence[int]], seeds: Sequence[Sequence[int]], sampling: Sampling
+        self,
+        prompts: Sequence[Sequence[int]],
+        seeds: Sequence[Sequence[int]],
+        sampling: Sampling,
+        interrupted: interruption.Interruption | None = None,
     ) -> Iterator[tuple[int, list[Completion]]]:
+        """As an engine's; with `interrupted`, thinking is ended after so many tokens (`rollout.interruption`)."""
         self.push(prompts)
-        yield from self.engine.stream(prompts, seeds, sampling)
+        if interrupted is None:
+            yield from self.engine.stream(prompts, seeds, sampling)
+        else:
+            yield from interruption.stream(self.engine, prompts, seeds, sampling, interrupted)
         if prompts:
             self._recent = [list(prompt) for prompt in prompts[:2]]
 
@@ -62,22 +87,38 @@ class TrustedEngine:
             if self.engine.shares_weights:
                 self._pending = None
                 return
+            proven = self._prove(self._pending)
+            proved = time.perf_counter()
             difference = None
             if self.canary is not None and asked:
                 difference = self.canary.check(self.engine, asked, self._version)
             self._pending = None  # only now: weights that failed the check must not be sampled from
             self._metrics = {
                 "sync_s": loaded - started,
-                "canary_s": time.perf_counter() - loaded,
+                "proof_s": proved - loaded,
+                "proven_weights": proven,
+                "canary_s": time.perf_counter() - proved,
                 "canary_logprob_max": difference,
             }
+
+    def _prove(self, weights: Weights) -> int | None:
+        """How many tensors are the trainer's, byte for byte, in each place; None if that was not looked at."""
+        ask = getattr(self.engine, "weight_digests", None)
+        self._pushes += 1
+        if self.proof is None or ask is None or (self._pushes - 1) % self.prove_every:
+            return None
+        counts = [
+            self.proof.check(held, weights(), where=f" at {place}" if place else "", version=self._version)
+            for place, held in ask()
+        ]
+        return min(counts, default=None)
 
     def offer(self, weights: Weights, *, version: int) -> None:
         """Names the newest weights; the next `push` hands them over."""
         self._pending, self._version = weights, version
 
     def take_metrics(self) -> dict[str, Any]:
-        """Of the pushes since it was asked last: seconds, and the canary's difference in nats."""
+        """Of the pushes since it was asked last: seconds, weights proven, and the canary's difference in nats."""
         metrics, self._metrics = self._metrics, {}
         return metrics
 

@@ -32,9 +32,18 @@ class Calls:
     def check_version(self, outputs: Sequence[Any], version: str) -> None:
         """Raises EngineError if a completion came from other weights than `version`."""
 
+    def digests(self, llm: Any) -> list[tuple[str, dict[str, str]]]:
+        """[("", SHA-256 of each tensor by name)]; empty where it can't tell."""
+        return []
+
 
 class CallsWithVersions(Calls):
     """0.32, which stamps every completion with the names of the weights it came from."""
+
+    def digests(self, llm: Any) -> list[tuple[str, dict[str, str]]]:
+        workers = llm.collective_rpc("compute_weight_checksums")
+        # Of several, each holds a shard of every tensor: none can be compared.
+        return [("", workers[0])] if len(workers) == 1 else []
 
     def load(self, llm: Any, weights: Iterable[tuple[str, Tensor]], version: str) -> None:
         super().load(llm, weights, version)
@@ -47,9 +56,9 @@ class CallsWithVersions(Calls):
                 raise EngineError(f"vLLM sampled from weights {sorted(other)}, not from '{version}'")
 
 
-def calls_for(found: Installed) -> Calls:
+def calls_for(vllm: Installed) -> Calls:
     """The calls that this version understands."""
-    return CallsWithVersions() if found.knows_weight_versions else Calls()
+    return CallsWithVersions() if vllm.knows_weight_versions else Calls()
 
 
 def request_values(sampling: Sampling, eos: Sequence[int], special: dict[str, int]) -> dict[str, Any]:

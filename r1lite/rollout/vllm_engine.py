@@ -16,7 +16,7 @@ from torch import Tensor
 
 from r1lite.errors import UserError
 from r1lite.hub.revisions import split
-from r1lite.rollout import EngineError, Sampling, check_prompts, collect
+from r1lite.rollout import EngineError, Sampling, check_prompts, collect, text_of
 from r1lite.rollout.vllm_calls import Calls, calls_for, request_values, seed_runs, special_tokens
 from r1lite.rollout.vllm_support import Installed, environment
 from verifiers import Completion
@@ -26,7 +26,7 @@ from verifiers import Completion
 class Start:
     """What an engine is started with."""
 
-    place: str  # a folder, or an id on the Hub
+    model: str  # a folder, or an id on the Hub
     dtype: torch.dtype
     device: str
     context: int  # tokens of the longest prompt and completion together
@@ -50,11 +50,11 @@ class VLLMEngine:
 
     shares_weights, runs_aside = False, False
 
-    def __init__(self, found: Installed, tokenizer: Any, eos: Sequence[int], start: Start) -> None:
+    def __init__(self, installed: Installed, tokenizer: Any, eos: Sequence[int], start: Start) -> None:
         self.tokenizer, self.start = tokenizer, start
         self.policy_version = 0
         self._eos, self._special = list(eos), special_tokens(tokenizer)
-        self._calls: Calls = calls_for(found)
+        self._calls: Calls = calls_for(installed)
         self._asleep = False
         self._numbers = itertools.count()
         self._label = "default"  # vLLM's own name of the weights it began with
@@ -109,6 +109,8 @@ class VLLMEngine:
             self._calls.load(llm, ((name, weight.to(self.start.dtype)) for name, weight in weights), label)
             if self._asleep:
                 llm.wake_up(tags=["kv_cache"])
+                if llm.llm_engine.is_sleeping():  # its scheduler stays paused, and sampling would wait for ever
+                    raise EngineError("vLLM woke up in part only. Continue with --resume")
         self._asleep, self.policy_version, self._label = False, version, label
 
     def forget(self) -> None:
@@ -116,11 +118,22 @@ class VLLMEngine:
         with _failures("emptying its cache"):
             self._calls.forget(self._opened())
 
+    def weight_digests(self) -> list[tuple[str, dict[str, str]]]:
+        """[("", digest of each tensor by name)]; empty for versions that don't tell."""
+        with _failures("telling digests of its weights"):
+            return self._calls.digests(self._opened())
+
     def sleep(self) -> None:
         """Gives the GPU's memory to the trainer, weights and all; load_weights() wakes it."""
         if self.start.sleeps and not self._asleep:
             with _failures("going to sleep"):
-                self._opened().sleep(level=2)
+                llm = self._opened()
+                llm.sleep(level=2)
+                if not llm.llm_engine.is_sleeping():
+                    raise EngineError(
+                        "vLLM did not go to sleep, so the trainer would lack the memory. Continue with --resume and a "
+                        "lower --engine-memory, or with --engine transformers"
+                    )
             self._asleep = True
 
     def close(self) -> None:
@@ -159,7 +172,7 @@ class VLLMEngine:
         ids = tuple(part.token_ids)
         return Completion(
             # vLLM's own text is cut within the last token where a stop text ends; the ids are what was sampled.
-            text=self.tokenizer.decode(ids, skip_special_tokens=True),
+            text=text_of(self.tokenizer, ids, self._eos),
             token_ids=ids,
             logprobs=tuple(step[token].logprob for token, step in zip(ids, part.logprobs, strict=True)),
             finish_reason="length" if part.finish_reason == "length" else "stop",
@@ -200,10 +213,10 @@ def _start(start: Start) -> Any:
                     "enable_chunked_prefill": False,
                     "max_num_batched_tokens": max(start.context, 4096),
                 }
-            place, revision = split(start.place)
+            name, revision = split(start.model)
             if revision is not None:
                 settings |= {"revision": revision, "tokenizer_revision": revision}
-            return LLM(place, trust_remote_code=False, **settings)
+            return LLM(name, trust_remote_code=False, **settings)
     except ImportError as error:
         raise UserError(
             f"--engine vllm: vLLM can't be imported: {error}. A CUDA build of torchvision, torchaudio or torchcodec "
@@ -221,13 +234,13 @@ def _start(start: Start) -> Any:
 
 def _why_not(start: Start, error: Exception) -> str:
     first = next((line.strip() for line in str(error).splitlines() if line.strip()), type(error).__name__)
-    place = Path(start.place).name
+    name = Path(start.model).name
     if "memory" in str(error).lower():
         return (
-            f"--engine vllm: not enough memory for {place}: {first}. Lower --rollout-rows (now {start.rows}), "
+            f"--engine vllm: not enough memory for {name}: {first}. Lower --rollout-rows (now {start.rows}), "
             f"--max-completion-tokens or --engine-memory, or use --engine transformers"
         )
-    return f"--engine vllm: vLLM can't load {place}: {first}. Use --engine transformers for this model"
+    return f"--engine vllm: vLLM can't load {name}: {first}. Use --engine transformers for this model"
 
 
 @contextlib.contextmanager

@@ -32,7 +32,7 @@ def vllm_fleet(
     def connect(url: str, run: str) -> VLLMServer:
         return VLLMServer(url, run=run, timeout_s=timeout_s, eos=eos, special=special)
 
-    return ServerEngine(urls, tokenizer, connect, timeout_s=timeout_s, **settings)
+    return ServerEngine(urls, tokenizer, connect, timeout_s=timeout_s, eos=eos, **settings)
 
 
 class VLLMServer:
@@ -157,6 +157,23 @@ class VLLMServer:
         answer = self.client.post("reset_prefix_cache", timeout_s=self.timeout_s)
         if isinstance(answer, dict) and answer.get("success") is False:  # versions before 0.32 don't say
             raise EngineError(f"{self.url} did not empty its prefix cache: somebody else's completions use it")
+
+    def digests(self) -> dict[str, str]:
+        """As `Server.digests`. Raises Unreachable, Refused; EngineError for an answer that is none."""
+        if not Installed("vllm", self.version).knows_weight_versions:
+            return {}
+        try:
+            answer = self.client.post("weight_checker", {"action": "checksum"}, timeout_s=self.timeout_s)
+        except Refused as error:
+            if error.status == 404:  # a version that lacks the call
+                return {}
+            raise
+        try:
+            held = {str(name): str(digest) for name, digest in answer["checksums"].items()}
+        except (KeyError, TypeError, AttributeError) as error:
+            raise EngineError(f"{self.url} does not tell digests of its weights: {_why(error)}") from error
+        workers = {name.rpartition(":")[0] for name in held}
+        return held if len(workers) == 1 else {}
 
     def is_current(self, label: str) -> bool:
         """True if it holds these weights; a server that was restarted doesn't. Raises Unreachable, EngineError."""

@@ -16,6 +16,7 @@ import torch
 from safetensors.torch import save_file
 from torch import Tensor
 
+from r1lite.errors import UserError
 from r1lite.rollout import EngineError
 
 _SHARED_MEMORY = Path("/dev/shm")
@@ -37,12 +38,22 @@ class WeightFiles:
 
     Args:
         parent: where the servers find it too; None = shared memory, or the temporary folder where there is none.
+        parameters: of the model; two versions of its weights lie there for a moment.
+
+    Raises: UserError if there is not enough room.
     """
 
-    def __init__(self, parent: Path | None, dtype: torch.dtype) -> None:
+    def __init__(self, parent: Path | None, dtype: torch.dtype, *, parameters: int = 0) -> None:
         self.dtype = dtype
-        parent = parent or (_SHARED_MEMORY if _SHARED_MEMORY.is_dir() else Path(tempfile.gettempdir()))
+        parent = parent or shared_memory()
         _sweep(parent)
+        needed, free = 2 * parameters * dtype.itemsize, shutil.disk_usage(parent).free
+        if needed > free:
+            raise UserError(
+                f"{parent}: two versions of the weights for the servers need {needed / 2**30:.1f} GiB, and "
+                f"{free / 2**30:.1f} GiB are free. Name another folder with --engine-weights-dir, or give a container "
+                "more shared memory (docker run --shm-size)"
+            )
         self.folder = Path(tempfile.mkdtemp(prefix=f"r1lite-weights-{os.getpid()}-{_HOST}-", dir=parent))
         self.folder.chmod(0o755)  # a server may run as somebody else
 
@@ -76,6 +87,11 @@ class WeightFiles:
     def close(self) -> None:
         """Removes everything."""
         shutil.rmtree(self.folder, ignore_errors=True)
+
+
+def shared_memory() -> Path:
+    """Where weights for servers of this machine lie: shared memory, or the temporary folder where there is none."""
+    return _SHARED_MEMORY if _SHARED_MEMORY.is_dir() else Path(tempfile.gettempdir())
 
 
 def _sweep(parent: Path) -> None:

@@ -1,0 +1,135 @@
+"""Forced interruption of thinking: a completion that still thinks after so many tokens is told to answer.
+
+As in ScaleRL (arXiv:2510.13786 sec. 2 and 4), GLM-V and Qwen3: an end phrase is put after the thinking so far, and the
+answer is sampled on. Two calls of any engine do it, so that every token but the phrase's is sampled, with its
+log-probability.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from r1lite.config.rollout import THINKING_END
+from r1lite.errors import UserError
+from r1lite.rl.sampling import completion_seed
+from r1lite.rollout import CompletionEngine, EngineError, Sampling, collect
+from verifiers import Completion
+
+
+@dataclass(frozen=True, slots=True)
+class Interruption:
+    """When thinking is interrupted, and with what. A completion thinks until `</think>` is in its text."""
+
+    after: int  # tokens
+    phrase_ids: tuple[int, ...]
+    tokenizer: Any = dataclasses.field(repr=False)
+
+
+def make_interruption(after: int, phrase: str, max_tokens: int, tokenizer: Any) -> Interruption:
+    """Raises UserError where the phrase leaves no room for an answer.
+
+    Args:
+        max_tokens: of a completion, the phrase included.
+    """
+    phrase_ids = tuple(tokenizer.encode(phrase, add_special_tokens=False))
+    if after + len(phrase_ids) >= max_tokens:
+        raise UserError(
+            f"--interrupt-thinking-after {after} and the {len(phrase_ids)} tokens of --interruption-phrase leave no "
+            f"room for an answer within --max-completion-tokens {max_tokens}; lower the first, shorten the phrase, or "
+            "raise the last"
+        )
+    return Interruption(after, phrase_ids, tokenizer)
+
+
+def stream(
+    engine: CompletionEngine,
+    prompts: Sequence[Sequence[int]],
+    seeds: Sequence[Sequence[int]],
+    sampling: Sampling,
+    interruption: Interruption,
+) -> Iterator[tuple[int, list[Completion]]]:
+    """As `engine.stream`, with interruptions: each group comes when all its completions are finished.
+
+    The phrase's tokens have log-probability 0: nothing else was possible there. What goes on after `interruption.after`
+    tokens draws from a seed that follows from the completion's own.
+
+    Raises:
+        EngineError: as the engine's; or its weights changed between the two parts of a completion.
+    """
+    opening = dataclasses.replace(sampling, max_tokens=interruption.after)
+    waiting: list[tuple[int, list[Completion]]] = []
+    for place, group in engine.stream(prompts, seeds, opening):
+        if any(_goes_on(completion, opening) for completion in group):
+            waiting.append((place, group))
+        else:
+            yield place, group
+    # Interrupted ones have less room left: each kind is a call of its own.
+    for told in (False, True):
+        wanted = [
+            (n, g)
+            for n, (_, group) in enumerate(waiting)
+            for g, completion in enumerate(group)
+            if _goes_on(completion, opening) and (THINKING_END not in completion.text) == told
+        ]
+        phrase = interruption.phrase_ids if told else ()
+        rest = dataclasses.replace(sampling, max_tokens=sampling.max_tokens - interruption.after - len(phrase))
+        if not wanted:
+            continue
+        found = collect(
+            len(wanted),
+            engine.stream(
+                [[*prompts[waiting[n][0]], *waiting[n][1][g].token_ids, *phrase] for n, g in wanted],
+                [[_next_seed(seeds[waiting[n][0]][g])] for n, g in wanted],
+                rest,
+            ),
+        )
+        for (n, g), (answer,) in zip(wanted, found, strict=True):
+            group = waiting[n][1]
+            group[g] = _joined(group[g], phrase, answer, sampling.stop_text, interruption.tokenizer)
+    yield from waiting
+
+
+def _goes_on(completion: Completion, opening: Sampling) -> bool:
+    return completion.finish_reason == "length" and len(completion.token_ids) == opening.max_tokens
+
+
+def _next_seed(seed: int) -> int:
+    """Of another stream: the first one's numbers are used up."""
+    return completion_seed(seed, "after the interruption", 0, "", 0)
+
+
+def _joined(
+    thought: Completion, phrase: tuple[int, ...], answer: Completion, stop_text: str | None, tokenizer: Any
+) -> Completion:
+    if answer.policy_version != thought.policy_version:
+        raise EngineError(
+            f"the engine was given weights of version {answer.policy_version} in the middle of a completion of version "
+            f"{thought.policy_version}"
+        )
+    before, reason = (*thought.token_ids, *phrase), answer.finish_reason
+    kept = len(answer.token_ids)
+    if stop_text is not None and (end := _stop_across(before, answer.token_ids, stop_text, tokenizer)) is not None:
+        kept, reason = end, "stop"
+    ids = (*before, *answer.token_ids[:kept])
+    start = len(thought.token_ids)
+    return Completion(
+        text=tokenizer.decode(ids, skip_special_tokens=True),
+        token_ids=ids,
+        logprobs=(*thought.logprobs, *(0.0 for _ in phrase), *answer.logprobs[:kept]),
+        finish_reason=reason,
+        policy_version=thought.policy_version,
+        inserted=(start, start + len(phrase)) if phrase else (0, 0),
+    )
+
+
+def _stop_across(before: Sequence[int], after: Sequence[int], stop_text: str, tokenizer: Any) -> int | None:
+    """How many tokens of `after` complete a stop text that began in `before`; None if none did."""
+    window = len(stop_text.encode()) + 4  # a token is a byte or more, and the first may hold part of a character
+    tail = list(before[-window:])
+    for count in range(1, min(window, len(after)) + 1):
+        if stop_text in tokenizer.decode([*tail, *after[:count]], skip_special_tokens=True):
+            return None if stop_text in tokenizer.decode(tail, skip_special_tokens=True) else count
+    return None

@@ -1,0 +1,142 @@
+"""`r1lite selftest`: runs the groups of checks, prints a line for each result, keeps them as JSON."""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+import json
+import os
+import platform
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import IO, Any
+
+from r1lite import __version__
+from r1lite.errors import UserError
+from r1lite.selftest import Options, Result
+from r1lite.selftest.groups import DTYPES, ENGINES, Group, groups
+
+_LAST_LINES = 3
+
+
+def main(argv: Sequence[str]) -> int:
+    """Returns 0 if nothing failed, 1 otherwise. Raises UserError."""
+    options = _parser().parse_args(argv)
+    chosen = groups(options.engines, options.dtypes)
+    if options.only:
+        names = [group.name for group in chosen]
+        if unknown := [name for name in options.only if name not in names]:
+            raise UserError(f"--only {unknown[0]!r}: no such group of checks; there are: {', '.join(names)}")
+        chosen = [group for group in chosen if group.name in options.only]
+    asked = Options(
+        options.model, options.device, options.attn_implementation, options.template, options.threads, options.untested
+    )
+    began, results = time.perf_counter(), []
+    for group in chosen:
+        for result in _run(group, asked, options.timeout_s):
+            results.append(result)
+            print(f"{result.state:<8} {result.name:<36} {result.text}", flush=True)
+    seconds = time.perf_counter() - began
+    counts = {state: sum(result.state == state for result in results) for state in ("ok", "note", "failed", "skipped")}
+    print(f"{', '.join(f'{count} {state}' for state, count in counts.items() if count)}; {seconds:.0f} s")
+    if options.out is not None:
+        kept = {
+            "r1lite": __version__,
+            "python": platform.python_version(),
+            "machine": f"{platform.system()} {platform.machine()}",
+            "options": dataclasses.asdict(asked),
+            "seconds": round(seconds, 1),
+            "results": [dataclasses.asdict(result) for result in results],
+        }
+        options.out.write_text(json.dumps(kept, indent=1, default=str) + "\n", encoding="utf-8")
+    return int(counts["failed"] > 0)
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="r1lite selftest",
+        description="Tries what a run needs, with this model on this machine: verdicts and sandbox, templates, every "
+        "engine that is installed in every precision (are its log-probabilities the trainer's? do new weights arrive, "
+        "and is a lost layer noticed?), training steps, memory against its estimate, and whether a resumed run ends "
+        "with the same bytes. Exit code 1 if something failed.",
+    )
+    parser.add_argument("--model", default="nano", help="Hub id or folder of a causal language model, or nano (nano)")
+    parser.add_argument("--device", default="auto", help="auto, cpu, cuda or cuda:N (auto)")
+    parser.add_argument("--attn-implementation", default="auto", help="attention kernel, as for r1lite grpo (auto)")
+    parser.add_argument("--template", help="prompt template, as for r1lite grpo")
+    parser.add_argument("--threads", type=int, help="CPU threads; by default one per available core, at most 8")
+    parser.add_argument(
+        "--engines",
+        nargs="+",
+        choices=ENGINES,
+        default=list(ENGINES),
+        help="engines to try (all; skipped without vLLM)",
+    )
+    parser.add_argument("--dtypes", nargs="+", choices=DTYPES, default=list(DTYPES), help="precisions to try (both)")
+    parser.add_argument("--only", nargs="+", metavar="GROUP", help='groups to run, such as verdicts or "vllm float32"')
+    parser.add_argument("--untested", action="store_true", help="use a vLLM version that this was not tested with")
+    parser.add_argument("--timeout-s", type=float, default=600.0, help="seconds that a group of checks may take (600)")
+    parser.add_argument("--out", type=Path, help="file for the results as JSON")
+    return parser
+
+
+def _run(group: Group, options: Options, timeout_s: float) -> Iterator[Result]:
+    """The results of a group, as they come; a process that dies or is too slow makes one of its own."""
+    with (
+        tempfile.TemporaryFile("w+", errors="backslashreplace") as said,
+        subprocess.Popen(
+            [sys.executable, "-m", "r1lite.selftest.child"],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=said,
+            text=True,
+            start_new_session=True,
+            env={**os.environ, "TOKENIZERS_PARALLELISM": "false"},
+        ) as process,
+    ):
+        late = threading.Event()
+
+        def give_up() -> None:
+            late.set()
+            _end(process)
+
+        timer = threading.Timer(timeout_s, give_up)
+        timer.daemon = True
+        timer.start()
+        try:
+            assert process.stdin is not None
+            assert process.stdout is not None
+            json.dump({"group": dataclasses.asdict(group), "options": dataclasses.asdict(options)}, process.stdin)
+            process.stdin.close()
+            for line in process.stdout:
+                yield Result(**json.loads(line))
+            code = process.wait()
+        finally:
+            timer.cancel()
+            _end(process)
+        if late.is_set():
+            yield Result(group.name, "failed", f"not finished after {timeout_s:g} s{_tail(said)}")
+        elif code != 0:
+            how = f"signal {-code}" if code < 0 else f"code {code}"
+            yield Result(group.name, "failed", f"its process ended with {how}{_tail(said)}")
+
+
+def _end(process: subprocess.Popen[Any]) -> None:
+    """Ends a child with all that it started."""
+    try:
+        os.killpg(process.pid, signal.SIGKILL)
+    except ProcessLookupError:
+        return
+
+
+def _tail(said: IO[str]) -> str:
+    """The last lines that a child wrote."""
+    said.seek(0)
+    lines = [line.strip() for line in said.read().splitlines() if line.strip()]
+    return ": " + " | ".join(lines[-_LAST_LINES:]) if lines else ""
