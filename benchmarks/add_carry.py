@@ -22,6 +22,7 @@ ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
 from verifiers import Completion, Problem, resolve  # noqa: E402
+from verifiers.rows import rows as read_rows  # noqa: E402
 
 FORMULAS = {
     "equal": "math + format + language",
@@ -88,14 +89,14 @@ def measured(out: Path) -> dict[str, float]:
     return {
         "accuracy": after["sampled_accuracy"],
         "greedy": after["pass_at_1"],
-        **of_rollouts(sorted((out / "rollouts").glob("step-*.jsonl"))[-LAST_STEPS:]),
+        **of_rollouts(sorted((out / "rollouts").glob("step-*.jsonl.gz"))[-LAST_STEPS:]),
     }
 
 
 def of_rollouts(files: list[Path]) -> dict[str, float]:
     """Format, language and length of what was sampled in these steps."""
     language = resolve("language")
-    rows = [json.loads(text) for file in files for text in file.read_text().splitlines()]
+    rows = [row for file in files for _, row in read_rows(file)]
     problem = Problem(language="en")
     scores = [language(problem, Completion(row["completion"])).score for row in rows]
     return {
@@ -122,7 +123,7 @@ def table(runs: Path) -> str:
     done = finished(runs)
     every = [path for paths in done.values() for path in paths]
     before: dict[str, Any] = json.loads((every[0] / "eval_before.json").read_text())
-    start = of_rollouts([path / "rollouts" / "step-000001.jsonl" for path in every])
+    start = of_rollouts([path / "rollouts" / "step-000001.jsonl.gz" for path in every])
     rows = [("the base", [{"accuracy": before["sampled_accuracy"], "greedy": before["pass_at_1"], **start}])]
     rows += [(f"`{FORMULAS[name]}`", [measured(path) for path in paths]) for name, paths in done.items()]
     for name, values in rows:

@@ -28,7 +28,7 @@ from r1lite.config.presets import PRESETS  # noqa: E402
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("presets", nargs="*", default=[name for name, p in PRESETS.items() if p.stage == "grpo"])
+    parser.add_argument("presets", nargs="*", default=list(PRESETS))
     parser.add_argument("--steps", type=int, default=60)
     parser.add_argument("--seeds", type=int, default=1)
     parser.add_argument("--problems", type=int, default=300, help="test problems that accuracy is measured on")
@@ -51,7 +51,18 @@ def main() -> None:
 def _run(name: str, seed: int, arguments: argparse.Namespace) -> dict[str, Any]:
     with tempfile.TemporaryDirectory() as folder:
         out = Path(folder) / "run"
-        command = [sys.executable, "-m", "r1lite", "grpo", "--preset", name, "--model", "nano", "--out", str(out)]
+        command = [
+            sys.executable,
+            "-m",
+            "r1lite",
+            PRESETS[name].stage,
+            "--preset",
+            name,
+            "--model",
+            "nano",
+            "--out",
+            str(out),
+        ]
         command += [
             "--steps",
             str(arguments.steps),
@@ -64,11 +75,13 @@ def _run(name: str, seed: int, arguments: argparse.Namespace) -> dict[str, Any]:
             "--quiet",
         ]
         command += ["--eval-problems", str(arguments.problems), "--eval-sample-problems", "1", "--eval-samples", "1"]
+        if (warmup := PRESETS[name].values.get("critic_warmup_steps", 0)) >= arguments.steps:
+            command += ["--critic-warmup-steps", str(warmup * arguments.steps // 150)]  # 150: steps of nano's recipe
         before = resource.getrusage(resource.RUSAGE_CHILDREN)
         environment = {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": str(ROOT)}
         done = subprocess.run(command, capture_output=True, text=True, env=environment, cwd=ROOT)
         if done.returncode:
-            sys.exit(f"{name} failed:\n{done.stderr}")
+            sys.exit(f"{name} failed:\n{done.stderr}{done.stdout}")
         after = resource.getrusage(resource.RUSAGE_CHILDREN)
         summary = json.loads((out / "summary.json").read_text())
         metrics = [json.loads(line) for line in (out / "metrics.jsonl").read_text().splitlines()]

@@ -10,6 +10,7 @@ token ids and log-probabilities, as a run writes them.
 from __future__ import annotations
 
 import argparse
+import gzip
 import json
 import os
 import random
@@ -115,8 +116,8 @@ def make_run(place: Path, count: int) -> None:
             lines.append(json.dumps(row, ensure_ascii=False))
             rows += 1
         if lines:
-            path = place / "rollouts" / f"step-{step:06d}.jsonl"
-            path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+            path = place / "rollouts" / f"step-{step:06d}.jsonl.gz"
+            path.write_bytes(gzip.compress(("\n".join(lines) + "\n").encode(), 5, mtime=0))
 
 
 def memory_mib(pid: int) -> float:

@@ -19,6 +19,7 @@ from typing import Annotated, Any, NoReturn, TypedDict, TypeVar, Union
 import yaml
 from pydantic import ValidationError
 
+from r1lite.bundled import bundled
 from r1lite.config import trust
 from r1lite.config.base import Section
 from r1lite.config.bounds import shown
@@ -33,17 +34,33 @@ def load(config_class: type[C], argv: Sequence[str], *, prog: str = "") -> C:
     """The configuration that a command line asks for; its `model_fields_set` are the keys that were given.
 
     Args:
-        argv: an optional recipe (a .yaml file) first, then flags.
+        argv: an optional recipe (see `recipe_path`) first, then flags.
 
     Raises:
         UserError: a key, value or file that can't be used; all bad values at once.
         SystemExit: from `--help` (0) and flags that can't be read (2).
     """
     argv = list(argv)
-    recipe = argv.pop(0) if argv and argv[0].lower().endswith((".yaml", ".yml")) else None
+    recipe = str(recipe_path(argv.pop(0))) if argv and not argv[0].startswith("-") else None
     flags = _read_flags(config_class, _joined(argv, config_class.repeatable), prog)
     keys = _read_own(Path(recipe), config_class, flags) if recipe is not None else {}
     return validated(config_class, {**keys, **flags}, flags=flags, recipe=recipe)
+
+
+def recipe_path(name: str) -> Path:
+    """The file that a command line names: one of the user's, or one that ships, with or without folder and suffix.
+
+    Raises: UserError.
+    """
+    path = Path(name)
+    if path.is_file():
+        return path
+    shipped = {found.stem: found for found in sorted(bundled("recipes").glob("*.yaml"))}
+    if path.stem in shipped and path.suffix in ("", ".yaml") and str(path.parent) in (".", "recipes"):
+        return shipped[path.stem]
+    near = difflib.get_close_matches(path.stem, shipped, 1)
+    hint = f"did you mean '{near[0]}'?" if near else f"those that ship: {', '.join(shipped)}"
+    raise UserError(f"{name}: no such recipe; {hint}")
 
 
 def validated(
@@ -99,8 +116,8 @@ def _layers(path: Path, config_class: type[Section]) -> list[tuple[Path, dict[st
             raise UserError(f"{at}: trust is not for recipes: say --trust on the command line")
         for key in keys:
             if key not in config_class.model_fields:
-                near = _nearest(key, config_class.model_fields)
-                raise UserError(f"{at}: unknown key '{key}' of r1lite {config_class.stage}{near}")
+                near = nearest(key, config_class.model_fields)
+                raise UserError(f"{at}: unknown key '{key}' of r1lite {config_class.stage}; {near}")
         layers.append((at, keys))
         at = at.parent / str(base) if base is not None else None
     return layers
@@ -263,7 +280,10 @@ _BOUNDS = {
     "less_than_equal": ("le", "<="),
     "less_than": ("lt", "<"),
 }
-_WHY = {"group_size": ": GRPO compares siblings", "maj_at": ": one vote is no vote, pass@1 says what it is worth"}
+_WHY = {
+    "group_size": ": GRPO compares siblings, if it has no --value-samples",
+    "maj_at": ": one vote is no vote, pass@1 says what it is worth",
+}
 
 
 def _explain(error: ValidationError, flags: Mapping[str, Any], recipe: str | None) -> str:
@@ -283,6 +303,43 @@ def _explain(error: ValidationError, flags: Mapping[str, Any], recipe: str | Non
     return "\n".join(lines)
 
 
-def _nearest(name: str, known: typing.Iterable[str]) -> str:
-    near = difflib.get_close_matches(name, list(known), 1)
-    return f"; did you mean '{near[0]}'?" if near else f"; known: {', '.join(sorted(known))}"
+# What other trainers call a setting -> what it is called here.
+_ELSEWHERE = {
+    "beta": "kl_coef",
+    "epsilon": "clip_low",
+    "epsilon_high": "clip_high",
+    "learning_rate": "lr",
+    "lr_scheduler_type": "lr_schedule",
+    "max_completion_length": "max_completion_tokens",
+    "max_new_tokens": "max_completion_tokens",
+    "max_prompt_length": "max_prompt_tokens",
+    "max_response_length": "max_completion_tokens",
+    "max_steps": "steps",
+    "model_name_or_path": "model",
+    "n_samples_per_prompt": "group_size",
+    "num_generations": "group_size",
+    "num_iterations": "updates_per_rollout",
+    "num_train_epochs": "epochs",
+    "output_dir": "out",
+    "report_to": "log_to",
+    "reward_funcs": "reward",
+    "rollout_batch_size": "prompts_per_step",
+    "save_steps": "save_every",
+}
+_NEAR = 3  # names that are shown where none is close
+
+
+def called_elsewhere(name: str) -> str | None:
+    """Our name of a setting of another trainer's; None for a name that none of them has."""
+    return _ELSEWHERE.get(name)
+
+
+def nearest(name: str, known: typing.Iterable[str]) -> str:
+    """What a mistaken setting may have meant, as the end of a sentence: a close name, another trainer's, or a few."""
+    names = list(known)
+    key = name.lower().replace("-", "_")
+    meant = {**{theirs: ours for theirs, ours in _ELSEWHERE.items() if ours in names}, **{one: one for one in names}}
+    if same := difflib.get_close_matches(key, meant, 1):
+        return f"did you mean '{meant[same[0]]}'?"
+    few = difflib.get_close_matches(key, names, _NEAR, cutoff=0.0)
+    return f"the nearest are {', '.join(few)}; --help-all lists all {len(names)}"

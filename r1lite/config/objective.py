@@ -66,9 +66,16 @@ class ObjectiveConfig(Section):
     """dro: how strongly a token is held to the old policy."""
     a_star_beta: float = Field(1e-3, gt=0)
     """a_star: how much reward a nat of distance from the reference costs a completion."""
+    value_samples: int = Field(0, ge=0)
+    """a_star: estimate each problem's optimal value before training, from this many completions of the reference
+    (A*-PO: 8); 0: from the group's own rewards."""
     aggregation: Literal["token_mean", "sequence_mean", "sequence_sum", "prompt_mean", "constant"] = "token_mean"
     """From tokens to the loss: mean over all tokens of the update (DAPO), mean of the completions' means (GRPO), mean
     of their sums, mean of the prompts' means (ScaleRL), or sums over --max-completion-tokens (Dr. GRPO)."""
+
+    positive_nll_coef: float = Field(0.0, ge=0)
+    """Adds this times the mean negative log-likelihood of the tokens of right completions, by the task's own verdict
+    (VAPO: 0.1)."""
 
     # --- advantages ------------------------------------------------------------------------------------------------
     gamma: float = Field(1.0, ge=0, le=1)
@@ -231,6 +238,7 @@ class ObjectiveConfig(Section):
             "kl_cov_coef": (self.loss == "kl_cov", "--loss kl_cov"),
             "dro_beta": (self.loss == "dro", "--loss dro"),
             "a_star_beta": (self.loss == "a_star", "--loss a_star"),
+            "value_samples": (self.loss == "a_star", "--loss a_star"),
             "kl_cap": (
                 self.kl_coef > 0 and self.kl_estimator in ("k3", "k3+", "k3_corrected"),
                 "--kl-coef above 0 and a k3 --kl-estimator",

@@ -17,7 +17,7 @@ class PPOConfig(RLConfig):
     advantage: Literal["gae"] = "gae"
     """Generalized advantage estimation (arXiv:1506.02438) is what a critic is for; others are r1lite grpo's."""
     gae_lambda: float = Field(1.0, ge=0, le=1)
-    """1: returns less values, no bias (verl, OpenRLHF); lower trusts the critic more (InstructGPT: 0.95)."""
+    """1: returns less values, no bias (verl, OpenRLHF); lower trusts the critic more (arXiv:1707.06347: 0.95)."""
     gae_lambda_alpha: float | None = Field(None, gt=0)
     """Give a completion of l tokens the lambda 1 - 1/(this * l) instead of --gae-lambda (VAPO: 0.05)."""
     critic_gae_lambda: float | None = Field(None, ge=0, le=1)

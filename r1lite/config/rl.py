@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from typing import Any, ClassVar, Literal
 
-from pydantic import Field, field_validator, model_validator
+from pydantic import Field, ValidationInfo, field_validator, model_validator
+from pydantic_core import PydanticKnownError
 
 from r1lite.config.names import named
 from r1lite.config.objective import ObjectiveConfig
 from r1lite.config.presets import preset_values
-from r1lite.config.rollout import RolloutConfig
+from r1lite.config.rollout import INTERRUPTION_PHRASE, THINKING_END, RolloutConfig
 from r1lite.config.train import TrainConfig
 
 ESTIMATOR_NAMES = (
@@ -43,6 +44,9 @@ class RLConfig(RolloutConfig, TrainConfig, ObjectiveConfig):
     """Passes over each step's completions."""
     minibatches: int = Field(1, ge=1)
     """Optimizer steps a pass; whole groups are dealt out to them."""
+    record_tokens: bool = False
+    """Keep in rollouts/ what the trainer saw at each token before it learnt from it: log-probability, entropy,
+    advantage. The report colours tokens by them. Costs one more pass of the model over each step's completions."""
     retire_solved: float | None = Field(None, gt=0, le=1)
     """Sample problems no more once this share of a group's completions solved them (ScaleRL: 0.9)."""
     stop_kl: float | None = Field(None, gt=0)
@@ -73,6 +77,7 @@ class RLConfig(RolloutConfig, TrainConfig, ObjectiveConfig):
                 f"--max-staleness {self.max_staleness} samples before the last step is scored, but "
                 f"{'--dynamic-sampling' if self.dynamic_sampling else '--curriculum'} chooses problems by its scores",
             ),
+            *self._interruptions(),
             (
                 self.retire_solved is not None and (self.curriculum or self.max_staleness > 0),
                 f"--retire-solved chooses problems by what the last steps measured; "
@@ -103,6 +108,29 @@ class RLConfig(RolloutConfig, TrainConfig, ObjectiveConfig):
             ),
         ]
 
+    def _interruptions(self) -> list[tuple[bool, str]]:
+        after, phrase = self.interrupt_thinking_after, self.interruption_phrase
+        return [
+            (
+                after is None and phrase != INTERRUPTION_PHRASE,
+                "--interruption-phrase has no effect without --interrupt-thinking-after",
+            ),
+            (
+                after is not None and after >= self.max_completion_tokens,
+                f"--interrupt-thinking-after must be < --max-completion-tokens = {self.max_completion_tokens}, got "
+                f"{after}: there would be no room for an answer",
+            ),
+            (
+                THINKING_END not in phrase,
+                f"--interruption-phrase {phrase!r} must hold {THINKING_END}, which ends the thinking",
+            ),
+            (
+                after is not None and self.stop_text is not None and self.stop_text in phrase,
+                f"--interruption-phrase holds --stop-text {self.stop_text!r}, which ends a completion: no answer would "
+                "follow it",
+            ),
+        ]
+
 
 class GRPOConfig(RLConfig):
     """Group relative policy optimization (arXiv:2402.03300) from rewards that rules can check."""
@@ -113,6 +141,8 @@ class GRPOConfig(RLConfig):
     """From rewards to advantages: grpo, batch_scaled, dr_grpo, rloo, reinforce, reinforce_pp, reinforce_pp_baseline,
     opo, optimal_token, maxrl, gdpo, pass_at_k, best_of_group, a_star, or your own, module:function;
     r1lite/rl/README.md says how each does it. Critics are for r1lite ppo."""
+    group_size: int = Field(8, ge=1)
+    """Completions per problem (G); a single one only with --value-samples."""
     advantage_k: int = Field(4, ge=1)
     """pass_at_k: size of the subsets of a group whose best member counts."""
     value_beta: float = Field(0.5, gt=0)
@@ -121,6 +151,13 @@ class GRPOConfig(RLConfig):
     """Standard deviations divide by N - this (grpo, batch_scaled, gdpo)."""
     advantage_eps: float = Field(1e-4, ge=0)
     """Added to what rewards are divided by, in units of the reward (grpo, batch_scaled, gdpo, maxrl)."""
+
+    @field_validator("group_size")
+    @classmethod
+    def _siblings(cls, size: int, info: ValidationInfo) -> int:
+        if size < 2 and not info.data.get("value_samples"):
+            raise PydanticKnownError("greater_than_equal", {"ge": 2})
+        return size
 
     @field_validator("advantage")
     @classmethod
@@ -142,10 +179,6 @@ class GRPOConfig(RLConfig):
                 "--advantage gdpo normalises parts of the reward formula, and the KL is none; use --kl-in loss",
             ),
             (
-                self.advantage == "pass_at_k" and kl_in_reward,
-                "--advantage pass_at_k needs rewards of 0 and 1, and --kl-in reward changes them; use --kl-in loss",
-            ),
-            (
                 self.advantage == "pass_at_k" and self.advantage_k > self.group_size,
                 f"--advantage-k {self.advantage_k} is more than --group-size {self.group_size} completions",
             ),
@@ -157,6 +190,11 @@ class GRPOConfig(RLConfig):
             (
                 self.advantage != "pass_at_k" and self.advantage_k != type(self).model_fields["advantage_k"].default,
                 "--advantage-k has no effect without --advantage pass_at_k",
+            ),
+            (
+                self.value_samples > 0 and (self.reference_refresh_steps > 0 or self.reference_decay < 1),
+                f"--value-samples {self.value_samples} are of the reference that the run begins with, which "
+                "--reference-refresh-steps and --reference-decay replace; leave it at 0, the group's own rewards",
             ),
             (
                 self.advantage != "a_star" and self.value_beta != type(self).model_fields["value_beta"].default,

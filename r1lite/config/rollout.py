@@ -8,6 +8,9 @@ from pydantic import Field, model_validator
 
 from r1lite.config.base import Section
 
+THINKING_END = "</think>"
+INTERRUPTION_PHRASE = "Okay, time is up. Let me stop thinking and formulate a final answer now. </think>"
+
 
 class RolloutConfig(Section):
     """Sampling in training, the engine's mismatch, and how far ahead of the trainer it may run."""
@@ -36,11 +39,20 @@ class RolloutConfig(Section):
     max_staleness: Literal[0, 1] = 0
     """1: sample the next step's completions while this one trains, from weights one step old (--engine vllm-server);
     0: strictly on policy."""
+    interrupt_thinking_after: int | None = Field(None, ge=1)
+    """In training, a completion that has not ended its thinking (</think>) after this many tokens gets
+    --interruption-phrase, and its answer is sampled on. The phrase's own tokens are not learnt (ScaleRL: 12,288)."""
+    interruption_phrase: str = INTERRUPTION_PHRASE
+    """What --interrupt-thinking-after puts in; it must hold </think>."""
     canary_tokens: int = Field(16, ge=0)
     """Tokens of each of the two completions whose log-probabilities are compared between engine and trainer after
     every change of weights; 0: no such check."""
     canary_tolerance: float | None = Field(None, gt=0)
     """Largest difference allowed there, in nats; by default 0.002 in float32 and 0.5 in bfloat16."""
+
+    prove_weights_every: int = Field(5, ge=0)
+    """Changes of weights from one comparison of vLLM's weights with the trainer's, byte for byte, to the next; the
+    first change is always compared (vLLM 0.32; a GB takes about a second on each side). 0: never."""
 
     @model_validator(mode="after")
     def _one_correction(self) -> RolloutConfig:

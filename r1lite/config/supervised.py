@@ -19,7 +19,7 @@ class SupervisedConfig(TrainConfig):
     """Which split (or file of the folder) of the set is learnt from."""
     prompts: Literal["auto", "verbatim"] = "auto"
     """What is before a completion. auto: questions are put into --template, a `prompt` without a `question` stands as
-    it is. verbatim: `prompt` always stands as it is."""
+    it is. verbatim: `prompt` always stands as it is, and a conversation without our instruction."""
     long_rows: Literal["error", "drop"] = "error"
     """What becomes of rows above --max-prompt-tokens, --max-completion-tokens or the model's context."""
     allow_test_overlap: bool = False

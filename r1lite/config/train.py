@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Annotated, Literal
+
 from pydantic import Field
 
 from r1lite.config.optimizer import OptimizerConfig
@@ -14,6 +16,16 @@ class TrainConfig(WatchdogConfig, OptimizerConfig, ProblemsConfig):
 
     eval_every: int = Field(0, ge=0)
     """Evaluate, greedily and for pass@k, every this many steps too; 0: only before and after."""
+    keep_rollouts: Literal["all"] | Annotated[int, Field(ge=0)] = "all"
+    """Keep the completions of all steps, or of so many newest ones (0: none). Those that are removed are lost to the
+    report, `replay`, `r1lite reject` and trackers; the doctor and --resume don't need them."""
+    checkpoint_dtype: Literal["float32", "own"] = "float32"
+    """Precision of the weights in checkpoints: float32, as they are trained, or the one that the model's files had,
+    such as bfloat16. The exact weights then lie in trainer.pt, so that --resume still goes on bit by bit."""
+    shard: Literal["none", "grad", "full"] = "none"
+    """With several ranks (torchrun), none: each holds the whole model, and gradients are added up; full: each holds its
+    part of weights, gradients and optimizer, and a layer's weights are put together when it is their turn (FSDP2);
+    grad: likewise, but they stay together from the forward to the backward pass."""
     lora_rank: int = Field(0, ge=0)
     """Train adapters of this rank in place of the model's own weights, which serve as the reference too (needs peft);
     0: train all weights."""

@@ -53,12 +53,12 @@ def foreign(values: Mapping[str, Any]) -> list[str]:
     attention = values.get("attn_implementation")
     if isinstance(attention, str) and "/" in attention:  # a kernel that transformers would load from the Hub
         found.append(attention)
-    found += _places(values)
+    found += _destinations(values)
     found += [f"{key}: {values[key]}" for key, most in _MOST.items() if is_above(values.get(key), most)]
     return list(dict.fromkeys(found))
 
 
-def _places(values: Mapping[str, Any]) -> list[str]:
+def _destinations(values: Mapping[str, Any]) -> list[str]:
     """Where a configuration would have data written or sent, as `key: place`. This machine's own servers are none."""
     found = [f"{key}: {_absolute(key, str(values[key]))}" for key in _WRITTEN if values.get(key) is not None]
     urls = values.get("engine_url")
@@ -75,9 +75,9 @@ def _places(values: Mapping[str, Any]) -> list[str]:
     return found
 
 
-def _absolute(key: str, place: str) -> str:
+def _absolute(key: str, path: str) -> str:
     """A folder's name, the same wherever it is written: a run keeps resolved ones."""
-    return str(Path(place).resolve()) if key == "engine_weights_dir" and "\0" not in place else place
+    return str(Path(path).resolve()) if key == "engine_weights_dir" and "\0" not in path else path
 
 
 def _inner(values: Mapping[str, Any]) -> list[Mapping[str, Any]]:
@@ -116,9 +116,9 @@ def check(values: Mapping[str, Any], where: object, *, said: Mapping[str, Any], 
     checked([name for name in named if name not in allowed], where, trust=trust)
 
 
-def checked(found: list[str], where: object, *, trust: bool) -> None:
+def checked(names: list[str], where: object, *, trust: bool) -> None:
     """`verifiers.trust.require`, with a UserError."""
     try:
-        require(found, where, trust=trust)
+        require(names, where, trust=trust)
     except NotTrustedError as error:
         raise UserError(str(error)) from error

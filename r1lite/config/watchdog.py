@@ -20,3 +20,5 @@ class WatchdogConfig(Section):
     """Likewise for one step's updates."""
     stall_save_s: float = Field(1800.0, ge=0)
     """Likewise for writing a checkpoint or a step's records."""
+    stall_rank_s: float = Field(120.0, ge=0)
+    """With several ranks: the run ends when one of them gives no sign of life for so long; 0: never."""

@@ -5,18 +5,23 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, TypeVar
 
-from r1lite.config import PPOConfig, RLConfig
+from r1lite.config import GRPOConfig, PPOConfig, RLConfig
+from r1lite.config.rollout import THINKING_END
+from r1lite.errors import UserError
 from r1lite.grpo.choice import Curriculum, Retired
 from r1lite.grpo.critic import LearningCritic, make_value_model
 from r1lite.grpo.estimators import ESTIMATORS, estimator
 from r1lite.grpo.learner import Learner, PolicyLearner
 from r1lite.grpo.loop import Loop
 from r1lite.grpo.losses import loss_function
+from r1lite.grpo.optimal_values import optimal_values
 from r1lite.model.optimizer import Optimizer
 from r1lite.model.policy import Policy
+from r1lite.model.sharding import shard
+from r1lite.rollout.interruption import Interruption, make_interruption
 from r1lite.run.bad_batches import BadBatches
 from r1lite.run.signals import StopSignal
-from r1lite.training.lifecycle import run_training
+from r1lite.training.on_problems import run_training
 from r1lite.training.setup import Setup, adapt, forward_dtype
 from verifiers.formula import Formula
 
@@ -37,19 +42,29 @@ def make_learner(config: RLConfig, setup: Setup) -> PolicyLearner:
         gradient_checkpointing=config.gradient_checkpointing,
         fp32_head=config.fp32_head,
     )
-    optimizer = Optimizer.configured(policy.model, config)
-    critic = None
+    setup.world.copy_from_main(list(policy.model.parameters()))  # each has read its own files
+    reference, critic, value_model = _reference(config, policy), None, None
     if isinstance(config, PPOConfig):
         value_model = make_value_model(config, policy, setup.tokenizer)
-        critic = LearningCritic(config, value_model, BadBatches(setup.run_dir.bad_batches))
+    if setup.world.size > 1 and config.shard != "none":
+        shard(policy, whole_in_between=config.shard == "grad")
+        if reference is not None:
+            shard(reference, learns=False)
+        if value_model is not None and not value_model.shared:
+            shard(value_model.backbone, whole_in_between=config.shard == "grad")
+    optimizer = Optimizer.configured(policy.model, config, setup.world)
+    if isinstance(config, PPOConfig):
+        assert value_model is not None
+        critic = LearningCritic(config, value_model, BadBatches(setup.run_dir.bad_batches), setup.world)
     return PolicyLearner(
         config,
         policy,
         optimizer,
-        reference=_reference(config, policy),
+        reference=reference,
         critic=critic,
         reward_terms=Formula(setup.scorer.reward.formula).terms,
         bad=BadBatches(setup.run_dir.bad_batches),
+        world=setup.world,
     )
 
 
@@ -60,20 +75,39 @@ def _reference(config: RLConfig, policy: Policy) -> Policy | None:
     return policy.before_adapter() if config.lora_rank and not moves else policy.frozen_copy()
 
 
+def _interruption(config: RLConfig, setup: Setup) -> Interruption | None:
+    after = config.interrupt_thinking_after
+    if after is None:
+        return None
+    if setup.train and THINKING_END in setup.train[0].prefill:
+        raise UserError(
+            f"--interrupt-thinking-after {after}: --template {config.template} ends the thinking in the prompt itself, "
+            "so there is none to interrupt; leave it off"
+        )
+    return make_interruption(after, config.interruption_phrase, config.max_completion_tokens, setup.tokenizer)
+
+
 def train(config: R, make_learner: Callable[[R, Setup], Learner]) -> dict[str, Any]:
     """Reinforcement learning: samples, scores and learns. See `run_training`."""
 
     def make_loop(config: R, setup: Setup, stop: StopSignal) -> Loop:
+        learner, interruption = make_learner(config, setup), _interruption(config, setup)
+        values = {}
+        if isinstance(config, GRPOConfig) and config.value_samples:
+            values = optimal_values(config, setup, stop, interruption)
         return Loop(
             config=config,
             prompts=setup.train,
             scorer=setup.scorer,
             engine=setup.engine,
-            learner=make_learner(config, setup),
+            learner=learner,
             stop=stop,
             watchdog=setup.watchdog,
+            world=setup.world,
             curriculum=Curriculum() if config.curriculum else None,
             retired=Retired(config.retire_solved) if config.retire_solved is not None else None,
+            interruption=interruption,
+            optimal_values=values,
         )
 
     return run_training(config, make_loop)

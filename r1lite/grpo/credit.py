@@ -37,6 +37,7 @@ def all_have_gradients(config: RLConfig) -> bool:
         config.kl_coef > 0
         or config.has_token_advantages
         or config.entropy_coef > 0
+        or config.positive_nll_coef > 0
         or config.entropy_target is not None
         or config.top_entropy_share < 1
         or config.loss in ("clip_cov", "kl_cov", "dro", "a_star")  # by the other tokens, or by the distance itself
@@ -176,7 +177,8 @@ def _whiten(micro_batches: Sequence[RolloutBatch]) -> None:
     values = torch.cat(
         [losses.by_token(_known(p)).expand(m.shape)[m] for p, m in zip(micro_batches, masks, strict=True)]
     )  # [N]
-    white = whiten(values, torch.ones_like(values, dtype=torch.bool))
+    # In double precision: the order of the sum follows the cut into micro-batches, and nothing may follow from that.
+    white = whiten(values.double(), torch.ones_like(values, dtype=torch.bool)).to(values.dtype)
     for micro_batch, mask, part in zip(
         micro_batches, masks, white.split([int(mask.sum()) for mask in masks]), strict=True
     ):

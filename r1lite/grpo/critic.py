@@ -14,12 +14,14 @@ import torch
 from torch import Tensor, nn
 
 from r1lite.config import PPOConfig
+from r1lite.distributed.world import ALONE, World
 from r1lite.errors import UserError
 from r1lite.grpo.minibatch import RolloutBatch
 from r1lite.hub.revisions import pinned
 from r1lite.model.batch import MicroBatch
 from r1lite.model.optimizer import Optimizer
 from r1lite.model.policy import Policy
+from r1lite.model.sharding import put_into
 from r1lite.rl.aggregate import masked_sum
 from r1lite.rl.gae import explained_variance, value_loss
 from r1lite.run.bad_batches import BadBatches
@@ -39,7 +41,8 @@ class ValueModel:
             raise UserError(f"a critic needs the model's hidden states, but {backbone.parts}")
         self.backbone, self.shared = backbone, shared
         device = backbone.model.device
-        self.head = nn.Linear(backbone.parts.head.weight.shape[1], 1, device=device)
+        dtype = torch.float64 if backbone.parts.head.weight.dtype == torch.float64 else torch.float32
+        self.head = nn.Linear(backbone.parts.head.weight.shape[1], 1, device=device, dtype=dtype)
         nn.init.zeros_(self.head.bias)
         with torch.no_grad():
             self.head.weight.copy_(torch.zeros_like(self.head.weight) if head is None else head.to(device))
@@ -48,11 +51,11 @@ class ValueModel:
         self.model = nn.ModuleDict(parts)
 
     def values(self, batch: MicroBatch, *, into_backbone: bool = True) -> Tensor:
-        """[B, T] float32, 0 at padding; `into_backbone` = the gradient goes there too."""
+        """[B, T] float32 or better, 0 at padding; `into_backbone` = the gradient goes there too."""
 
         def of_hidden(hidden: Tensor) -> Tensor:  # [N, H] -> [N]
             known = hidden if into_backbone else hidden.detach()
-            return self.head(known.float()).squeeze(-1)  # type: ignore[no-any-return]
+            return self.head(known.to(self.head.weight.dtype)).squeeze(-1)  # type: ignore[no-any-return]
 
         return self.backbone.per_token(batch, of_hidden)
 
@@ -64,9 +67,9 @@ class LearningCritic:
     the policy's gradient with the weight `value_coef`.
     """
 
-    def __init__(self, config: PPOConfig, value_model: ValueModel, bad: BadBatches) -> None:
-        self.config, self.model, self.bad = config, value_model, bad
-        self.optimizer = Optimizer.configured(value_model.model, config)
+    def __init__(self, config: PPOConfig, value_model: ValueModel, bad: BadBatches, world: World = ALONE) -> None:
+        self.config, self.model, self.bad, self.world = config, value_model, bad, world
+        self.optimizer = Optimizer.configured(value_model.model, config, world)
         self._alone = False  # the policy is held: nothing of the value loss may reach a shared backbone
         self._waiting: list[RolloutBatch] = []  # of the update that is being prepared
         self._losses: list[float] = []
@@ -84,8 +87,8 @@ class LearningCritic:
         """[B, T], before each token is chosen."""
         return self.model.values(batch)
 
-    def accumulate(self, micro_batch: RolloutBatch, num_tokens: int) -> None:
-        """Adds the gradient of this micro-batch's share of the value loss: a mean over num_tokens."""
+    def accumulate(self, micro_batch: RolloutBatch, num_tokens: int, *, counts: bool = True) -> None:
+        """Adds the gradient of this micro-batch's share of the value loss: a mean over num_tokens; or 0 times it."""
         assert micro_batch.old_values is not None
         assert micro_batch.returns is not None
         shared = self.model.shared
@@ -98,10 +101,16 @@ class LearningCritic:
             huber=self.config.value_huber,
         )
         loss = masked_sum(per_token, micro_batch.inputs.loss_mask) / num_tokens
+        if not counts:
+            (0.0 * loss).backward()
+            return
         (loss * self.config.value_coef if shared else loss).backward()
         self._losses.append(float(loss.detach()))
         self._waiting.append(micro_batch)
-        self._seen[id(micro_batch)] = micro_batch
+
+    def saw(self, micro_batches: Sequence[RolloutBatch]) -> None:
+        """Tells it all that the ranks have accumulated for the update that is being prepared."""
+        self._seen |= {id(micro_batch): micro_batch for micro_batch in micro_batches}
 
     def update(self, step: int) -> None:
         """Applies the accumulated gradient. Raises RunError after three in a row that are not finite."""
@@ -110,7 +119,8 @@ class LearningCritic:
         if norm is None:
             self._skipped += 1
             batches = [micro_batch.as_dict() for micro_batch in self._waiting]
-            self.bad.skipped(step + 1, batches, loss=self._losses[-1], parameters=self.optimizer.nonfinite)
+            loss = self.world.sum(sum(self._losses[len(self._losses) - len(self._waiting) :]))
+            self.bad.skipped(step + 1, batches, loss=loss, parameters=self.optimizer.nonfinite)
         else:
             self._norms.append(norm)
             self.bad.fine()
@@ -124,15 +134,13 @@ class LearningCritic:
     def restart(self) -> None:
         """Forgets the update that is being prepared, as if it had not begun."""
         del self._losses[len(self._losses) - len(self._waiting) :]
-        for micro_batch in self._waiting:
-            self._seen.pop(id(micro_batch), None)
         self.discard()
 
     def metrics(self) -> dict[str, Any]:
         """Of the updates since the last call; the values are those before the first of them."""
         micro_batches = list(self._seen.values())
         found: dict[str, Any] = {
-            "value_loss": _finite(sum(self._losses) / max(1, len(self._norms) + self._skipped)),
+            "value_loss": _finite(self.world.sum(sum(self._losses)) / max(1, len(self._norms) + self._skipped)),
             "critic_grad_norm": statistics.fmean(self._norms) if self._norms else None,
             "critic_skipped_updates": self._skipped,
         }
@@ -156,7 +164,7 @@ class LearningCritic:
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Restores what `state_dict()` returned."""
-        self.model.model.load_state_dict(state["weights"])
+        put_into(self.model.model, state["weights"])
         self.optimizer.load_state_dict(state["optimizer"])
         self.bad.in_a_row = state["bad_in_a_row"]
 
@@ -229,7 +237,7 @@ def _difference(ours: dict[str, int], theirs: dict[str, int]) -> str | None:
 
 def _tokens(micro_batches: Sequence[RolloutBatch], name: str) -> Tensor:
     return torch.cat(
-        [getattr(micro_batch, name)[micro_batch.inputs.loss_mask].float().cpu() for micro_batch in micro_batches]
+        [getattr(micro_batch, name)[micro_batch.inputs.loss_mask].double().cpu() for micro_batch in micro_batches]
     )
 
 

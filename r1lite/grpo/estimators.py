@@ -27,6 +27,7 @@ class EstimatorInputs:
     lengths: Tensor  # [P, G], tokens of each completion
     parts: Tensor  # [K, P, G], terms of the reward formula without their weights; NaN = the verifier abstained
     weights: Sequence[float]  # K, of the parts
+    optimal_values: Tensor | None = None  # [P], where they were estimated before training
 
 
 class Options(Protocol):
@@ -101,8 +102,10 @@ def _best_of_group(options: Options, inputs: EstimatorInputs) -> Tensor:
 
 
 def _a_star(options: Options, inputs: EstimatorInputs) -> Tensor:
-    value = optimal_value(inputs.rewards, beta=options.value_beta)[:, None]
-    return (inputs.rewards - value).nan_to_num(nan=0.0)
+    value = inputs.optimal_values
+    if value is None:
+        value = optimal_value(inputs.rewards, beta=options.value_beta)
+    return (inputs.rewards - value[:, None]).nan_to_num(nan=0.0)
 
 
 ESTIMATORS: dict[str, Estimator] = {

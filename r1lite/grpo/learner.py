@@ -17,16 +17,20 @@ import torch
 from torch import Tensor
 
 from r1lite.config import RLConfig
+from r1lite.distributed.world import ALONE, World
 from r1lite.errors import RunError
 from r1lite.grpo import credit
 from r1lite.grpo.losses import choose, needs_choice
+from r1lite.grpo.measuring import measure_all
 from r1lite.grpo.minibatch import Minibatch, RolloutBatch, make_minibatches, reshuffled
 from r1lite.grpo.objective import Terms, rewards_of
 from r1lite.grpo.sums import UpdateSums
+from r1lite.grpo.token_records import measure, token_advantages, with_records
 from r1lite.grpo.update import Coefficients, Critic, Update
 from r1lite.model.optimizer import Optimizer
 from r1lite.model.out_of_memory import MicroBatchBudget
 from r1lite.model.policy import Policy
+from r1lite.model.sharding import local, put_into
 from r1lite.rl.entropy import adapted_entropy_coef
 from r1lite.rl.gae import adapted_kl_coef
 from r1lite.rl.sampling import completion_seed
@@ -63,6 +67,7 @@ class PolicyLearner:
     critic: Critic | None = None  # for --advantage gae
     reward_terms: Terms = field(default_factory=dict)  # of the reward formula; for --advantage gdpo
     bad: BadBatches = field(kw_only=True)  # updates without a finite gradient
+    world: World = ALONE
     kl_coef: float = field(init=False)  # as adapted so far
     entropy_coef: float = field(init=False)
     budget: MicroBatchBudget = field(init=False)
@@ -70,9 +75,15 @@ class PolicyLearner:
 
     def __post_init__(self) -> None:
         self.kl_coef, self.entropy_coef = self.config.kl_coef, self.config.entropy_coef
-        self.budget = MicroBatchBudget(self.config.micro_batch_tokens, row="completion", advice=_SMALLER)
+        self.budget = MicroBatchBudget(
+            self.config.micro_batch_tokens,
+            row="completion",
+            advice=_SMALLER,
+            world=self.world,
+            in_step=self.policy.is_sharded,
+        )
         self._update = Update(
-            self.config, self.policy, self.optimizer, self.critic, self.budget, self.bad, self.reference
+            self.config, self.policy, self.optimizer, self.critic, self.budget, self.bad, self.reference, self.world
         )
 
     def learn(self, groups: Sequence[Group], step: int) -> tuple[list[Group], dict[str, Any]]:
@@ -88,6 +99,7 @@ class PolicyLearner:
         self._refuse_unknown_sampler(groups, step)
         update.out_of_memory = 0
         advantages, minibatches = self._credit(groups, step)
+        recorded = self._recorded(groups, minibatches, step) if config.record_tokens else groups
         entropy = _mean_entropy(minibatches)
         held = self.critic is not None and self.critic.begin(step)
         coefficients = Coefficients(self.kl_coef, self._entropy_bonus(entropy), held)
@@ -115,10 +127,18 @@ class PolicyLearner:
         if self.critic is not None:
             metrics |= self.critic.metrics()
         self._move_reference(step)
-        return _with_advantages(groups, advantages), metrics
+        return _with_advantages(recorded, advantages), metrics
+
+    def _recorded(self, groups: Sequence[Group], minibatches: Sequence[Minibatch], step: int) -> Sequence[Group]:
+        """The groups with what the policy says of each token, before it learns from them."""
+        seen, out_of_memory = measure(groups, self.policy, self.budget, step, self.world)
+        self._update.out_of_memory += out_of_memory
+        return with_records(groups, seen, token_advantages(minibatches))
 
     def state_dict(self) -> dict[str, Any]:
         """Optimizer moments, adapted coefficients, the count of bad updates, and the critic."""
+        if self.reference is not None:
+            self.reference.take_apart()
         return {
             "optimizer": self.optimizer.state_dict(),
             "bad_in_a_row": self.bad.in_a_row,
@@ -138,7 +158,7 @@ class PolicyLearner:
         if self.critic is not None:
             self.critic.load_state_dict(state["critic"])
         if self.reference is not None and state["reference"] is not None:
-            self.reference.model.load_state_dict(state["reference"])
+            put_into(self.reference.model, state["reference"])
 
     def _passes(self, minibatches: list[Minibatch], step: int) -> Iterator[Minibatch]:
         """The minibatches of every pass: of other prompts each time, where there are several."""
@@ -227,7 +247,10 @@ class PolicyLearner:
 
     @torch.no_grad()
     def _measure_before(self, minibatches: Sequence[Minibatch], step: int) -> None:
-        """Log-probabilities, entropies and values that have to be known of the weights before they change."""
+        """Log-probabilities, entropies and values that have to be known of the weights before they change.
+
+        Each rank measures its micro-batches; all know all of it then, so that each comes to the same advantages.
+        """
         config = self.config
         needs_entropy = config.entropy_target is not None or config.top_entropy_share < 1
         # With one update a rollout, the policy that is updated is the policy before the update.
@@ -252,7 +275,7 @@ class PolicyLearner:
                 micro_batch.old_values = self.critic.values(inputs)
 
         for minibatch in minibatches:
-            self._update.out_of_memory += self.budget.go_through(minibatch.within, measure, lambda: None, step=step)
+            self._update.out_of_memory += measure_all(minibatch, measure, self.budget, self.world, step)
 
     # --- what moves between steps ------------------------------------------------------------------------------------
 
@@ -266,12 +289,13 @@ class PolicyLearner:
         every, decay = self.config.reference_refresh_steps, self.config.reference_decay
         if self.reference is None:
             return
+        self.reference.take_apart()
         if every and (step + 1) % every == 0:
             self.reference.model.load_state_dict(self.policy.model.state_dict())
         if decay < 1:
             theirs, ours = self.reference.model.parameters(), self.policy.model.parameters()
             for follows, leads in zip(theirs, ours, strict=True):
-                follows.lerp_(leads, 1 - decay)
+                local(follows).lerp_(local(leads), 1 - decay)
 
     def _entropy_bonus(self, entropy: float | None) -> float:
         """The weight of the entropy bonus in this step: 0 while the policy's mean entropy is above its target."""

@@ -7,16 +7,18 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 from r1lite.config import RLConfig
+from r1lite.distributed.world import ALONE, World
 from r1lite.grpo import choice
 from r1lite.grpo.choice import Curriculum, Retired
 from r1lite.grpo.learner import Learner
 from r1lite.grpo.metrics import rollout_metrics
 from r1lite.grpo.sampler import Ahead, Sampler, pack, unpack
+from r1lite.rollout.interruption import Interruption
 from r1lite.rollout.trust import TrustedEngine
 from r1lite.run.signals import StopSignal
 from r1lite.run.watchdog import Watchdog
@@ -37,14 +39,19 @@ class Loop:
     learner: Learner
     stop: StopSignal
     watchdog: Watchdog
+    world: World = ALONE
     curriculum: Curriculum | None = None
     retired: Retired | None = None
+    interruption: Interruption | None = None
+    optimal_values: Mapping[str, float] = field(default_factory=dict)
     _clock: dict[str, float] = field(default_factory=dict)
     _ahead: dict[int, list[Group]] = field(default_factory=dict)  # by step: groups that are there already
     sampler: Sampler = field(init=False)
 
     def __post_init__(self) -> None:
-        self.sampler = Sampler(self.config, self.engine, self.scorer)
+        self.sampler = Sampler(
+            self.config, self.engine, self.scorer, self.interruption, self.optimal_values, self.world
+        )
 
     @property
     def steps(self) -> int:
@@ -156,10 +163,16 @@ class Loop:
     def _rollout(self, chosen: Sequence[Prompt], step: int, purpose: str) -> list[Group]:
         """Samples and scores a group for each prompt."""
         work = f"step {step + 1}, {len(chosen)} problems: {', '.join(prompt.problem.id for prompt in chosen)}"
-        with self.stop.interruptible(), self.watchdog.during("rollout", work):
-            self.engine.push([prompt.token_ids for prompt in chosen])
+        with self.watchdog.during("rollout", work):
+            with self.stop.interruptible(together=True):
+                self.engine.push([prompt.token_ids for prompt in chosen])
             sampled = self.sampler.run(
-                chosen, step, purpose, self.watchdog.beat, lambda: self.watchdog.during("score", work)
+                chosen,
+                step,
+                purpose,
+                self.watchdog.beat,
+                lambda: self.watchdog.during("score", work),
+                self.stop.interruptible,
             )
         self._clock["generate_s"] += sampled.generate_s
         self._clock["score_s"] += sampled.score_s

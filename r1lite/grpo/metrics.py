@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from r1lite.types import Group
+from verifiers import Completion
 
 
 def rollout_metrics(groups: Sequence[Group]) -> dict[str, Any]:
@@ -30,14 +31,21 @@ def rollout_metrics(groups: Sequence[Group]) -> dict[str, Any]:
         "completion_tokens": statistics.fmean(lengths),
         "completion_tokens_max": max(lengths),
         "truncated": _mean([r.completion.finish_reason == "length" for r in rollouts]),
+        "interrupted": _mean([r.completion.inserted != (0, 0) for r in rollouts]),
         # -log p of sampled tokens estimates the entropy without another pass over the vocabulary.
-        "entropy": _mean([-logprob for r in rollouts for logprob in r.completion.logprobs]),
+        "entropy": _mean([-logprob for r in rollouts for logprob in _of_sampled(r.completion)]),
         "groups_without_signal": _mean([not group.has_signal for group in groups if len(group.rollouts) > 1]),
         "unscored": _mean([r.score.reward is None for r in rollouts]),
         "tokens": sum(lengths),
         "parts": {name: _mean(values) for name, values in parts.items()},
         "reasons": {name: dict(sorted(counts.items())) for name, counts in reasons.items()},
     }
+
+
+def _of_sampled(completion: Completion) -> tuple[float, ...]:
+    """Log-probabilities without those of tokens that were put in."""
+    start, end = completion.inserted
+    return completion.logprobs[:start] + completion.logprobs[end:]
 
 
 def _mean(values: Sequence[float]) -> float | None:

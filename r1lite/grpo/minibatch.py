@@ -8,7 +8,7 @@ from __future__ import annotations
 import dataclasses
 import math
 import random
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,8 +18,10 @@ from torch import Tensor
 from r1lite.model.batch import MicroBatch, Row, cost, deal, micro_batches
 from r1lite.rl.losses import by_token
 from r1lite.types import Group, Rollout
+from verifiers import Completion
 
 Index = tuple[int, int]  # which prompt, which completion of it
+_MEASURED = ("old_logprobs", "ref_logprobs", "old_entropy", "old_square_mass", "old_values")
 
 
 @dataclass(slots=True)
@@ -29,6 +31,7 @@ class RolloutBatch:
     inputs: MicroBatch
     indices: list[Index]  # [B]
     rewards: Tensor  # [B]
+    right: Tensor  # [B] bool, by the task's own verdict
     engine_logprobs: Tensor  # [B, T], of the engine that sampled; NaN where it gave none
     old_logprobs: Tensor | None = None  # [B, T], of the policy before the first update; None = of the one at hand
     ref_logprobs: Tensor | None = None  # [B, T]; None = no KL
@@ -49,6 +52,20 @@ class RolloutBatch:
         """Tokens that go through the model, padding and shared prompts included."""
         return cost(self.inputs)
 
+    def unmeasured(self) -> RolloutBatch:
+        """The same rows, of which nothing is known yet."""
+        nothing: dict[str, Any] = dict.fromkeys(_MEASURED)
+        return dataclasses.replace(self, **nothing)
+
+    def measured(self) -> dict[str, Tensor]:
+        """What the models said about it before the first update, on the CPU."""
+        return {name: value.cpu() for name in _MEASURED if (value := getattr(self, name)) is not None}
+
+    def take(self, measured: Mapping[str, Tensor]) -> None:
+        """Puts in place what another rank has measured."""
+        for name, value in measured.items():
+            setattr(self, name, value.to(self.inputs.token_ids.device))
+
     def as_dict(self) -> dict[str, Any]:
         """All of it as plain values and tensors."""
         inputs = {name: getattr(self.inputs, name) for name in ("prompts", "prompt_of_row", "token_ids", "loss_mask")}
@@ -63,11 +80,17 @@ class Minibatch:
     micro_batches: list[RolloutBatch]
     counted: dict[int, tuple[int, int]]  # prompt -> tokens and rows that count, also those whose gradient is 0 and
     # isn't computed
+    right_tokens: dict[int, int]  # prompt -> tokens of right completions among them
 
     @property
     def num_tokens(self) -> int:
         """Tokens that count."""
         return sum(tokens for tokens, _ in self.counted.values())
+
+    @property
+    def num_right_tokens(self) -> int:
+        """Tokens of right completions that count."""
+        return sum(self.right_tokens.values())
 
     @property
     def num_rows(self) -> int:
@@ -140,11 +163,21 @@ def make_minibatches(
         made = _micro_batches(groups, [index for index in inside if has_gradient(index)], max_tokens, pad_id, device)
         if made:
             counted: dict[int, tuple[int, int]] = {}
+            right = dict.fromkeys((p for p, _ in inside), 0)
             for p, g in inside:
                 tokens, rows = counted.get(p, (0, 0))
-                counted[p] = (tokens + len(groups[p].rollouts[g].completion.token_ids), rows + 1)
-            minibatches.append(Minibatch(made, counted))
+                rollout = groups[p].rollouts[g]
+                length = rollout.completion.num_sampled
+                counted[p] = (tokens + length, rows + 1)
+                right[p] += length if rollout.correct else 0
+            minibatches.append(Minibatch(made, counted, right))
     return minibatches
+
+
+def every_completion(groups: Sequence[Group], *, max_tokens: int, pad_id: int, device: Any) -> Minibatch:
+    """All completions that have a token, to be measured: nothing is counted, and unscored ones have the reward NaN."""
+    indices = [(p, g) for p, group in enumerate(groups) for g, r in enumerate(group.rollouts) if r.completion.token_ids]
+    return Minibatch(_micro_batches(groups, indices, max_tokens, pad_id, device), {}, {})
 
 
 def _micro_batches(
@@ -152,7 +185,7 @@ def _micro_batches(
 ) -> list[RolloutBatch]:
     rollouts = [groups[p].rollouts[g] for p, g in indices]
     rows = [
-        Row(groups[p].prompt_ids, rollout.completion.token_ids)
+        Row(groups[p].prompt_ids, rollout.completion.token_ids, _sampled(rollout.completion))
         for (p, _), rollout in zip(indices, rollouts, strict=True)
     ]
     made = []
@@ -161,9 +194,20 @@ def _micro_batches(
         for row, i in enumerate(inputs.rows):
             known = rollouts[i].completion.logprobs
             engine[row, : len(known)] = torch.tensor(known)
-        rewards = torch.tensor([rollouts[i].score.reward for i in inputs.rows])
-        made.append(RolloutBatch(inputs, [indices[i] for i in inputs.rows], rewards.to(device), engine.to(device)))
+        earned = [rollouts[i].score.reward for i in inputs.rows]
+        rewards = torch.tensor([math.nan if reward is None else reward for reward in earned])
+        right = torch.tensor([bool(rollouts[i].correct) for i in inputs.rows])
+        of_rows = [indices[i] for i in inputs.rows]
+        made.append(RolloutBatch(inputs, of_rows, rewards.to(device), right.to(device), engine.to(device)))
     return made
+
+
+def _sampled(completion: Completion) -> tuple[bool, ...] | None:
+    """Which tokens are learnt: those that were sampled, not put in; None = all."""
+    start, end = completion.inserted
+    if start == end:
+        return None
+    return tuple(not start <= t < end for t in range(len(completion.token_ids)))
 
 
 def reshuffled(
@@ -174,6 +218,7 @@ def reshuffled(
     Later passes over a rollout then average over other neighbours (PPO, arXiv:1707.06347 algorithm 1).
     """
     counted = {prompt: counts for minibatch in minibatches for prompt, counts in minibatch.counted.items()}
+    right = {prompt: tokens for minibatch in minibatches for prompt, tokens in minibatch.right_tokens.items()}
     rows: dict[int, list[RolloutBatch]] = {prompt: [] for prompt in counted}
     for minibatch in minibatches:
         for one in minibatch.micro_batches:
@@ -187,7 +232,8 @@ def reshuffled(
         inside = [row for prompt in prompts for row in rows[prompt]]
         if inside:
             counts = {prompt: counted[prompt] for prompt in prompts}
-            made.append(Minibatch(_together(inside, max_tokens, pad_id), counts))
+            of_right = {prompt: right[prompt] for prompt in prompts}
+            made.append(Minibatch(_together(inside, max_tokens, pad_id), counts, of_right))
     return made
 
 

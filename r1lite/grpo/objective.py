@@ -50,11 +50,13 @@ def completion_advantages(config: Any, rewards: Tensor, groups: Sequence[Group],
         ValueError: rewards that the estimator can't take.
         UserError: an estimator of the user's that can't be loaded, or returns anything but [P, G].
     """
-    lengths = torch.tensor([[len(r.completion.token_ids) for r in group.rollouts] for group in groups])
+    lengths = torch.tensor([[r.completion.num_sampled for r in group.rollouts] for group in groups])
     names = [name for name in terms if name]
     parts = torch.tensor([[[_part(r, name) for r in group.rollouts] for group in groups] for name in names])
     weights = [terms[name] for name in names]
-    advantages = estimator(config.advantage)(config, EstimatorInputs(rewards, lengths, parts, weights))
+    values = [group.optimal_value for group in groups if group.optimal_value is not None]
+    known = torch.tensor(values, dtype=rewards.dtype) if values and len(values) == len(groups) else None
+    advantages = estimator(config.advantage)(config, EstimatorInputs(rewards, lengths, parts, weights, known))
     return normalized(advantages, ~rewards.isnan()) if config.normalize_advantages else advantages
 
 

@@ -10,16 +10,19 @@ import math
 import queue
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from typing import Any
 
 from r1lite.config import RLConfig
+from r1lite.distributed.together import everyone
+from r1lite.distributed.world import ALONE, World
 from r1lite.errors import RunError
 from r1lite.rl.sampling import completion_seed
 from r1lite.rollout import EngineError, Sampling
+from r1lite.rollout.interruption import Interruption
 from r1lite.rollout.trust import TrustedEngine
 from r1lite.run.watchdog import Watchdog
 from r1lite.scoring.scorer import Scorer
@@ -43,6 +46,9 @@ class Sampler:
     config: RLConfig
     engine: TrustedEngine
     scorer: Scorer
+    interruption: Interruption | None = None
+    optimal_values: Mapping[str, float] = field(default_factory=dict)  # by problem
+    world: World = ALONE
     _scoring: _ScoringThread | None = field(default=None)
 
     def run(
@@ -52,59 +58,93 @@ class Sampler:
         purpose: str,
         beat: Callable[[], None],
         waiting: Callable[[], AbstractContextManager[None]] = nullcontext,
+        around: Callable[[], AbstractContextManager[None]] = nullcontext,
     ) -> Sampled:
-        """A group for each prompt.
+        """A group for each prompt. Each rank samples and scores its share of them; all get all groups.
 
         Args:
             purpose: what tells this step's samplings apart: their seeds differ by it.
             beat: called for each finished group: a sign of life.
             waiting: entered while waiting only for scores.
+            around: entered for this rank's share.
 
         Raises:
             RunError: too many completions could not be scored, or the model's log-probabilities are not finite.
             EngineError: the engine can't go on.
         """
-        if self._scoring is None:
-            self._scoring = _ScoringThread(self.scorer)
-        config, started = self.config, time.perf_counter()
+
+        def share() -> tuple[list[tuple[Rollout, ...]], float, float]:
+            with around():
+                return self._share(chosen, step, purpose, beat, waiting)
+
+        shares = everyone(self.world, share)
+        groups = [
+            Group(
+                prompt.problem,
+                prompt.text,
+                prompt.token_ids,
+                shares[place % len(shares)][0][place // len(shares)],
+                self.optimal_values.get(prompt.problem.id),
+            )
+            for place, prompt in enumerate(chosen)
+        ]
+        self._check_scored(groups)
+        return Sampled(groups, max(seconds for _, seconds, _ in shares), max(seconds for _, _, seconds in shares))
+
+    def _share(
+        self,
+        chosen: Sequence[Prompt],
+        step: int,
+        purpose: str,
+        beat: Callable[[], None],
+        waiting: Callable[[], AbstractContextManager[None]],
+    ) -> tuple[list[tuple[Rollout, ...]], float, float]:
+        """The rollouts of this rank's prompts: every so many from its own number on, so whole groups. And seconds."""
+        scoring, config, started = self._scores(), self.config, time.perf_counter()
+        mine = range(self.world.rank, len(chosen), self.world.size)
         # The place in the step tells a problem's groups apart where a small set comes round twice in one step.
         seeds = [
             [
-                completion_seed(config.seed, f"{purpose}-{p}", step, prompt.problem.id, g)
+                completion_seed(config.seed, f"{purpose}-{p}", step, chosen[p].problem.id, g)
                 for g in range(config.group_size)
             ]
-            for p, prompt in enumerate(chosen)
+            for p in mine
         ]
-        sampling = Sampling(
-            config.temperature,
-            config.max_completion_tokens,
-            config.stop_text,
-            top_p=config.top_p,
-            top_k=config.top_k,
-            min_p=config.min_p,
-        )
         scored: dict[int, Future[list[Rollout]]] = {}
-        for place, completions in self.engine.stream([prompt.token_ids for prompt in chosen], seeds, sampling):
+        token_ids = [chosen[p].token_ids for p in mine]
+        for place, completions in self.engine.stream(token_ids, seeds, sampling_of(config), self.interruption):
             _check_finite(completions, step)
-            scored[place] = self._scoring.give(chosen[place], completions)
+            scored[place] = scoring.give(chosen[mine[place]], completions)
             beat()
         generated = time.perf_counter()
         with waiting():
-            groups = self._gathered(chosen, [scored[place] for place in range(len(chosen))])
-        return Sampled(groups, generated - started, time.perf_counter() - generated)
+            rollouts = [tuple(scored[place].result()) for place in range(len(mine))]
+        return rollouts, generated - started, time.perf_counter() - generated
 
     def score(self, chosen: Sequence[Prompt], completions: Sequence[Sequence[Completion]]) -> list[Group]:
         """Scores what was sampled before."""
-        scoring = _ScoringThread(self.scorer) if self._scoring is None else self._scoring
-        self._scoring = scoring
+        scoring = self._scores()
         pairs = zip(chosen, completions, strict=True)
-        return self._gathered(chosen, [scoring.give(prompt, list(group)) for prompt, group in pairs])
-
-    def _gathered(self, chosen: Sequence[Prompt], scored: Sequence[Future[list[Rollout]]]) -> list[Group]:
+        scored = [scoring.give(prompt, list(group)) for prompt, group in pairs]
         groups = [
-            Group(prompt.problem, prompt.text, prompt.token_ids, tuple(future.result()))
+            Group(
+                prompt.problem,
+                prompt.text,
+                prompt.token_ids,
+                tuple(future.result()),
+                self.optimal_values.get(prompt.problem.id),
+            )
             for prompt, future in zip(chosen, scored, strict=True)
         ]
+        self._check_scored(groups)
+        return groups
+
+    def _scores(self) -> _ScoringThread:
+        if self._scoring is None:
+            self._scoring = _ScoringThread(self.scorer)
+        return self._scoring
+
+    def _check_scored(self, groups: Sequence[Group]) -> None:
         rollouts = [rollout for group in groups for rollout in group.rollouts]
         unscored = [r.score.error or "every verifier abstained" for r in rollouts if r.score.reward is None]
         if len(unscored) > self.config.max_unscored_rate * len(rollouts):
@@ -112,7 +152,18 @@ class Sampler:
                 f"{len(unscored)} of {len(rollouts)} completions could not be scored, more than --max-unscored-rate "
                 f"{self.config.max_unscored_rate}; the first: {unscored[0]}"
             )
-        return groups
+
+
+def sampling_of(config: RLConfig) -> Sampling:
+    """How training's completions are drawn."""
+    return Sampling(
+        config.temperature,
+        config.max_completion_tokens,
+        config.stop_text,
+        top_p=config.top_p,
+        top_k=config.top_k,
+        min_p=config.min_p,
+    )
 
 
 class Ahead:
@@ -178,7 +229,7 @@ class _ScoringThread:
                 future.set_result(rollouts)
 
     def _scored(self, batch: Sequence[tuple[Prompt, list[Completion]]]) -> list[list[Rollout]]:
-        rollouts = iter(self._scorer.rollouts([(prompt.problem, c) for prompt, group in batch for c in group]))
+        rollouts = iter(self._scorer.rollouts([prompt.judged(c) for prompt, group in batch for c in group]))
         return [list(itertools.islice(rollouts, len(group))) for _, group in batch]
 
 
@@ -186,7 +237,7 @@ def pack(groups: Sequence[Group]) -> list[list[list[Any]]]:
     """Completions as plain values, for a checkpoint."""
     return [
         [
-            [c.text, list(c.token_ids), list(c.logprobs), c.finish_reason, c.policy_version]
+            [c.text, list(c.token_ids), list(c.logprobs), c.finish_reason, c.policy_version, list(c.inserted)]
             for c in (rollout.completion for rollout in group.rollouts)
         ]
         for group in groups
@@ -197,8 +248,11 @@ def unpack(packed: Sequence[Sequence[Sequence[Any]]]) -> list[list[Completion]]:
     """Restores what `state_dict()` returned."""
     return [
         [
-            Completion(text, tuple(ids), tuple(logprobs), reason, version)
-            for text, ids, logprobs, reason, version in group
+            Completion(text, tuple(ids), tuple(logprobs), reason, version, inserted=(start, end))
+            # A checkpoint of 0.1.0 has no place of a phrase.
+            for text, ids, logprobs, reason, version, (start, end) in (
+                row if len(row) > 5 else [*row, (0, 0)] for row in group
+            )
         ]
         for group in packed
     ]

@@ -6,6 +6,7 @@ Shapes: B rows, T completion tokens.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -13,6 +14,7 @@ import torch
 from torch import Tensor
 
 from r1lite.config import RLConfig
+from r1lite.distributed.world import ALONE, World
 from r1lite.grpo.losses import LossInputs, policy_loss, takes_correction
 from r1lite.grpo.minibatch import Minibatch, RolloutBatch
 from r1lite.grpo.objective import correction
@@ -38,8 +40,15 @@ class Critic(Protocol):
     def values(self, batch: MicroBatch) -> Tensor:
         """[B, T], before each token is chosen."""
 
-    def accumulate(self, micro_batch: RolloutBatch, num_tokens: int) -> None:
-        """Adds the gradient of this micro-batch's share of the value loss: a mean over num_tokens, to its `returns`."""
+    def accumulate(self, micro_batch: RolloutBatch, num_tokens: int, *, counts: bool = True) -> None:
+        """Adds the gradient of this micro-batch's share of the value loss: a mean over num_tokens, to its `returns`.
+
+        Args:
+            counts: False: the passes are made, and add nothing.
+        """
+
+    def saw(self, micro_batches: Sequence[RolloutBatch]) -> None:
+        """Tells it all that the ranks have accumulated for the update that is being prepared."""
 
     def update(self, step: int) -> None:
         """Applies the accumulated gradient."""
@@ -80,39 +89,54 @@ class Update:
     budget: MicroBatchBudget
     bad: BadBatches
     reference: Policy | None = None  # for --kl-estimator full
+    world: World = ALONE
     out_of_memory: int = 0  # times, since the last step began
 
     def gradient(self, minibatch: Minibatch, coefficients: Coefficients, step: int, *, first: bool) -> UpdateSums:
-        """Accumulates the minibatch's gradient in the parameters of policy and critic.
+        """Accumulates the gradient of this rank's part of the minibatch in the parameters of policy and critic.
 
         Args:
             first: the weights are still those that sampled, so that they are compared with the engine's.
+
+        Returns: sums over the whole minibatch, the same on all ranks.
 
         Raises:
             RunError: no memory for a single completion.
         """
         threshold = self._entropy_threshold(minibatch)
-        sums = UpdateSums()
+        found: dict[int, UpdateSums] = {}  # by micro-batch
 
-        def add(micro_batch: RolloutBatch) -> None:
-            nonlocal sums
+        def add(number: int, micro_batch: RolloutBatch) -> None:
             with torch.set_grad_enabled(not coefficients.policy_is_held):
                 loss, added = self._loss(micro_batch, minibatch, threshold, coefficients, first)
             if not coefficients.policy_is_held:
                 loss.backward()
             if self.critic is not None:
                 self.critic.accumulate(micro_batch, minibatch.num_tokens)
-            sums += added
+            found[number] = added
+
+        def idle(micro_batch: RolloutBatch) -> None:
+            with torch.set_grad_enabled(not coefficients.policy_is_held):
+                loss, _ = self._loss(micro_batch, minibatch, threshold, coefficients, first)
+            if not coefficients.policy_is_held:
+                (0.0 * loss).backward()
+            if self.critic is not None:
+                self.critic.accumulate(micro_batch, minibatch.num_tokens, counts=False)
 
         def restart() -> None:
-            nonlocal sums
-            sums = UpdateSums()
+            found.clear()
             self.optimizer.discard()
             if self.critic is not None:
                 self.critic.restart()
 
-        self.out_of_memory += self.budget.go_through(minibatch.within, add, restart, step=step)
-        return sums
+        self.out_of_memory += self.budget.go_through(minibatch.within, add, restart, step=step, idle=idle)
+        if self.critic is not None:
+            self.critic.saw(minibatch.micro_batches)
+        every = {place: sums for part in self.world.all_gather_object(found) for place, sums in part.items()}
+        total = UpdateSums()
+        for place in sorted(every):  # in this order whoever computed them
+            total += every[place]
+        return total
 
     def apply(self, minibatch: Minibatch, sums: UpdateSums, step: int, lr: float, *, policy_is_held: bool) -> None:
         """Takes the optimizer step, and counts it in `sums`; a gradient that is not finite is skipped and kept.
@@ -201,6 +225,9 @@ class Update:
             prompt_tokens=minibatch.prompt_tokens(micro_batch),
             num_prompts=minibatch.num_prompts,
         )
+        if config.positive_nll_coef > 0:
+            nll = losses.positive_nll(logprobs, mask, micro_batch.right, num_tokens=minibatch.num_right_tokens)
+            loss = loss + config.positive_nll_coef * nll
         if entropy is not None:
             loss = loss - coefficients.entropy * masked_sum(entropy, mask) / minibatch.num_tokens
         sums.add(loss, token_loss, mask)

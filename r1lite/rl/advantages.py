@@ -127,38 +127,37 @@ def maxrl(rewards: Tensor, *, eps: float = 1e-4) -> Tensor:
 def pass_at_k(rewards: Tensor, *, k: int) -> Tensor:
     """Pass@k training: what a completion adds to the reward of k-subsets of its group (arXiv:2508.10751).
 
-        R = 1 - C(m, k) / C(n, k);   sigma = sqrt(R (1 - R)),   n scored siblings, m of them wrong
-        A(right) = (1 - R) / sigma;   A(wrong) = (1 - R - C(m - 1, k - 1) / C(n - 1, k - 1)) / sigma
+        A_i = (mean of R_S over the k-subsets S with i - mean over all S) / std over all S,   R_S = max of r in S
 
-    The reward of a subset is its best member's; these are the means over all subsets that hold the completion.
+    For rewards of 0 and 1 that is the paper's eq. 11 to 15: with m of n siblings wrong, R = 1 - C(m, k) / C(n, k),
+    sigma = sqrt(R (1 - R)), A(right) = (1 - R) / sigma, A(wrong) = (1 - R - C(m - 1, k - 1) / C(n - 1, k - 1)) / sigma.
+    The means are counted, not sampled: the j-th smallest reward is the best of C(j - 1, k - 1) subsets.
 
     Args:
-        rewards: [P, G] of 0 and 1; NaN = unscored.
+        rewards: [P, G]; NaN = unscored.
         k: 1 <= k; a group with fewer than k scored members is exactly 0. k = 1: the z-score, without eps, of GRPO.
 
-    Returns: [P, G]; a group whose every k-subset is right, or every one wrong, is exactly 0.
+    Returns: [P, G]; a group all of whose k-subsets have the same best is exactly 0.
 
     Raises:
-        ValueError: a reward that is neither 0 nor 1, or k < 1.
+        ValueError: k < 1.
     """
     if k < 1:
         raise ValueError(f"k must be >= 1, got {k}")
-    scored = _scored(rewards)
-    if bool((scored & (rewards != 0) & (rewards != 1)).any()):
-        p, g = _first(scored & (rewards != 0) & (rewards != 1))
-        raise ValueError(f"reward [{p}, {g}] is {float(rewards[p, g]):g}: pass_at_k needs rewards of 0 and 1")
     advantages = torch.zeros_like(rewards)
-    for p, row in enumerate(rewards):
-        n, wrong = int(scored[p].sum()), int((row == 0).sum())
-        if n < k or wrong in (0, n) or math.comb(wrong, k) == 0:
+    for p, row in enumerate(rewards.tolist()):
+        order = sorted((g for g, reward in enumerate(row) if not math.isnan(reward)), key=lambda g: row[g])
+        values, n = [row[g] for g in order], len(order)
+        if n < k or values[k - 1] == values[-1]:  # every subset's best is one of these
             continue
-        failing = math.comb(wrong, k) / math.comb(n, k)  # 1 - R
-        sigma = math.sqrt(failing * (1 - failing))
-        if sigma == 0:
-            continue
-        mine = math.comb(wrong - 1, k - 1) / math.comb(n - 1, k - 1)  # subsets with this wrong one that fail
-        advantages[p, row == 1] = failing / sigma
-        advantages[p, row == 0] = (failing - mine) / sigma
+        shares = [math.comb(j, k - 1) / math.comb(n, k) for j in range(n)]  # of subsets whose best is in place j
+        mean = math.fsum(share * value for share, value in zip(shares, values, strict=True))
+        sigma = math.sqrt(math.fsum(share * (value - mean) ** 2 for share, value in zip(shares, values, strict=True)))
+        for place, g in enumerate(order):
+            best = [math.comb(place, k - 1) * values[place]]  # where it is the best itself
+            if k > 1:
+                best += [math.comb(j - 1, k - 2) * values[j] for j in range(place + 1, n)]
+            advantages[p, g] = (math.fsum(best) / math.comb(n - 1, k - 1) - mean) / sigma
     return advantages
 
 
@@ -266,8 +265,8 @@ def _refuse_infinite(rewards: Tensor) -> None:
         raise ValueError(f"reward [{p}, {g}] is infinite ({float(rewards[p, g])}): its siblings' would all be lost")
 
 
-def _first(found: Tensor) -> tuple[int, int]:
-    p, g = found.nonzero()[0].tolist()
+def _first(mask: Tensor) -> tuple[int, int]:
+    p, g = mask.nonzero()[0].tolist()
     return p, g
 
 

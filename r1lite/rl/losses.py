@@ -138,6 +138,22 @@ def gmpo(
     return (-advantages * mean.exp())[:, None].expand_as(logprobs)
 
 
+def positive_nll(logprobs: Tensor, mask: Tensor, right: Tensor, *, num_tokens: int) -> Tensor:
+    """These rows' share of the loss that imitates right completions (VAPO, arXiv:2504.05118 eq. 9).
+
+        L_NLL = -sum over right i of sum_t lp_it / (tokens of all right completions)
+
+    Args:
+        logprobs: [B, T] of the policy.
+        mask: bool [B, T], True = completion token.
+        right: bool [B], the completions that are right.
+        num_tokens: tokens of the right completions of the whole update; 0 = there are none.
+
+    Returns: [], in nats; 0 where nothing is right.
+    """
+    return -torch.where(mask & right[:, None], logprobs, 0.0).sum() / max(1, num_tokens)
+
+
 def reinforce(logprobs: Tensor, advantages: Tensor) -> Tensor:
     """The policy gradient itself (Williams 1992): right only for tokens that this very policy sampled.
 

@@ -1,0 +1,77 @@
+"""What the trainer saw at each token of a step's completions, for the rollouts (--record-tokens)."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+
+import torch
+from torch import Tensor
+
+from r1lite.distributed.world import World
+from r1lite.grpo.measuring import measure_all
+from r1lite.grpo.minibatch import Index, Minibatch, RolloutBatch, every_completion
+from r1lite.model.out_of_memory import MicroBatchBudget
+from r1lite.model.policy import Policy
+from r1lite.rl.losses import by_token
+from r1lite.types import Group, TokenRecord
+
+
+@torch.no_grad()
+def measure(
+    groups: Sequence[Group], policy: Policy, budget: MicroBatchBudget, step: int, world: World
+) -> tuple[dict[Index, tuple[list[float], list[float]]], int]:
+    """(log-probabilities, entropies) of each completion's tokens under weights that have not learnt from them yet, in
+    nats, and how often memory ran out. One pass of the model over all completions; it changes nothing."""
+    every = every_completion(groups, max_tokens=budget.tokens, pad_id=policy.pad_id, device=policy.model.device)
+
+    def measure_one(micro_batch: RolloutBatch) -> None:
+        if micro_batch.old_logprobs is None:
+            micro_batch.old_logprobs, micro_batch.old_entropy = policy(micro_batch.inputs, entropy=True)
+
+    out_of_memory = measure_all(every, measure_one, budget, world, step)
+    found: dict[Index, tuple[list[float], list[float]]] = {}
+    for one in every.micro_batches:
+        assert one.old_logprobs is not None
+        assert one.old_entropy is not None
+        for row, index in enumerate(one.indices):
+            valid = one.inputs.valid_mask[row]
+            found[index] = (one.old_logprobs[row][valid].tolist(), one.old_entropy[row][valid].tolist())
+    return found, out_of_memory
+
+
+def token_advantages(minibatches: Sequence[Minibatch]) -> dict[Index, list[float]]:
+    """The advantage of each token of the completions that are learnt from; 0 where the loss leaves it out."""
+    found: dict[Index, list[float]] = {}
+    for minibatch in minibatches:
+        for one in minibatch.micro_batches:
+            assert one.advantages is not None
+            advantages: Tensor = by_token(one.advantages).expand(one.inputs.loss_mask.shape)
+            for row, index in enumerate(one.indices):
+                masked = torch.where(one.inputs.loss_mask[row], advantages[row], 0.0)
+                found[index] = masked[one.inputs.valid_mask[row]].tolist()
+    return found
+
+
+def with_records(
+    groups: Sequence[Group],
+    seen: dict[Index, tuple[list[float], list[float]]],
+    advantages: dict[Index, list[float]],
+) -> list[Group]:
+    """The groups, each completion with what is known of its tokens; its advantages are 0 where nothing is learnt."""
+
+    def record(index: Index) -> TokenRecord | None:
+        if index not in seen:
+            return None  # it has no token
+        logprobs, entropy = seen[index]
+        return TokenRecord(tuple(logprobs), tuple(entropy), tuple(advantages.get(index, [0.0] * len(logprobs))))
+
+    return [
+        dataclasses.replace(
+            group,
+            rollouts=tuple(
+                dataclasses.replace(rollout, tokens=record((p, g))) for g, rollout in enumerate(group.rollouts)
+            ),
+        )
+        for p, group in enumerate(groups)
+    ]
