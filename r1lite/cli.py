@@ -7,6 +7,7 @@ import importlib
 import io
 import os
 import sys
+import time
 from collections.abc import Sequence
 
 from r1lite import __version__
@@ -23,11 +24,18 @@ from r1lite.config import (
     SFTConfig,
     load,
 )
+from r1lite.config.loading import called_elsewhere
 from r1lite.config.pipeline import PipelineConfig
 from r1lite.config.serve_engine import ServeEngineConfig
+from r1lite.distributed.launcher import rank_info
 from r1lite.errors import Interrupted, RunError, UserError
 from r1lite.nano.config import PretrainConfig
-from verifiers.terminal import guarded
+from r1lite.training.several import refuse_command
+from verifiers.terminal import guarded, unbroken
+
+_HELP = {"-h", "--help", "--help-all"}
+
+_UNTIL_SAID_S = 2.0
 
 # sub-command -> (configuration, "module:function", one line of help)
 COMMANDS: dict[str, tuple[type[Section], str, str]] = {
@@ -53,6 +61,7 @@ COMMANDS: dict[str, tuple[type[Section], str, str]] = {
 PLAIN: dict[str, tuple[str, str]] = {
     "doctor": ("r1lite.doctor.command:main", "say what is wrong with a run, or with this machine"),
     "log": ("r1lite.trackers.command:main", "send a run to W&B, trackio, TensorBoard or MLflow afterwards"),
+    "selftest": ("r1lite.selftest.command:main", "try engines, training, memory and verdicts on this machine"),
     "report": ("r1lite.report.command:main", "write what a run did as one HTML file"),
     "watch": ("r1lite.report.command:watch", "show a run in the browser while it goes on"),
     "show-preset": ("r1lite.config.presets:main", "list the settings of a paper, and where each is from"),
@@ -66,28 +75,33 @@ def main(argv: Sequence[str] | None = None) -> int:
     Returns: 0; 1 when the run can't go on; 2 for mistakes of use; 128 + signal when stopped.
     """
     arguments = list(sys.argv[1:] if argv is None else argv)
-    if not arguments or arguments[0] in ("-h", "--help"):
-        print(_help())
-        return 0 if arguments else 2
-    if arguments[0] == "--version":
-        print(f"r1lite {__version__}")
-        return 0
     for stream in (sys.stdout, sys.stderr):  # a terminal that can't show a character gets its escape, not a traceback
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
-    with guarded():
-        return _ran(*arguments)
+    code = 0  # of help whose reader has read enough, too
+    with guarded(), unbroken():
+        code = _ran(*(arguments or [""]))
+    return code
 
 
 def _ran(name: str, *rest: str) -> int:
+    if name in ("", "-h", "--help"):
+        print(_help())
+        return 0 if name else 2
+    if name == "--version":
+        print(f"r1lite {__version__}")
+        return 0
     if "" not in sys.path and os.getcwd() not in sys.path:  # `module:attr` may stand in the working directory
         sys.path.append("")
     # Threads that wait by spinning make a step 30 times slower as soon as another program wants a core (measured).
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
     try:
+        if (here := rank_info()) is not None:
+            refuse_command(name, here.size)
         if name in PLAIN:
             module, _, function = PLAIN[name][0].partition(":")
             code: int = getattr(importlib.import_module(module), function)(list(rest))
+            sys.stdout.flush()  # so that a reader that is gone is noticed here
             return code
         if name not in COMMANDS:
             known = [*COMMANDS, *PLAIN]
@@ -97,6 +111,7 @@ def _ran(name: str, *rest: str) -> int:
         config_class, target, _ = COMMANDS[name]
         _refuse_flags_of_others(name, rest)
         config = load(config_class, rest, prog=f"r1lite {name}")
+        importlib.import_module("r1lite.training.early").check_early(config)
         module, _, function = target.partition(":")
         getattr(importlib.import_module(module), function)(config)
     except UserError as error:
@@ -111,7 +126,7 @@ def _ran(name: str, *rest: str) -> int:
         return _fail(str(error), 1)
     except BrokenPipeError:  # `| head` has read enough
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # else Python complains once more at its end
-        return 0 if name in PLAIN else _fail(f"{name}: the output was closed", 1)
+        return 0 if name in PLAIN or not _HELP.isdisjoint(rest) else _fail(f"{name}: the output was closed", 1)
     except OSError as error:  # disk full, a folder taken away, ...
         return _fail(f"{error.filename or name}: {error.strerror or error}", 1)
     except Interrupted as stopped:
@@ -134,9 +149,14 @@ def _refuse_flags_of_others(name: str, words: Sequence[str]) -> None:
                 f"--{field.replace('_', '-')} is no option of r1lite {name}: {why}"
                 f"it belongs to r1lite {', '.join(owners)}"
             )
+        if (ours := called_elsewhere(field)) in COMMANDS[name][0].model_fields:
+            raise UserError(f"{word.partition('=')[0]} is called --{str(ours).replace('_', '-')} here")
 
 
 def _fail(message: str, code: int) -> int:
+    if os.environ.get("LOCAL_RANK", "0") != "0":  # of several ranks on a machine one says what all have found
+        time.sleep(_UNTIL_SAID_S)  # the launcher ends the others as soon as this one is gone
+        return code
     for line in message.splitlines():
         print(f"error: {line}" if not line.startswith("  ") else line, file=sys.stderr)
     return code

@@ -5,6 +5,8 @@ RunError       the run can't go on (disk full, non-finite loss, ...): message, e
 Interrupted    SIGINT or SIGTERM asked the run to stop: exit 130 or 143
 """
 
+from __future__ import annotations
+
 
 class UserError(ValueError):
     """Something the user gave can't be used; the message says what, what is allowed, and what to do."""
@@ -20,3 +22,6 @@ class Interrupted(BaseException):  # not an Exception: nobody on the way up may 
     def __init__(self, signum: int) -> None:
         super().__init__(f"signal {signum}")
         self.signum = signum
+
+    def __reduce__(self) -> tuple[type[Interrupted], tuple[int]]:
+        return type(self), (self.signum,)

@@ -85,6 +85,16 @@ def tiny_path(tmp_path_factory) -> Path:
 
 
 @pytest.fixture(scope="session")
+def forks(tmp_path_factory):
+    """Starts commands as processes of their own that need not import torch again."""
+    from forks_for_tests import Forks
+
+    made = Forks(tmp_path_factory.mktemp("forks"))
+    yield made
+    made.close()
+
+
+@pytest.fixture(scope="session")
 def sums_path(tmp_path_factory) -> Path:
     """A folder with train.jsonl and test.jsonl of small sums."""
     path = tmp_path_factory.mktemp("sums")

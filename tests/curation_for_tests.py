@@ -5,6 +5,7 @@ import random
 from pathlib import Path
 
 from r1lite.bundled import bundled
+from verifiers.rows import rows as read_rows
 
 
 def problems(count):
@@ -50,7 +51,7 @@ def write(path, rows):
 
 
 def lines(path):
-    return [json.loads(line) for line in Path(path).read_text(encoding="utf-8").splitlines()]
+    return [row for _, row in read_rows(Path(path))]
 
 
 def no_hedging(item, *, word="maybe"):

@@ -1,5 +1,6 @@
 """What every rollout engine must do. Each function is a test; `test_engines.py` and `test_vllm*.py` run them all."""
 
+import dataclasses
 from dataclasses import dataclass
 from typing import Any
 
@@ -7,7 +8,8 @@ import pytest
 import torch
 
 from r1lite.nano import nano_path
-from r1lite.rollout import EngineError, Sampling
+from r1lite.rollout import EngineError, Sampling, collect
+from r1lite.rollout.interruption import make_interruption, stream
 
 QUESTIONS = ("Tom has 3 apples and buys 4 more.", "A box holds 12 pens.", "Ann had 9 coins. " * 12, "Why?")
 TOKENS = 24
@@ -159,6 +161,50 @@ def new_weights_change_completions_and_versions(case):
         logprobs_are_those_of_a_forward_pass(case)
 
 
+def thinking_is_interrupted(case):
+    """What still thinks after 3 tokens gets the phrase; everything else is sampled, with its log-probability."""
+    phrase = "Time is up. </think>"
+    interrupted = make_interruption(3, phrase, 40, case.tokenizer)
+    prompts, size = case.prompts(), 4
+    seeds = [[100 * p + g for g in range(size)] for p in range(len(prompts))]
+    sampling = Sampling(1.0, 40)
+
+    def generate(order):
+        asked = ([prompts[p] for p in order], [seeds[p] for p in order], sampling, interrupted)
+        found = collect(len(order), stream(case.engine, *asked))
+        return [found[order.index(p)] for p in range(len(order))]
+
+    found = generate([0, 1, 2, 3])
+    assert ids(generate([2, 0, 3, 1])) == ids(found)  # its own seed decides, not its neighbours
+    short = case.generate(dataclasses.replace(sampling, max_tokens=3), prompts, seeds)
+    flat = [
+        (p, c, s)
+        for p, (group, opened) in enumerate(zip(found, short, strict=True))
+        for c, s in zip(group, opened, strict=True)
+    ]
+    assert any(c.inserted != (0, 0) for _, c, _ in flat)
+    for p, completion, opened in flat:
+        start, end = completion.inserted
+        assert completion.token_ids[: len(opened.token_ids)] == opened.token_ids
+        assert (end > start) == (opened.finish_reason == "length" and "</think>" not in opened.text)
+        assert len(completion.logprobs) == len(completion.token_ids) <= 40
+        assert completion.num_sampled == len(completion.token_ids) - (end - start)
+        assert completion.finish_reason == (
+            "length"
+            if len(completion.token_ids) == 40 and completion.token_ids[-1] != case.tokenizer.eos_token_id
+            else "stop"
+        )
+        if end > start:
+            assert (start, completion.token_ids[start:end]) == (3, interrupted.phrase_ids)
+            assert set(completion.logprobs[start:end]) == {0.0}
+            assert phrase in completion.text
+            assert len(completion.token_ids) > end  # an answer follows
+        if not case.scripted:
+            expected = forward(case, prompts[p], completion, 1.0)
+            expected[start:end] = 0
+            assert torch.allclose(torch.tensor(completion.logprobs), expected, atol=2e-4)
+
+
 def groups_come_as_they_are_finished(case):
     prompts = case.prompts()
     seeds = [[1000 * len(p)] for p in prompts]
@@ -218,6 +264,7 @@ CONTRACT = [
     logprobs_are_those_of_a_forward_pass,
     greedy_takes_the_most_probable,
     cut_distributions_stay_within_their_bounds,
+    thinking_is_interrupted,
     groups_come_as_they_are_finished,
     leaving_early_disturbs_nothing,
     prompts_that_cannot_be_answered_are_refused,

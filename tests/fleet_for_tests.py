@@ -5,6 +5,7 @@ only: as a script, with a port, it is a process that can be killed.
 """
 
 import contextlib
+import hashlib
 import json
 import socket
 import struct
@@ -32,6 +33,18 @@ def checksum(folder):
     """Of a folder's weights, in the order of the file."""
     data = (Path(folder) / "model.safetensors").read_bytes()
     return zlib.crc32(data[8 + struct.unpack("<Q", data[:8])[0] :])
+
+
+def digests(folder):
+    """Of each tensor of a folder's weights, by name, as vLLM names its worker."""
+    data = (Path(folder) / "model.safetensors").read_bytes()
+    size = struct.unpack("<Q", data[:8])[0]
+    tensors = {k: v["data_offsets"] for k, v in json.loads(data[8 : 8 + size]).items() if k != "__metadata__"}
+    begin = 8 + size
+    return {
+        f"dp0:pp0:pcp0:tp0:{k}": hashlib.sha256(data[begin + a : begin + b]).hexdigest()
+        for k, (a, b) in tensors.items()
+    }
 
 
 # What happens instead of an answer, or to it. After these the server is as it was ...
@@ -109,7 +122,7 @@ class FakeVLLM:
         self.port = self.server.server_port
         self.starts += 1
         self.dead = self.dying = self.paused = False
-        self.label, self.weights, self.rounds = "default", 0, 0
+        self.label, self.weights, self.rounds, self.digests = "default", 0, 0, {}
         threading.Thread(target=self.server.serve_forever, args=(0.02,), daemon=True).start()
 
     def die(self, *, returns=True):
@@ -202,6 +215,7 @@ class FakeVLLM:
             "weight_info": {"weight_version": self.label},
             "metrics": f"# HELP\nprocess_start_time_seconds {self.starts}.5\nother 1\n",
             "reset_prefix_cache": {"success": True},
+            "weight_checker": {"checksums": self.digests},
         }
         if path in known:
             return 200, known[path]
@@ -218,6 +232,7 @@ class FakeVLLM:
             elif path == "collective_rpc":
                 try:
                     self.weights = checksum(body["kwargs"]["weights_path"])
+                    self.digests = digests(body["kwargs"]["weights_path"])
                 except OSError:
                     return 500, "no such file"
             else:

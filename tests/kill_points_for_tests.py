@@ -89,7 +89,7 @@ class Shim:
 class Stage:
     """A pipeline's stage as a fork of this process, in place of `multiprocessing.Process`."""
 
-    def __init__(self, argv, log, usage):
+    def __init__(self, argv, log, usage, progress):
         parent = os.getpid()
         self.pid = os.fork()
         if not self.pid:

@@ -250,6 +250,12 @@ def dro_token(lp, old, a, beta):
     return -(lp * a - 0.5 * beta * (lp - old) ** 2)
 
 
+def positive_nll(right):
+    """VAPO, eq. 9: `right` holds the log-probabilities of each right completion's tokens."""
+    tokens = [logprob for row in right for logprob in row]
+    return -math.fsum(tokens) / len(tokens)
+
+
 def a_star_completion(lp, ref, a, beta):
     return (beta * math.fsum(n - r for n, r in zip(lp, ref, strict=True)) - a) ** 2
 

@@ -3,6 +3,8 @@
 import json
 import random
 
+from r1lite.run.files import write_rows
+
 HOSTILE = [
     "</script><script>document.title='owned'</script>",
     '"><img src=x onerror="document.title=\'owned\'">',
@@ -84,8 +86,7 @@ def row_of(step, problem, sample, text, *, right, gold="42", **more):
 
 def write_rollouts(path, step, rows):
     (path / "rollouts").mkdir(exist_ok=True)
-    text = "".join(json.dumps(row) + "\n" for row in rows)
-    (path / "rollouts" / f"step-{step:06d}.jsonl").write_text(text, encoding="utf-8")
+    write_rows(path / "rollouts" / f"step-{step:06d}.jsonl.gz", rows)
 
 
 def made_run(path, steps=20, seed=0, rollouts=True, hostile=(), finished=True, config=None):

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-import yaml
-
 from r1lite.curation.emit import PAIRS, PROBLEMS, REJECTED
+from r1lite.hub.cards import code, front, plain, table
 
 _WHAT = {
     "reject": "Rejection-sampled chains of thought: completions that rules verified and filters let through.",
@@ -26,42 +25,46 @@ def card(manifest: Mapping[str, Any], folder: Path) -> str:
             configs.append(
                 {"config_name": Path(name).stem, "data_files": [{"split": "train", "path": name}]},
             )
-    head = yaml.safe_dump(
-        {"configs": configs, "tags": ["reasoning", "rejection-sampling", "r1lite"], "size_categories": [_size(data)]},
-        sort_keys=False,
+    head = front(
+        {
+            "configs": configs,
+            "task_categories": ["text-generation"],
+            "tags": ["reasoning", "rejection-sampling", "r1lite"],
+            "size_categories": [_size(data)],
+        }
     )
     origin = manifest["origin"]
     made = [(label, origin[key]) for label, key in _ORIGIN if origin.get(key) is not None]
     parts = [
-        f"---\n{head}---\n\n# {manifest['name']}\n\n{_WHAT[manifest['stage']]}",
+        f"{head}\n# {plain(manifest['name'])}\n\n{_WHAT[manifest['stage']]}",
         f"{data['rows']:,} rows of {data['problems']:,} problems, {data['mean_length']:.1f} tokens a completion on "
         f"average and {data['longest']:,} at most (words, where the source does not tell tokens). Format: "
-        f"`{manifest['format']}`. Made by r1lite {manifest['r1lite']}.",
-        "## Where it comes from\n\n" + _table(("what", "value"), [(a, f"`{b}`") for a, b in made]),
+        f"{code(manifest['format'])}. Made by r1lite {manifest['r1lite']}.",
+        "## Where it comes from\n\n" + table(("what", "value"), [(a, code(b)) for a, b in made]),
         "## What was asked of a row\n\n"
-        + _table(
+        + table(
             ("step", "entered", "left", "rejected", "why"),
             [
                 (
-                    f"`{step['step']}`",
+                    code(step["step"]),
                     f"{step['entered']:,}",
                     f"{step['left']:,}",
                     f"{step['entered'] - step['left']:,}",
-                    ", ".join(f"{reason} {count:,}" for reason, count in step["reasons"].items()),
+                    ", ".join(f"{plain(reason)} {count:,}" for reason, count in step["reasons"].items()),
                 )
                 for step in manifest["steps"]
             ],
         ),
         "## How hard the problems are\n\n"
-        + _table(("pass rate", "problems"), [(k, f"{v:,}") for k, v in manifest["pass_rates"].items()]),
+        + table(("pass rate", "problems"), [(plain(k), f"{v:,}") for k, v in manifest["pass_rates"].items()]),
         "## Kept away from\n\n"
         + (
-            "\n".join(f"- {name}: {count:,} problems" for name, count in manifest["evaluation_sets"].items())
+            "\n".join(f"- {plain(name)}: {count:,} problems" for name, count in manifest["evaluation_sets"].items())
             or "No evaluation set was named: nothing was decontaminated."
         ),
         "## Proof\n\nEvery row carries its model, engine, sampling, seed, prompt hash and verdicts. "
         "`python -m verifiers replay .` in this folder verifies every row again. Verifiers: "
-        + ", ".join(f"`{name}` version {about['version']}" for name, about in manifest["verifiers"].items())
+        + ", ".join(f"{code(name)} version {plain(about['version'])}" for name, about in manifest["verifiers"].items())
         + ".",
         "## Limits\n\nVerified means that the final answer agrees with the gold answer, not that every step of the "
         "reasoning is right. The licence is that of the problems and of the model that wrote the completions; "
@@ -85,11 +88,6 @@ _ORIGIN = (
     ("seed", "seed"),
     ("rewritten by", "rewritten"),
 )
-
-
-def _table(head: Sequence[str], body: Sequence[Sequence[str]]) -> str:
-    lines = [head, ["---"] * len(head), *body]
-    return "\n".join(f"| {' | '.join(cell.replace('|', '/').replace(chr(10), ' ') for cell in row)} |" for row in lines)
 
 
 def _size(data: Mapping[str, Any]) -> str:

@@ -29,7 +29,7 @@ _LEAST = 4  # tokens of a short problem: fewer stand in any text
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class Overlap:
     """The evaluation problem that a question repeats."""
 
     rule: str
@@ -72,30 +72,30 @@ class EvaluationSets:
                 self._ngrams.setdefault(gram, []).append(place)
             self.count += 1
 
-    def find(self, question: str) -> Found | None:
+    def find(self, question: str) -> Overlap | None:
         """The evaluation problem that this question repeats, if any."""
         found = read(question)
         text = " ".join(found)
         place = self._exact.get(text)
         if place is not None:
-            return Found("exact", self._places[place])
+            return Overlap("exact", self._places[place])
         words = _words(found)
         grams = _ngrams(words, self.n)
         if grams:
             place = self._masked.get(_masked(found))
             if place is not None:
-                return Found("digits_masked", self._places[place])
+                return Overlap("digits_masked", self._places[place])
             hits: collections.Counter[int] = collections.Counter()
             for gram in grams:
                 hits.update(self._ngrams.get(gram, ()))
             best = max(hits, key=lambda place: (hits[place] / self._totals[place], -place), default=None)
             if best is not None and hits[best] >= self.share * self._totals[best]:
-                return Found("ngrams", self._places[best], hits[best] / self._totals[best])
+                return Overlap("ngrams", self._places[best], hits[best] / self._totals[best])
         for length, texts in self._short.items():
             for start in range(len(found) - length + 1):
                 place = texts.get(" ".join(found[start : start + length]))
                 if place is not None:
-                    return Found("short", self._places[place])
+                    return Overlap("short", self._places[place])
         return None
 
     def repeats(self, question: str) -> bool:
@@ -108,12 +108,12 @@ def read(text: str) -> list[str]:
     return tokens(unicodedata.normalize("NFKC", text))
 
 
-def _words(found: list[str]) -> list[str]:
-    return [token for token in found if token[0].isalnum()]
+def _words(tokens: list[str]) -> list[str]:
+    return [token for token in tokens if token[0].isalnum()]
 
 
-def _masked(found: list[str]) -> str:
-    return " ".join(_MASK if token[0].isdigit() else token for token in found)
+def _masked(tokens: list[str]) -> str:
+    return " ".join(_MASK if token[0].isdigit() else token for token in tokens)
 
 
 def _ngrams(words: list[str], n: int) -> set[str]:

@@ -18,6 +18,7 @@ from r1lite.curation.scan import DECONTAMINATE, Plan, outcome, verifier_options
 from r1lite.curation.workers import scan_all
 from r1lite.errors import RunError, UserError
 from r1lite.run.files import read_json, write_json, write_text
+from verifiers.rows import completion_of
 
 WORK, MANIFEST, CARD = "work", "manifest.json", "README.md"
 _EXAMPLES = 3  # rejected rows shown for each reason
@@ -71,7 +72,7 @@ def curate(
         _choose(index, config, plan)
         _refuse_empty(index, plan)
         data = emit.write_rows(index, folder, config.file_type, keep_rejects=plan.keep_rejects and config.keep_rejects)
-        pairs = emit.write_pairs(index, folder, config.pairs) if config.pairs else None
+        pairs = emit.write_pairs(index, folder, config.pairs, config.format) if config.pairs else None
         problems = emit.write_problems(index, folder)
         manifest = _manifest(index, plan, config, folder, data, problems, pairs)
     except sqlite3.Error as error:
@@ -99,7 +100,7 @@ def _same_source(plan: Plan, work: Path) -> None:
     except UserError as error:
         raise UserError(f"--resume: {error}; remove {work} to have all of it done again") from error
     if before != found:
-        raise UserError(f"--resume: the files of {plan.source.place} are no longer those that this set was begun with")
+        raise UserError(f"--resume: the files of {plan.source.path} are no longer those that this set was begun with")
 
 
 def _choose(index: Index, config: CurationConfig, plan: Plan) -> None:
@@ -126,7 +127,7 @@ def _refuse_empty(index: Index, plan: Plan) -> None:
         DECONTAMINATE: "every question is in an evaluation set: is one of them the training set?",
         DIFFICULTY: "no problem's pass rate is inside the window; sample more, or say --no-difficulty-window",
     }.get(last["step"], f"'{last['step']}' rejected all that was left")
-    raise RunError(f"{plan.source.place}: nothing is left to keep: {hint} ({why})")
+    raise RunError(f"{plan.source.path}: nothing is left to keep: {hint} ({why})")
 
 
 def _steps(index: Index, plan: Plan, *used: str) -> list[dict[str, Any]]:
@@ -178,7 +179,7 @@ def _manifest(
     steps = _steps(index, plan, *_used(config, plan))
     examples: dict[str, list[dict[str, Any]]] = {}
     for fate, reason, seq, problem_id, detail, written in index.examples(_EXAMPLES):
-        text = index.line(seq)["completion"] if written else None
+        text = completion_of(index.line(seq)) if written else None
         examples.setdefault(index.steps[fate - 1], []).append(
             {
                 "reason": reason,

@@ -2,7 +2,7 @@
 
 train.jsonl or train.parquet   the rows that were kept, in the order of their source
 rejected.jsonl                 the others, with the step that rejected them, its reason and detail
-pairs.jsonl                    prompt, chosen, rejected: a kept completion and a wrong one of the same problem
+pairs.jsonl                    a kept completion and a wrong one of the same problem
 problems.jsonl                 pass rates
 """
 
@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from r1lite.curation.index import Index
-from r1lite.curation.rows import as_line
+from r1lite.curation.rows import as_line, pair_columns
 from r1lite.curation.scan import outcome
 from r1lite.rl.passk import pass_at_k, wilson_interval
 from r1lite.run.files import replaced_file
@@ -132,21 +132,21 @@ def parquet_schema() -> Any:
         "provenance": pa.struct(list(provenance.items())),
         **dict.fromkeys(("num_samples", "num_correct"), number),
         "pass_rate": rate,
+        "prefill": text,
     }
     return pa.schema(list(fields.items()))
 
 
-def write_pairs(index: Index, folder: Path, each: int) -> int:
-    """Writes pairs.jsonl. Returns: the number of pairs."""
+def write_pairs(index: Index, folder: Path, each: int, format: str) -> int:
+    """Writes pairs.jsonl in a format of `rows.FORMATS`. Returns: the number of pairs."""
     count = 0
     with replaced_file(folder / PAIRS) as aside, open(aside, "w", encoding="utf-8", newline="\n") as file:
         for kept, other in index.pairs(each):
             chosen, rejected = index.line(kept), index.line(other)
             verdict = next(v for v in rejected["verdicts"] if v["score"] != 1)
             row = {
-                "prompt": chosen["prompt"],
-                "chosen": chosen["completion"],
-                "rejected": rejected["completion"],
+                **pair_columns(format, chosen, rejected),
+                "prefill": chosen["prefill"],
                 "problem_id": chosen["problem_id"],
                 "question": chosen["question"],
                 "gold": chosen["gold"],

@@ -111,8 +111,8 @@ def run_on_rollouts(config: C, rewriting: Rewriting | None = None) -> dict[str, 
     source = open_source(Path(str(config.rollouts)))
     display = Display(loudness=config.verbose - config.quiet)
     task = task_of(config, source)
-    place = Path(config.out).expanduser() if config.out else claim_path(config.stage, task.name, source.place.stem)
-    if place.resolve() == source.place.resolve():
+    place = Path(config.out).expanduser() if config.out else claim_path(config.stage, task.name, source.path.stem)
+    if place.resolve() == source.path.resolve():
         raise UserError(f"--out {place} is where --rollouts lies; choose another")
     run_dir = RunDir(place, resume=config.resume)
     try:
@@ -123,7 +123,7 @@ def run_on_rollouts(config: C, rewriting: Rewriting | None = None) -> dict[str, 
             plan = make_plan(config, task, source, evaluation_sets(config, task, None, source))
             if not config.resume:
                 run_dir.write_config(dump(config), stage=config.stage, problems="")
-            display.line("source", f"{source.place}: {len(source.files):,} file{'s' * (len(source.files) > 1)}")
+            display.line("source", f"{source.path}: {len(source.files):,} file{'s' * (len(source.files) > 1)}")
             display.line("run", f"{run_dir.path}{' (resumed)' if config.resume else ''}")
             with ending(run_dir, display):
                 return finish(config, run_dir, display, plan, rewriting).manifest

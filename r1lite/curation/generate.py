@@ -69,9 +69,7 @@ def run_on_samples(
                 return finish(config, setup.run_dir, setup.display, plan, rewriting).manifest
         finally:
             setup.display.finish()
-            setup.engine.close()
-            setup.scorer.close()
-            setup.run_dir.close()
+            setup.close()
 
 
 _NOTHING = Source("samples", Path(), (), Provenance(), {}, {})
@@ -135,6 +133,7 @@ def rows(
                 **problem_columns(prompt.problem),
                 "sample": g,
                 "prompt": text,
+                "prefill": prompt.prefill,
                 "completion": ended,
                 "finish_reason": completion.finish_reason,
                 "policy_version": completion.policy_version,

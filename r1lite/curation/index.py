@@ -17,6 +17,7 @@ from typing import Any
 
 from r1lite.curation.scan import outcome, read_index
 from r1lite.curation.similar import jaccard, shingles
+from verifiers.rows import completion_of
 
 EXACT, NEAR, DIFFICULTY, PER_PROBLEM, MAX_ROWS = (
     "exact_duplicates",
@@ -219,7 +220,7 @@ class Index:
 
     def _read_shingles(self, seq: int) -> tuple[set[str], set[str]]:
         row = self.line(seq)
-        return shingles(row["question"]), shingles(row["completion"])
+        return shingles(row["question"]), shingles(completion_of(row))
 
     def kept(self) -> int:
         """How many rows are still in."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 import importlib.util
 import itertools
 import os
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -15,6 +14,7 @@ from r1lite.curation.contamination import EvaluationSets
 from r1lite.curation.scan import Plan
 from r1lite.curation.sources import Source, candidate, read_block
 from r1lite.errors import UserError
+from r1lite.hub.upload import is_repository
 from r1lite.tasks import Source as TaskSource
 from r1lite.tasks import Task, find
 from r1lite.tasks.rows import read_rows
@@ -26,14 +26,13 @@ _QUESTION = ("question", "problem", "Question", "query", "instruction", "prompt"
 _SUFFIXES = (".jsonl", ".json", ".parquet")
 _LOOKED_AT = 1000  # rows or problems, for the question whether an evaluation set is the training set
 _SAME = 0.9  # share of them that it then holds
-_REPOSITORY = re.compile(r"[\w.-]+(/[\w.-]+)?")
 
 
 def task_of(config: CurationConfig, source: Source | None) -> Task:
     """The task that was asked for, or else the run's own."""
     if "task" not in config.model_fields_set and source is not None and source.config.get("task"):
         name = str(source.config["task"])
-        trust.checked(trust.foreign({"task": name}), source.place / "config.yaml", trust=config.trust)
+        trust.checked(trust.foreign({"task": name}), source.path / "config.yaml", trust=config.trust)
         return find(name)
     return find(config.task)
 
@@ -93,7 +92,7 @@ def make_plan(
 ) -> Plan:
     """The plan. Raises UserError for unknown names, and for an evaluation set that holds what is curated."""
     plan = checked(config, task, source, evaluation)
-    refuse_training_set(evaluation, (item.problem.prompt for item in _first(source)), str(source.place))
+    refuse_training_set(evaluation, (item.problem.prompt for item in _first(source)), str(source.path))
     for name in config.decontaminate or []:
         path = Path(name).expanduser()
         if path.exists() and any(path.resolve() == file.resolve() for file in source.files):
@@ -105,12 +104,12 @@ def checked(config: CurationConfig, task: Task, source: Source, evaluation: Mapp
     """The plan, without a look at the source's rows, which need not be there yet."""
     if config.dedup == "near" and importlib.util.find_spec("rensa") is None:
         raise UserError("--dedup near needs rensa: pip install 'r1lite[curate]' (or say --dedup exact)")
-    if config.push_to_hub is not None and not _REPOSITORY.fullmatch(config.push_to_hub):
+    if config.push_to_hub is not None and not is_repository(config.push_to_hub):
         raise UserError(f"--push-to-hub {config.push_to_hub}: a repository is named NAME or OWNER/NAME")
     made = source.reward.get("options")
     options: dict[str, Any] = dict(made) if isinstance(made, dict) else {}
     named = {name: given for name, given in options.items() if name not in config.verifiers}
-    trust.checked(beyond_in_options(named), source.place / "reward.json", trust=config.trust)
+    trust.checked(beyond_in_options(named), source.path / "reward.json", trust=config.trust)
     options |= {name: dict(given) for name, given in config.verifiers.items()}
     plan = Plan(
         source=source,

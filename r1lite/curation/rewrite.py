@@ -38,14 +38,14 @@ _BLANKS = re.compile(r"[ \t]+(?=\n|\Z)")
 _GAPS = re.compile(r"\n{3,}")
 
 
-def by_rules(found: Sequence[tuple[Candidate, Score]]) -> list[str | None]:
+def by_rules(scored: Sequence[tuple[Candidate, Score]]) -> list[str | None]:
     """`house_form` of each, with the answer that the verifier read."""
     return [
         house_form(
             item.completion.text,
             next((verdict.answer for verdict in score.verdicts.values() if verdict.answer is not None), None),
         )
-        for item, score in found
+        for item, score in scored
     ]
 
 
@@ -93,7 +93,7 @@ def rewrite_all(
                         file.write(json.dumps(row, ensure_ascii=False, default=str) + "\n")
             progress(number + 1)
     provenance = dataclasses.replace(plan.source.provenance, rewritten=name)
-    return dataclasses.replace(plan.source, kind="samples", place=folder, files=tuple(paths), provenance=provenance)
+    return dataclasses.replace(plan.source, kind="samples", path=folder, files=tuple(paths), provenance=provenance)
 
 
 def _rewritten(
@@ -115,15 +115,17 @@ def _rewritten(
             yield _row(item, score, next(texts) if (score.reward or 0) >= best else None, name, best)
 
 
-def _read(row: Any, place: str, source: Source) -> Candidate | str:
+def _read(row: Any, where: str, source: Source) -> Candidate | str:
     try:
         return candidate(row, source)
     except (RowError, ValueError, TypeError) as error:
-        return f"{place}: {error}"
+        return f"{where}: {error}"
 
 
 def _row(item: Candidate, score: Score, text: str | None, name: str, best: float) -> dict[str, Any]:
-    problem, provenance = item.problem, item.provenance
+    problem, provenance, prefill = item.problem, item.provenance, item.completion.prefill
+    if text is not None:
+        text = text.removeprefix(prefill)  # the row's prompt has it
     return {
         "problem_id": problem.id,
         "question": problem.prompt,
@@ -134,6 +136,7 @@ def _row(item: Candidate, score: Score, text: str | None, name: str, best: float
         "sample": item.sample,
         "step": item.step,
         "prompt": item.prompt,
+        "prefill": prefill,
         "completion": item.completion.text if text is None else text,
         "original": None if text is None else item.completion.text,
         "original_correct": None if score.reward is None else score.reward >= best,

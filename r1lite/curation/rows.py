@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, fields
 from typing import Any
 
 from verifiers import Completion, Problem, Score
+from verifiers.prefill import as_read
 
 # Made once: json.dumps with options of its own makes an encoder every time.
 _LINE = json.JSONEncoder(ensure_ascii=False, allow_nan=False, default=str)
@@ -79,9 +80,8 @@ def as_row(candidate: Candidate, options: Mapping[str, str], format: str) -> dic
     """
     problem, completion = candidate.problem, candidate.completion
     return {
-        "prompt": candidate.prompt,
-        "completion": completion.text,
-        **columns(format, problem.prompt, completion.text),
+        **columns(format, candidate),
+        "prefill": completion.prefill,
         "problem_id": problem.id,
         "sample": candidate.sample,
         "step": candidate.step,
@@ -119,18 +119,41 @@ def _as_dict(provenance: Provenance) -> dict[str, Any]:
     return {field.name: getattr(provenance, field.name) for field in fields(provenance)}
 
 
-def columns(format: str, question: str, completion: str) -> dict[str, Any]:
-    """The columns that a format has beside prompt and completion."""
+def columns(format: str, candidate: Candidate) -> dict[str, Any]:
+    """The columns that a format is made of, and no other format's: a trainer takes the first that it knows.
+
+    Where the reader's own template stands around a question, the answer is the whole reply, with a "<think>" that the
+    prompt had opened.
+    """
+    question, completion = candidate.problem.prompt, candidate.completion
+    if format == "prompt_completion":  # TRL
+        return {"prompt": candidate.prompt, "completion": completion.text}
+    reply = as_read(completion).text
     if format == "messages":  # TRL, axolotl chat_template
-        return {
-            "messages": [{"role": "user", "content": question}, {"role": "assistant", "content": completion}],
-        }
+        return {"messages": [{"role": "user", "content": question}, {"role": "assistant", "content": reply}]}
     if format == "sharegpt":  # LLaMA-Factory, axolotl
-        return {"conversations": [{"from": "human", "value": question}, {"from": "gpt", "value": completion}]}
-    if format == "alpaca":  # LLaMA-Factory
-        return {"instruction": question, "input": "", "output": completion}
-    assert format == "prompt_completion", format
-    return {}
+        return {"conversations": [{"from": "human", "value": question}, {"from": "gpt", "value": reply}]}
+    assert format == "alpaca", format  # LLaMA-Factory, axolotl
+    return {"instruction": question, "input": "", "output": reply}
+
+
+def pair_columns(format: str, chosen: Mapping[str, Any], rejected: Mapping[str, Any]) -> dict[str, Any]:
+    """The columns of a pair of rows in this format, and no other format's."""
+    if format == "prompt_completion":  # TRL
+        return {"prompt": chosen["prompt"], "chosen": chosen["completion"], "rejected": rejected["completion"]}
+    if format == "messages":  # TRL
+        (*prompt, answer), (*_, other) = chosen["messages"], rejected["messages"]
+        return {"prompt": prompt, "chosen": [answer], "rejected": [other]}
+    if format == "sharegpt":  # LLaMA-Factory
+        (*turns, answer), (*_, other) = chosen["conversations"], rejected["conversations"]
+        return {"conversations": turns, "chosen": answer, "rejected": other}
+    assert format == "alpaca", format  # LLaMA-Factory
+    return {
+        "instruction": chosen["instruction"],
+        "input": "",
+        "chosen": chosen["output"],
+        "rejected": rejected["output"],
+    }
 
 
 def as_text(value: Any) -> str:

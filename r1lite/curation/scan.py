@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, Any, NamedTuple
 
-from r1lite.curation.contamination import EvaluationSets, Found
+from r1lite.curation.contamination import EvaluationSets, Overlap
 from r1lite.curation.filters import Filter, chain
 from r1lite.curation.rows import Candidate, as_line, as_row, as_text
 from r1lite.curation.similar import bands, shingles
@@ -167,10 +167,10 @@ class Scanner:
                     fates[i] = Fate(number, *rejection)
         return fates
 
-    def _record(self, item: Candidate, row: Mapping[str, Any], found: Fate) -> tuple[Record, bytes | None]:
-        fate, reason, detail = found
+    def _record(self, item: Candidate, row: Mapping[str, Any], rejection: Fate) -> tuple[Record, bytes | None]:
+        fate, reason, detail = rejection
         if not fate and self.sets.count:
-            repeated: Found | None = self._find(item.problem.prompt)
+            repeated: Overlap | None = self._find(item.problem.prompt)
             if repeated is not None:
                 fate, reason = len(self.filters) + 2, repeated.rule
                 detail = f"{repeated.where}, {repeated.share:.0%} of its n-grams"
@@ -254,9 +254,9 @@ def _storable(text: str) -> str:
     return text.encode("utf-8", "backslashreplace").decode()
 
 
-def _batches(found: Iterator[tuple[str, Any]]) -> Iterator[list[tuple[str, Any]]]:
+def _batches(items: Iterator[tuple[str, Any]]) -> Iterator[list[tuple[str, Any]]]:
     batch = []
-    for item in found:
+    for item in items:
         batch.append(item)
         if len(batch) == _BATCH:
             yield batch

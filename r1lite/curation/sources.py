@@ -10,7 +10,6 @@ import dataclasses
 import functools
 import hashlib
 import json
-import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,13 +21,14 @@ from r1lite.hub.revisions import cached_commit, split
 from r1lite.run.environment import read_environment
 from verifiers import Completion, GoldError, Problem, rows
 from verifiers.golds import gold_text
+from verifiers.prefill import prefill_of
 from verifiers.yaml_text import read_yaml
 
 SAMPLES = "samples"  # folder of a run directory, with what was sampled for the set
 _ABOUT = "about.json"  # in it: the Provenance of all samples
-_STEP = re.compile(r"step-\d+\.jsonl")
 _SUFFIXES = (".jsonl", ".jsonl.gz", ".parquet")
 _BLOCK_BYTES = 4 << 20
+_PACKED = 12  # times that compression makes rollouts smaller, about
 _QUESTION = ("question", "problem", "query", "instruction")
 _FIELDS = {field.name for field in dataclasses.fields(Provenance)}
 
@@ -50,7 +50,7 @@ class Source:
     """The rows of a data set in the making."""
 
     kind: str  # "run", "samples" or "stored"
-    place: Path
+    path: Path
     files: tuple[Path, ...]
     provenance: Provenance  # what is the same for all rows; a row may know better
     config: Mapping[str, Any]  # of the run that made it; empty for stored files
@@ -62,7 +62,7 @@ class Source:
         made: list[Block] = []
         room = 0  # bytes that the last block may still take
         for path in self.files:
-            size = path.stat().st_size
+            size = path.stat().st_size * (_PACKED if path.suffix == ".gz" else 1)
             if made and size <= room:
                 made[-1] = (*made[-1], *_pieces(path))
                 room -= size
@@ -77,19 +77,19 @@ class Source:
         return [[str(path), path.stat().st_size, path.stat().st_mtime_ns] for path in self.files]
 
 
-def open_source(place: Path) -> Source:
-    """The source at this place. Raises UserError, naming what is missing."""
-    if not place.exists():
-        raise UserError(f"--rollouts {place}: no such file or folder")
-    if place.is_dir() and ((place / "rollouts").is_dir() or (place / SAMPLES).is_dir()):
-        source = _run(place)
-    elif place.is_dir() and (place / "config.yaml").exists() and not any(_data_files(place)):
-        raise UserError(f"--rollouts {place}: a run directory without rollouts: it made no step, or they were removed")
+def open_source(path: Path) -> Source:
+    """The source at this path. Raises UserError, naming what is missing."""
+    if not path.exists():
+        raise UserError(f"--rollouts {path}: no such file or folder")
+    if path.is_dir() and ((path / "rollouts").is_dir() or (path / SAMPLES).is_dir()):
+        source = _run(path)
+    elif path.is_dir() and (path / "config.yaml").exists() and not any(_data_files(path)):
+        raise UserError(f"--rollouts {path}: a run directory without rollouts: it made no step, or they were removed")
     else:
-        files = [place] if place.is_file() else list(_data_files(place))
-        if not files or (place.is_file() and not place.name.endswith(_SUFFIXES)):
-            raise UserError(f"--rollouts {place}: no {', '.join(_SUFFIXES)} file")
-        source = Source("stored", place, tuple(files), Provenance(run=place.name), {}, {})
+        files = [path] if path.is_file() else list(_data_files(path))
+        if not files or (path.is_file() and not path.name.endswith(_SUFFIXES)):
+            raise UserError(f"--rollouts {path}: no {', '.join(_SUFFIXES)} file")
+        source = Source("stored", path, tuple(files), Provenance(run=path.name), {}, {})
     _check_first_row(source)
     return source
 
@@ -101,38 +101,38 @@ def _data_files(folder: Path) -> Iterator[Path]:
     yield from ours if (folder / "manifest.json").exists() and ours else found
 
 
-def _run(place: Path) -> Source:
-    kind = "run" if (place / "rollouts").is_dir() else "samples"
+def _run(path: Path) -> Source:
+    kind = "run" if (path / "rollouts").is_dir() else "samples"
     if kind == "run":
-        files = tuple(sorted(path for path in (place / "rollouts").iterdir() if _STEP.fullmatch(path.name)))
+        files = tuple(file for _, file in rows.step_files(path))
     else:
-        files = tuple(sorted((place / SAMPLES).glob("part-*.jsonl")))
+        files = tuple(sorted((path / SAMPLES).glob("part-*.jsonl")))
     if not files:
-        raise UserError(f"--rollouts {place}: the run has no rollouts: it made no step, or they were removed")
-    config = _read(place / "config.yaml", read_yaml)
-    reward = _read(place / "reward.json", json.loads)
+        raise UserError(f"--rollouts {path}: the run has no rollouts: it made no step, or they were removed")
+    config = _read(path / "config.yaml", read_yaml)
+    reward = _read(path / "reward.json", json.loads)
     options, versions = reward.get("options", {}), reward.get("versions", {})
     if not all(isinstance(one, dict) for one in (options, versions)) or not all(
         isinstance(given, dict) for given in options.values()
     ):
-        raise UserError(f"{place / 'reward.json'} is not as a run writes it: options and versions are maps")
+        raise UserError(f"{path / 'reward.json'} is not as a run writes it: options and versions are maps")
     if kind == "samples":
-        about = _read(place / SAMPLES / _ABOUT, json.loads)
-        return Source(kind, place, files, Provenance(**about), config, reward)
-    accuracies = [line.get("accuracy") for line in _lines(place / "metrics.jsonl")]
+        about = _read(path / SAMPLES / _ABOUT, json.loads)
+        return Source(kind, path, files, Provenance(**about), config, reward)
+    accuracies = [line.get("accuracy") for line in _lines(path / "metrics.jsonl")]
     if accuracies and not any(accuracies):
         raise UserError(
-            f"--rollouts {place}: none of the run's completions is right (metrics.jsonl: accuracy 0 in every step); "
+            f"--rollouts {path}: none of the run's completions is right (metrics.jsonl: accuracy 0 in every step); "
             "there is nothing to keep"
         )
     config = {key: value for key, value in config.items() if value is None or isinstance(value, str | int | float)}
-    environment, summary = read_environment(place), _read(place / "summary.json", json.loads)
+    environment, summary = read_environment(path), _read(path / "summary.json", json.loads)
     engine = str(summary.get("engine") or config.get("engine") or "transformers")
     known = versions if isinstance(versions := environment.get("versions"), dict) else {}
     provenance = Provenance(
         source=config.get("source"),
         task=config.get("task"),
-        run=place.resolve().name,
+        run=path.resolve().name,
         model=config.get("model"),
         model_hash=model_hash(str(config["model"])) if config.get("model") else None,
         engine=engine,
@@ -143,7 +143,7 @@ def _run(place: Path) -> Source:
         template=config.get("template"),
         seed=config.get("seed"),
     )
-    return Source(kind, place, files, provenance, config, reward)
+    return Source(kind, path, files, provenance, config, reward)
 
 
 def _text(value: Any) -> str | None:
@@ -257,6 +257,7 @@ def candidate(row: Any, source: Source) -> Candidate:
         ("meta", problem.meta, Mapping),
         ("finish_reason", found.completion.finish_reason, str | None),
         ("policy_version", found.completion.policy_version, int | None),
+        ("prefill", found.completion.prefill, str),
         ("sample", found.sample, int),
         ("step", found.step, int | None),
         ("num_tokens", found.num_tokens, int | None),
@@ -275,6 +276,10 @@ def _stored(row: Any, source: Source) -> Candidate:
     """Of a row of any origin."""
     if isinstance(row, Mapping) and isinstance(row.get("tests"), str):  # as our own sets write it
         row = {**row, "tests": json.loads(row["tests"])}
+    if isinstance(row, Mapping) and not row.get("completion") and ("messages" in row or "conversations" in row):
+        row = {**row, "completion": rows.completion_of(row)}
+    elif isinstance(row, Mapping) and "output" in row and row.get("prefill"):
+        row = {**row, "output": rows.completion_of(row)}
     asked = next((name for name in _QUESTION if isinstance(row, Mapping) and row.get(name)), "")
     problem, completion = rows.pair(row, rows.Columns(prompt=asked), default_id="")
     meta = row.get("meta")
@@ -292,12 +297,12 @@ def _stored(row: Any, source: Source) -> Candidate:
     given = {**(row["provenance"] if isinstance(row.get("provenance"), Mapping) else {}), **row}
     known = {key: given[key] for key in _FIELDS if isinstance(given.get(key), str | int | float)}
     prompt, ids, prompt_ids = row.get("prompt"), completion.token_ids, row.get("prompt_ids")
+    prompt = prompt if isinstance(prompt, str) else text
+    prefill, version = row.get("prefill", prefill_of(prompt)), int(known.get("policy_version") or 0)
     return Candidate(
         problem=problem,
-        completion=Completion(
-            completion.text, ids, (), completion.finish_reason, int(known.get("policy_version") or 0)
-        ),
-        prompt=prompt if isinstance(prompt, str) else text,
+        completion=Completion(completion.text, ids, (), completion.finish_reason, version, prefill),
+        prompt=prompt,
         sample=int(row.get("sample") or 0),
         step=_whole(row.get("step")),
         provenance=dataclasses.replace(source.provenance, **known) if known else source.provenance,
@@ -324,6 +329,7 @@ def _own(row: Mapping[str, Any], source: Source) -> Candidate:
         elif version != provenance.policy_version:
             provenance = _of_version(provenance, version)
         ids, prompt_ids = row.get("token_ids"), row.get("prompt_ids")
+        prefill = row.get("prefill", prefill_of(row["prompt"]))
         return Candidate(
             problem=Problem(
                 row["question"],
@@ -333,7 +339,7 @@ def _own(row: Mapping[str, Any], source: Source) -> Candidate:
                 row["problem_id"],
                 row.get("meta") or {},
             ),
-            completion=Completion(row["completion"], tuple(ids or ()), (), row["finish_reason"], version),
+            completion=Completion(row["completion"], tuple(ids or ()), (), row["finish_reason"], version, prefill),
             prompt=row["prompt"],
             sample=row["sample"],
             step=row.get("step"),
@@ -357,7 +363,7 @@ def _check_first_row(source: Source) -> None:
     """Raises UserError unless the first row has what is needed."""
     first = next((row for block in source.blocks for _, row in read_block(block)), None)
     if first is None:
-        raise UserError(f"--rollouts {source.place}: holds no rows")
+        raise UserError(f"--rollouts {source.path}: holds no rows")
     try:
         found = candidate(first, source)
     except rows.RowError as error:

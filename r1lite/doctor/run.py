@@ -69,7 +69,7 @@ def _unscored(run: Record) -> Iterable[Finding]:
             "verifier_errors",
             "Checks could not be made, so completions were left out.",
             f"{mean:.1%} of all completions unscored, {highest:.0%} in step {worst['step']}; rollouts/step-"
-            f"{worst['step']:06d}.jsonl has the error of each",
+            f"{worst['step']:06d}.jsonl.gz has the error of each",
             "Mend the verifier or its sandbox (python -m verifiers doctor; python -m verifiers audit NAME): unscored "
             "completions teach nothing, and if the hard ones break it, the run learns a biased task.",
         )

@@ -6,10 +6,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from typing import Any
 
 from r1lite.config import ProblemsConfig
+from r1lite.distributed.together import everyone
+from r1lite.distributed.world import ALONE, World
 from r1lite.errors import RunError
 from r1lite.evaluation.intervals import mean_rate
 from r1lite.rl.passk import pass_at_k
@@ -73,6 +76,8 @@ def measure(
     *,
     temperature: float = 1.0,
     seed: int = 0,
+    world: World = ALONE,
+    around: Callable[[], AbstractContextManager[None]] = nullcontext,
 ) -> list[Solved]:
     """Answers of the engine's present weights: greedy to the first `eval_problems`, and `eval_samples` samples each to
     the first `eval_sample_problems`.
@@ -83,11 +88,15 @@ def measure(
     Args:
         temperature: of the samples.
         seed: another one draws other samples.
+        world: each rank asks its engine for its share of the problems; all get all answers.
+        around: entered for that share.
 
     Raises:
         RunError: more than a tenth of the completions could not be judged.
     """
-    greedy, sampled = prompts[: config.eval_problems], prompts[: config.eval_sample_problems]
+    mine = range(world.rank, len(prompts[: max(config.eval_problems, config.eval_sample_problems)]), world.size)
+    greedy = [prompts[place] for place in mine if place < config.eval_problems]
+    sampled = [prompts[place] for place in mine if place < config.eval_sample_problems]
     total = len(greedy) + len(sampled) * config.eval_samples
     done = 0
 
@@ -101,19 +110,26 @@ def measure(
                 for prompt in chunk
             ]
             groups = engine.generate([prompt.token_ids for prompt in chunk], seeds, sampling)
-            pairs = [(prompt.problem, c) for prompt, group in zip(chunk, groups, strict=True) for c in group]
+            pairs = [prompt.judged(c) for prompt, group in zip(chunk, groups, strict=True) for c in group]
             marks = iter(scorer.marks(pairs))
             found += [tuple(_answer(completion, next(marks)) for completion in group) for group in groups]
             done += len(chunk) * samples
             progress(done / total)
         return found
 
-    limit, stop_text = config.max_completion_tokens, config.stop_text
-    first = answers(greedy, 1, Sampling(0.0, limit, stop_text))
-    others = answers(sampled, config.eval_samples, Sampling(temperature, limit, stop_text))
+    def share() -> list[tuple[Answer | None, tuple[Answer, ...]]]:
+        limit, stop_text = config.max_completion_tokens, config.stop_text
+        with around():
+            first = answers(greedy, 1, Sampling(0.0, limit, stop_text))
+            others = answers(sampled, config.eval_samples, Sampling(temperature, limit, stop_text))
+        return [
+            (first[i][0] if i < len(first) else None, others[i] if i < len(others) else ()) for i in range(len(mine))
+        ]
+
+    shares = everyone(world, share)
     solved = [
-        Solved(prompt.problem, first[i][0] if i < len(first) else None, others[i] if i < len(others) else ())
-        for i, prompt in enumerate(prompts[: max(len(greedy), len(sampled))])
+        Solved(prompts[place].problem, *shares[place % world.size][place // world.size])
+        for place in range(sum(map(len, shares)))
     ]
     given = [answer for one in solved for answer in (one.greedy, *one.samples) if answer is not None]
     unscored = [answer for answer in given if answer.correct is None]

@@ -32,11 +32,11 @@ def results(tasks: dict[str, dict[str, Any]], temperature: float) -> Table:
     return table
 
 
-def parts(task: str, found: dict[str, Any]) -> list[Table]:
+def parts(task: str, measured: dict[str, Any]) -> list[Table]:
     """By difficulty and by source, where the problems say which they are."""
     tables = []
     for key in ("difficulty", "source"):
-        rows = found[f"by_{key}"]
+        rows = measured[f"by_{key}"]
         if not 1 < len(rows) <= _MOST_PARTS:
             continue
         table = _table(f"{task} by {key}")
@@ -48,9 +48,11 @@ def parts(task: str, found: dict[str, Any]) -> list[Table]:
     return tables
 
 
-def comparison(against: str, found: dict[str, dict[str, Any]]) -> Table:
+def comparison(against: str, compared: dict[str, dict[str, Any]]) -> Table:
     """This model beside the other one, on the same problems: a column a task and way of sampling."""
-    shown = [(task, kind, both[kind]) for task, both in found.items() for kind in ("greedy", "sampled") if both[kind]]
+    shown = [
+        (task, kind, both[kind]) for task, both in compared.items() for kind in ("greedy", "sampled") if both[kind]
+    ]
     table = _table(f"Compared with {against}, problem by problem")
     for name in ("", *(f"{task}, {kind}" for task, kind, _ in shown)):
         table.add_column(name, justify="right" if name else "left")
@@ -74,15 +76,15 @@ def _headed(name: str, every: list[dict[str, Any]], key: str) -> str:
     return f"{name}@{sizes.pop()}" if len(sizes) == 1 else f"{name}@k"
 
 
-def _rate(found: dict[str, Any], key: str) -> str:
-    if found[key] is None:
+def _rate(measured: dict[str, Any], key: str) -> str:
+    if measured[key] is None:
         return "-"
-    low, high = found[f"{key}_interval"]
-    return f"{found[key]:.1%} ({100 * low:.1f}-{100 * high:.1f})"
+    low, high = measured[f"{key}_interval"]
+    return f"{measured[key]:.1%} ({100 * low:.1f}-{100 * high:.1f})"
 
 
-def _interval(found: dict[str, Any]) -> str:
+def _interval(measured: dict[str, Any]) -> str:
     """A bootstrap knows only the differences it saw: from few of them, or from equal ones, it tells too much."""
-    if found["problems"] < _FEWEST or found["low"] == found["high"]:
+    if measured["problems"] < _FEWEST or measured["low"] == measured["high"]:
         return "too few to tell"
-    return f"{100 * found['low']:+.1f} to {100 * found['high']:+.1f}"
+    return f"{100 * measured['low']:+.1f} to {100 * measured['high']:+.1f}"

@@ -14,9 +14,11 @@ from transformers import PreTrainedTokenizerFast
 
 from r1lite.nano.addition_habits import addition_habits
 from r1lite.nano.habits import HABITS, Example, example
+from r1lite.nano.worked_habits import worked_habits
 from r1lite.tasks import additions
 from r1lite.tasks.prompts import render
 from r1lite.tasks.word_problems import sample
+from r1lite.tasks.worked import WorkedProblems
 
 _POOL = 32  # batches generated, sorted and shuffled together
 _LENGTHS = 8  # T is a multiple of this: bfloat16 kernels are compiled once for each size
@@ -54,6 +56,13 @@ def sums(shares: Mapping[str, float], rng: random.Random, *, other_language: flo
     habits = addition_habits(other_language)
     while True:
         yield example(additions.sample("train", rng), shares, rng, habits)
+
+
+def worked(shares: Mapping[str, float], rng: random.Random, problems: WorkedProblems) -> Iterator[Example]:
+    """Endless text about worked problems of the user's, those of the train side."""
+    habits = worked_habits(problems)
+    while True:
+        yield example(problems.draw("train", rng), shares, rng, habits)
 
 
 def batches(

@@ -1,11 +1,14 @@
 """Settings of `r1lite pretrain`."""
 
-from typing import ClassVar, Literal
+from typing import ClassVar
 
 from pydantic import Field, field_validator, model_validator
 
 from r1lite.config import Section
+from r1lite.config.names import named
 from r1lite.nano.habits import HABITS
+
+TEXTS = ("word_problems", "add_carry")
 
 
 class PretrainConfig(Section):
@@ -28,8 +31,9 @@ class PretrainConfig(Section):
     autocast: bool = True
     """Multiply matrices in bfloat16; weights stay float32. Quicker only where the processor has bfloat16 arithmetic."""
 
-    text: Literal["word_problems", "add_carry"] = "word_problems"
-    """What it is about: word problems (nano), or sums of three digits in two languages (the base of add_carry)."""
+    text: str = "word_problems"
+    """What it is about: word_problems (nano), add_carry (sums of three digits in two languages), or module:attr of a
+    task of your own that r1lite.tasks.worked.worked_task made."""
     other_language: float = Field(0.4, ge=0, le=1)
     """add_carry: share of a chain's columns that are worked out in Chinese."""
 
@@ -72,7 +76,7 @@ class PretrainConfig(Section):
     """The same for problems of two steps: thinking is begun on what is easy."""
     log_every: int = Field(100, ge=1)
     """Steps between two lines of progress."""
-    save_every: int = Field(250, ge=1)
+    save_every: int = Field(25, ge=1)
     """Steps between two states that the same command goes on from after it was stopped."""
 
     @model_validator(mode="after")
@@ -99,6 +103,11 @@ class PretrainConfig(Section):
         attention = 2 * self.hidden_size * (self.hidden_size + head * self.kv_heads)
         layer = attention + 3 * self.hidden_size * self.intermediate_size + 2 * self.hidden_size
         return self.vocab_size * self.hidden_size + self.layers * layer
+
+    @field_validator("text")
+    @classmethod
+    def _known_text(cls, text: str) -> str:
+        return named("text", text, TEXTS)
 
     @field_validator("habits", "short_habits")
     @classmethod

@@ -21,13 +21,16 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from r1lite.run.progress import REPORTER
+
 _COMMAND_LINE = "r1lite.cli"  # by name: it stands above the pipeline, which it runs
 _METERED_S = 1.0
-_PRELOADED = ["torch", "transformers", "r1lite.training.lifecycle", "r1lite.curation.generate"]
+_PRELOADED = ["torch", "transformers", "r1lite.training.on_problems", "r1lite.curation.generate"]
 
 
-def start(argv: Sequence[str], log: Path, usage: Path) -> Any:
-    """Begins `r1lite ARGV...` in a process; its output is added to `log`, what it cost to `usage`.
+def start(argv: Sequence[str], log: Path, usage: Path, progress: Path) -> Any:
+    """Begins `r1lite ARGV...` in a process; its output is added to `log`, what it cost to `usage`, how far it is to
+    `progress`.
 
     Returns: the `multiprocessing.Process`; its exit code is the command's.
     """
@@ -35,17 +38,18 @@ def start(argv: Sequence[str], log: Path, usage: Path) -> Any:
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
     context = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload(_PRELOADED)
-    process = context.Process(target=_run, args=(list(argv), str(log), str(usage)))
+    process = context.Process(target=_run, args=(list(argv), str(log), str(usage), str(progress)))
     process.start()
     return process
 
 
-def _run(argv: list[str], log: str, usage: str) -> None:
+def _run(argv: list[str], log: str, usage: str, progress: str) -> None:
     os.setsid()  # Ctrl-C is for the pipeline, which passes it on
     parent = multiprocessing.parent_process()
     assert parent is not None
     meter = Meter(Path(usage))
     threading.Thread(target=_follow, args=(parent.sentinel, meter), daemon=True).start()
+    REPORTER.write_to(Path(progress))
     handle = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
     os.dup2(handle, 1)
     os.dup2(handle, 2)

@@ -30,17 +30,17 @@ class Kind:
 
     config_class: type[Section]
     makes: tuple[str, ...]  # of "model", "data", "rollouts"
-    begun: str = "config.yaml"  # in its run directory: there is something to go on with; otherwise it starts anew
+    begun: str = "{name}/config.yaml"  # beside its recipe: there is something to go on with; otherwise it starts anew
     resumes: bool = True  # it goes on with --resume; otherwise by the same command
 
 
 KINDS = {
     "cold-start": Kind(ColdStartConfig, ("data",)),
     "distill": Kind(DistillConfig, ("model",)),
-    "eval": Kind(EvalConfig, (), begun="summary.json"),
+    "eval": Kind(EvalConfig, (), begun="{name}/summary.json"),
     "grpo": Kind(GRPOConfig, ("model", "rollouts")),
     "ppo": Kind(PPOConfig, ("model", "rollouts")),
-    "pretrain": Kind(PretrainConfig, ("model",), begun="pretrain.json", resumes=False),
+    "pretrain": Kind(PretrainConfig, ("model",), begun=".{name}.begun/state.pt", resumes=False),
     "reject": Kind(RejectConfig, ("data",)),
     "sft": Kind(SFTConfig, ("model",)),
 }

@@ -5,21 +5,22 @@ from __future__ import annotations
 import fcntl
 import multiprocessing.connection
 import shutil
+import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from rich.console import Console
 from rich.table import Table
 
 from r1lite.config.pipeline import PipelineConfig
 from r1lite.config.trust import foreign
 from r1lite.errors import Interrupted, RunError, UserError
 from r1lite.pipeline import table
+from r1lite.pipeline.board import Board
 from r1lite.pipeline.children import start, usage
 from r1lite.pipeline.graph import KINDS, Graph, build
-from r1lite.pipeline.steps import Place, finish, prepare, values_of
+from r1lite.pipeline.steps import StepFiles, finish, prepare, values_of
 from r1lite.report import report_at_end
 from r1lite.run.console import make_console
 from r1lite.run.files import clear_parts, write_json, write_text
@@ -28,6 +29,7 @@ from r1lite.run.signals import StopSignal
 from verifiers.yaml_text import read_yaml
 
 _GRACE_S = 120.0  # for a stage to write its checkpoint
+_SEEN_S = 0.5  # between two looks at how far the stages are
 _SHOWN_LINES = 5  # of a failed stage's log
 
 
@@ -62,8 +64,8 @@ def run(config: PipelineConfig) -> dict[str, Any]:
         clear_parts(folder)
         _check_finished(graph, folder)
         console.print(f"pipeline  {out}")
-        with StopSignal() as stop:
-            _Runner(graph, folder, console, config.jobs, stop, config.trust).run()
+        with StopSignal() as stop, Board(graph, folder, console) as board:
+            _Runner(graph, folder, board, config.jobs, stop, config.trust).run()
         found = table.compare(config, graph, folder)
         write_json(out / "comparison.json", found)
         write_text(out / "comparison.md", table.markdown(found))
@@ -80,7 +82,7 @@ class _Runner:
 
     graph: Graph
     folder: Path
-    console: Console
+    board: Board
     jobs: int
     stop: StopSignal
     trust: bool = False
@@ -88,7 +90,7 @@ class _Runner:
 
     def run(self) -> None:
         """Returns when every step is finished."""
-        waiting = [name for name in self.graph.steps if Place(self.folder, name).record() is None]
+        waiting = [name for name in self.graph.steps if StepFiles(self.folder, name).record() is None]
         try:
             while waiting or self.running:
                 ready = [name for name in waiting if self._is_ready(name)]
@@ -96,7 +98,8 @@ class _Runner:
                     waiting.remove(name)
                     self._start(name)
                 with self.stop.interruptible():
-                    multiprocessing.connection.wait([process.sentinel for process in self.running.values()])
+                    multiprocessing.connection.wait([process.sentinel for process in self.running.values()], _SEEN_S)
+                self.board.refresh()
                 for name in [name for name, process in self.running.items() if process.exitcode is not None]:
                     self._end(name, self.running.pop(name))
         except BaseException as error:
@@ -105,26 +108,27 @@ class _Runner:
 
     def _is_ready(self, name: str) -> bool:
         needs = self.graph.steps[name].needs & set(self.graph.steps)
-        return all(Place(self.folder, other).record() is not None for other in needs)
+        return all(StepFiles(self.folder, other).record() is not None for other in needs)
 
     def _start(self, name: str) -> None:
-        step, place = self.graph.steps[name], Place(self.folder, name)
+        step, files = self.graph.steps[name], StepFiles(self.folder, name)
         values = values_of(step, self.graph, self.folder)
-        prepare(step, values, place)
+        prepare(step, values, files)
         kind = KINDS[step.kind]
-        begun = (place.run / kind.begun).exists()
+        begun = (self.folder / kind.begun.format(name=name)).exists()
         if not begun:
-            shutil.rmtree(place.run, ignore_errors=True)  # what a kill left before there was anything to go on with
-        own = ["--resume"] if begun and kind.resumes else [str(place.file("yaml"))]
-        argv = [step.kind, *own, "--out", str(place.run)]
-        if self._is_trusted(values, place):
+            shutil.rmtree(files.run, ignore_errors=True)  # what a kill left before there was anything to go on with
+        own = ["--resume"] if begun and kind.resumes else [str(files.file("yaml"))]
+        argv = [step.kind, *own, "--out", str(files.run)]
+        if self._is_trusted(values, files):
             argv.append("--trust")
-        self.console.print(f"{'go on' if begun else 'begin':<9} {name}: r1lite {step.kind}")
-        self.running[name] = start(argv, place.file("log"), place.file("usage"))
+        files.file("progress").unlink(missing_ok=True)
+        self.running[name] = start(argv, files.file("log"), files.file("usage"), files.file("progress"))
+        self.board.begin(name, again=begun)
 
-    def _is_trusted(self, own: Mapping[str, Any], place: Place) -> bool:
+    def _is_trusted(self, own: Mapping[str, Any], files: StepFiles) -> bool:
         """True if the recipe, which is the user's, names all that the stage's folder does."""
-        kept = place.run / "config.yaml"
+        kept = files.run / "config.yaml"
         named = foreign(own)
         if self.trust or not kept.exists():
             return self.trust or bool(named)
@@ -135,9 +139,9 @@ class _Runner:
         return bool(named) and isinstance(there, dict) and set(foreign(there)) <= set(named)
 
     def _end(self, name: str, process: Any) -> None:
-        step, place = self.graph.steps[name], Place(self.folder, name)
+        step, files = self.graph.steps[name], StepFiles(self.folder, name)
         if process.exitcode != 0:
-            log = place.file("log")
+            log = files.file("log")
             lines = log.read_text(encoding="utf-8", errors="replace").splitlines() if log.exists() else []
             told = [line for line in lines if line.startswith("error: ")] or lines
             shown = "\n".join(f"  {line}" for line in told[-_SHOWN_LINES:])
@@ -145,10 +149,9 @@ class _Runner:
                 f"stage '{name}' failed (exit {process.exitcode}); what is finished stands. {log} ends:\n{shown}\n"
                 "mend the cause, then run the same command again"
             )
-        record = finish(step, place, **usage(place.file("usage")))
-        self.console.print(
-            f"{'done':<9} {name}: {record['outcome']}, {record['cpu_s']:.0f} CPU s, {record['wall_s']:.0f} s",
-        )
+        record = finish(step, files, **usage(files.file("usage")))
+        files.file("progress").unlink(missing_ok=True)
+        self.board.end(name, record)
 
     def _end_all(self, *, by_request: bool) -> None:
         for process in self.running.values():
@@ -158,22 +161,22 @@ class _Runner:
             if process.exitcode is None:
                 process.kill()
                 process.join()
-            self.console.print(f"stopped   {name}")
+            self.board.stopped(name)
         if by_request:
-            self.console.print("run the same command again to go on")
+            print("run the same command again to go on", file=sys.stderr)
 
 
 def _check_finished(graph: Graph, folder: Path) -> None:
     """Raises UserError if a finished step was made with other settings than the recipe's."""
     for name, step in graph.steps.items():
-        place = Place(folder, name)
-        if place.record() is not None:
-            prepare(step, values_of(step, graph, folder), place)
+        files = StepFiles(folder, name)
+        if files.record() is not None:
+            prepare(step, values_of(step, graph, folder), files)
 
 
 def _status(graph: Graph, folder: Path | None) -> Table:
     """The steps, and what came of those that are done."""
-    records = {name: Place(folder, name).record() for name in graph.steps} if folder is not None else {}
+    records = {name: StepFiles(folder, name).record() for name in graph.steps} if folder is not None else {}
     shown = Table(title="Stages", title_justify="left", title_style="bold")
     for heading in ("name", "stage", "from"):
         shown.add_column(heading)

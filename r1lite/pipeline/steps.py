@@ -3,6 +3,7 @@
 OUT/stages/NAME/        its run directory
 OUT/stages/NAME.yaml    its configuration: `r1lite STAGE NAME.yaml --out DIR` runs it alone
 OUT/stages/NAME.log     what it printed
+OUT/stages/NAME.progress how far it is, while it runs
 OUT/stages/NAME.json    written when it is finished: what it made, and what it cost
 """
 
@@ -22,7 +23,7 @@ from verifiers.yaml_text import read_yaml
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class StepFiles:
     """Where a step's files are."""
 
     folder: Path  # OUT/stages
@@ -57,10 +58,10 @@ def values_of(step: Step, graph: Graph, folder: Path) -> dict[str, Any]:
     return {**step.settings, **inputs}
 
 
-def prepare(step: Step, values: Mapping[str, Any], place: Place) -> None:
+def prepare(step: Step, values: Mapping[str, Any], files: StepFiles) -> None:
     """Writes the step's recipe. Raises UserError if the step was begun with another one."""
     text = yaml.safe_dump(dict(values), sort_keys=True, allow_unicode=True)
-    path = place.file("yaml")
+    path = files.file("yaml")
     if path.exists() and path.read_bytes() != text.encode():
         try:
             before = dict(read_yaml(path.read_bytes()) or {})
@@ -70,20 +71,20 @@ def prepare(step: Step, values: Mapping[str, Any], place: Place) -> None:
         shown = "; ".join(f"{key}: {before.get(key)} became {values.get(key)}" for key in keys)
         raise UserError(
             f"stage '{step.name}' was begun with other settings ({shown}). Name a new --out, or remove "
-            f"{place.folder}/{step.name}* and what was made from it"
+            f"{files.folder}/{step.name}* and what was made from it"
         )
     write_text(path, text)
 
 
-def finish(step: Step, place: Place, *, cpu_s: float, wall_s: float) -> dict[str, Any]:
+def finish(step: Step, files: StepFiles, *, cpu_s: float, wall_s: float) -> dict[str, Any]:
     """Records that the step is finished, and what came out. Raises RunError if it isn't there."""
     made: dict[str, str] = {}
-    summary = _summary(step, place.run)
+    summary = _summary(step, files.run)
     for what in KINDS[step.kind].makes:
         if what == "model":
-            made[what] = str(place.run if step.kind == "pretrain" else summary["checkpoint"])
+            made[what] = str(files.run if step.kind == "pretrain" else summary["checkpoint"])
         else:
-            made[what] = str(place.run)
+            made[what] = str(files.run)
     missing = [path for path in made.values() if not Path(path).exists()]
     if missing:
         raise RunError(f"stage '{step.name}' ended well but left no {missing[0]}")
@@ -94,7 +95,7 @@ def finish(step: Step, place: Place, *, cpu_s: float, wall_s: float) -> dict[str
         "cpu_s": round(cpu_s, 1),
         "wall_s": round(wall_s, 1),
     }
-    write_json(place.file("json"), record)
+    write_json(files.file("json"), record)
     return record
 
 
@@ -102,7 +103,7 @@ def _made(graph: Graph, folder: Path, source: str, name: str) -> str:
     if source in graph.models:
         model = graph.models[source]
         return str(Path(model).resolve()) if model != "nano" and Path(model).exists() else model
-    record = Place(folder, source).record()
+    record = StepFiles(folder, source).record()
     assert record is not None, f"{source} is not finished"
     path: str = record["made"][INPUTS[name]]
     return path

@@ -16,7 +16,7 @@ from r1lite.evaluation.comparison import read_rows
 from r1lite.evaluation.intervals import mean_rate, paired
 from r1lite.nano import nano_path
 from r1lite.pipeline.graph import Graph
-from r1lite.pipeline.steps import Place
+from r1lite.pipeline.steps import StepFiles
 from r1lite.run.files import read_json
 from verifiers import Completion, Problem, resolve
 
@@ -39,15 +39,15 @@ Values = dict[str, dict[str, float]]  # measure -> problem -> value in [0, 1]
 
 def compare(config: PipelineConfig, graph: Graph, folder: Path) -> dict[str, Any]:
     """What every row's evaluation says, what each cost to make, and the observations."""
-    values = {label: _values(Place(folder, step).run) for label, step in graph.rows.items()}
+    values = {label: _values(StepFiles(folder, step).run) for label, step in graph.rows.items()}
     rows = {label: _row(graph, folder, label, values[label]) for label in graph.rows}
     observations = {label: _observe(given, values) for label, given in config.observations.items()}
     return {"rows": rows, "observations": observations, "intervals": "95 %, over problems"}
 
 
-def markdown(found: Mapping[str, Any]) -> str:
+def markdown(results: Mapping[str, Any]) -> str:
     """The comparison as a page."""
-    rows = found["rows"]
+    rows = results["rows"]
     columns = [key for key in _HEADINGS if any(row.get(key) is not None for row in rows.values())]
     lines = [
         "# Comparison",
@@ -62,9 +62,9 @@ def markdown(found: Mapping[str, Any]) -> str:
         "Rates in % with their 95 % intervals over problems; format and language are those of the sampled completions "
         "(language: where the form lets the thinking be found). CPU s: the row's own stage, and all it builds on.",
     ]
-    if found["observations"]:
+    if results["observations"]:
         lines += ["", "## Observations", ""]
-        lines += [f"- **{label}**: {observed['text']}" for label, observed in found["observations"].items()]
+        lines += [f"- **{label}**: {observed['text']}" for label, observed in results["observations"].items()]
     return "\n".join(lines) + "\n"
 
 
@@ -90,12 +90,12 @@ def _values(run: Path) -> Values:
 
 def _row(graph: Graph, folder: Path, label: str, values: Values) -> dict[str, Any]:
     step = graph.steps[graph.rows[label]]
-    run = Place(folder, step.name).run
+    run = StepFiles(folder, step.name).run
     summary = read_json(run / "summary.json")
     (measured,) = summary["tasks"].values()
     source = step.inputs["model"]
     made = [name for name in graph.ancestors(source) if name in graph.steps]
-    costs = {name: (Place(folder, name).record() or {}).get("cpu_s", 0.0) for name in made}
+    costs = {name: (StepFiles(folder, name).record() or {}).get("cpu_s", 0.0) for name in made}
     return {
         **{name: _rate(values[name]) for name in ("accuracy", "greedy", "format", "language")},
         "pass_at_k": [measured["pass_at_k"], *(measured["pass_at_k_interval"] or (None, None))],

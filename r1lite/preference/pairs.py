@@ -25,7 +25,7 @@ class Pair:
     chosen: str  # the preferred one
     rejected: str
     margin: float = 0.0
-    place: str = ""  # where the row stands
+    where: str = ""  # file and line of the row
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,11 +118,11 @@ def _from_hub(name: str, split: str, margin_column: str | None, *, needed: bool)
 
 def _pairs(numbered: Iterable[tuple[str, Any]], source: str, margin_column: str | None) -> list[Pair]:
     made, bad = [], []
-    for place, row in numbered:
+    for where, row in numbered:
         try:
-            made.append(_pair(row, place, margin_column))
+            made.append(_pair(row, where, margin_column))
         except ValueError as error:
-            bad.append(f"{place}: {error}")
+            bad.append(f"{where}: {error}")
     if bad:
         shown = "\n".join(f"  {line}" for line in bad[:_SHOWN])
         more = f"\n  ... and {len(bad) - _SHOWN} more" if len(bad) > _SHOWN else ""
@@ -130,7 +130,7 @@ def _pairs(numbered: Iterable[tuple[str, Any]], source: str, margin_column: str 
     return made
 
 
-def _pair(row: Any, place: str, margin_column: str | None) -> Pair:
+def _pair(row: Any, where: str, margin_column: str | None) -> Pair:
     """Raises ValueError that says what is wrong with the row."""
     if isinstance(row, RowError):
         raise row
@@ -155,7 +155,7 @@ def _pair(row: Any, place: str, margin_column: str | None) -> Pair:
     margin = row[margin_column] if margin_column else 0.0
     if isinstance(margin, bool) or not isinstance(margin, int | float) or not 0 <= margin < 1e6:
         raise ValueError(f"'{margin_column}' must be a number >= 0, got {margin!r}")
-    return Pair(prompt, chosen, rejected, float(margin), place)
+    return Pair(prompt, chosen, rejected, float(margin), where)
 
 
 def _messages(value: Any, column: str) -> Messages:

@@ -32,14 +32,9 @@ def text_of(prompt: str | Messages, completion: str, template: str, tokenizer: A
         UserError: a template that can't be rendered.
     """
     if template == "chat":
-        if not getattr(tokenizer, "chat_template", None):
-            raise UserError("--template chat: this model's tokenizer has no chat template; try --template short")
         before = prompt if isinstance(prompt, tuple) else (("user", prompt),)
         messages = [{"role": role, "content": content} for role, content in (*before, ("assistant", completion))]
-        try:
-            return str(tokenizer.apply_chat_template(messages, tokenize=False))
-        except Exception as error:  # the template is a program of its own
-            raise UserError(f"--template chat: this model's chat template fails: {error}") from error
+        return templates.render_messages(messages, tokenizer, answered=True)
     if isinstance(prompt, tuple):
         raise UserError("prompts that are chat messages need --template chat and a tokenizer that has a chat template")
     return templates.render(template, prompt, tokenizer) + completion + (tokenizer.eos_token or "")
@@ -62,7 +57,7 @@ def padded(rows: Sequence[Sequence[int]], pad_id: int, device: Any) -> tuple[Ten
     return ids.to(device), mask.to(device)
 
 
-def load_classifier(place: str, *, seed: int | None = None) -> tuple[Any, Any]:
+def load_classifier(path: str, *, seed: int | None = None) -> tuple[Any, Any]:
     """(model with one output, tokenizer), float32, on the CPU.
 
     Args:
@@ -74,8 +69,8 @@ def load_classifier(place: str, *, seed: int | None = None) -> tuple[Any, Any]:
     from transformers import AutoConfig, AutoModelForSequenceClassification, AutoTokenizer
 
     try:
-        tokenizer = AutoTokenizer.from_pretrained(**pinned(place))
-        config = AutoConfig.from_pretrained(**pinned(place))
+        tokenizer = AutoTokenizer.from_pretrained(**pinned(path))
+        config = AutoConfig.from_pretrained(**pinned(path))
         if seed is not None:
             config.num_labels = 1
         pad = tokenizer.pad_token_id if tokenizer.pad_token_id is not None else tokenizer.eos_token_id
@@ -83,17 +78,17 @@ def load_classifier(place: str, *, seed: int | None = None) -> tuple[Any, Any]:
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(seed or 0)
             model, loaded = AutoModelForSequenceClassification.from_pretrained(
-                **pinned(place), config=config, dtype=torch.float32, output_loading_info=True
+                **pinned(path), config=config, dtype=torch.float32, output_loading_info=True
             )
     except Exception as error:  # the library raises whatever its transport and its models do
         first = next((line for line in str(error).splitlines() if line.strip()), "")
-        raise UserError(f"{place}: can't be loaded as a reward model: {type(error).__name__}: {first}") from error
+        raise UserError(f"{path}: can't be loaded as a reward model: {type(error).__name__}: {first}") from error
     lacking = [key for key in loaded["missing_keys"] if seed is None or not key.startswith(("score.", "classifier."))]
     if lacking or model.config.num_labels != 1:
         why = f"it lacks {lacking[0]}" if lacking else f"it has {model.config.num_labels} outputs"
-        raise UserError(f"{place} is no reward model: {why}; r1lite reward-model makes one")
+        raise UserError(f"{path} is no reward model: {why}; r1lite reward-model makes one")
     if pad is None:
-        raise UserError(f"{place}: the tokenizer has neither a padding nor an end token")
+        raise UserError(f"{path}: the tokenizer has neither a padding nor an end token")
     return model.eval(), tokenizer
 
 
@@ -110,7 +105,9 @@ class RewardModel:
         scale: > 0, in units of the reward; by default what the model was saved with, else 1.
         centre: reward that scores 0.5; by default what the model was saved with (`reward-model` keeps the mean over
             the held-out answers), else 0.
-        template: layout of prompt and completion; by default what it was trained with, else "chat".
+        template: layout of prompt and completion; by default what it was trained with, else "chat" where its tokenizer
+            has a chat template, and otherwise "{question}", both texts without anything between them: as TRL's
+            RewardTrainer puts them.
         max_tokens: a longer text scores 0; by default the model's context.
         device: auto, cpu, cuda or cuda:N.
 
@@ -136,10 +133,16 @@ class RewardModel:
         kept: dict[str, Any] = getattr(self.model.config, KEY, None) or {}
         self.scale = float(kept.get("scale", 1.0) if scale is None else scale)
         self.centre = float(kept.get("centre", 0.0) if centre is None else centre)
-        self.template = str(kept.get("template", "chat") if template is None else template)
+        self.template = str(kept.get("template", _layout(self.tokenizer)) if template is None else template)
         if not (self.scale > 0 and math.isfinite(self.scale) and math.isfinite(self.centre)):
             raise ValueError(f"rm:{path}: scale must be > 0 and centre finite, got {self.scale} and {self.centre}")
-        text_of("a", "b", self.template, self.tokenizer)  # says now what it can't do
+        try:
+            templates.check(self.template)
+            text_of("a", "b", self.template, self.tokenizer)  # says now what it can't do
+        except UserError as error:
+            why = str(error).removeprefix("--template ").rpartition("; try")[0] or str(error)
+            other = "give the option template text with {question} in it" if template is None else "leave it out"
+            raise ValueError(f"rm:{path}: template {why}; {other}") from error
         self.max_tokens = max_tokens or getattr(self.model.config, "max_position_embeddings", None)
         chosen = ("cuda" if torch.cuda.is_available() else "cpu") if device == "auto" else device
         try:
@@ -167,6 +170,10 @@ class RewardModel:
         if not math.isfinite(reward):
             raise VerifierError(f"the reward model gives {reward} (on problem '{problem.id}')")
         return Verdict(squashed(reward, self.centre, self.scale), "scored", f"reward {reward:.6g}")
+
+
+def _layout(tokenizer: Any) -> str:
+    return "chat" if getattr(tokenizer, "chat_template", None) else "{question}"
 
 
 def squashed(reward: float, centre: float, scale: float) -> float:

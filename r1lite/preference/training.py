@@ -1,4 +1,4 @@
-"""The steps of `r1lite reward-model`: batches of pairs, updates, measurement on held-out pairs, checkpoints.
+"""The steps of `r1lite reward-model`: batches of pairs, updates, measurement on held-out pairs.
 
 Everything a step does follows from its number, the weights and the optimizer's state: a resumed run is bit-identical.
 """
@@ -15,7 +15,7 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import torch
 from torch import Tensor
@@ -29,11 +29,13 @@ from r1lite.preference.pairs import Pair
 from r1lite.preference.reward_model import KEY, encode, load_classifier, padded
 from r1lite.rl.passk import wilson_interval
 from r1lite.rl.preference import bradley_terry, calibration
-from r1lite.run import checkpoint
 from r1lite.run.bad_batches import BadBatches
+from r1lite.run.display import Display
 from r1lite.run.run_dir import RunDir
 from r1lite.run.watchdog import Watchdog
+from r1lite.types import Group
 
+_CHANCE = 0.5  # of a pair, the accuracy that a coin has
 _SMALLER = (
     "--gradient-checkpointing, a smaller --max-tokens (--overlong drop leaves longer pairs out) or a smaller model"
 )
@@ -47,7 +49,7 @@ class Example:
     chosen: tuple[int, ...]
     rejected: tuple[int, ...]
     margin: float
-    place: str
+    where: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,8 +73,8 @@ def examples(pairs: Sequence[Pair], template: str, tokenizer: Any) -> list[Examp
     for pair in pairs:
         chosen, rejected = (encode(pair.prompt, text, template, tokenizer) for text in (pair.chosen, pair.rejected))
         if chosen == rejected:
-            raise UserError(f"{pair.place}: a pair without a difference: both answers become the same tokens")
-        made.append(Example(chosen, rejected, pair.margin, pair.place))
+            raise UserError(f"{pair.where}: a pair without a difference: both answers become the same tokens")
+        made.append(Example(chosen, rejected, pair.margin, pair.where))
     return made
 
 
@@ -93,6 +95,9 @@ class PreferenceTraining:
         model: a sequence-classification model of one output, on its device.
     """
 
+    what: ClassVar[str] = "reward model"
+    evaluation_keys: ClassVar[tuple[str, ...]] = ("accuracy", "accuracy_interval", "pairs", "loss", "ece", "brier")
+
     def __init__(
         self,
         config: RewardModelConfig,
@@ -101,11 +106,13 @@ class PreferenceTraining:
         tokenizer: Any,
         train: Sequence[Example],
         test: Sequence[Example],
-        watchdog: Watchdog,
+        display: Display,
     ) -> None:
-        self.config, self.run_dir, self.model, self.tokenizer = config, run_dir, model.eval(), tokenizer
-        self.train, self.test, self.watchdog = train, test, watchdog
-        self.saved: Any = None  # path of the newest checkpoint
+        self.config, self.run_dir, self.display = config, run_dir, display
+        self.model, self.tokenizer = model.eval(), tokenizer
+        self.train, self.test = train, test
+        self.tokens_are = "trained_on"
+        self.watchdog = Watchdog(config)  # the run puts its own here
         self.bad = BadBatches(run_dir.bad_batches)
         self.budget = MicroBatchBudget(config.micro_batch_tokens, row="pair", advice=_SMALLER)
         self.steps = config.epochs * math.ceil(len(train) / config.batch_pairs)
@@ -123,8 +130,8 @@ class PreferenceTraining:
                     module.training = True
         self.optimizer = Optimizer.configured(model, config)
 
-    def step(self, step: int) -> dict[str, Any]:
-        """One update on `batch_pairs` pairs. Returns its metrics. Raises RunError after three bad ones in a row."""
+    def step(self, step: int) -> tuple[list[Group], dict[str, Any]]:
+        """One update on `batch_pairs` pairs; samples nothing. Raises RunError after three bad ones in a row."""
         started = time.perf_counter()
         config = self.config
         batch = [self.train[i] for i in self._order(step)]
@@ -133,7 +140,7 @@ class PreferenceTraining:
         chosen: list[Tensor] = []
         rejected: list[Tensor] = []
 
-        def add(micro: _MicroBatch) -> None:
+        def add(number: int, micro: _MicroBatch) -> None:
             rewards = self.rewards([e.chosen for e in micro.pairs] + [e.rejected for e in micro.pairs])
             better, worse = rewards.chunk(2)
             margins = torch.tensor([e.margin + config.margin for e in micro.pairs], device=rewards.device)
@@ -148,9 +155,10 @@ class PreferenceTraining:
             for kept in (losses, chosen, rejected):
                 kept.clear()
 
-        with self.watchdog.during("train", f"step {step + 1}"):
-            ran_out = self.budget.go_through(functools.partial(_micro_batches, batch), add, restart, step=step)
-            norm = self.optimizer.step(lr)
+        ran_out = self.budget.go_through(
+            functools.partial(_micro_batches, batch), add, restart, step=step, idle=lambda one: None
+        )
+        norm = self.optimizer.step(lr)
         total = sum(losses)
         if norm is None:
             kept = [dataclasses.asdict(example) for example in batch]
@@ -159,7 +167,7 @@ class PreferenceTraining:
             self.bad.fine()
         difference = torch.cat(chosen) - torch.cat(rejected)
         tokens = sum(len(e.chosen) + len(e.rejected) for e in batch)
-        return {
+        return [], {
             "loss": total if math.isfinite(total) else None,
             "accuracy": float((difference > 0).double().mean() + 0.5 * (difference == 0).double().mean()),
             "margin": _finite(difference.mean()),
@@ -182,9 +190,9 @@ class PreferenceTraining:
         return logits[:, 0].float()  # type: ignore[no-any-return]
 
     @torch.no_grad()
-    def measure(self) -> dict[str, Any]:
+    def measure(self, step: int, progress: Callable[[float], None]) -> dict[str, Any]:
         """Accuracy and calibration on the held-out pairs. Raises RunError if a reward is not finite."""
-        chosen, rejected = self._held_out(self.test)
+        chosen, rejected = self._held_out(self.test, progress)
         try:
             found = calibration(chosen, rejected)
         except ValueError as error:
@@ -202,47 +210,59 @@ class PreferenceTraining:
             "reward_std": float(torch.cat([chosen, rejected]).std()),
         }
 
-    def save(self, step: int) -> None:
-        """Writes a checkpoint, whose config.json says how to lay out texts and where an average answer stands."""
-        with self.watchdog.during("save", f"checkpoint of step {step}"), torch.no_grad():
-            centre = float(torch.cat(self._held_out(self.test[:_MAX_CENTRED])).mean())
-            kept = {"template": self.config.template, "centre": centre, "scale": 1.0}
-            setattr(self.model.config, KEY, kept)
-            self.saved = checkpoint.save(
-                self.run_dir.checkpoints,
-                step,
-                model=self.model,
-                tokenizer=self.tokenizer,
-                state={
-                    "optimizer": self.optimizer.state_dict(),
-                    "bad_in_a_row": self.bad.in_a_row,
-                    "micro_batch_tokens": self.budget.tokens,
-                },
-                keep=self.config.keep_checkpoints,
-                records=self.run_dir.recorded(),
-            )
+    @torch.no_grad()
+    def checkpoint(self) -> dict[str, Any]:
+        """The model, whose configuration says how to lay out texts and where an average answer stands; its tokenizer;
+        the optimizer's moments, the count of bad updates, and the micro-batches that memory allowed."""
+        centre = float(torch.cat(self._held_out(self.test[:_MAX_CENTRED], lambda share: self.watchdog.beat())).mean())
+        setattr(self.model.config, KEY, {"template": self.config.template, "centre": centre, "scale": 1.0})
+        state = {
+            "optimizer": self.optimizer.state_dict(),
+            "bad_in_a_row": self.bad.in_a_row,
+            "micro_batch_tokens": self.budget.tokens,
+        }
+        return {"model": self.model, "tokenizer": self.tokenizer, "state": state}
 
-    def restore(self, step: int, saved: Path | None, say: Callable[[str], object]) -> None:
-        """Puts a checkpoint's state in place, and forgets what was recorded after it. Raises UserError."""
-        if saved is not None:
-            self.saved = saved
-            state = checkpoint.load_state(saved)
-            with checkpoint.restoring(saved):
-                self.model.load_state_dict(load_classifier(str(saved))[0].state_dict())
-                self.optimizer.load_state_dict(state["optimizer"])
-                self.bad.in_a_row = state["bad_in_a_row"]
-                self.budget.tokens = min(state["micro_batch_tokens"], self.budget.asked)
-            say(f"going on after step {step} of {self.steps}")
-        self.run_dir.rewind(step)
+    def restore(self, step: int, path: Path, state: dict[str, Any]) -> None:
+        """Puts a checkpoint's weights and state in place."""
+        self.model.load_state_dict(load_classifier(str(path))[0].state_dict())
+        self.optimizer.load_state_dict(state["optimizer"])
+        self.bad.in_a_row = state["bad_in_a_row"]
+        self.budget.tokens = min(state["micro_batch_tokens"], self.budget.asked)
 
-    def _held_out(self, test: Sequence[Example]) -> tuple[Tensor, Tensor]:
-        chosen, rejected = torch.empty(len(test)), torch.empty(len(test))
-        places = {id(example): n for n, example in enumerate(test)}
+    def close(self) -> None:
+        """Lets others into the run directory."""
+        self.run_dir.close()
+
+    def begin(self, before: dict[str, Any]) -> None:
+        """Tells what the model can do before."""
+        self.display.say(f"before    {_brief(before)}")
+
+    def summary(self) -> dict[str, Any]:
+        """The numbers of pairs, and their layout."""
+        return {
+            "pairs": len(self.train),
+            "held_out_pairs": len(self.test),
+            "template": self.config.template,
+        }
+
+    def show(self, summary: dict[str, Any]) -> None:
+        """What the model can do after, and how to use it."""
+        self.display.say(f"after     {_brief(summary['eval_after'])}")
+        self.display.line("model", summary["checkpoint"])
+        after = summary["eval_after"]
+        self.display.line("use" if _beats_chance(after) else "warning", _advice(after, self.run_dir.path))
+
+    def _held_out(self, test: Sequence[Example], progress: Callable[[float], None]) -> tuple[Tensor, Tensor]:
+        """Rewards of the chosen and the rejected, [len(test)] each."""
+        chosen, rejected, done = torch.empty(len(test)), torch.empty(len(test)), 0
+        row_of = {id(example): n for n, example in enumerate(test)}
         for micro in _micro_batches(test, self.budget.tokens):
-            self.watchdog.beat()
-            found = self.rewards([e.chosen for e in micro.pairs] + [e.rejected for e in micro.pairs]).cpu()
-            where = [places[id(example)] for example in micro.pairs]
-            chosen[where], rejected[where] = found.chunk(2)
+            rewards = self.rewards([e.chosen for e in micro.pairs] + [e.rejected for e in micro.pairs]).cpu()
+            rows = [row_of[id(example)] for example in micro.pairs]
+            chosen[rows], rejected[rows] = rewards.chunk(2)
+            done += len(rows)
+            progress(done / len(test))
         return chosen, rejected
 
     def _order(self, step: int) -> list[int]:
@@ -268,6 +288,30 @@ def _micro_batches(batch: Sequence[Example], max_tokens: int) -> list[_MicroBatc
         else:
             micros.append([example])
     return [_MicroBatch(micro) for micro in micros]
+
+
+def _beats_chance(measured: dict[str, Any]) -> bool:
+    return bool(measured["accuracy_interval"][0] > _CHANCE)
+
+
+def _advice(after: dict[str, Any], run: Path) -> str:
+    """How to use the model, if the held-out pairs show that it is better than a coin."""
+    if _beats_chance(after):
+        return f'--reward "rm:{run}"'
+    low, high = after["accuracy_interval"]
+    return (
+        f"no reward to train on: an accuracy of {after['accuracy']:.1%} ({100 * low:.1f}-{100 * high:.1f}) on "
+        f"{after['pairs']} held-out pairs may be chance, which is 50 %; give more pairs, or more --epochs"
+    )
+
+
+def _brief(measured: dict[str, Any]) -> str:
+    low, high = measured["accuracy_interval"]
+    return (
+        f"accuracy {measured['accuracy']:.1%} (95 % interval {100 * low:.1f}-{100 * high:.1f}) on "
+        f"{measured['pairs']} held-out pairs, loss {measured['loss']:.3f}, calibration error {measured['ece']:.3f}, "
+        f"Brier {measured['brier']:.3f}"
+    )
 
 
 def _length(example: Example) -> int:

@@ -40,12 +40,12 @@ class Options:
     everything: bool = False
 
 
-def write_report(places: Sequence[Path], out: Path, options: Options = Options()) -> Path:
+def write_report(run_paths: Sequence[Path], out: Path, options: Options = Options()) -> Path:
     """Writes the report of one or several runs, or of a pipeline. Returns its path.
 
     Raises: UserError: a place holds no run, or the file can't be written.
     """
-    made = Report(places, options)
+    made = Report(run_paths, options)
     beside = out.with_name(_BESIDE)
     try:
         with replaced_file(out) as aside:
@@ -81,14 +81,14 @@ class Report:
         live: the page asks its server for changes.
     """
 
-    def __init__(self, places: Sequence[Path], options: Options = Options(), *, live: bool = False) -> None:
+    def __init__(self, run_paths: Sequence[Path], options: Options = Options(), *, live: bool = False) -> None:
         self.options, self.live = options, live
         self.pipeline: dict[str, Any] | None = None
-        if len(places) == 1 and is_pipeline(places[0]):
-            self.pipeline, runs = stages.pipeline(places[0])
-            title = f"{places[0].resolve().name}: pipeline"
+        if len(run_paths) == 1 and is_pipeline(run_paths[0]):
+            self.pipeline, runs = stages.pipeline(run_paths[0])
+            title = f"{run_paths[0].resolve().name}: pipeline"
         else:
-            runs = [read_run(place, name) for place, name in zip(places, _names(places), strict=True)]
+            runs = [read_run(place, name) for place, name in zip(run_paths, _names(run_paths), strict=True)]
             title = ", ".join(run.name for run in runs)
         self.title = title
         self.chunks: dict[str, Chunk] = {}  # by the name of their element
@@ -172,12 +172,12 @@ def _recurring(chunks: Sequence[Chunk]) -> dict[str, list[int]]:
     return dict(often[:2000])
 
 
-def _names(places: Sequence[Path]) -> list[str]:
+def _names(run_paths: Sequence[Path]) -> list[str]:
     """Short names, longer where two would be the same."""
-    names = [place.resolve().name for place in places]
+    names = [place.resolve().name for place in run_paths]
     return [
         name if names.count(name) == 1 else "/".join(place.resolve().parts[-2:])
-        for name, place in zip(names, places, strict=True)
+        for name, place in zip(names, run_paths, strict=True)
     ]
 
 

@@ -23,8 +23,8 @@ _NAMES = ("metrics.jsonl", "evaluations.jsonl", "summary.json", "manifest.json",
 class Pages:
     """The newest report of some runs, made again when their files have changed."""
 
-    def __init__(self, places: Sequence[Path], options: Options) -> None:
-        self._places, self._options = places, options
+    def __init__(self, run_paths: Sequence[Path], options: Options) -> None:
+        self._places, self._options = run_paths, options
         self._lock, self._made_at, self._seen = threading.Lock(), 0.0, ""
         self._report: Report | None = None
 
@@ -40,9 +40,9 @@ class Pages:
             return self._report
 
 
-def make_server(places: Sequence[Path], port: int, options: Options) -> http.server.ThreadingHTTPServer:
+def make_server(run_paths: Sequence[Path], port: int, options: Options) -> http.server.ThreadingHTTPServer:
     """The server, ready to serve. Raises UserError if a place holds no run, or the port is taken."""
-    pages = Pages(places, options)
+    pages = Pages(run_paths, options)
     pages.now()
 
     class Handler(_Handler):
@@ -56,9 +56,9 @@ def make_server(places: Sequence[Path], port: int, options: Options) -> http.ser
     return server
 
 
-def serve(places: Sequence[Path], port: int, options: Options) -> None:
+def serve(run_paths: Sequence[Path], port: int, options: Options) -> None:
     """Serves until Ctrl-C."""
-    server = make_server(places, port, options)
+    server = make_server(run_paths, port, options)
     print(f"watch     http://127.0.0.1:{server.server_address[1]}/ (Ctrl-C ends it)", flush=True)
     try:
         server.serve_forever()
@@ -105,10 +105,10 @@ class _Handler(http.server.BaseHTTPRequestHandler):
         """Nothing: a request every two seconds is no news."""
 
 
-def _state(places: Sequence[Path]) -> str:
+def _state(run_paths: Sequence[Path]) -> str:
     """Changes when what is shown does."""
     found = []
-    for place in places:
+    for place in run_paths:
         stages = place / "stages"
         for folder in (place, *(sorted(stages.iterdir()) if stages.is_dir() else ())):
             for path in (*(folder / name for name in _NAMES), folder / "rollouts"):

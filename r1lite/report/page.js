@@ -577,6 +577,8 @@ async function showGroups() {
   const missing = run.steps_with_rollouts - stepsOf(run).length;
   const parts = [state.problem !== null ? `problem ${plain(state.problem)} at ${found.length} places` : `${completions.toLocaleString("en")} completions of ${found.length} of ${groups} groups`];
   if (left) parts.push(`${left} groups of these steps are left out for space`);
+  const needed = {te: "te", mis: "tlp"}[state.tint];
+  if (needed && found.length && !found.some((one) => one.rows.some((row) => row[needed]))) parts.push("this colour needs a run with --record-tokens");
   if (missing > 0) parts.push(`${missing} of ${run.steps_with_rollouts} steps are left out for space (--max-mb, --everything)`);
   said.replaceChildren(parts.join("; ") + ". ", state.problem !== null ? el("button", {class: "plain", onclick: () => { state.problem = null; showGroups(); }}, "back to the steps") : "", " ", el("span", {}, "Keys: j k groups, [ ] steps, / search, c colour, t theme"));
   const shown = found.slice(0, state.pages * PAGE);

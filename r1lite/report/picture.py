@@ -22,9 +22,9 @@ _COLORS = ("#2f62cf", "#cf7417", "#16895c", "#b23a88", "#7553cc", "#3a8fa3")
 _POINTS = 600  # of a drawn line
 
 
-def write_svg(places: Sequence[Path], out: Path) -> None:
+def write_svg(run_paths: Sequence[Path], out: Path) -> None:
     """Writes the picture. Raises UserError if no run has a step."""
-    runs = [read_run(place) for place in places]
+    runs = [read_run(place) for place in run_paths]
     text = picture(runs)
     try:
         with replaced_file(out) as aside:

@@ -15,6 +15,7 @@ import itertools
 import json
 import math
 import re
+import zlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -23,7 +24,6 @@ from typing import Any
 from r1lite.report.tokens import Vocabulary
 from verifiers import rows
 
-_STEP = re.compile(r"step-(\d+)\.jsonl(?:\.gz)?")
 _HEAD = re.compile(rb'\{"step": \d+, "problem_id": ("(?:[^"\\]|\\.)*")')
 _MOST_STEPS = 250  # of a run
 _FEW_STEPS = 12  # that get their share of the space even where each is large
@@ -52,14 +52,6 @@ class Chunk:
         return len(self.data) + _ENTRY
 
 
-def step_files(run: Path) -> list[tuple[int, Path]]:
-    """The files of rollouts by step."""
-    found = [
-        (int(match[1]), path) for path in (run / "rollouts").glob("step-*") if (match := _STEP.fullmatch(path.name))
-    ]
-    return sorted(found)
-
-
 def step_chunks(run: Path, vocabulary: Vocabulary | None, budget: int, *, whole: bool = False) -> list[Chunk]:
     """Steps of a training run, as many as fit: the first, the last, and others in between, evenly.
 
@@ -67,7 +59,7 @@ def step_chunks(run: Path, vocabulary: Vocabulary | None, budget: int, *, whole:
         budget: bytes in the page.
         whole: all steps and groups, whatever their size.
     """
-    files = step_files(run)
+    files = rows.step_files(run)
     if not files:
         return []
     followed = _recurring(files)
@@ -220,7 +212,7 @@ def _names(path: Path) -> set[str]:
             for line in file:
                 if match := _HEAD.match(line):
                     found.add(match[1])
-    except (OSError, EOFError):
+    except (OSError, EOFError, zlib.error):
         pass
     return {str(json.loads(name.decode("utf-8", "replace"))) for name in found}
 

@@ -13,6 +13,7 @@ from r1lite.report.read import Run, read_run
 from r1lite.report.rollouts import Chunk
 from r1lite.report.tokens import vocabulary_of
 from r1lite.run.files import read_json
+from verifiers import rows
 from verifiers.yaml_text import read_yaml
 
 _CHUNKS_OF_A_STAGE = 0.3  # of the space: evaluations beside rollouts
@@ -39,7 +40,7 @@ _FACTS = (
 
 
 @dataclass(slots=True)
-class Found:
+class RunParts:
     """What a run adds to the page."""
 
     chunks: list[Chunk] = field(default_factory=list)
@@ -66,13 +67,13 @@ def facts(run: Run) -> list[list[str]]:
     return shown
 
 
-def chunks(run: Run, budget: int, *, whole: bool = False) -> Found:
+def chunks(run: Run, budget: int, *, whole: bool = False) -> RunParts:
     """The completions that the page holds, and what only this kind of stage has."""
     if run.stage == "eval":
         return _evaluation(run, budget)
     if "steps" in run.summary and isinstance(run.summary["steps"], list):
         return _set(run, budget)
-    found = Found(steps=len(rollouts.step_files(run.path)))
+    found = RunParts(steps=len(rows.step_files(run.path)))
     for step, label, path in _answers(run):
         chunk, _ = rollouts.evaluation_chunk(path, step, label, int(budget * _CHUNKS_OF_A_STAGE / 3))
         if chunk is not None and (
@@ -93,10 +94,10 @@ def _answers(run: Run) -> list[tuple[int, str, Path]]:
     return [(step, f"evaluation after step {step}" if step else "evaluation before", path) for step, path in ranked]
 
 
-def _evaluation(run: Run, budget: int) -> Found:
+def _evaluation(run: Run, budget: int) -> RunParts:
     path = run.path / "problems.jsonl"
     if not path.exists():
-        return Found()
+        return RunParts()
     other = run.path / "against"
     asked = run.record.config.get("against")
     if not (other / "problems.jsonl").exists() and isinstance(asked, str):
@@ -112,15 +113,15 @@ def _evaluation(run: Run, budget: int) -> Found:
         "table": table[:5000],
         "temperature": run.summary.get("temperature"),
     }
-    return Found([chunk] if chunk else [], extra)
+    return RunParts([chunk] if chunk else [], extra)
 
 
-def _set(run: Run, budget: int) -> Found:
+def _set(run: Run, budget: int) -> RunParts:
     manifest = run.summary
     data = manifest.get("data")
     vocabulary = vocabulary_of(run.path, None)
     kept = run.path / Path(str((data.get("file") if isinstance(data, dict) else None) or "train.jsonl")).name
-    found = Found(
+    found = RunParts(
         extra={"kind": "set", **{key: manifest.get(key) for key in ("data", "steps", "pass_rates", "origin")}}
     )
     for path, label in ((kept, "kept"), (run.path / f"rejected{kept.suffix}", "rejected")):
@@ -130,9 +131,9 @@ def _set(run: Run, budget: int) -> Found:
     return found
 
 
-def pipeline(place: Path) -> tuple[dict[str, Any], list[Run]]:
+def pipeline(out: Path) -> tuple[dict[str, Any], list[Run]]:
     """The graph of `r1lite r1`, with what is known of each stage, and the runs of the stages that have begun."""
-    folder = place / "stages"
+    folder = out / "stages"
     nodes, runs = [], []
     for path in sorted(folder.glob("*.yaml")):
         name = path.stem
@@ -161,7 +162,7 @@ def pipeline(place: Path) -> tuple[dict[str, Any], list[Run]]:
                 "report": f"stages/{name}/report.html" if (folder / name / "report.html").exists() else None,
             }
         )
-    return {"nodes": nodes, "comparison": _json(place / "comparison.json") or None}, runs
+    return {"nodes": nodes, "comparison": _json(out / "comparison.json") or None}, runs
 
 
 def _inputs(settings: Mapping[str, Any], folder: Path) -> list[str]:

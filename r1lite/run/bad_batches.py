@@ -20,10 +20,11 @@ class BadBatches:
     """Keeps the batch of each skipped update in `folder`, and ends the run after three in a row.
 
     A file is a dictionary that `torch.load(path, weights_only=True)` opens: step, update, loss, the names of parameters
-    whose gradient was not finite, and under `batches` the tensors of every micro-batch.
+    whose gradient was not finite, and under `batches` the tensors of every micro-batch. Without a folder nothing is
+    kept: of several ranks one keeps it.
     """
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path | None) -> None:
         self.folder, self.in_a_row = folder, 0
 
     def fine(self) -> None:
@@ -53,6 +54,8 @@ class BadBatches:
             )
 
     def _keep(self, step: int, content: dict[str, Any]) -> None:
+        if self.folder is None:
+            return
         self.folder.mkdir(exist_ok=True)
         if len(list(self.folder.glob("step-*.pt"))) >= _MAX_KEPT:
             return

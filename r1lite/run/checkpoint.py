@@ -11,10 +11,12 @@ from typing import Any
 
 import torch
 from safetensors import SafetensorError
+from torch import Tensor
 
 from r1lite.errors import RunError, UserError
 from r1lite.model.lora import has_adapter, merged_weights
-from r1lite.run.files import digest, new_folder, read_json, remove_folder, write_json
+from r1lite.run.files import digest, new_folder, read_json, remove_folder, write_json, write_text
+from r1lite.run.model_card import CARD
 
 _MANIFEST, _STATE = "manifest.json", "trainer.pt"
 _NAME = re.compile(r"step-(\d{6,})")
@@ -29,6 +31,10 @@ def save(
     state: dict[str, Any],
     keep: int,
     records: Mapping[str, Any] | None = None,
+    card: str = "",
+    generation: Any = None,
+    dtype: torch.dtype = torch.float32,
+    weights: dict[str, Any] | None = None,
 ) -> Path:
     """Writes `folder`/step-NNNNNN as one act and removes all but the `keep` newest.
 
@@ -36,6 +42,10 @@ def save(
         step: steps that are done.
         state: what torch.save takes: optimizer, counters.
         records: what the run has recorded by that step, see `run.records`.
+        card: README.md; it may be changed afterwards.
+        generation: a `transformers.GenerationConfig`, in place of the model's own.
+        dtype: of the weights in the model's files.
+        weights: those of a model that holds a part of them itself.
 
     Raises:
         RunError: it can't be written; the older checkpoints stand.
@@ -45,8 +55,16 @@ def save(
     try:
         with new_folder(path) as aside:
             # An adapter is merged; its own weights are for the state.
-            model.save_pretrained(aside, state_dict=dict(merged_weights(model)) if has_adapter(model) else None)
+            weights = dict(merged_weights(model)) if has_adapter(model) else weights
+            model.save_pretrained(aside, state_dict=weights if dtype == torch.float32 else _cast(model, weights, dtype))
+            if dtype != torch.float32:
+                kept = read_json(aside / "config.json")
+                write_json(aside / "config.json", {**kept, "dtype": str(dtype).removeprefix("torch.")})
+            if generation is not None:
+                generation.save_pretrained(aside)
             tokenizer.save_pretrained(aside)
+            if card:
+                write_text(aside / CARD, card)
             torch.save(state, aside / _STATE)
             for file in aside.glob("*.safetensors"):  # the library makes them readable for their owner alone
                 file.chmod((aside / "config.json").stat().st_mode)
@@ -136,5 +154,18 @@ def _is_intact(path: Path) -> bool:
 
 
 def _hashes(folder: Path) -> dict[str, str]:
-    files = (file for file in sorted(folder.rglob("*")) if file.is_file() and file.name != _MANIFEST)
+    files = (file for file in sorted(folder.rglob("*")) if file.is_file() and file.name not in (_MANIFEST, CARD))
     return {file.relative_to(folder).as_posix(): digest(file)[1] for file in files}
+
+
+def _cast(model: Any, weights: Mapping[str, Tensor] | None, dtype: torch.dtype) -> dict[str, Tensor]:
+    """Floating-point weights in another precision; those that share their memory share it still."""
+    made: dict[tuple[int, torch.Size], Tensor] = {}
+
+    def cast(weight: Tensor) -> Tensor:
+        place = (weight.data_ptr(), weight.shape)
+        if place not in made:
+            made[place] = weight.detach().to(dtype) if weight.is_floating_point() else weight
+        return made[place]
+
+    return {name: cast(weight) for name, weight in (model.state_dict() if weights is None else weights).items()}

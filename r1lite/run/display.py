@@ -17,6 +17,7 @@ from rich.text import Text
 
 from r1lite.run.console import make_console
 from r1lite.run.metrics import BY_NAME, RIGHT, columns
+from r1lite.run.progress import REPORTER
 from verifiers.terminal import one_line
 
 _PLAIN_EVERY_S = 10.0  # between plain lines, unless --verbose
@@ -31,15 +32,17 @@ class Display:
 
     Args:
         loudness: -1 quiet, 0 normal, 1 verbose.
+        silent: print nothing at all: of several ranks one speaks.
     """
 
-    def __init__(self, *, loudness: int = 0) -> None:
+    def __init__(self, *, loudness: int = 0, silent: bool = False) -> None:
         self.loudness = loudness
-        self.console = make_console()
-        self.live = self.console.is_terminal and loudness == 0
+        self.console = make_console(quiet=silent)
+        self.live = self.console.is_terminal and loudness == 0 and not silent
         self._view: Live | None = None
         self._bar: Progress | None = None
         self._task: Any = None
+        self._what = ""  # the stretch of work
         self._since: list[dict[str, float]] = []  # what steps gave since the last row
         self._rows: list[tuple[str, dict[str, float]]] = []
         self._course: dict[str, list[float]] = {}  # of what the sparklines show, a value a step
@@ -67,6 +70,8 @@ class Display:
             TimeRemainingColumn(),
             console=self.console,
         )
+        self._what = what
+        REPORTER.note(what, done, total)
         self._task = self._bar.add_task(one_line(what), total=total, completed=done)
         if self.live:
             self._view = Live(self._bar, console=self.console, refresh_per_second=4)
@@ -79,6 +84,7 @@ class Display:
         """Moves the bar."""
         assert self._bar is not None
         self._bar.update(self._task, completed=done)
+        REPORTER.note(self._what, done, self._bar.tasks[0].total or 1)
 
     def step(self, step: int, total: int, metrics: dict[str, Any]) -> None:
         """Shows a step's metrics: a row has the means over the steps that it names."""
@@ -103,7 +109,7 @@ class Display:
             self._printed_at = time.monotonic()
             self._since = []
             cells = [f"{_heading(name)} {_cell(name, value)}" for name, value in named[1].items()]
-            left = f"left {_duration(statistics.fmean(self._seconds) * (total - step))}"
+            left = f"left {duration(statistics.fmean(self._seconds) * (total - step))}"
             steps = f"{'step' if first == step else 'steps'} {named[0]}/{total}"
             self.console.print(Text(one_line("  ".join((steps, *cells, left, *_told(metrics))))))
 
@@ -243,7 +249,8 @@ def _rate(evaluation: dict[str, Any], key: str) -> str:
     return f"{evaluation[key]:.1%} ({100 * low:.1f}-{100 * high:.1f})"
 
 
-def _duration(seconds: float) -> str:
+def duration(seconds: float) -> str:
+    """Minutes and seconds, or with hours: "1:05", "2:00:07"."""
     minutes, seconds = divmod(round(seconds), 60)
     hours, minutes = divmod(minutes, 60)
     return f"{hours}:{minutes:02d}:{seconds:02d}" if hours else f"{minutes}:{seconds:02d}"

@@ -12,8 +12,11 @@ from r1lite.run.run_dir import RunDir
 
 
 @contextlib.contextmanager
-def ending(run_dir: RunDir, display: Display) -> Iterator[None]:
+def ending(run_dir: RunDir, display: Display, *, speaks: bool = True) -> Iterator[None]:
     """Around all that is done in the run directory; leaves the terminal as it was, however that ends.
+
+    Args:
+        speaks: say how to go on; of several ranks one does.
 
     Raises:
         RunError: instead of an OSError (disk full, no permission), naming the file.
@@ -22,7 +25,8 @@ def ending(run_dir: RunDir, display: Display) -> Iterator[None]:
         yield
     except (Interrupted, BrokenPipeError, SystemExit):
         display.finish()
-        print(f"stopped; continue with --resume --out {run_dir.path}", file=sys.stderr)
+        if speaks:
+            print(f"stopped; continue with --resume --out {run_dir.path}", file=sys.stderr)
         raise
     except OSError as error:
         raise RunError(

@@ -18,7 +18,7 @@ from r1lite.hub.revisions import commits
 from r1lite.run.files import read_json
 
 FILE = "environment.json"
-SCHEMA = 1  # of run directories: raised when an older r1lite could misread one
+SCHEMA = 2  # of run directories: raised when an older r1lite could misread one
 _PACKAGES = ("torch", "transformers", "tokenizers", "datasets", "sympy", "numpy")
 _MATTERS = {  # what may differ with it
     "r1lite": "sampling, scores and updates",
@@ -31,14 +31,16 @@ _MATTERS = {  # what may differ with it
     "processor": "sampled tokens and weights, by rounding",
     "accelerator": "sampled tokens and weights, by rounding",
     "threads": "sampled tokens and weights, by rounding",
+    "ranks": "sampled tokens and weights, by rounding",
 }
 
 
-def environment(settings: Mapping[str, Any] | None = None) -> dict[str, Any]:
+def environment(settings: Mapping[str, Any] | None = None, *, ranks: int = 1) -> dict[str, Any]:
     """Versions, machine and command line.
 
     Args:
         settings: of the run; those that its bits depend on are kept too.
+        ranks: processes of the run.
     """
     versions: dict[str, str | None] = {}
     for name in _PACKAGES:
@@ -55,6 +57,7 @@ def environment(settings: Mapping[str, Any] | None = None) -> dict[str, Any]:
         "processor": _processor(),
         "accelerator": _accelerator(str(given.get("device") or "cpu")),
         "threads": given.get("threads"),
+        "ranks": ranks,
         "cpu_count": os.cpu_count(),
         "versions": versions,
         "hub": commits(),

@@ -104,6 +104,13 @@ METRICS: tuple[Metric, ...] = (
         True,
     ),
     Metric(
+        "interrupted",
+        "interrupted",
+        "share",
+        "completions whose thinking was ended by `--interrupt-thinking-after`",
+        "Interrupted",
+    ),
+    Metric(
         "entropy",
         "entropy",
         "nats",
@@ -317,6 +324,8 @@ METRICS: tuple[Metric, ...] = (
         ("ppo",),
     ),
     Metric("sync_s", "giving weights", "s", "an engine with weights of its own: seconds to give it the new ones"),
+    Metric("proof_s", "proving weights", "s", "seconds to compare the bytes of its weights with the trainer's"),
+    Metric("proven_weights", "proven weights", "count", "tensors that were found to be the trainer's, byte for byte"),
     Metric("canary_s", "checking weights", "s", "seconds to check that it has them"),
     Metric("canary_logprob_max", "canary", "nats", "the largest difference that check found"),
     Metric(

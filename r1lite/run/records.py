@@ -12,6 +12,7 @@ from typing import Any
 
 from r1lite.run.environment import SCHEMA
 from r1lite.run.files import digest, sync
+from verifiers import rows
 
 # Grow line by line; what stands before the checkpoint never changes.
 _GROWING = ("metrics.jsonl", "evaluations.jsonl")
@@ -24,7 +25,7 @@ def take(folder: Path, rollouts: Digests, settings: Mapping[str, Any]) -> dict[s
     """What is recorded now, once the disk holds it.
 
     Args:
-        rollouts: of the rollouts so far.
+        rollouts: of the rollouts so far; none of a run that does not keep them all.
         settings: those that can't change.
     """
     growing = [name for name in _GROWING if (folder / name).exists()]
@@ -40,29 +41,34 @@ def take(folder: Path, rollouts: Digests, settings: Mapping[str, Any]) -> dict[s
     }
 
 
-def losses(folder: Path, kept: Mapping[str, Any]) -> list[str]:
-    """What is no longer as it was recorded: a line for each file."""
+def losses(folder: Path, kept: Mapping[str, Any], *, rollouts: bool = True) -> list[str]:
+    """What is no longer as it was recorded: a line for each file.
+
+    Args:
+        rollouts: all of them should be there.
+    """
     found = []
     for name, (size, expected) in kept["files"].items():
         if name not in _WHOLE:  # those can be made again
             found += _loss(folder / name, name, size, expected, grows=True)
-    for name, (size, expected) in kept[ROLLOUTS].items():
+    for name, (size, expected) in kept[ROLLOUTS].items() if rollouts else ():
         found += _loss(folder / ROLLOUTS / name, f"{ROLLOUTS}/{name}", size, expected, grows=False)
     return found
 
 
-def losses_by_steps(folder: Path, step: int, recorded: list[int]) -> list[str]:
+def losses_by_steps(folder: Path, step: int, recorded: list[int], *, rollouts: bool = True) -> list[str]:
     """The same of a run directory without digests: steps up to `step` that have no line, or no rollouts file.
 
     Args:
         recorded: the steps of metrics.jsonl.
+        rollouts: all of them should be there.
     """
     wanted = range(1, step + 1)
     found = []
     if lost := sorted(set(wanted) - set(recorded)):
         found.append(f"metrics.jsonl lacks {len(lost)} of the {step} lines before the checkpoint (step {lost[0]})")
-    files = {path.name for path in (folder / ROLLOUTS).glob("step-*.jsonl")}
-    if files and (gone := [number for number in wanted if f"step-{number:06d}.jsonl" not in files]):
+    there = dict(rows.step_files(folder)) if rollouts else {}
+    if there and (gone := [number for number in wanted if number not in there]):
         found.append(f"{ROLLOUTS}/ lacks the files of {len(gone)} steps before the checkpoint (step {gone[0]})")
     return found
 

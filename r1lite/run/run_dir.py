@@ -8,10 +8,11 @@ metrics.jsonl        one line a step
 evaluations.jsonl    one line an evaluation on the way (--eval-every)
 bad_batches/         what was learnt from where the gradient was not finite
 stacks.txt           what the threads were doing when the watchdog ended the run
-rollouts/            one JSONL file a step, a row a completion
-evaluations/         one JSONL file an evaluation, a row a test problem with what was said to it
+rollouts/            one compressed JSONL file a step (.jsonl.gz), a row a completion; `r1lite.run.rollout_rows`
+evaluations/         one such file an evaluation, a row a test problem with what was said to it
 checkpoints/         step-NNNNNN/, as `from_pretrained` opens them, with the trainer's state beside; manifest.json has
                      the digests of its files and of all that was recorded up to its step
+optimal_values.json  rewards of the reference's samples, by problem (--value-samples)
 eval_before.json     the evaluation before the first step, eval_after.json that after the last
 summary.json         the outcome
 findings.json        what `r1lite doctor` said at its end
@@ -23,6 +24,7 @@ from __future__ import annotations
 import fcntl
 import itertools
 import json
+import os
 import shutil
 import time
 from collections.abc import Callable, Iterable, Mapping
@@ -38,11 +40,11 @@ from r1lite.run.files import (
     digest,
     part_of,
     read_json,
-    replaced_file,
     write_json,
     write_rows,
     write_text,
 )
+from r1lite.run.rollout_rows import rollout_rows
 from r1lite.types import Group
 from verifiers import rows
 
@@ -67,19 +69,13 @@ class RunDir:
         self.path, self._restarts = path, restarts
         self.rollouts = path / records.ROLLOUTS
         self.checkpoints = path / "checkpoints"
-        self.bad_batches = path / "bad_batches"
+        self.bad_batches: Path | None = path / "bad_batches"  # None = they are not kept here
+        self.ranks = 1
+        self.keep_rollouts: int | None = None  # those of so many newest steps; None: all
         self.settings: dict[str, Any] = {}  # those that can't change, for the checkpoints' manifests
         self._digests: records.Digests = {}  # of the rollouts so far
+        _check_name(path)
         try:
-            str(path).encode("utf-8")
-        except UnicodeEncodeError:
-            raise UserError(
-                f"--out {str(path)!r}: the libraries that write models want a name in UTF-8; this locale has another "
-                "encoding. Choose an ASCII name, or set PYTHONUTF8=1"
-            ) from None
-        try:
-            if path.exists() and not path.is_dir():
-                raise UserError(f"--out {path} is not a folder")
             self._check(resume)
             path.mkdir(parents=True, exist_ok=True)
             self._lock = open(path / _LOCK, "a")  # noqa: SIM115  # held until close()
@@ -103,25 +99,11 @@ class RunDir:
     def _check(self, resume: bool) -> None:
         if resume:
             check_begun(self.path)
-        elif self.path.exists() and self._leftovers() is None:
-            if not (self.path / _CONFIG).exists():
-                raise UserError(f"--out {self.path} is not empty, and holds no run; choose another --out")
-            raise UserError(
-                f"--out {self.path} is not empty: it holds a run; continue it with --resume, or choose another --out"
-            )
+        else:
+            _check_free(self.path, self._restarts)
 
     def _leftovers(self) -> list[Path] | None:
-        """What a start, or a run that can't be continued, left when it was stopped; None if there is anything else."""
-        kept = read_environment(self.path)
-        own = self._restarts is not None and kept["stage"] == self._restarts
-        if (self.path / _CONFIG).exists() and (not own or (self.path / "summary.json").exists()):
-            return None
-        names = {_CONFIG, environment.FILE, *kept.get("files", ())} if own or "schema" in kept else set()
-        parts = {part_of(self.path / name).name for name in (*names, _CONFIG, environment.FILE, "summary.json")}
-        if own:
-            names |= {"reward.json", "problems.jsonl", "against", part_of(self.path / "problems.jsonl").name}
-        found = [file for file in self.path.iterdir() if file.name != _LOCK]
-        return found if {file.name for file in found} <= names | parts else None
+        return _leftovers(self.path, self._restarts)
 
     def _clear(self) -> None:
         """Removes what was left, the word of what it is last."""
@@ -163,7 +145,7 @@ class RunDir:
         """
         texts = {f"{name}.json": as_json(value) for name, value in (results or {}).items()}
         about = {"schema": environment.SCHEMA, "stage": stage, "problems": problems, "files": list(texts)}
-        write_json(self.path / environment.FILE, {**about, **environment.environment(self.settings)})
+        write_json(self.path / environment.FILE, {**about, **environment.environment(self.settings, ranks=self.ranks)})
         for name, content in texts.items():
             write_text(self.path / name, content)
         write_text(self.path / _CONFIG, text)
@@ -173,12 +155,14 @@ class RunDir:
 
         Files that describe the run and were lost are made again.
         """
+        write_text(self.path / _CONFIG, text)
         said = []
-        now = environment.environment(self.settings)
+        now = environment.environment(self.settings, ranks=self.ranks)
         if (self.path / environment.FILE).exists():
             about = read_json(self.path / environment.FILE)
             before = [about, *about.get("resumed", ())]
             said += environment.differences(before[-1], now)
+            about["schema"] = environment.SCHEMA  # from here on it is written as this version does
             write_json(self.path / environment.FILE, {**about, "resumed": [*before[1:], now]})
         else:
             about = {"schema": environment.SCHEMA, "stage": stage, "problems": problems, "files": []}
@@ -188,7 +172,6 @@ class RunDir:
             )
         for name, value in results.items():
             said += self._mend(name, value)
-        write_text(self.path / _CONFIG, text)
         return said
 
     def _mend(self, name: str, value: Any) -> list[str]:
@@ -270,59 +253,23 @@ class RunDir:
         Args:
             kept: by the checkpoint of that step; None if it was written before there were digests.
         """
+        whole = self.keep_rollouts is None
         if kept is None:
-            return records.losses_by_steps(self.path, step, [line["step"] for line in self.metrics()])
-        return records.losses(self.path, kept)
+            return records.losses_by_steps(self.path, step, [line["step"] for line in self.metrics()], rollouts=whole)
+        return records.losses(self.path, kept, rollouts=whole)
 
     def write_rollouts(self, step: int, groups: Iterable[Group]) -> None:
-        """Keeps every completion of a step: what was asked, sampled, decided and learnt from."""
-        self.rollouts.mkdir(exist_ok=True)
-        path = self.rollouts / f"step-{step:0{_DIGITS}d}.jsonl"
-        with (
-            replaced_file(path) as aside,
-            # A lone surrogate in a detail becomes its JSON escape.
-            open(aside, "w", encoding="utf-8", errors="backslashreplace") as file,
-        ):
-            for group in groups:
-                for sample, rollout in enumerate(group.rollouts):
-                    completion, score = rollout.completion, rollout.score
-                    row = {
-                        "step": step,
-                        "problem_id": group.problem.id,
-                        "sample": sample,
-                        "question": group.problem.prompt,
-                        "gold": group.problem.answer,
-                        "language": group.problem.language,
-                        "tests": None if group.problem.tests is None else dict(group.problem.tests),
-                        "meta": dict(group.problem.meta),
-                        "prompt": group.prompt,
-                        "completion": completion.text,
-                        "reward": score.reward,
-                        "advantage": rollout.advantage,
-                        "correct": rollout.correct,
-                        "well_formed": rollout.well_formed,
-                        "verdicts": [
-                            {
-                                "verifier": name,
-                                "score": verdict.score,
-                                "reason": verdict.reason,
-                                "detail": verdict.detail,
-                                "answer": verdict.answer,
-                                "span": None if verdict.span is None else list(verdict.span),
-                                "flags": list(verdict.flags),
-                                "version": score.versions.get(name, ""),
-                            }
-                            for name, verdict in score.verdicts.items()
-                        ],
-                        "error": score.error,
-                        "finish_reason": completion.finish_reason,
-                        "policy_version": completion.policy_version,
-                        "prompt_ids": group.prompt_ids,
-                        "token_ids": completion.token_ids,
-                        "logprobs": completion.logprobs,
-                    }
-                    file.write(json.dumps(row, ensure_ascii=False, allow_nan=False, default=str) + "\n")
-        self._digests[path.name] = digest(path)
+        """Keeps every completion of a step, and removes those of steps that are no longer to be kept."""
+        if self.keep_rollouts != 0:
+            self.rollouts.mkdir(exist_ok=True)
+            path = self.rollouts / f"step-{step:0{_DIGITS}d}.jsonl.gz"
+            write_rows(path, rollout_rows(step, groups))
+            if self.keep_rollouts is None:
+                self._digests[path.name] = digest(path)
+        if self.keep_rollouts is not None:
+            for number, path in rows.step_files(self.path):
+                if number <= step - self.keep_rollouts:
+                    path.unlink()
 
     def rewind(self, step: int) -> None:
         """Forgets what was recorded after `step`: it is about to be done again."""
@@ -332,12 +279,61 @@ class RunDir:
                 write_text(path, "".join(json.dumps(line, ensure_ascii=False, allow_nan=False) + "\n" for line in kept))
         self._digests = {}
         answers = (self.path / _ANSWERS).glob("step-*.jsonl.gz")
-        for file in (*self.rollouts.glob("step-*.jsonl"), *self.bad_batches.glob("step-*.pt"), *answers):
+        bad = self.bad_batches.glob("step-*.pt") if self.bad_batches else ()
+        for file in (*self.rollouts.glob("step-*.jsonl*"), *bad, *answers):
             number = file.stem.partition(".")[0].removeprefix("step-").partition("-")[0]
             if number.isdecimal() and int(number) > step:
                 file.unlink()
-            elif number.isdecimal() and file.suffix == ".jsonl":
-                self._digests[file.name] = digest(file)
+        if self.keep_rollouts is None:
+            self._digests = {path.name: digest(path) for _, path in rows.step_files(self.path)}
+
+
+def check_place(path: Path, restarts: str | None = None) -> None:
+    """Raises UserError if a new run can't be made there, as RunDir would; makes nothing. `restarts`: see RunDir."""
+    _check_name(path)
+    there = next(folder for folder in (path.absolute(), *path.absolute().parents) if folder.exists())
+    try:
+        _check_free(path, restarts)
+    except OSError as error:
+        raise UserError(f"--out {path}: can't be written: {error.strerror}") from error
+    if not there.is_dir() or not os.access(there, os.W_OK | os.X_OK):
+        raise UserError(f"--out {path}: can't be written: {there} is {'read-only' if there.is_dir() else 'a file'}")
+
+
+def _check_name(path: Path) -> None:
+    try:
+        str(path).encode("utf-8")
+    except UnicodeEncodeError:
+        raise UserError(
+            f"--out {str(path)!r}: the libraries that write models want a name in UTF-8; this locale has another "
+            "encoding. Choose an ASCII name, or set PYTHONUTF8=1"
+        ) from None
+
+
+def _check_free(path: Path, restarts: str | None) -> None:
+    """Raises UserError if the place holds anything but leftovers."""
+    if path.exists() and not path.is_dir():
+        raise UserError(f"--out {path} is not a folder")
+    if path.exists() and _leftovers(path, restarts) is None:
+        if not (path / _CONFIG).exists():
+            raise UserError(f"--out {path} is not empty, and holds no run; choose another --out")
+        raise UserError(
+            f"--out {path} is not empty: it holds a run; continue it with --resume, or choose another --out"
+        )
+
+
+def _leftovers(path: Path, restarts: str | None) -> list[Path] | None:
+    """What a start, or a run that can't be continued, left when it was stopped; None if there is anything else."""
+    kept = read_environment(path)
+    own = restarts is not None and kept["stage"] == restarts
+    if (path / _CONFIG).exists() and (not own or (path / "summary.json").exists()):
+        return None
+    names = {_CONFIG, environment.FILE, *kept.get("files", ())} if own or "schema" in kept else set()
+    parts = {part_of(path / name).name for name in (*names, _CONFIG, environment.FILE, "summary.json")}
+    if own:
+        names |= {"reward.json", "problems.jsonl", "against", part_of(path / "problems.jsonl").name}
+    found = [file for file in path.iterdir() if file.name != _LOCK]
+    return found if {file.name for file in found} <= names | parts else None
 
 
 def check_begun(path: Path) -> None:

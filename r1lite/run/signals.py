@@ -9,6 +9,7 @@ import threading
 from collections.abc import Iterator
 from types import FrameType
 
+from r1lite.distributed.world import ALONE, World
 from r1lite.errors import Interrupted
 
 
@@ -16,10 +17,11 @@ class StopSignal:
     """Remembers the first signal; a second one ends the process at once.
 
     Between `interruptible()` blocks the signal is only noted, so that weights, files and counters stay in step with
-    one another; `check()` raises it afterwards.
+    one another; `agree()` raises it afterwards, on all ranks of the run at once.
     """
 
     def __init__(self) -> None:
+        self.world: World = ALONE
         self._received: int | None = None
         self._interruptible = False
         self._before: dict[int, object] = {}
@@ -44,9 +46,22 @@ class StopSignal:
         if self._received is not None:
             raise Interrupted(self._received)
 
+    def agree(self) -> None:
+        """Raises Interrupted on every rank if a signal has come to any of them."""
+        if signum := int(self.world.max(self._received or 0)):
+            raise Interrupted(signum)
+
     @contextlib.contextmanager
-    def interruptible(self) -> Iterator[None]:
-        """A signal within the block raises Interrupted at once: nothing in it changes the run's state."""
+    def interruptible(self, *, together: bool = False) -> Iterator[None]:
+        """A signal within the block raises Interrupted at once: nothing in it changes the run's state.
+
+        Args:
+            together: in the block the ranks wait for one another. One that left it would leave the others waiting, so
+                with several ranks the signal is only noted.
+        """
+        if together and self.world.size > 1:
+            yield
+            return
         self.check()
         self._interruptible = True
         try:

@@ -11,7 +11,7 @@ import faulthandler
 import os
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from r1lite.config import WatchdogConfig
@@ -41,6 +41,9 @@ class Watchdog:
             "save": limits.stall_save_s,
         }
         self.folder: Path | None = None  # the run directory, once there is one
+        self.tell: Callable[[str], None] = lambda message: None  # what other ranks are told before this one ends
+        self.who = ""  # of several ranks
+        self._raised_in: tuple[str, str] | None = None  # the innermost work that an exception has left
         # By thread: (kind, note, deadline on the monotonic clock). A thread only ever changes its own.
         self._works: dict[int, tuple[str, str, float]] = {}
         self._ended = threading.Event()
@@ -63,9 +66,13 @@ class Watchdog:
             note: what is in work, for the reader of the message.
         """
         outer = self._works.get(threading.get_ident())
+        self._raised_in = None
         self._begin(kind, note)
         try:
             yield
+        except BaseException:
+            self._raised_in = self._raised_in or (kind, note)
+            raise
         finally:
             self._works.pop(threading.get_ident(), None)
             if outer is not None:
@@ -76,6 +83,11 @@ class Watchdog:
         work = self._works.get(threading.get_ident())
         if work is not None:
             self._begin(work[0], work[1])
+
+    def doing(self) -> str:
+        """What is in work, or was when an exception came out of it, in words."""
+        works = [self._raised_in] if self._raised_in else [(kind, note) for kind, note, _ in [*self._works.values()]]
+        return " and ".join(f"{_WORDS[kind]}{f' ({note})' if note else ''}" for kind, note in works) or "between works"
 
     def _begin(self, kind: str, note: str) -> None:
         limit, me = self._limits[kind], threading.get_ident()
@@ -103,7 +115,7 @@ class Watchdog:
         doing = f" ({note})" if note else ""
         resume = f"; the last checkpoint stands: --resume --out {self.folder}" if self.folder else ""
         message = (
-            f"error: no progress for {self._limits[kind]:g} s in {_WORDS[kind]}{doing}{resume}. "
+            f"error: {self.who}no progress for {self._limits[kind]:g} s in {_WORDS[kind]}{doing}{resume}. "
             f"If that work may take longer: --stall-{kind}-s"
         )
         # Straight to the descriptors: what hangs may hold the locks of sys.stderr.
@@ -112,6 +124,7 @@ class Watchdog:
             # The disk may be what hangs or is full.
             with contextlib.suppress(OSError), open(self.folder / "stacks.txt", "wb", buffering=0) as file:
                 _write(file.fileno(), message)
+        self.tell(message.removeprefix("error: "))
         os._exit(_EXIT_CODE)  # nothing that may hang as well: no exit handlers, no joins
 
 

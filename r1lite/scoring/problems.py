@@ -9,7 +9,7 @@ from typing import Any
 from r1lite.config import EvalConfig, ProblemsConfig, RLConfig
 from r1lite.errors import UserError
 from r1lite.scoring.scorer import Scorer
-from r1lite.tasks import Problems, Source, Task, find
+from r1lite.tasks import Problems, Source, Task, find, tagged_gold
 from r1lite.tasks import prompts as templates
 from r1lite.types import Prompt
 from verifiers import VERIFIERS, Completion, Problem, VerifierError
@@ -56,6 +56,21 @@ def load_problems(task: Task, config: ProblemsConfig, scorer: Scorer) -> Problem
     return problems
 
 
+def try_scorer(task: Task, config: ProblemsConfig, scorer: Scorer, problems: Problems) -> list[str]:
+    """Scores one completion of the first problem, before anything large is loaded.
+
+    Returns: what the reader should know: why a verifier could not check this one.
+
+    Raises: UserError if a verifier crashes, hangs, or returns no verdict.
+    """
+    problem = (problems.train or problems.test)[0]
+    errors = scorer.tried(problem, Completion(tagged_gold(problem)), reward=not isinstance(config, EvalConfig))
+    if broken := [error for error in errors if not error.startswith(f"{VerifierError.__name__}: ")]:
+        shown = "\n".join(f"  {error}" for error in broken)
+        raise UserError(f"--task {task.name}: a first completion, tried before anything is loaded, failed:\n{shown}")
+    return [f"a first completion could not be checked: {error}" for error in errors]
+
+
 def make_prompts(problems: Sequence[Problem], config: ProblemsConfig, model: Any, tokenizer: Any) -> list[Prompt]:
     """Renders and tokenizes. Raises UserError for prompts that are too long."""
     templates.check(config.template)
@@ -66,8 +81,9 @@ def make_prompts(problems: Sequence[Problem], config: ProblemsConfig, model: Any
     ]
     # A chat template writes its own special tokens.
     encoded = tokenizer(texts, add_special_tokens=config.template != "chat")["input_ids"]
+    prefill = templates.prefill(config.template, around, tokenizer)
     made = [
-        Prompt(problem, text, tuple(token_ids))
+        Prompt(problem, text, tuple(token_ids), prefill)
         for problem, text, token_ids in zip(problems, texts, encoded, strict=True)
     ]
     vocabulary = model.get_input_embeddings().num_embeddings

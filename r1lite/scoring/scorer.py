@@ -97,6 +97,16 @@ class Scorer:
         best = self.correct.range[1] - 1e-9
         return [_mark(score, formed, best) for score, formed in zip(scores, well_formed, strict=True)]
 
+    def tried(self, problem: Problem, completion: Completion, *, reward: bool) -> list[str]:
+        """Why a completion can't be scored, by each formula that a run asks; nothing where all of them can.
+
+        Args:
+            reward: whether the reward is asked too: an evaluation has no use for it.
+        """
+        asked = self._batches if reward else self._batches[1:]
+        found = [batches.map([(problem, completion)]) for batches in asked]
+        return list(dict.fromkeys(score.error for scores in found for score in scores if score.error))
+
     def same_answer(self, problem: Problem) -> Same | None:
         """Whether two answers to this problem say the same, for maj@k; None where answers can't vote."""
         if self.vote == "none":
@@ -108,6 +118,27 @@ class Scorer:
 
 def make_scorer(task: Task, config: ProblemsConfig) -> Scorer:
     """The scorer of a task under the configured reward formula (None = the task's own). Raises UserError."""
+    reward, correct, well_formed = rewards_of(task, config)
+    try:
+        scorer = Scorer(
+            reward,
+            correct,
+            well_formed,
+            vote=task.vote,
+            workers=config.score_workers,
+            timeout_s=config.score_timeout_s,
+        )
+        if isinstance(config, RLConfig):
+            scorer.start()
+        return scorer
+    except UserError:
+        raise
+    except ValueError as error:
+        raise UserError(f"--reward: {error}") from error
+
+
+def rewards_of(task: Task, config: ProblemsConfig) -> tuple[Reward, Reward, Reward]:
+    """The formulas of a scorer: the reward, what is right, what is well-formed. Raises UserError."""
     formula = task.reward
     options: dict[str, dict[str, Any]] = {}
     if isinstance(config, RLConfig):
@@ -122,18 +153,7 @@ def make_scorer(task: Task, config: ProblemsConfig) -> Scorer:
                 options.setdefault(name, {}).setdefault("max_tokens", config.max_completion_tokens)
             elif target.startswith(LEARNED):
                 options.setdefault(name, {}).setdefault("device", config.device)
-        reward = Reward(formula, options=options)
-        scorer = Scorer(
-            reward,
-            _right(task, config),
-            Reward(task.well_formed),
-            vote=task.vote,
-            workers=config.score_workers,
-            timeout_s=config.score_timeout_s,
-        )
-        if isinstance(config, RLConfig):
-            scorer.start()
-        return scorer
+        return Reward(formula, options=options), _right(task, config), Reward(task.well_formed)
     except UserError:
         raise
     except ValueError as error:

@@ -10,7 +10,7 @@ from r1lite.config import ColdStartConfig
 from r1lite.curation.finish import Rewriting, resumed, run_on_rollouts
 from r1lite.curation.rewrite import RULES, Rewrite, by_rules
 from r1lite.curation.rows import Candidate
-from r1lite.tasks.prompts import TEMPLATES
+from r1lite.tasks.prompts import TEMPLATES, render_messages
 from verifiers import Score
 
 
@@ -67,15 +67,15 @@ def _by_model(config: ColdStartConfig) -> Iterator[Rewrite]:
         text = text.replace("{completion}", item.completion.text)
         if config.template == "chat":
             messages = [{"role": "user", "content": text}]
-            text = tokenizer.apply_chat_template(messages, tokenize=False, add_generation_prompt=True)
+            text = render_messages(messages, tokenizer)
         ids: list[int] = tokenizer(text, add_special_tokens=config.template != "chat")["input_ids"]
         return ids
 
-    def rewrite(found: Sequence[tuple[Candidate, Score]]) -> list[str | None]:
-        asked = [ask(item) for item, _ in found]
+    def rewrite(scored: Sequence[tuple[Candidate, Score]]) -> list[str | None]:
+        asked = [ask(item) for item, _ in scored]
         fits = [n for n, ids in enumerate(asked) if ids and len(ids) + sampling.max_tokens <= room]
-        seeds = [[completion_seed(config.seed, "rewrite", 0, found[n][0].problem.id, 0)] for n in fits]
-        texts: list[str | None] = [None] * len(found)
+        seeds = [[completion_seed(config.seed, "rewrite", 0, scored[n][0].problem.id, 0)] for n in fits]
+        texts: list[str | None] = [None] * len(scored)
         for n, (completion,) in zip(fits, engine.generate([asked[n] for n in fits], seeds, sampling), strict=True):
             texts[n] = completion.text.strip() if completion.finish_reason == "stop" else None
         return texts

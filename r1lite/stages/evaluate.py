@@ -27,7 +27,7 @@ from r1lite.run.environment import read_environment
 from r1lite.run.files import read_json
 from r1lite.run.run_dir import check_begun, newest_path
 from r1lite.run.signals import StopSignal
-from r1lite.scoring.problems import load_problems, make_prompts
+from r1lite.scoring.problems import load_problems, make_prompts, try_scorer
 from r1lite.scoring.scorer import Scorer, make_scorer
 from r1lite.tasks import find
 from r1lite.training.machine import check_model, located
@@ -93,9 +93,7 @@ def run(config: EvalConfig) -> dict[str, Any]:
         raise
     finally:
         setup.display.finish()
-        setup.engine.close()
-        setup.scorer.close()
-        setup.run_dir.close()
+        setup.close()
 
 
 def _finished(config: EvalConfig) -> dict[str, Any]:
@@ -165,6 +163,8 @@ def _jobs(configs: list[EvalConfig], setup: Setup) -> list[_Job]:
     for config in configs[1:]:
         scorer = make_scorer(find(config.task), config)
         problems = load_problems(find(config.task), config, scorer)
+        for doubt in try_scorer(find(config.task), config, scorer, problems):
+            setup.display.line("warning", doubt)
         chosen = problems.test[: max(config.eval_problems, config.eval_sample_problems)]
         jobs.append(_Job(config.task, config, scorer, make_prompts(chosen, config, setup.model, setup.tokenizer)))
         setup.display.line("problems", f"{problems.origin}: {len(problems.test):,} to test")

@@ -7,7 +7,7 @@ import random
 import shutil
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -29,12 +29,17 @@ from transformers.integrations.sdpa_attention import sdpa_attention_forward
 from r1lite.errors import Interrupted, RunError, UserError
 from r1lite.hub.revisions import pinned
 from r1lite.nano import nano_path
-from r1lite.nano.batches import TextBatch, batches, examples, sums
-from r1lite.nano.config import PretrainConfig
+from r1lite.nano.batches import TextBatch, batches, examples, sums, worked
+from r1lite.nano.config import TEXTS, PretrainConfig
 from r1lite.nano.habits import Example
 from r1lite.nano.tokenizer import train_tokenizer
-from r1lite.run.files import clear_parts, new_folder, read_json, replaced_file, write_json
+from r1lite.run.display import duration
+from r1lite.run.files import clear_parts, new_folder, read_json, replaced_file, write_json, write_text
+from r1lite.run.model_card import CARD, model_card
+from r1lite.run.progress import REPORTER
 from r1lite.run.signals import StopSignal
+from r1lite.tasks import find
+from r1lite.tasks.worked import WorkedProblems
 from r1lite.training.machine import NANO, check_room
 
 TEMPLATE = "short"
@@ -51,6 +56,8 @@ def run(config: PretrainConfig) -> Path:
         RunError: the loss is no longer finite, or the disk is full.
     """
     out = Path(config.out).expanduser()
+    if config.text not in TEXTS:
+        worked_problems(config.text)  # refused before anything is made
     begun = out.with_name(f".{out.name}.begun")
     if _made_by(out) == _kept_settings(config):
         print(f"{out} is finished already, by the same settings", flush=True)
@@ -102,8 +109,11 @@ def _train(config: PretrainConfig, kept: Path, out: Path, stop: StopSignal) -> N
         for optimizer in optimizers:
             optimizer.step()
             optimizer.zero_grad(set_to_none=True)
+        REPORTER.note("training", step + 1, steps)
         if step % config.log_every == 0 or step == steps - 1:
-            print(f"step {step}/{steps}  loss {loss.item():.4f}  {time.monotonic() - started:.0f} s", flush=True)
+            passed = time.monotonic() - started
+            left = duration(passed / (step + 1 - done) * (steps - step - 1))
+            print(f"step {step + 1}/{steps}  loss {loss.item():.4f}  {passed:.0f} s, {left} left", flush=True)
         if (step + 1) % config.save_every == 0 and step + 1 < steps:
             _keep(kept, config, step + 1, model, optimizers)
         try:
@@ -112,7 +122,7 @@ def _train(config: PretrainConfig, kept: Path, out: Path, stop: StopSignal) -> N
             _keep(kept, config, step + 1, model, optimizers)
             print("stopped; the same command goes on", file=sys.stderr)
             raise
-    save(model, tokenizer, out, _kept_settings(config))
+    save(model, tokenizer, out, config)
 
 
 def _keep(
@@ -266,7 +276,7 @@ def loss_of(model: Qwen2ForCausalLM, batch: TextBatch, *, autocast: bool) -> Ten
 
 
 def save(
-    model: Qwen2ForCausalLM, tokenizer: PreTrainedTokenizerFast, out: Path, settings: dict[str, Any] | None = None
+    model: Qwen2ForCausalLM, tokenizer: PreTrainedTokenizerFast, out: Path, config: PretrainConfig | None = None
 ) -> None:
     """Write what `from_pretrained` needs, and the settings that made it, all of it or nothing."""
     model.generation_config = GenerationConfig(
@@ -275,25 +285,42 @@ def save(
     with new_folder(out) as folder:
         model.save_pretrained(folder)
         tokenizer.save_pretrained(folder)
-        if settings is not None:
-            write_json(folder / _SETTINGS, settings)
+        if config is not None:
+            write_json(folder / _SETTINGS, _kept_settings(config))
+            steps = config.chain_steps + config.habit_steps
+            write_text(folder / CARD, model_card(out, config, steps, steps))
 
 
 def _text(config: PretrainConfig, tokenizer: PreTrainedTokenizerFast) -> Iterator[TextBatch]:
-    rng = random.Random(f"{config.seed}/chains")
-    if config.text == "add_carry":
-        chains = sums({"chain": 1.0}, rng, other_language=config.other_language)
-    else:
-        chains = examples({"chain": 1.0}, rng)
+    chains = _examples(config, {"chain": 1.0}, "chains")
     for texts, steps in ((chains, config.chain_steps), (_habits(config, "habits"), config.habit_steps)):
         yield from itertools.islice(batches(texts, tokenizer, batch_size=config.batch_size, template=TEMPLATE), steps)
 
 
 def _habits(config: PretrainConfig, use: str) -> Iterator[Example]:
+    return _examples(config, config.habits, use, short_shares=config.short_habits)
+
+
+def _examples(
+    config: PretrainConfig, shares: Mapping[str, float], use: str, *, short_shares: Mapping[str, float] | None = None
+) -> Iterator[Example]:
     rng = random.Random(f"{config.seed}/{use}")
     if config.text == "add_carry":
-        return sums(config.habits, rng, other_language=config.other_language)
-    return examples(config.habits, rng, short_shares=config.short_habits)
+        return sums(shares, rng, other_language=config.other_language)
+    if config.text == "word_problems":
+        return examples(shares, rng, short_shares=short_shares)
+    return worked(shares, rng, worked_problems(config.text))
+
+
+def worked_problems(text: str) -> WorkedProblems:
+    """What makes the worked problems of a task of the user's. Raises UserError."""
+    load = find(text).load
+    if not isinstance(load, WorkedProblems):
+        raise UserError(
+            f"--text {text}: this task has no worked chains; make it by worked_task of r1lite.tasks.worked, as "
+            "r1lite/nano/README.md shows"
+        )
+    return load
 
 
 def _optimizers(model: Qwen2ForCausalLM, config: PretrainConfig) -> list[torch.optim.Optimizer]:

@@ -8,7 +8,7 @@ from r1lite.config import SFTConfig
 from r1lite.run.signals import StopSignal
 from r1lite.supervised.loop import FineTuning, RowOrder, make_learner
 from r1lite.supervised.sft.encode import load_set
-from r1lite.training.lifecycle import run_training
+from r1lite.training.on_problems import run_training
 from r1lite.training.setup import Setup
 
 

@@ -71,7 +71,7 @@ class SupervisedLearner:
         lr = config.lr_at(step, self.total_steps)
         losses: list[float] = []
 
-        def add(piece: Piece) -> None:
+        def add(number: int, piece: Piece) -> None:
             loss = piece.loss() / count
             loss.backward()
             losses.append(float(loss.detach()))
@@ -80,7 +80,7 @@ class SupervisedLearner:
             self.optimizer.discard()
             losses.clear()
 
-        ran_out = self.budget.go_through(cut, add, restart, step=step)
+        ran_out = self.budget.go_through(cut, add, restart, step=step, idle=lambda piece: None)
         total = sum(losses)
         norm = self.optimizer.step(lr)
         if norm is not None:

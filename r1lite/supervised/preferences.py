@@ -66,10 +66,11 @@ def load_pairs(config: DPOConfig, problems: Problems, test: Sequence[Prompt], mo
 
 def _side(row: Any, name: str) -> Any:
     """The row as an example whose completion is the chosen or the rejected one."""
-    if not isinstance(row, dict) or not isinstance(row.get(name), str):
+    if not isinstance(row, dict) or not isinstance(row.get(name), str | list):
         raise RowError(f"no text in the column '{name}': a pair has chosen, rejected, and prompt or question")
     prompt = row.get("prompt", row.get("question"))
-    return {key: value for key, value in row.items() if key == "question"} | {"prompt": prompt, "completion": row[name]}
+    kept = {key: value for key, value in row.items() if key in ("question", "prefill")}
+    return kept | {"prompt": prompt, "completion": row[name]}
 
 
 class PreferenceTuning:

@@ -11,6 +11,7 @@ from typing import Literal
 
 from r1lite.errors import UserError
 from verifiers import Problem
+from verifiers.core import raised_in
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +84,7 @@ def find(name: str) -> Task:
     try:
         task = functools.reduce(getattr, attribute.split("."), importlib.import_module(module_name))
     except Exception as error:  # a user's module may fail in any way while it is imported
-        raise UserError(f"--task {name}: {type(error).__name__}: {error}") from error
+        raise UserError(f"--task {name}: {type(error).__name__}: {error}{raised_in(error)}") from error
     if not isinstance(task, Task):
         raise UserError(f"--task {name} is a {type(task).__name__}, not an r1lite.tasks.Task")
     return task

@@ -6,6 +6,7 @@ import string
 from typing import Any
 
 from r1lite.errors import UserError
+from verifiers.prefill import prefill_of
 
 TEMPLATES = {
     # DeepSeek-R1, table 1 (arXiv:2501.12948), word for word.
@@ -40,17 +41,58 @@ def render(template: str, question: str, tokenizer: Any) -> str:
     return TEMPLATES.get(template, template).replace("{question}", question)
 
 
-def render_messages(messages: list[dict[str, str]], tokenizer: Any) -> str:
-    """The prompt of a conversation in the tokenizer's own chat template. Raises UserError if it has none, or fails."""
+def prefill(template: str, around: str, tokenizer: Any) -> str:
+    """What this template writes of the reply itself, as `Completion.prefill` has it.
+
+    Told by what stands after a question, so that no question's own end decides it.
+
+    Args:
+        around: the task's template, with {question} in it.
+
+    Raises:
+        UserError: as `render`.
+    """
+    return prefill_of(render(template, around.replace("{question}", "?"), tokenizer))
+
+
+def render_messages(messages: list[dict[str, str]], tokenizer: Any, *, answered: bool = False) -> str:
+    """A conversation in the tokenizer's own chat template.
+
+    A system message that the template refuses, or leaves out (Gemma's, Mistral's first), stands at the begin of the
+    user's first turn.
+
+    Args:
+        answered: the last message is the assistant's; otherwise the text ends where its turn begins.
+
+    Raises:
+        UserError: the tokenizer has no chat template, or the template fails.
+    """
     if not getattr(tokenizer, "chat_template", None):
         raise UserError("--template chat: this model's tokenizer has no chat template; try --template r1_zero")
     try:
-        text: str = tokenizer.apply_chat_template(messages, tokenize=False, add_generation_prompt=True)
+        return _applied(messages, tokenizer, answered)
     except Exception as error:  # the template is a program of its own
         raise UserError(
             f"--template chat: this model's chat template fails: {error}; try --template r1_zero"
         ) from error
-    return text
+
+
+def _applied(messages: list[dict[str, str]], tokenizer: Any, answered: bool) -> str:
+    def apply(said: list[dict[str, str]]) -> str:
+        return str(tokenizer.apply_chat_template(said, tokenize=False, add_generation_prompt=not answered))
+
+    if len(messages) < 2 or [message["role"] for message in messages[:2]] != ["system", "user"]:
+        return apply(messages)
+    system, user, *rest = messages
+    merged = [{"role": "user", "content": f"{system['content']}\n\n{user['content']}"}, *rest]
+    try:
+        text = apply(messages)
+    except Exception as error:
+        try:
+            return apply(merged)
+        except Exception:
+            raise error from None  # it is not the system message that it fails on
+    return text if system["content"].strip() in text else apply(merged)
 
 
 def check(template: str) -> None:

@@ -17,6 +17,7 @@ from verifiers import Problem, VerifierError
 from verifiers.golds import gold_text
 
 _SUFFIXES = (".jsonl", ".json", ".parquet", ".jsonl.gz")
+_REPEATS = 5000  # in a row: a generator has no more different problems
 Row = Mapping[str, Any]
 
 
@@ -43,11 +44,24 @@ class Rows:
     bundled: str | None = None  # folder under datasets/ with train.jsonl and test*.jsonl
     split_of: Callable[[Row], str] | None = None  # the data set's own split of one file: "train", "test" or another
 
-    def __call__(self, source: Source) -> Problems:
+    def check(self, source: Source) -> None:
+        """Refuses what can be seen to be no source, before anything is read. Raises UserError."""
         if source.test_split != "test" and source.name != "bundled":
             raise UserError(f"--test-split {source.test_split} is for --source bundled, not {source.name}")
         if source.test is not None and source.name in ("hub", "bundled"):
             raise UserError(f"--test-source is for a --source of your own, not {source.name}")
+        if source.name == "bundled" and self.bundled is None:
+            raise UserError("--source bundled: this task ships no problems; say hub, or name a file with its columns")
+        if source.name in ("hub", "bundled") or source.name.startswith("hub@"):
+            return
+        if not _path(source.name).exists():
+            known = "hub, or bundled" if self.bundled else "hub"
+            raise UserError(f"--source {_path(source.name)}: no such file or folder (or say {known})")
+        if source.test is not None and not _path(source.test).exists():
+            raise UserError(f"--test-source {_path(source.test)}: no such file")
+
+    def __call__(self, source: Source) -> Problems:
+        self.check(source)
         if source.name == "hub" or source.name.startswith("hub@"):
             return self._from_hub(source.name.partition("@")[2] or None)
         if source.name == "bundled":
@@ -65,8 +79,7 @@ class Rows:
         return Problems(parts["train"], parts["test"], f"{' and '.join(names)} from the Hugging Face Hub")
 
     def _bundled(self, test_split: str) -> Problems:
-        if self.bundled is None:
-            raise UserError("--source bundled: this task ships no problems; say hub, or name a file with its columns")
+        assert self.bundled is not None  # checked
         folder = bundled(f"datasets/{self.bundled}")
         train, path = self._file(folder / "train.jsonl", "train"), folder / f"{test_split}.jsonl"
         if not path.exists():
@@ -75,9 +88,6 @@ class Rows:
         return Problems(train, self._file(path, test_split), "bundled GSM8K-style problems, written for r1lite")
 
     def _from_path(self, path: Path, test_path: Path | None) -> Problems:
-        if not path.exists():
-            known = "hub, or bundled" if self.bundled else "hub"
-            raise UserError(f"--source {path}: no such file or folder (or say {known})")
         if "train" not in self.hub:
             test_path = test_path or (_split_file(path, "test") if path.is_dir() else path)
             if test_path is None:
@@ -139,13 +149,17 @@ class Generated:
     make: Callable[[str, random.Random], Problem]  # (split, its own random numbers)
     sizes: Mapping[str, int] = field(default_factory=lambda: {"train": 4000, "test": 500})
 
-    def __call__(self, source: Source) -> Problems:
+    def check(self, source: Source) -> None:
+        """Refuses every source but its own. Raises UserError."""
         if source.name not in ("generated", "hub", "bundled") or source.test is not None:
             raise UserError(f"--task {self.name} makes its problems itself: omit --source and --test-source")
         if source.test_split != "test":
             raise UserError(
                 f"--test-split {source.test_split} is for --source bundled, not for a task of made problems"
             )
+
+    def __call__(self, source: Source) -> Problems:
+        self.check(source)
         parts = {split: self._different(split, size) for split, size in self.sizes.items()}
         return Problems(parts["train"], parts["test"], f"{self.name}, made anew")
 
@@ -156,9 +170,15 @@ class Generated:
 
     def _different(self, split: str, size: int) -> list[Problem]:
         found: dict[str, Problem] = {}
-        number = 0
+        number = seen = 0  # seen: repeats since the last new one
         while len(found) < size:
             problem = self.item(split, number)
+            seen = seen + 1 if problem.prompt in found else 0
+            if seen == _REPEATS:
+                raise UserError(
+                    f"--task {self.name} makes {len(found):,} different problems to {split} on, and {size:,} are "
+                    "wanted: ask for fewer where the task is written, or draw from wider ranges"
+                )
             found.setdefault(problem.prompt, problem)
             number += 1
         return list(found.values())

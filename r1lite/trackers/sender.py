@@ -161,11 +161,14 @@ class Sender:
     def _table(self, tracker: Tracker, step: int) -> None:
         if step % max(1, self.steps // _TABLES) and step not in (1, self.steps):
             return
-        for suffix in (".jsonl", ".jsonl.gz"):
-            path = self.run / "rollouts" / f"step-{step:06d}{suffix}"
-            if path.exists():
-                tracker.table(step, COLUMNS, sample(path, step))
-                return
+        path = dict(rows.step_files(self.run)).get(step)
+        if path is None:
+            return
+        try:
+            found = sample(path, step)
+        except FileNotFoundError:  # --keep-rollouts: the run is further already
+            return
+        tracker.table(step, COLUMNS, found)
 
     def _save(self, note: Mapping[str, Any]) -> None:
         self._note.parent.mkdir(exist_ok=True)

@@ -18,8 +18,9 @@ ROOT = Path(__file__).resolve().parents[2]
 HEAVY = {"torch", "transformers", "vllm", "datasets", "tokenizers", "numpy", "pandas"}
 # A module of r1lite imports from its own folder and from folders on earlier lines, never from one beside it.
 LAYERS = """
-errors bundled hub types rl
-config tasks
+errors bundled types rl
+hub
+config distributed tasks
 model nano scoring
 rollout run
 doctor evaluation preference
@@ -28,6 +29,7 @@ training
 curation grpo
 supervised pipeline
 stages
+selftest
 cli
 __main__
 """

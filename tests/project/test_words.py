@@ -1,5 +1,6 @@
 """One vocabulary (CONTRIBUTING.md, "Words"): private words and riddles stay out of code, messages and pages."""
 
+import ast
 import io
 import re
 import subprocess
@@ -27,7 +28,11 @@ IDENTIFIERS = {
     "gathered": "to_groups",
     "Totals": "UpdateSums",
     "Trainer": "Optimizer",
+    "Found": "Extraction",
+    "Place": "StepFiles",
 }
+# Where a name spans functions (parameters, fields, functions), it says what the thing is.
+VAGUE = {"place", "places", "found"}
 PHRASES = [
     r"can't be had",
     r"to be had\b",
@@ -51,6 +56,19 @@ def test_identifiers(file):
     tokens = tokenize.generate_tokens(io.StringIO(text).readline)
     names = {token.string for token in tokens if token.type == tokenize.NAME}
     assert not {name: IDENTIFIERS[name] for name in names & set(IDENTIFIERS)}
+
+
+@pytest.mark.parametrize("file", [f for f in PRODUCT if f.endswith(".py")])
+def test_names_that_span_functions_say_what_they_are(file):
+    vague = []
+    for node in ast.walk(ast.parse((ROOT / file).read_text(encoding="utf-8"))):
+        if isinstance(node, ast.FunctionDef):
+            given = [one.arg for one in (*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs)]
+            vague += [(node.lineno, name) for name in (node.name, *given) if name in VAGUE]
+        elif isinstance(node, ast.ClassDef):
+            fields = [one.target.id for one in node.body if isinstance(one, ast.AnnAssign)]
+            vague += [(node.lineno, name) for name in fields if name in VAGUE]
+    assert vague == []
 
 
 @pytest.mark.parametrize("phrase", PHRASES)

@@ -1,7 +1,6 @@
 """Sums with carries: right by arithmetic, split so that no test sum is trained on, and the habits of answering them."""
 
 import collections
-import json
 import random
 import re
 
@@ -11,6 +10,7 @@ from r1lite.cli import main
 from r1lite.nano.addition_habits import addition_habits
 from r1lite.tasks.additions import Addition, sample
 from verifiers import Completion, Problem, Reward, resolve
+from verifiers.rows import rows
 
 
 def test_columns_are_the_written_sum():
@@ -75,7 +75,7 @@ def test_the_base_is_made_by_one_command(tmp_path, pytestconfig):
     short = ["--steps", "1", "--eval-problems", "2", "--eval-sample-problems", "2", "--prompts-per-step", "2"]
     argv = ["grpo", str(recipes / "add_carry.yaml"), "--model", str(base), "--out", str(tmp_path / "run"), "--quiet"]
     assert main([*argv, *short]) == 0
-    row = json.loads((tmp_path / "run" / "rollouts" / "step-000001.jsonl").read_text().splitlines()[0])
+    _, row = next(rows(tmp_path / "run" / "rollouts" / "step-000001.jsonl.gz"))
     assert row["language"] == "en"
     assert {verdict["verifier"] for verdict in row["verdicts"]} == {"math", "language", "format"}
 

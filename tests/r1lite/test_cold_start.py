@@ -2,9 +2,6 @@
 
 import importlib.metadata
 import json
-import os
-import subprocess
-import sys
 import time
 from pathlib import Path
 
@@ -37,14 +34,11 @@ def sampled(folder, out):
     ]
 
 
-def test_sampled_killed_and_resumed_is_the_same(folder, tmp_path):
+def test_sampled_killed_and_resumed_is_the_same(folder, tmp_path, forks):
     whole, out = tmp_path / "whole" / "set", tmp_path / "killed" / "set"
     assert main(sampled(folder, whole)) == 0
-    environment = {**os.environ, "PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"}
-    process = subprocess.Popen(
-        [sys.executable, "-m", "r1lite", *sampled(folder, out)], env=environment, stdout=subprocess.DEVNULL
-    )
-    deadline = time.monotonic() + 90
+    process = forks.start(sampled(folder, out))
+    deadline = time.monotonic() + 600
     while not (out / "samples" / "part-000000.jsonl").exists() and time.monotonic() < deadline:
         time.sleep(0.005)
     process.kill()

@@ -46,6 +46,23 @@ def test_mistakes(argv, message):
         load(GRPOConfig, argv)
 
 
+@pytest.mark.parametrize("name", ["gsm8k-nano", "gsm8k-nano.yaml", "recipes/gsm8k-nano.yaml"])
+def test_recipes_that_ship_are_found_by_name_from_anywhere(name, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert load(GRPOConfig, [name, "--steps", "3"]).prompts_per_step == 16
+    (tmp_path / "gsm8k-nano.yaml").write_text("prompts_per_step: 5\n")  # a file of the user's comes first
+    assert load(GRPOConfig, ["gsm8k-nano.yaml"]).prompts_per_step == 5
+
+
+@pytest.mark.parametrize(
+    ("name", "hint"), [("gsm8k-nan", "did you mean 'gsm8k-nano'?"), ("zzz", "those that ship: add_carry")]
+)
+def test_a_recipe_that_is_not_there_names_those_that_are(name, hint):
+    with pytest.raises(UserError) as caught:
+        load(GRPOConfig, [name])
+    assert hint in str(caught.value)
+
+
 def test_all_mistakes_at_once():
     with pytest.raises(UserError) as caught:
         load(GRPOConfig, ["--group-size", "1", "--steps", "0"])
@@ -56,6 +73,9 @@ def test_all_mistakes_at_once():
     ("text", "message"),
     [
         ("lrr: 1", "unknown key 'lrr' of r1lite grpo; did you mean 'lr'"),
+        ("lerning_rate: 1", "did you mean 'lr'"),
+        ("num_generations: 8", "did you mean 'group_size'"),
+        ("zzz: 1", "the nearest are "),
         ("- lr", "a recipe is a map"),
         ("lr: [", "can't be read"),
         ("base: mine.yaml", "circle"),

@@ -18,6 +18,7 @@ from r1lite.curation.similar import bands, jaccard, shingles
 from r1lite.errors import RunError, UserError
 from verifiers import Completion, Problem, Reward
 from verifiers.reward import score_one
+from verifiers.rows import RowError, completion_of
 
 
 def candidate(text, *, answer="4", prompt="How many are left?", finish="stop", tokens=None):
@@ -197,11 +198,23 @@ def test_bands_are_the_same_in_another_process():
 
 
 def test_formats():
-    made = {name: columns(name, "Q?", "A") for name in FORMATS}
-    assert made["prompt_completion"] == {}
-    assert made["messages"]["messages"][1] == {"role": "assistant", "content": "A"}
-    assert made["sharegpt"]["conversations"] == [{"from": "human", "value": "Q?"}, {"from": "gpt", "value": "A"}]
-    assert made["alpaca"] == {"instruction": "Q?", "input": "", "output": "A"}
+    """Each has its own columns and no other's; where a chat template stands around it, the reply is whole."""
+    item = Candidate(Problem("Q?"), Completion("A", prefill="<think>"), "[Q?] <think>", 0, None, Provenance())
+    assert {name: columns(name, item) for name in FORMATS} == {
+        "prompt_completion": {"prompt": "[Q?] <think>", "completion": "A"},
+        "messages": {
+            "messages": [{"role": "user", "content": "Q?"}, {"role": "assistant", "content": "<think>A"}],
+        },
+        "sharegpt": {
+            "conversations": [{"from": "human", "value": "Q?"}, {"from": "gpt", "value": "<think>A"}],
+        },
+        "alpaca": {"instruction": "Q?", "input": "", "output": "<think>A"},
+    }
+    for name in FORMATS:
+        assert completion_of({**columns(name, item), "prefill": "<think>"}) == "A"
+    for broken in ({}, {"messages": []}, {"messages": [{"role": "assistant"}]}, {"output": 4}):
+        with pytest.raises(RowError):
+            completion_of(broken)
 
 
 def test_a_lone_surrogate_does_not_reach_the_file():

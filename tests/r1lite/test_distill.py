@@ -1,9 +1,8 @@
 """Distillation: whole distributions in chunks, one tokenizer, a student of any shape, exact resume."""
 
+import gzip
 import json
 import signal
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -125,7 +124,7 @@ def outcome(out):
         for clock in ("step_s", "generate_s", "train_s"):
             line.pop(clock, None)
     weights = {path.name: (path / "model.safetensors").read_bytes() for path in sorted((out / "checkpoints").iterdir())}
-    return metrics, weights, [path.read_text() for path in sorted((out / "rollouts").iterdir())]
+    return metrics, weights, [gzip.decompress(path.read_bytes()) for path in sorted((out / "rollouts").iterdir())]
 
 
 def test_on_policy_takes_its_share_of_the_students_rows_and_comes_closer(whole):
@@ -153,11 +152,10 @@ main(sys.argv[1:])
 """
 
 
-def test_killed_and_resumed_is_the_same_as_never_stopped(whole, tiny_path, sums_path, tmp_path):
+def test_killed_and_resumed_is_the_same_as_never_stopped(whole, tiny_path, sums_path, tmp_path, forks):
     data = whole.parent / "set.jsonl"
     argv = distil(tmp_path, tmp_path / "run", **on_policy(tiny_path, sums_path, data))
-    done = subprocess.run([sys.executable, "-c", KILLED_IN_STEP_4, *argv], cwd=ROOT, stdout=subprocess.DEVNULL)
-    assert done.returncode == -signal.SIGKILL
+    assert forks.run(argv, code=KILLED_IN_STEP_4)[0] == -signal.SIGKILL
     assert main(["distill", "--resume", "--out", str(tmp_path / "run"), "--quiet"]) == 0
     assert outcome(tmp_path / "run") == outcome(whole)
 

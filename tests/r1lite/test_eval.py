@@ -4,6 +4,7 @@ import contextlib
 import json
 
 import pytest
+from conftest import make_tiny_model
 
 from r1lite.cli import main
 from r1lite.config import EvalConfig, load
@@ -12,6 +13,7 @@ from r1lite.evaluation.measure import breakdown, measure, summarize
 from r1lite.scoring.scorer import make_scorer
 from r1lite.stages.evaluate import run
 from r1lite.tasks import find
+from r1lite.training.setup import resolve_config
 from r1lite.types import Prompt
 from verifiers import Completion, Problem
 from verifiers.sandbox import probe
@@ -226,3 +228,22 @@ def test_public_problems_through_nano(name, shared_data, tmp_path):
     found = json.loads((tmp_path / "run" / "summary.json").read_text())["tasks"][name]
     assert found["problems"] == 4
     assert len(found["by_difficulty"]) >= 1
+
+
+@pytest.mark.parametrize(
+    ("context", "limit"), [(160, 80), (1024, 512), (1300, 788), (1536, 1024), (4096, 1024), (None, 1024)]
+)
+def test_the_default_length_fits_the_models_context(context, limit, tmp_path):
+    """Prompts are left half of it, 512 tokens at most; what was asked for stands."""
+    changes = {} if context is None else {"max_position_embeddings": context}
+    config = make_tiny_model(**changes).config
+    if context is None:
+        config.max_position_embeddings = 32_768
+    config.save_pretrained(tmp_path)
+    asked = ["--model", str(tmp_path), "--device", "cpu", "--task", "gsm8k", "--source", "bundled"]
+    settled, notes = resolve_config(load(EvalConfig, asked))
+    assert settled.max_completion_tokens == limit
+    assert ("completions of at most" in notes.get("model", "")) == (limit < 1024)
+    settled, notes = resolve_config(load(EvalConfig, [*asked, "--max-completion-tokens", "1000"]))
+    assert settled.max_completion_tokens == 1000
+    assert "model" not in notes

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-import r1lite.training.lifecycle
+import r1lite.training.on_problems
 from r1lite.cli import main
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -37,7 +37,7 @@ def lines(path):
 
 
 def outcome(out):
-    rollouts = {path.name: path.read_text() for path in sorted((out / "rollouts").iterdir())}
+    rollouts = {path.name: path.read_bytes() for path in sorted((out / "rollouts").iterdir())}
     metrics = [{k: v for k, v in line.items() if k not in CLOCKS} for line in lines(out / "metrics.jsonl")]
     return rollouts, metrics, (out / "checkpoints" / f"step-{STEPS:06d}" / "model.safetensors").read_bytes()
 
@@ -51,24 +51,24 @@ def test_evaluating_on_the_way_changes_nothing_and_can_be_interrupted(tiny_path,
     assert [line["step"] for line in found] == [2, 4]
     assert {"pass_at_1", "pass_at_1_interval", "pass_at_k", "pass_at_k_interval"} <= set(found[0])
 
-    whole = r1lite.training.lifecycle.measure
+    whole = r1lite.training.on_problems.measure
     calls = []
 
-    def with_a_signal_in_the_middle(engine, prompts, scorer, config, progress):
+    def with_a_signal_in_the_middle(engine, prompts, scorer, config, progress, **ranks):
         def report(share):
             progress(share)
             if len(calls) == 2 and share < 1:  # before; at step 2, in the middle
                 os.kill(os.getpid(), signal.SIGTERM)
 
         calls.append(1)
-        return whole(engine, prompts, scorer, config, report)
+        return whole(engine, prompts, scorer, config, report, **ranks)
 
-    monkeypatch.setattr(r1lite.training.lifecycle, "measure", with_a_signal_in_the_middle)
+    monkeypatch.setattr(r1lite.training.on_problems, "measure", with_a_signal_in_the_middle)
     out = tmp_path / "stopped"
     assert run(out, tiny_path, sums_path, "--eval-every", "2") == 143
     assert [path.name for path in (out / "checkpoints").iterdir()] == ["step-000002"]
     assert not (out / "evaluations.jsonl").exists()
-    monkeypatch.setattr(r1lite.training.lifecycle, "measure", whole)
+    monkeypatch.setattr(r1lite.training.on_problems, "measure", whole)
     assert main(["grpo", "--resume", "--trust", "--out", str(out), "--quiet"]) == 0
     assert outcome(out) == outcome(tmp_path / "plain")
     assert lines(out / "evaluations.jsonl") == found

@@ -41,7 +41,7 @@ def reward_is_found(monkeypatch):
 def outcome(out):
     metrics = [json.loads(line) for line in (out / "metrics.jsonl").read_text().splitlines()]
     return (
-        {path.name: path.read_text() for path in sorted((out / "rollouts").iterdir())},
+        {path.name: path.read_bytes() for path in sorted((out / "rollouts").iterdir())},
         [{key: value for key, value in line.items() if key not in CLOCKS} for line in metrics],
         (out / "checkpoints" / f"step-{STEPS:06d}" / "model.safetensors").read_bytes(),
     )
@@ -115,19 +115,16 @@ def test_a_full_disk(whole, tiny_path, sums_path, tmp_path):
     assert outcome(kept) == outcome(whole)
 
 
-def test_a_verifier_that_hangs(tiny_path, sums_path, tmp_path):
+def test_a_verifier_that_hangs(tiny_path, sums_path, tmp_path, forks):
     (tmp_path / "hanging.py").write_text(
-        "import time\n\n\ndef stuck(problem, completion):\n    if completion.text: time.sleep(600)\n    return 0.0\n"
+        "import time\n\ndef stuck(problem, completion):\n    if completion.token_ids: time.sleep(600)\n    return 0.0\n"
     )
-    environment = {**os.environ, "PYTHONPATH": f"{ROOT}{os.pathsep}{tmp_path}", "OMP_NUM_THREADS": "1"}
     out = tmp_path / "run"
     argv = arguments(out, tiny_path, sums_path, "--stall-score-s", "1")
     argv[argv.index("reward_for_tests:digits")] = "hanging:stuck"
-    done = subprocess.run(
-        [sys.executable, "-m", "r1lite", *argv], capture_output=True, text=True, env=environment, timeout=200
-    )
-    assert done.returncode == 1
-    for said in (done.stderr, (out / "stacks.txt").read_text()):
+    code, _, shown = forks.run(argv, paths=[tmp_path])
+    assert code == 1
+    for said in (shown, (out / "stacks.txt").read_text()):
         assert "no progress for 1 s in scoring (step 1, 2 problems: train-" in said
         assert "in stuck" in said
 

@@ -140,7 +140,7 @@ def test_whatever_happens_the_completions_are_the_same(seed, version, fakes, eng
     on[0] = True
     for step in range(1, 6):
         engine.load_weights(weights(step), version=step)
-        for place in engine.places[:1]:
+        for place in engine.urls[:1]:
             with engine.at(place):
                 check(engine, sums, step, PROMPTS[:2], SEEDS[:2])
         check(engine, sums, step)
@@ -153,8 +153,8 @@ def test_whatever_happens_the_completions_are_the_same(seed, version, fakes, eng
     while not all(server.alive for server in engine.servers) and time.monotonic() < deadline:
         check(engine, sums, 5, PROMPTS[:1], SEEDS[:1])
         time.sleep(0.05)
-    assert len(engine.places) == 3
-    for place in engine.places:
+    assert len(engine.urls) == 3
+    for place in engine.urls:
         with engine.at(place):
             check(engine, sums, 5)
 
@@ -209,7 +209,7 @@ def test_an_engine_that_hangs_behind_a_healthy_front_is_left_out(fakes, engine_o
     stuck.plan = lambda path: None
     while not engine.servers[0].alive:
         check(engine, sums, 1, PROMPTS[:1], SEEDS[:1])
-    assert len(engine.places) == 2
+    assert len(engine.urls) == 2
 
 
 def test_a_busy_server_that_is_slow_to_answer_is_not_taken_for_dead(fakes, engine_of, sums, monkeypatch):
@@ -232,7 +232,7 @@ def test_leaving_early_buries_nobody(fakes, engine_of, sums):
         stream.close()
         assert [server.load for server in engine.servers] == [0, 0]
     assert engine.deaths == 0
-    assert len(engine.places) == 2
+    assert len(engine.urls) == 2
     check(engine, sums, 1)
 
 
@@ -340,7 +340,7 @@ def test_at_a_server_that_dies_the_others_do_it(fakes, engine_of, sums):
     engine.load_weights(weights(1), version=1)
     with engine.at(first.url):
         check(engine, sums, 1)
-    assert engine.places == [second.url]
+    assert engine.urls == [second.url]
     assert engine.deaths == 1
 
 

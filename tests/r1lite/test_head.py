@@ -93,7 +93,7 @@ def test_whole_sequences_too(checkpointing, monkeypatch):
     (batch,) = micro_batches(rows(), 10_000, 0, "cpu")
     expected = outcome(Policy(make_tiny_model(), pad_id=0), batch)
     policy = Policy(make_tiny_model(), pad_id=0, gradient_checkpointing=checkpointing)
-    policy._shares_prompts = False
+    policy.shares_prompts = False
     for parts in (policy.parts, "as if unknown"):
         policy.parts = parts
         for one, other in zip(outcome(policy, batch), expected, strict=True):

@@ -37,7 +37,7 @@ def outcome(out, steps):
     metrics = [json.loads(line) for line in (out / "metrics.jsonl").read_text().splitlines()]
     evaluations = out / "evaluations.jsonl"
     return (
-        {path.name: path.read_text() for path in sorted((out / "rollouts").iterdir())},
+        {path.name: path.read_bytes() for path in sorted((out / "rollouts").iterdir())},
         [{key: value for key, value in line.items() if key not in CLOCKS} for line in metrics],
         evaluations.read_text() if evaluations.exists() else "",
         (out / "checkpoints" / f"step-{steps:06d}" / "model.safetensors").read_bytes(),

@@ -70,6 +70,8 @@ SETTINGS = {
     "ratio to the engine": {"ratio_to": "engine", "importance": "off", "clip_low": 0.01, "clip_high": 0.01},
     "prompt_mean": {"aggregation": "prompt_mean"},
     "kl full": {"kl_coef": 0.1, "kl_estimator": "full"},
+    "positive nll": {"positive_nll_coef": 0.5},
+    "positive nll, reshuffled": {"positive_nll_coef": 0.5, "minibatches": 2},
     "kl abs": {"kl_coef": 0.1, "kl_estimator": "abs"},
     "kl capped": {"kl_coef": 0.1, "kl_cap": 0.001},
     "my own": {"loss": "losses_for_tests:squared", "advantage": "losses_for_tests:doubled"},
@@ -106,7 +108,8 @@ def make_groups(policy):
                 tuple((logprobs[b][batch.loss_mask[b]] - 0.01 * i).tolist()),
                 finish_reason="length" if (p, i) == (0, 3) else "stop",
             )
-            rollouts[i] = Rollout(completion, Score(reward, verdicts), 0.0, None, None)
+            right = None if reward is None else reward >= 1
+            rollouts[i] = Rollout(completion, Score(reward, verdicts), 0.0, right, None)
         groups.append(Group(Problem("", id=f"p{p}"), "", prompt, tuple(rollouts)))
     return groups
 
@@ -152,6 +155,24 @@ def test_split_and_order_change_nothing(name):
             assert [rollout.advantage for rollout in group.rollouts] == pytest.approx(expected, abs=1e-6)
 
 
+@pytest.mark.parametrize("settings", [{}, {"kl_coef": 0.1, "kl_in": "reward"}, {"minibatches": 2, "loss": "clip"}])
+def test_tokens_are_recorded_as_the_trainer_saw_them_and_nothing_else_changes(settings):
+    _, plain_metrics, plain = learn(settings)
+    taught, metrics, moved = learn(settings, record_tokens=True)
+    assert torch.equal(moved, plain)
+    assert metrics == plain_metrics
+    split, _, _ = learn(settings, record_tokens=True, micro_batch_tokens=25)
+    for group, other in zip(taught, split, strict=True):
+        for i, (rollout, same_one) in enumerate(zip(group.rollouts, other.rollouts, strict=True)):
+            record, sampled = rollout.tokens, rollout.completion.logprobs
+            assert record.logprobs == pytest.approx([logprob + 0.01 * i for logprob in sampled], abs=1e-5)
+            assert len(record.entropy) == len(record.advantages) == len(sampled)
+            assert all(0 < entropy <= math.log(48) + 1e-6 for entropy in record.entropy)
+            assert sum(record.advantages) / len(sampled) == pytest.approx(rollout.advantage, abs=1e-6)
+            assert same_one.tokens.entropy == pytest.approx(record.entropy, abs=1e-5)
+    assert learn(settings)[0][0].rollouts[0].tokens is None
+
+
 @pytest.mark.parametrize("name", SETTINGS)
 def test_leaving_out_rows_without_a_gradient_changes_nothing(name, monkeypatch):
     _, metrics, fast = learn(SETTINGS[name])
@@ -187,6 +208,20 @@ def test_the_loss_is_the_papers(settings, estimator):
             if rollout.score.reward is not None
         ]
         assert metrics["loss"] == pytest.approx(papers.aggregated(rows, method, 12), abs=1e-6)
+
+
+def test_right_completions_are_imitated():
+    """At ratio 1 the surrogates cancel to what the advantages are; the rest is the mean NLL of right tokens."""
+    _, without, _ = learn({}, updates_per_rollout=1)
+    taught, metrics, _ = learn({"positive_nll_coef": 0.5}, updates_per_rollout=1)
+    policy = Policy(make_tiny_model().double(), pad_id=0)
+    right = [(g.prompt_ids, r.completion.token_ids) for g in taught for r in g.rollouts if r.correct]
+    assert 3 < len(right) < 16
+    rows = []
+    for prompt, ids in right:  # each by itself, whatever is beside it in the minibatch
+        (batch,) = micro_batches([Row(prompt, ids)], 10_000, 0, "cpu")
+        rows.append(policy.logprobs(batch).detach()[0].tolist())
+    assert metrics["loss"] - without["loss"] == pytest.approx(0.5 * papers.positive_nll(rows), abs=1e-6)
 
 
 def test_cut_off_completions_leave_the_denominator():

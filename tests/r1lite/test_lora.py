@@ -1,10 +1,7 @@
 """Adapters: little learns, the reference is the model without them, and a run with them continues exactly."""
 
 import json
-import os
 import signal
-import subprocess
-import sys
 import time
 from pathlib import Path
 
@@ -112,33 +109,22 @@ def arguments(tiny_path, sums_path, out, *more):
     return ["grpo", "--model", str(tiny_path), "--source", str(sums_path), *flags, "--out", str(out), *more]
 
 
-def start(argv):
-    environment = {**os.environ, "PYTHONPATH": f"{ROOT}{os.pathsep}{ROOT / 'tests'}", "OMP_NUM_THREADS": "1"}
-    return subprocess.Popen(
-        [sys.executable, "-m", "r1lite", *argv],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        env=environment,
-    )
-
-
-def test_a_killed_run_continues_exactly_and_its_model_opens(tiny_path, sums_path, tmp_path, monkeypatch):
+def test_a_killed_run_continues_exactly_and_its_model_opens(tiny_path, sums_path, tmp_path, forks, monkeypatch):
     from transformers import AutoModelForCausalLM
 
     monkeypatch.syspath_prepend(ROOT / "tests")
     whole, broken = tmp_path / "whole", tmp_path / "broken"
     assert main(arguments(tiny_path, sums_path, whole)) == 0
-    process = start(arguments(tiny_path, sums_path, broken))
-    deadline = time.monotonic() + 120
-    while not (broken / "rollouts" / "step-000003.jsonl").exists() and time.monotonic() < deadline:
+    process = forks.start(arguments(tiny_path, sums_path, broken))
+    deadline = time.monotonic() + 600
+    while not (broken / "rollouts" / "step-000003.jsonl.gz").exists() and time.monotonic() < deadline:
         time.sleep(0.01)
     process.send_signal(signal.SIGKILL)
     process.communicate()
     assert main(["grpo", "--resume", "--trust", "--out", str(broken), "--quiet"]) == 0
     for step in range(1, STEPS + 1):  # in this order, so that a failure says where it began
-        name = f"rollouts/step-{step:06d}.jsonl"
-        assert (broken / name).read_text() == (whole / name).read_text(), f"step {step}"
+        name = f"rollouts/step-{step:06d}.jsonl.gz"
+        assert (broken / name).read_bytes() == (whole / name).read_bytes(), f"step {step}"
     name = f"checkpoints/step-{STEPS:06d}/model.safetensors"
     assert (broken / name).read_bytes() == (whole / name).read_bytes()
     lines = [json.loads(line) for line in (whole / "metrics.jsonl").read_text().splitlines()]

@@ -1,5 +1,7 @@
 """The estimate counts what is there, and says when it may not fit."""
 
+import sys
+
 import pytest
 import torch
 from conftest import make_tiny_model
@@ -46,3 +48,12 @@ def test_what_does_not_fit_is_said():
     assert memory.available(torch.device("cpu")) > 0
     assert memory.peak(torch.device("cpu")) > found.weights
     assert "estimated at most" in memory.compared(found, memory.peak(torch.device("cpu")))
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="peaks are forgotten on Linux only")
+def test_the_peak_of_an_earlier_run_in_this_process_is_forgotten():
+    large = 400 << 20
+    torch.ones(large // 4)
+    before = memory.peak_rss()
+    memory.forget_peak()
+    assert memory.peak_rss() < before - large // 2

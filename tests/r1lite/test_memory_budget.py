@@ -1,6 +1,5 @@
 """Where fine-tuning, distillation and reward models run out of memory, the step is made of smaller micro-batches."""
 
-import contextlib
 import functools
 from types import SimpleNamespace
 
@@ -16,6 +15,7 @@ from r1lite.model.policy import Policy
 from r1lite.preference.reward_model import load_classifier
 from r1lite.preference.training import Example, PreferenceTraining
 from r1lite.run.bad_batches import BadBatches
+from r1lite.run.display import Display
 from r1lite.supervised.distill.loop import Distilling
 from r1lite.supervised.loop import RowOrder, SupervisedLearner, nll_pieces
 
@@ -94,10 +94,10 @@ def preference(kind, tmp_path, tiny_path, **settings):
         tokenizer,
         pairs,
         pairs[:2],
-        SimpleNamespace(during=lambda *what: contextlib.nullcontext()),
+        Display(loudness=-1),
     )
     gradients = recorded(training.optimizer)
-    return model, lambda: training.step(0), gradients, training
+    return model, lambda: training.step(0)[1], gradients, training
 
 
 def recorded(optimizer):

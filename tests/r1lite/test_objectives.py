@@ -125,7 +125,9 @@ def test_infinite_rewards_are_refused_by_their_place(name, bad):
 @given(
     st.integers(2, 6).flatmap(
         lambda size: st.lists(
-            st.lists(st.sampled_from([None, 0.0, 1.0]), min_size=size, max_size=size), min_size=1, max_size=4
+            st.lists(st.sampled_from([None, 0.0, 0.125, 1.0, 1.25]), min_size=size, max_size=size),
+            min_size=1,
+            max_size=4,
         )
     ),
     st.integers(1, 4),
@@ -139,9 +141,11 @@ def test_hand_numbers_of_pass_at_k():
     sigma = math.sqrt(5) / 6
     found = advantages.pass_at_k(tensor([[1.0, 0.0, 0.0, 1.0]]), k=2).tolist()[0]
     assert found == pytest.approx([1 / 6 / sigma, (1 / 6 - 1 / 3) / sigma, (1 / 6 - 1 / 3) / sigma, 1 / 6 / sigma])
-    for bad, k, message in (([[0.5, 1.0]], 1, "0 and 1"), ([[0.0, 1.0]], 0, "k must be >= 1")):
-        with pytest.raises(ValueError, match=message):
-            advantages.pass_at_k(tensor(bad), k=k)
+    # A bonus for the form: the pairs' best are 1.1, 1.1 and 0.1, mean 23/30, deviation sqrt(2)/3.
+    found = advantages.pass_at_k(tensor([[0.1, 1.1, 0.0]]), k=2).tolist()[0]
+    assert found == pytest.approx([-1 / math.sqrt(8), 1 / math.sqrt(2), -1 / math.sqrt(8)])
+    with pytest.raises(ValueError, match="k must be >= 1"):
+        advantages.pass_at_k(tensor([[0.0, 1.0]]), k=0)
 
 
 def test_completions_are_normalized_over_the_step():
@@ -595,6 +599,22 @@ def test_a_star_is_solved_by_the_optimal_policy():
     mask = torch.ones(3, 1, dtype=torch.bool)
     found = regression.a_star_po(best.log()[:, None], ref.log()[:, None], reward - value, mask, beta=beta)
     assert found.abs().max() < 1e-20
+
+
+def test_positive_nll():
+    """By hand: right are rows 1 and 3, of 2 + 1 tokens: (0.5 + 1.5 + 0.25) / 3 = 0.75."""
+    lp = tensor([[-0.5, -1.5], [-7.0, -9.0, -4.0], [-0.25]]).requires_grad_()
+    mask, right = ~lp.detach().isnan(), torch.tensor([True, False, True])
+    found = losses.positive_nll(lp, mask, right, num_tokens=3)
+    assert found.item() == pytest.approx(0.75, abs=1e-10)
+    assert found.item() == pytest.approx(papers.positive_nll([[-0.5, -1.5], [-0.25]]), abs=1e-10)
+    (gradient,) = torch.autograd.grad(found, lp)
+    assert gradient.tolist() == [[-1 / 3, -1 / 3, 0.0], [0.0] * 3, [-1 / 3, 0.0, 0.0]]
+    split = sum(
+        losses.positive_nll(lp[i : i + 1], mask[i : i + 1], right[i : i + 1], num_tokens=3).item() for i in range(3)
+    )
+    assert split == pytest.approx(0.75, abs=1e-10)  # whatever micro-batches the rows are in
+    assert losses.positive_nll(lp, mask, torch.zeros(3, dtype=torch.bool), num_tokens=0).item() == 0
 
 
 def test_dpo_and_ipo_are_the_papers():

@@ -19,8 +19,9 @@ from r1lite.config.pipeline import PipelineConfig
 from r1lite.errors import UserError
 from r1lite.pipeline.children import Meter
 from r1lite.pipeline.graph import build
-from r1lite.pipeline.steps import Place
+from r1lite.pipeline.steps import StepFiles
 from r1lite.pipeline.table import compare, markdown, parameters
+from r1lite.report.build import Report
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -185,7 +186,7 @@ def test_check_shows_the_stages_and_runs_nothing(tmp_path, capsys):
 
 def evaluated(folder, name, right):
     """An evaluation as r1lite eval leaves it, of four problems with two samples each."""
-    place = Place(folder, name)
+    place = StepFiles(folder, name)
     place.run.mkdir(parents=True)
     rows = []
     for number in range(4):
@@ -273,6 +274,27 @@ def outcome(out):
     return found, table
 
 
+def reported(out):
+    """The page of a pipeline that was run: its graph, its table, and each stage's own page."""
+    head = Report([out]).head
+    nodes = {node["name"]: node for node in head["pipeline"]["nodes"]}
+    assert {name: node["from"] for name, node in nodes.items() if not name.startswith("eval-")} == {
+        "zero": ["nano"],
+        "set": ["zero"],
+        "sft": ["nano", "set"],
+        "student": ["zero", "set"],
+    }
+    assert {node["state"] for node in nodes.values()} == {"finished"}
+    runs = {run["name"]: run for run in head["runs"]}
+    assert {"zero", "set", "sft", "student"} <= set(runs)
+    assert runs["zero"]["curves"]["steps"] == [1, 2, 3]
+    assert [chunk["label"] for chunk in runs["zero"]["chunks"] if chunk["label"].startswith("step")] == [
+        "step 1",
+        "step 2",
+        "step 3",
+    ]
+
+
 def start(argv):
     return subprocess.Popen(
         [sys.executable, "-m", "r1lite", *argv],
@@ -306,6 +328,7 @@ def test_a_pipeline_killed_over_and_over_ends_as_one_that_never_was(tmp_path, ca
     assert whole.communicate(timeout=300)[0]
     assert whole.returncode == 0
     assert outcome(out) == outcome(tmp_path / "whole")
+    reported(out)
     for name, cpu_s in spent.items():  # what was interrupted counts too
         record = json.loads((out / "stages" / f"{name}.json").read_text())
         assert record["cpu_s"] >= round(cpu_s, 1), name
@@ -318,6 +341,35 @@ def test_a_pipeline_killed_over_and_over_ends_as_one_that_never_was(tmp_path, ca
     shown = capsys.readouterr().err
     assert "stage 'sft' was begun with other settings" in shown
     assert "steps: 3 became 2" in shown
+
+
+@pytest.mark.slow
+def test_a_base_killed_in_the_middle_is_gone_on_with(tmp_path):
+    """Not from step 0; and what was finished before is named."""
+    sizes = {"vocab_size": 300, "tokenizer_problems": 200, "hidden_size": 16, "intermediate_size": 16, "layers": 1}
+    steps = {"chain_steps": 4000, "habit_steps": 1, "batch_size": 4, "heads": 1, "kv_heads": 1, "context": 128}
+    base = {"stage": "pretrain", "settings": {**sizes, **steps, "text": "add_carry", "threads": 1}}
+    short = {**base, "settings": {**base["settings"], "chain_steps": 1}}
+    content = recipe(stages={"short": short, "base": base}, compare={}, observations={}, models={})
+    out, argv = tmp_path / "out", ["r1", str(write(tmp_path, content)), "--out", str(tmp_path / "out")]
+    process = start(argv)
+    deadline = time.monotonic() + 200
+    while not (out / "stages" / ".base.begun" / "state.pt").exists() and time.monotonic() < deadline:
+        assert process.poll() is None, process.communicate()[0]
+        time.sleep(0.01)
+    process.send_signal(signal.SIGKILL)
+    process.communicate()
+    process, deadline = start(argv), time.monotonic() + 200
+    log = out / "stages" / "base.log"
+    while "going on after step" not in log.read_text() and time.monotonic() < deadline:
+        assert process.poll() is None, process.communicate()[0]
+        time.sleep(0.01)
+    process.send_signal(signal.SIGTERM)
+    said, _ = process.communicate(timeout=100)
+    assert int(re.search(r"going on after step (\d+) of 4001", log.read_text())[1]) >= 25
+    assert "finished  short (1 of 2 stages done)" in said
+    assert "go on     base: r1lite pretrain" in said
+    assert "stopped   base" in said
 
 
 def test_a_stage_that_fails_says_why_and_leaves_the_others(tmp_path, capsys):

@@ -213,7 +213,7 @@ def outcome(out):
     folder = out / "checkpoints" / f"step-{STEPS:06d}"
     state = torch.load(folder / "trainer.pt", weights_only=True)["learner"]
     return (
-        {path.name: path.read_text() for path in sorted((out / "rollouts").iterdir())},
+        {path.name: path.read_bytes() for path in sorted((out / "rollouts").iterdir())},
         [{k: v for k, v in line.items() if k not in clocks} for line in metrics],
         (folder / "model.safetensors").read_bytes(),
         {name: value.tolist() for name, value in state["critic"]["weights"].items()},

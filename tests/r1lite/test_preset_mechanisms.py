@@ -88,6 +88,7 @@ def learn(name, groups, *, step=60, **changed):
     values = {**preset.values, **SIZES, "lr": 1e-2, "importance": "off", **changed}
     for over in ("lr_schedule", "critic_lr"):
         values.pop(over, None)
+    values.pop("interrupt_thinking_after", None)  # of sampling, and these completions are there already
     if "kl_coef" in changed or values.get("kl_coef", 0) == 0:
         values = {key: value for key, value in values.items() if key not in ("kl_in", "kl_estimator")}
     unused = {
@@ -98,6 +99,7 @@ def learn(name, groups, *, step=60, **changed):
         "cov_low": "clip_cov",
         "kl_cov_coef": "kl_cov",
         "a_star_beta": "a_star",
+        "value_samples": "a_star",
         "dppo_divergence": "dppo",
     }
     values = {key: value for key, value in values.items() if key not in unused or values["loss"] in unused[key]}
@@ -139,6 +141,13 @@ def test_bounds_and_gates_act(name, groups):
     assert differ(change, without)
     _, _, reinforce = learn(name, groups, lr=lr, loss="losses_for_tests:reinforce")
     assert differ(change, reinforce)
+
+
+@pytest.mark.parametrize(("name", "off"), [("vapo", {"positive_nll_coef": 0.0})])
+def test_further_terms_act(name, off, groups):
+    _, _, change = learn(name, groups)
+    _, _, without = learn(name, groups, **off)
+    assert differ(change, without)
 
 
 @pytest.mark.parametrize("name", [name for name, (_, by_ratio) in MECHANISMS.items() if not by_ratio])

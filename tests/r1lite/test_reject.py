@@ -3,7 +3,6 @@
 import collections
 import itertools
 import json
-import os
 import random
 import shutil
 import subprocess
@@ -72,19 +71,12 @@ def test_any_number_of_workers_makes_the_same_bytes(made, source, tmp_path, monk
         assert (tmp_path / "set" / name).read_bytes() == (made / name).read_bytes(), name
 
 
-def start(argv):
-    environment = {**os.environ, "PYTHONPATH": f"{ROOT}{os.pathsep}{ROOT / 'tests'}", "OMP_NUM_THREADS": "1"}
-    return subprocess.Popen(
-        [sys.executable, "-m", "r1lite", *argv], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, env=environment
-    )
-
-
 def many_bytes():
     """10 MB, three blocks, in few rows."""
     return [{**row, "padding": "x" * 4000} for seed in range(10) for row in stored(60, 4, seed)]
 
 
-def test_killed_anywhere_and_resumed_is_the_same(tmp_path):
+def test_killed_anywhere_and_resumed_is_the_same(tmp_path, forks):
     """Enough bytes for several blocks; killed at random moments until one go comes to its end."""
     source = write(tmp_path / "rows.jsonl", many_bytes())
     argv = ["reject", "--rollouts", str(source), "--pairs", "1", "--quiet", "--workers", "2"]
@@ -92,9 +84,9 @@ def test_killed_anywhere_and_resumed_is_the_same(tmp_path):
     out, draw, kills = tmp_path / "killed" / "set", random.Random(1), 0
     for _ in range(40):
         resume = ["--resume"] if (out / "config.yaml").exists() else []
-        process = start([*argv, "--out", str(out), *resume])
+        process = forks.start([*argv, "--out", str(out), *resume])
         try:
-            said, _ = process.communicate(timeout=draw.uniform(0.3, 1.5) + 0.3 * kills)
+            _, said = process.communicate(timeout=draw.uniform(0.1, 0.8) + 0.3 * kills)
         except subprocess.TimeoutExpired:
             process.kill()
             process.communicate()
@@ -103,8 +95,8 @@ def test_killed_anywhere_and_resumed_is_the_same(tmp_path):
         assert process.returncode == 0, said
         break
     else:  # a loaded machine
-        process = start([*argv, "--out", str(out), *(["--resume"] if (out / "config.yaml").exists() else [])])
-        said, _ = process.communicate(timeout=600)
+        process = forks.start([*argv, "--out", str(out), *(["--resume"] if (out / "config.yaml").exists() else [])])
+        _, said = process.communicate(timeout=600)
         assert process.returncode == 0, said
     assert kills
     for name in FILES:
@@ -112,9 +104,9 @@ def test_killed_anywhere_and_resumed_is_the_same(tmp_path):
     assert not (out / "work").exists()
 
 
-def test_workers_end_with_their_parent(tmp_path):
+def test_workers_end_with_their_parent(tmp_path, forks):
     source = write(tmp_path / "rows.jsonl", many_bytes())
-    process = start(["reject", "--rollouts", str(source), "--out", str(tmp_path / "set"), "--workers", "2"])
+    process = forks.start(["reject", "--rollouts", str(source), "--out", str(tmp_path / "set"), "--workers", "2"])
     deadline = time.monotonic() + 200
     children = Path(f"/proc/{process.pid}/task/{process.pid}/children")
     while time.monotonic() < deadline and process.poll() is None and len(children.read_text().split()) < 2:
@@ -175,9 +167,14 @@ def test_it_loads_as_a_data_set(source, tmp_path, form, kind):
     cache = str(tmp_path / "cache")
     rows = load_dataset(str(tmp_path / "set"), split="train", cache_dir=cache)
     column = {"messages": "messages", "sharegpt": "conversations", "alpaca": "output"}[form]
-    assert {"prompt", "completion", column, "verdicts", "provenance", "pass_rate"} <= set(rows.column_names)
+    assert {column, "verdicts", "provenance", "pass_rate"} <= set(rows.column_names)
+    others = {"prompt", "completion", "messages", "conversations", "output"} - {column}
+    assert not others & set(rows.column_names)  # a trainer takes the first that it knows
     assert rows.num_rows == json.loads((tmp_path / "set" / "manifest.json").read_text())["data"]["rows"]
-    assert rows[0][column] == rows[0]["completion"] or rows[0][column][1]
+    assert rows[0][column] if form == "alpaca" else rows[0][column][1]
+    again = reject(tmp_path / "set", tmp_path / "again", "--no-difficulty-window")  # a set is a source too
+    assert again == 0
+    assert len(lines(tmp_path / "again" / "train.jsonl")) == rows.num_rows
     if (form, kind) == ("messages", "jsonl"):
         for name in ("rejected", "pairs", "problems"):
             assert load_dataset(str(tmp_path / "set"), name, split="train", cache_dir=cache).num_rows

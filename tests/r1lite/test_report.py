@@ -54,6 +54,9 @@ def test_runs_that_go_on_or_were_killed(tmp_path):
     with open(run / "metrics.jsonl", "a") as file:
         file.write('{"step": 21, "rew')  # cut short by a kill
     (run / "rollouts" / "step-000021.jsonl").write_text('{"step": 21, "problem_id"')
+    whole = (run / "rollouts" / "step-000020.jsonl.gz").read_bytes()
+    (run / "rollouts" / "step-000022.jsonl.gz").write_bytes(whole[: len(whole) // 2])
+    (run / "rollouts" / "step-000023.jsonl.gz").write_bytes(whole[:20] + b"\xff" * 20 + whole[40:])
     assert read_run(run).status == "stopped"
     with open(run / ".lock", "a") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
@@ -111,6 +114,7 @@ def test_rows_that_are_not_as_they_should_be(tmp_path):
         {"completion": ["a"], "reward": float("1e400"), "meta": [1], "token_ids": ["x"], "logprobs": {}},
         row_of(2, "p", 0, "fine", right=True, verdicts=[{"verifier": "math", "span": [-5, 10**9], "score": True}]),
     ]
+    (run / "rollouts" / "step-000002.jsonl.gz").unlink()
     (run / "rollouts" / "step-000002.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows) + "[]\nnot\n")
     (run / "summary.json").write_text("[]")
     (run / "environment.json").write_text('{"argv": 3, "versions": []}')

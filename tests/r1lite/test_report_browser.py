@@ -141,7 +141,13 @@ def test_colours_of_tokens(tmp_path, opened):
     row = row_of(
         1, "p", 0, text, right=True, token_ids=[ids[p] for p in pieces], logprobs=[0.0, -3.0, 0.0, 0.0, -0.1, 0]
     )
+    recorded = {
+        "trainer_logprobs": [0.0, -2.5, 0.0, 0.0, -0.1, 0],
+        "token_entropy": [0.1, 1.234, 0, 0, 0, 0],
+        "token_advantages": [0.7, -0.35, 0.7, 0.7, 0.7, 0.7],
+    }
     write_rollouts(run, 1, [row])
+    write_rollouts(run, 2, [{**row, "step": 2, **recorded}])
     page = opened(f"file://{write_report([run], tmp_path / 'report.html')}")
     shown(page)
     page.locator("#tint").select_option("lp")
@@ -150,6 +156,15 @@ def test_colours_of_tokens(tmp_path, opened):
     assert token.evaluate("it => it.style.background") != ""
     page.locator("#tint").select_option("adv")
     assert page.locator('.answer [title*="advantage 0.7"]').count() > 0
+    assert page.locator('.answer [title="advantage -0.35"]').inner_text() == " + "
+    page.locator("#tint").select_option("te")
+    assert page.locator('.answer [title="entropy 1.23 nats"]').inner_text() == " + "
+    page.locator("#tint").select_option("mis")
+    assert page.locator('.answer [title="trainer \u2212 engine 0.50 nats"]').inner_text() == " + "
+    assert "--record-tokens" not in page.locator("#said").inner_text()
+    page.keyboard.press("[")
+    until(page, "document.querySelector('.group').innerText.startsWith('step 1')")
+    assert "this colour needs a run with --record-tokens" in page.locator("#said").inner_text()
     assert page.said == []
 
 

@@ -1,5 +1,6 @@
 """A resumed run notices what was lost, changed or damaged since: it refuses, or makes it again, and always says so."""
 
+import gzip
 import json
 import re
 import shutil
@@ -11,6 +12,9 @@ import torch
 
 from r1lite.cli import main
 from r1lite.run.files import digest
+from r1lite.run.run_dir import RunDir
+from verifiers.__main__ import main as verify
+from verifiers.rows import step_files
 
 ROOT = Path(__file__).resolve().parents[2]
 CLOCKS = {"generate_s", "score_s", "train_s", "step_s"}
@@ -60,10 +64,14 @@ def out(runs, tmp_path):
     return tmp_path / "run"
 
 
+def lines(path):
+    return gzip.decompress(path.read_bytes()) if path.suffix == ".gz" else path.read_bytes()
+
+
 def outcome(out):
     metrics = [json.loads(line) for line in (out / "metrics.jsonl").read_text().splitlines()]
     return (
-        {path.name: path.read_text() for path in sorted((out / "rollouts").iterdir())},
+        {step: lines(path) for step, path in step_files(out)},
         [{key: value for key, value in line.items() if key not in CLOCKS} for line in metrics],
         *(json.loads((out / f"{name}.json").read_text()) for name in ("eval_before", "eval_after", "reward")),
         (out / "checkpoints" / "step-000003" / "model.safetensors").read_bytes(),
@@ -90,6 +98,12 @@ def changed(path, pattern, by):
 
 def added(path, text):
     path.write_text(path.read_text() + text)
+
+
+def flipped(path):
+    data = bytearray(path.read_bytes())
+    data[len(data) // 2] ^= 1
+    path.write_bytes(data)
 
 
 def without_line(path):
@@ -128,11 +142,14 @@ REFUSED = {
         lambda out: changed(out / "metrics.jsonl", '"step": 1', '"step": 7'),
         r"metrics\.jsonl was changed or damaged",
     ),
-    "rollouts cut": (lambda out: cut(out / "rollouts/step-000001.jsonl"), r"rollouts/step-000001\.jsonl has lost"),
-    "rollouts gone": (lambda out: shutil.rmtree(out / "rollouts"), r"rollouts/step-000001\.jsonl is gone"),
+    "rollouts cut": (
+        lambda out: cut(out / "rollouts/step-000001.jsonl.gz"),
+        r"rollouts/step-000001\.jsonl\.gz has lost",
+    ),
+    "rollouts gone": (lambda out: shutil.rmtree(out / "rollouts"), r"rollouts/step-000001\.jsonl\.gz is gone"),
     "rollouts edited": (
-        lambda out: changed(out / "rollouts/step-000002.jsonl", '"sample": 0', '"sample": 9'),
-        r"rollouts/step-000002\.jsonl was changed or damaged",
+        lambda out: flipped(out / "rollouts/step-000002.jsonl.gz"),
+        r"rollouts/step-000002\.jsonl\.gz was changed or damaged",
     ),
     "config cut": (lambda out: cut_in_a_key(out / "config.yaml"), r"config\.yaml: can't be read"),
     "lines of config lost": (
@@ -148,8 +165,8 @@ REFUSED = {
     "environment cut": (lambda out: cut(out / "environment.json"), r"environment\.json: damaged: not JSON"),
     "environment a list": (lambda out: (out / "environment.json").write_text("[]"), r"it holds a list"),
     "a newer schema": (
-        lambda out: changed(out / "environment.json", '"schema": 1', '"schema": 99'),
-        r"has schema 99, this is r1lite .*, which knows 1",
+        lambda out: changed(out / "environment.json", '"schema": 2', '"schema": 99'),
+        r"has schema 99, this is r1lite .*, which knows 2",
     ),
     "no intact checkpoint": (lambda out: cut(out / NEWEST / "trainer.pt"), r"no checkpoint of it is intact"),
     "checkpoints gone": (lambda out: shutil.rmtree(out / "checkpoints"), r"2 steps are recorded in .*--accept-lost"),
@@ -217,7 +234,7 @@ def test_made_again_and_said(case, out, runs, capsys):
         found[4]["versions"] = expected[4]["versions"]
     assert found == expected
     assert not list(out.rglob(".*.part"))
-    assert json.loads((out / "environment.json").read_text())["schema"] == 1
+    assert json.loads((out / "environment.json").read_text())["schema"] == 2
 
 
 def test_a_damaged_summary_is_made_again(out, runs):
@@ -236,8 +253,22 @@ def test_lost_records_can_be_accepted(lost, out, runs):
     assert train(out, "--resume") == 0  # what was accepted isn't asked for again
 
 
+def of_schema_1(out):
+    """As it was when rollouts were not compressed, and all of them kept."""
+    changed(out / "environment.json", '"schema": 2', '"schema": 1')
+    changed(out / "config.yaml", r"(?m)^keep_rollouts: .*\n", "")
+    for _, path in step_files(out):
+        path.with_suffix("").write_bytes(gzip.decompress(path.read_bytes()))
+        path.unlink()
+    path = out / NEWEST / "manifest.json"
+    manifest = json.loads(path.read_text())
+    manifest["records"]["rollouts"] = {path.name: digest(path) for _, path in step_files(out)}
+    path.write_text(json.dumps(manifest))
+
+
 def of_an_older_version(out):
     """As it was before there were schemas and digests."""
+    of_schema_1(out)
     changed(out / "environment.json", '  "schema": 1,\n', "")
     path = out / NEWEST / "manifest.json"
     manifest = json.loads(path.read_text())
@@ -245,10 +276,52 @@ def of_an_older_version(out):
     path.write_text(json.dumps(manifest))
 
 
-def test_a_run_of_an_older_version_goes_on(out, runs):
-    of_an_older_version(out)
+@pytest.mark.parametrize("make", [of_schema_1, of_an_older_version])
+def test_a_run_of_an_older_version_goes_on(make, out, runs, capsys):
+    make(out)
     assert train(out, "--resume", "--steps", "3") == 0
     assert outcome(out) == outcome(runs / "three")
+    names = [path.name for _, path in step_files(out)]
+    assert names == ["step-000001.jsonl", "step-000002.jsonl", "step-000003.jsonl.gz"]
+    capsys.readouterr()
+    assert verify(["replay", str(out), "--trust"]) == 0
+    assert "6 rollouts of 3 steps: 6 have the same reward" in capsys.readouterr().out
+    assert train(out, "--resume", "--steps", "3") == 0
+
+
+def test_a_plain_file_of_rollouts_before_the_checkpoint_that_was_cut(out, capsys):
+    of_schema_1(out)
+    cut(out / "rollouts/step-000001.jsonl")
+    assert train(out, "--resume", "--steps", "3") == 2
+    assert "rollouts/step-000001.jsonl has lost" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(("kept", "left"), [("1", [3]), ("2", [2, 3]), ("0", []), ("all", [1, 2, 3])])
+def test_rollouts_of_the_newest_steps_alone(kept, left, out, runs):
+    """Also of a run that kept all of them until now; and one that does not goes on, whatever it is told next."""
+    assert train(out, "--resume", "--steps", "3", "--keep-rollouts", kept) == 0
+    assert [step for step, _ in step_files(out)] == left
+    found, expected = outcome(out), outcome(runs / "three")
+    assert found[1:] == expected[1:]
+    assert found[0] == {step: expected[0][step] for step in left}
+    assert train(out, "--resume", "--steps", "4", "--keep-rollouts", "all") == 0
+    assert [step for step, _ in step_files(out)] == [*left, 4]
+
+
+def test_a_kill_after_rollouts_were_removed_and_before_the_next_checkpoint(out, runs):
+    assert train(out, "--resume", "--steps", "2", "--keep-rollouts", "1") == 0
+    run_dir = RunDir(out, resume=True)
+    run_dir.keep_rollouts = 1
+    run_dir.write_rollouts(3, [])
+    run_dir.close()
+    assert [step for step, _ in step_files(out)] == [3]
+    assert train(out, "--resume", "--steps", "3", "--keep-rollouts", "1") == 0
+    assert outcome(out)[1:] == outcome(runs / "three")[1:]
+
+
+def test_no_number_of_rollouts(out, capsys):
+    assert train(out, "--resume", "--keep-rollouts", "-1") == 2
+    assert "keep-rollouts" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

@@ -85,7 +85,7 @@ def test_few_held_out_pairs_are_warned_of(held_out, between, tiny_path, pairs_pa
     argv = ["reward-model", "--model", str(tiny_path), "--source", str(tmp_path), "--out", str(tmp_path / "run")]
     assert main([*argv, "--epochs", "1", "--batch-pairs", "16", "--threads", "1"]) == 0
     said = capsys.readouterr().out
-    warnings = [line for line in said.splitlines() if line.startswith("warning")]
+    warnings = [line for line in said.splitlines() if line.startswith("warning   only")]
     expected = f"only {held_out} held-out pairs: an accuracy of 50 % on them has a 95 % interval of {between} %"
     assert [line.startswith(f"warning   {expected}") for line in warnings] == [True] * (between is not None)
     low, high = json.loads((tmp_path / "run" / "summary.json").read_text())["eval_after"]["accuracy_interval"]
@@ -248,3 +248,12 @@ def test_messages():
 def test_what_is_no_reward_model(path, message, tiny_path):
     with pytest.raises(ValueError, match=message):
         resolve(f"rm:{tiny_path if path == 'TINY' else path}")
+
+
+@pytest.mark.parametrize(("interval", "recommended"), [((0.51, 0.9), True), ((0.5, 0.9), False), ((0.2, 0.6), False)])
+def test_a_model_that_may_be_a_coin_is_not_recommended(interval, recommended, tmp_path):
+    from r1lite.preference.training import _advice
+
+    said = _advice({"accuracy": 0.6, "accuracy_interval": interval, "pairs": 12}, tmp_path)
+    assert said.startswith("--reward") == recommended
+    assert ("no reward to train on: an accuracy of 60.0%" in said) != recommended

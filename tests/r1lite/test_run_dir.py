@@ -13,7 +13,10 @@ from r1lite.run import checkpoint
 from r1lite.run.display import Display
 from r1lite.run.ending import ending
 from r1lite.run.files import new_folder, replaced_file, write_json
+from r1lite.run.rollout_rows import rollout_rows
 from r1lite.run.run_dir import RunDir
+from r1lite.types import Group, Rollout, TokenRecord
+from verifiers import Completion, Problem, Score, rows
 
 pytestmark = pytest.mark.quick
 
@@ -78,7 +81,60 @@ def test_rewinding_forgets_later_steps_and_torn_lines(tmp_path):
     assert [line["step"] for line in run.metrics()] == [1, 2, 3]
     run.rewind(2)
     assert (tmp_path / "run" / "metrics.jsonl").read_text() == '{"step": 1}\n{"step": 2}\n'
-    assert sorted(path.name for path in run.rollouts.iterdir()) == ["step-000001.jsonl", "step-000002.jsonl"]
+    assert sorted(path.name for path in run.rollouts.iterdir()) == ["step-000001.jsonl.gz", "step-000002.jsonl.gz"]
+    run.close()
+
+
+def test_rollouts_are_compressed_to_the_same_bytes_whenever_and_wherever_they_are_written(tmp_path, monkeypatch):
+    rollout = Rollout(Completion("7 \ud800", (1, 2), (-0.25, -1 / 3)), Score(1.0), 0.5, True, None)
+    group = Group(Problem("3 + 4?", "7", id="p"), "3 + 4?", (5,), (rollout, rollout))
+    written = []
+    for name in ("a", "b"):
+        monkeypatch.setattr("time.time", lambda name=name: 1e9 + ord(name))
+        run = RunDir(tmp_path / name)
+        run.write_rollouts(1, [group])
+        run.close()
+        ((_, path),) = rows.step_files(tmp_path / name)
+        written.append(path.read_bytes())
+    assert path.name == "step-000001.jsonl.gz"
+    assert written[0] == written[1]
+    assert written[0][4:8] == bytes(4)  # the time, in gzip's header
+    found = [row for _, row in rows.rows(path)]
+    assert [row["sample"] for row in found] == [0, 1]
+    assert found[0]["logprobs"] == [-0.25, -1 / 3]
+    assert found[0]["completion"] == "7 \ud800"
+
+
+def test_what_the_trainer_saw_of_each_token_is_kept_to_four_digits(tmp_path):
+    seen = TokenRecord((-0.123456, -1e-7), (0.5, 2.0), (0.7, -12.34567))
+    kept = []
+    for tokens in (seen, None):
+        rollout = Rollout(Completion("7", (1, 2), (-0.25, -0.5)), Score(1.0), 0.5, True, None, tokens)
+        kept += rollout_rows(1, [Group(Problem("?", "7", id="p"), "?", (5,), (rollout,))])
+    columns = ("trainer_logprobs", "token_entropy", "token_advantages")
+    assert [kept[0][name] for name in columns] == [[-0.1235, -1e-7], [0.5, 2.0], [0.7, -12.35]]
+    assert set(kept[0]) - set(kept[1]) == set(columns)
+
+
+def test_a_step_that_lies_there_twice_counts_once(tmp_path):
+    for name in ("step-000002.jsonl", "step-000001.jsonl", "step-000001.jsonl.gz", ".step-000003.jsonl.gz.part", "x"):
+        (tmp_path / "rollouts").mkdir(exist_ok=True)
+        (tmp_path / "rollouts" / name).write_text("")
+    found = [(step, path.name) for step, path in rows.step_files(tmp_path)]
+    assert found == [(1, "step-000001.jsonl.gz"), (2, "step-000002.jsonl")]
+    assert rows.step_files(tmp_path / "none") == []
+
+
+def test_a_write_of_rollouts_that_fails_leaves_nothing_to_be_read(tmp_path):
+    run = RunDir(tmp_path / "run")
+
+    def groups():
+        yield Group(Problem("?", "7", id="p"), "?", (5,), ())
+        raise OSError(28, "No space left")
+
+    with pytest.raises(OSError, match="No space"):
+        run.write_rollouts(1, groups())
+    assert rows.step_files(tmp_path / "run") == []
     run.close()
 
 

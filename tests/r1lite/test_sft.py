@@ -2,8 +2,6 @@
 
 import json
 import signal
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -308,11 +306,10 @@ main(sys.argv[1:])
 """
 
 
-def test_killed_and_resumed_is_the_same_as_never_stopped(whole, tiny_path, sums_path, sums, tmp_path):
+def test_killed_and_resumed_is_the_same_as_never_stopped(whole, tiny_path, sums_path, sums, tmp_path, forks):
     out = tmp_path / "run"
     argv = arguments(tiny_path, sums_path, sums, out, "--quiet")
-    done = subprocess.run([sys.executable, "-c", KILLED_IN_STEP_5, *argv], cwd=ROOT, stdout=subprocess.DEVNULL)
-    assert done.returncode == -signal.SIGKILL
+    assert forks.run(argv, code=KILLED_IN_STEP_5)[0] == -signal.SIGKILL
     assert not (out / "summary.json").exists()
     assert main(["sft", "--resume", "--out", str(out), "--quiet"]) == 0
     assert outcome(out) == outcome(whole)
@@ -452,7 +449,9 @@ def test_a_question_is_put_into_the_template_and_a_prompt_is_not(tmp_path, tiny_
 
 
 def test_gsm8k_itself_can_be_learnt_from(shared_data, tmp_path, capsys):
-    argv = ["sft", "--data", str(shared_data / "gsm8k" / "train.jsonl"), "--model", "nano", "--steps", "2"]
+    rows = (shared_data / "gsm8k" / "train.jsonl").read_text(encoding="utf-8").splitlines(keepends=True)[:1000]
+    (tmp_path / "train.jsonl").write_text("".join(rows), encoding="utf-8")
+    argv = ["sft", "--data", str(tmp_path / "train.jsonl"), "--model", "nano", "--steps", "2"]
     argv += ["--source", str(shared_data / "gsm8k"), "--long-rows", "drop", "--max-completion-tokens", "400"]
     argv += [
         "--eval-problems",
@@ -466,5 +465,5 @@ def test_gsm8k_itself_can_be_learnt_from(shared_data, tmp_path, capsys):
     ]
     assert main(argv) == 0
     facts = json.loads((tmp_path / "run" / "set.json").read_text())
-    assert facts["rows_read"] == 7473
-    assert facts["rows"] + facts["rows_too_long"] == 7473
+    assert facts["rows_read"] == 1000
+    assert facts["rows"] + facts["rows_too_long"] == 1000

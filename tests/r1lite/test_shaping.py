@@ -1,10 +1,7 @@
 """Which problems are sampled, and what moves between steps: dynamic sampling, curriculum, reference, coefficients."""
 
 import json
-import os
 import signal
-import subprocess
-import sys
 import time
 from pathlib import Path
 
@@ -90,7 +87,7 @@ def test_dynamic_sampling_fills_the_step_and_counts(tiny_path, sums_path, tmp_pa
     flags = ["--reward", "reward_for_tests:has_7", "--dynamic-sampling", "--quiet", "--steps", "3"]
     assert main(arguments(tiny_path, sums_path, out, *flags)) == 0
     for step, metrics in enumerate(metrics_of(out), 1):
-        rows = pandas.read_json(out / "rollouts" / f"step-{step:06d}.jsonl", lines=True)
+        rows = pandas.read_json(out / "rollouts" / f"step-{step:06d}.jsonl.gz", lines=True)
         assert metrics["refills"] > 0
         groups = [rows["advantage"][i : i + 3] for i in range(0, len(rows), 3)]
         assert len(groups) > 4  # what was passed over is kept for the record, after what was learnt from
@@ -114,7 +111,7 @@ def test_overlong_completions_are_left_out(tiny_path, sums_path, tmp_path, monke
     argv = arguments(tiny_path, sums_path, tmp_path / "run", *flags, "--steps", "1", "--kl-coef", "0.1")
     assert main(argv) == 0
     (metrics,) = metrics_of(tmp_path / "run")
-    rows = pandas.read_json(tmp_path / "run" / "rollouts" / "step-000001.jsonl", lines=True)
+    rows = pandas.read_json(tmp_path / "run" / "rollouts" / "step-000001.jsonl.gz", lines=True)
     assert metrics["truncated"] > 0.8
     assert (metrics["updates"] > 0) == bool((rows["finish_reason"] == "stop").any())
 
@@ -123,26 +120,19 @@ def outcome(out):
     clocks = {"generate_s", "score_s", "train_s", "step_s"}
     weights = (out / "checkpoints" / f"step-{STEPS:06d}" / "model.safetensors").read_bytes()
     kept = [{key: value for key, value in line.items() if key not in clocks} for line in metrics_of(out)]
-    return kept, {path.name: path.read_text() for path in sorted((out / "rollouts").iterdir())}, weights
-
-
-def start(argv):
-    environment = {**os.environ, "PYTHONPATH": f"{ROOT}{os.pathsep}{ROOT / 'tests'}", "OMP_NUM_THREADS": "1"}
-    return subprocess.Popen(
-        [sys.executable, "-m", "r1lite", *argv, "--quiet"], stderr=subprocess.PIPE, text=True, env=environment
-    )
+    return kept, {path.name: path.read_bytes() for path in sorted((out / "rollouts").iterdir())}, weights
 
 
 @pytest.mark.parametrize("reference", list(REFERENCES))
-def test_what_moves_between_steps_survives_a_kill(reference, tiny_path, sums_path, tmp_path, monkeypatch):
+def test_what_moves_between_steps_survives_a_kill(reference, tiny_path, sums_path, tmp_path, forks, monkeypatch):
     """Dynamic sampling, curriculum, reference, adaptive KL and entropy: bit-identical after kill -9 and --resume."""
     monkeypatch.syspath_prepend(ROOT / "tests")
     flags = [*MEMORY, *REFERENCES[reference]]
     assert main(arguments(tiny_path, sums_path, tmp_path / "whole", *flags, "--quiet")) == 0
     killed = tmp_path / "killed"
-    process = start(arguments(tiny_path, sums_path, killed, *flags))
-    deadline = time.monotonic() + 120
-    while not (killed / "rollouts" / "step-000005.jsonl").exists() and time.monotonic() < deadline:
+    process = forks.start(arguments(tiny_path, sums_path, killed, *flags, "--quiet"))
+    deadline = time.monotonic() + 600
+    while not (killed / "rollouts" / "step-000005.jsonl.gz").exists() and time.monotonic() < deadline:
         time.sleep(0.005)
     process.send_signal(signal.SIGKILL)
     process.communicate()

@@ -8,6 +8,7 @@ from r1lite.run.run_dir import RunDir
 from r1lite.types import Group, Rollout
 from verifiers import Completion, Problem, Reward, resolve
 from verifiers.__main__ import main
+from verifiers.rows import rows
 from verifiers.segments import answering, answering_span
 
 OPTIONS = "Which?\nA) red\nB) green"
@@ -66,7 +67,7 @@ def test_rollouts_keep_spans(tmp_path):
     run_dir.write_rollouts(1, [Group(problem, "3 * 4?", (5,), (rollout,))])
     run_dir.close()
     (file,) = (tmp_path / "run" / "rollouts").iterdir()
-    row = json.loads(file.read_text())
+    ((_, row),) = rows(file)
     spans = {verdict["verifier"]: verdict["span"] for verdict in row["verdicts"]}
     assert text[slice(*spans["math"])] == "12"
     assert spans["format"] is None

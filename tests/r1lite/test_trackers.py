@@ -185,7 +185,7 @@ def test_a_training_run_is_sent_while_it_goes_on(tiny_path, sums_path, tmp_path,
 def test_numbers_and_samples(tmp_path):
     assert numbers({"step": 3, "a": 1, "b": {"c": 2.5, "d": None}, "e": "x", "f": True}) == {"a": 1.0, "b/c": 2.5}
     run = made_run(tmp_path / "run", steps=2)
-    rows = sample(run / "rollouts" / "step-000002.jsonl", 2)
+    rows = sample(run / "rollouts" / "step-000002.jsonl.gz", 2)
     assert rows[0][1] == "p0"
     assert rows[0][-1] in ("math equal", "math different")
     (run / "summary.json").unlink()

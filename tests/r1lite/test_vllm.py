@@ -17,6 +17,7 @@ from r1lite.nano import nano_path
 from r1lite.rollout import EngineError, Sampling
 from r1lite.rollout.build import Request, start
 from r1lite.rollout.canary import Canary
+from r1lite.rollout.proof import WeightProof
 from r1lite.rollout.trust import TrustedEngine
 from r1lite.rollout.vllm_calls import Calls
 from r1lite.rollout.vllm_support import installed
@@ -112,6 +113,42 @@ def test_lost_weights_stop_the_run_and_are_named(case, trusted, lost, named):
     with pytest.raises(EngineError, match="does not sample from the trainer's weights of version 1") as caught:
         generate(case, engine)
     assert f"What differs: {named}:" in str(caught.value)
+
+
+@pytest.mark.skipif(installed() is None or not installed().knows_weight_versions, reason="this vLLM tells no digests")
+def test_a_layer_that_is_lost_by_a_hair_is_named_by_its_bytes(case):
+    model = case.model
+    engine = TrustedEngine(
+        case.engine, None, lambda: model.state_dict().items(), pad_id=0, proof=WeightProof(torch.float32)
+    )
+    engine.push()
+    proven = engine.take_metrics()["proven_weights"]
+    assert proven >= 10  # the CPU backend packs linear layers: norms, biases and the embedding are left
+    with torch.no_grad():
+        for parameter in model.parameters():
+            parameter.mul_(1 + 1e-6)
+    engine.offer(lambda: model.state_dict().items(), version=1)
+    engine.push()
+    assert engine.take_metrics()["proven_weights"] == proven
+    with torch.no_grad():
+        for parameter in model.parameters():
+            parameter.mul_(1 + 1e-6)
+    engine.offer(lambda: stale(".layers.2.")(dict(model.state_dict())), version=2)
+    engine.proof, whole = Whole(engine.proof, model), engine.proof
+    with pytest.raises(EngineError, match=r"version 2: model\.layers\.2\..* have other bytes"):
+        engine.push()
+    engine.proof = whole
+    case.push()
+
+
+class Whole:
+    """A proof against all weights of the model, though only a part of them was sent."""
+
+    def __init__(self, proof, model):
+        self.proof, self.model = proof, model
+
+    def check(self, held, weights, **more):
+        return self.proof.check(held, self.model.state_dict().items(), **more)
 
 
 def test_a_kept_prefix_cache_stops_the_run_and_is_named(case, trusted, monkeypatch):

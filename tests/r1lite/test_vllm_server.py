@@ -22,6 +22,7 @@ from r1lite.rollout import EngineError, Sampling, eos_ids
 from r1lite.rollout.trust import TrustedEngine
 from r1lite.rollout.vllm_server import vllm_fleet
 from r1lite.rollout.vllm_support import installed
+from verifiers.rows import rows
 
 pytestmark = [
     pytest.mark.skipif(installed() is None, reason="vLLM is not installed"),
@@ -121,7 +122,7 @@ def test_a_server_dies_and_another_takes_over(case, servers, tmp_path_factory):
     seeds = [[7 * p + g for g in range(2)] for p in range(len(prompts))]
     expected = case.engine.generate(prompts, seeds, sampling)
     first, second = case.engine.servers
-    assert case.engine.places == [first.url, second.url], "both must live before one is killed"
+    assert case.engine.urls == [first.url, second.url], "both must live before one is killed"
     deaths, in_flight, complete = case.engine.deaths, threading.Event(), first.complete
 
     def notice(*arguments):
@@ -178,7 +179,7 @@ def records(out):
 
 
 def token_ids(path):
-    return [json.loads(line)["token_ids"] for line in path.read_text().splitlines()]
+    return [row["token_ids"] for _, row in rows(path)]
 
 
 @pytest.mark.parametrize("staleness", [0, 1])
@@ -190,11 +191,11 @@ def test_a_run_over_http_and_its_resumption(servers, tmp_path, staleness):
     for record in records(whole):
         assert record.get("canary_logprob_max", 0.0) < 1e-4  # the last step may have no engine to sync
         assert record["mismatch_kl"] < (1e-6 if staleness == 0 else 1.0)
-    rows = [json.loads(line) for line in (whole / "rollouts" / "step-000003.jsonl").read_text().splitlines()]
-    assert {row["policy_version"] for row in rows} == {2 - staleness}
+    made = [row for _, row in rows(whole / "rollouts" / "step-000003.jsonl.gz")]
+    assert {row["policy_version"] for row in made} == {2 - staleness}
     shutil.copytree(whole, out)
     shutil.rmtree(out / "checkpoints" / "step-000004")
-    names = ("step-000003.jsonl", "step-000004.jsonl")
+    names = ("step-000003.jsonl.gz", "step-000004.jsonl.gz")
     for name in names:
         (out / "rollouts" / name).unlink()
     assert main(["grpo", "--resume", "--out", str(out), "--quiet"]) == 0
@@ -216,7 +217,7 @@ def test_the_dead_server_comes_back_with_the_weights(case):
 def test_when_all_are_dead_the_run_stops_and_can_be_resumed(servers, tmp_path, capsys):
     out = tmp_path / "run"
     flags = [*FLAGS, "--engine-url", servers[0].url, "--engine-timeout-s", "4", "--steps", "100000"]
-    killer = threading.Thread(target=kill_after, args=(servers[0], out / "rollouts" / "step-000002.jsonl"))
+    killer = threading.Thread(target=kill_after, args=(servers[0], out / "rollouts" / "step-000002.jsonl.gz"))
     killer.start()
     assert main([*flags, "--save-every", "1000", "--out", str(out)]) == 1
     killer.join()

@@ -338,7 +338,7 @@ def test_servers_of_different_versions_are_refused(fakes, engine_of):
     servers = [fakes(), fakes(version="0.26.0")]
     with pytest.raises(UserError, match=r"different versions of vLLM \(0\.26\.0 at .*, 0\.32\.0 at "):
         engine_of(*servers)
-    assert engine_of(*servers, untested=True).places == [server.url for server in servers]
+    assert engine_of(*servers, untested=True).urls == [server.url for server in servers]
 
 
 def choice(**changes):

@@ -109,7 +109,7 @@ class Distilling:
         sampling = Sampling(config.temperature, config.max_completion_tokens, config.stop_text)
         with torch.no_grad():
             found = setup.engine.generate([prompt.token_ids for prompt in chosen], seeds, sampling)
-        pairs = [(prompt.problem, group[0]) for prompt, group in zip(chosen, found, strict=True)]
+        pairs = [prompt.judged(group[0]) for prompt, group in zip(chosen, found, strict=True)]
         return [
             Group(prompt.problem, prompt.text, prompt.token_ids, (rollout,))
             for prompt, rollout in zip(chosen, setup.scorer.rollouts(pairs), strict=True)

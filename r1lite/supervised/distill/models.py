@@ -9,7 +9,7 @@ import torch
 from r1lite.config.distill import DistillConfig
 from r1lite.errors import UserError
 from r1lite.hub.revisions import pinned
-from r1lite.training.machine import attention_of, load_model, model_place
+from r1lite.training.machine import attention_of, load_model, model_path
 
 
 def load_teacher(config: DistillConfig) -> tuple[Any, Any]:
@@ -32,7 +32,7 @@ def load_student(config: DistillConfig) -> tuple[Any, Any]:
     from transformers import AutoConfig, AutoModelForCausalLM, AutoTokenizer
 
     assert config.teacher is not None
-    place = model_place(config.model_copy(update={"model": config.teacher}))
+    place = model_path(config.model_copy(update={"model": config.teacher}))
     try:
         teacher = AutoConfig.from_pretrained(**pinned(place))
         tokenizer = AutoTokenizer.from_pretrained(**pinned(place))
@@ -47,7 +47,7 @@ def load_student(config: DistillConfig) -> tuple[Any, Any]:
         shape = type(teacher)(**{**values, **config.student_shape})
         torch.manual_seed(config.seed)
         model = AutoModelForCausalLM.from_config(
-            shape, dtype=torch.float32, attn_implementation=attention_of(config), trust_remote_code=False
+            shape, dtype=torch.float32, attn_implementation=attention_of(config, shape), trust_remote_code=False
         )
         with torch.inference_mode():
             model(input_ids=torch.tensor([[0, 1]]))  # heads that don't divide one another are noticed here only

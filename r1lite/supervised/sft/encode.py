@@ -19,6 +19,7 @@ from r1lite.tasks import prompts as templates
 from r1lite.training.setup import Loaded
 from r1lite.types import Prompt
 from verifiers import Problem
+from verifiers.prefill import prefill_of
 
 _SHOWN = 5
 _CHUNK = 1000  # rows tokenized together
@@ -98,7 +99,7 @@ class Encoder:
             return
         texts = [self._prompt(read) for _, read in examples]
         prompts = self._encode_prompts(texts)
-        said = [_without_opened_thought(text, read.completion) for text, (_, read) in zip(texts, examples, strict=True)]
+        said = [_after(text, read) for text, (_, read) in zip(texts, examples, strict=True)]
         completions = self.tokenizer(said, add_special_tokens=False)["input_ids"]
         for (place, _), prompt, completion in zip(examples, prompts, completions, strict=True):
             body = completion[:-1] if completion and completion[-1] in self._ends else completion
@@ -229,11 +230,11 @@ class Refused:
     def __init__(self) -> None:
         self.count, self.shown = 0, list[tuple[str, str]]()
 
-    def add(self, place: str, why: str) -> None:
+    def add(self, where: str, why: str) -> None:
         """Counts a row."""
         self.count += 1
         if len(self.shown) < _SHOWN:
-            self.shown.append((place, why))
+            self.shown.append((where, why))
 
     def complain(self, data: str) -> None:
         """Raises UserError if there are any."""
@@ -243,17 +244,20 @@ class Refused:
             )
 
 
-def _without_opened_thought(prompt: str, completion: str) -> str:
-    """Some chat templates open the thinking themselves; the completion must not open it twice."""
-    if prompt.rstrip().endswith(_THINK) and completion.lstrip().startswith(_THINK):
+def _after(prompt: str, read: Example) -> str:
+    """The completion as it goes on from this prompt: the reasoning is opened once, by whichever of the two."""
+    completion, opened = read.completion, prefill_of(prompt)
+    if opened == _THINK and completion.lstrip().startswith(_THINK):
         return completion.lstrip()[len(_THINK) :].removeprefix("\n" if prompt.endswith("\n") else "")
+    if read.prefill == _THINK and not opened:
+        return _THINK + completion
     return completion
 
 
-def _listing(places: Iterable[tuple[str, str]], count: int | None = None) -> str:
-    places = list(places)
-    count = len(places) if count is None else count
-    lines = [f"  {place}: {why}" for place, why in places[:_SHOWN]]
+def _listing(refused: Iterable[tuple[str, str]], count: int | None = None) -> str:
+    refused = list(refused)
+    count = len(refused) if count is None else count
+    lines = [f"  {where}: {why}" for where, why in refused[:_SHOWN]]
     return "\n".join([*lines, *([f"  ... and {count - _SHOWN:,} more"] if count > _SHOWN else [])])
 
 

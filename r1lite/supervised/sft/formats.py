@@ -31,12 +31,14 @@ class Example:
         question: to be put into the run's template, so that it is asked as the evaluation asks.
         prompt: the text as the model sees it.
         turns: (role, text) of a conversation that is more than one question: roles system, user, assistant.
+        prefill: what the prompt that the completion was written for had opened of it (`Completion.prefill`).
     """
 
     completion: str
     question: str | None = None
     prompt: str | None = None
     turns: tuple[tuple[str, str], ...] = ()
+    prefill: str = ""
 
     @property
     def asked(self) -> str:
@@ -55,7 +57,8 @@ def example(row: Mapping[str, Any], format: str, *, verbatim: bool = False) -> E
     """What a row of this format teaches.
 
     Args:
-        verbatim: take `prompt` as it stands even where the row has a `question` too.
+        verbatim: take `prompt` as it stands even where the row has a `question` too, and a conversation without the
+            instruction that the run's template adds to a question.
 
     Raises:
         RowError: a column is missing, empty or of the wrong kind, or the last word is not the assistant's.
@@ -72,12 +75,12 @@ def example(row: Mapping[str, Any], format: str, *, verbatim: bool = False) -> E
 
 
 def _messages(row: Mapping[str, Any], verbatim: bool) -> Example:
-    return _conversation(_turns(row["messages"], "messages"))
+    return _conversation(_turns(row["messages"], "messages"), verbatim)
 
 
 def _sharegpt(row: Mapping[str, Any], verbatim: bool) -> Example:
     turns = _turns(row["conversations"], "conversations")
-    return _conversation([*_system(row), *turns])
+    return _conversation([*_system(row), *turns], verbatim)
 
 
 def _alpaca(row: Mapping[str, Any], verbatim: bool) -> Example:
@@ -88,7 +91,8 @@ def _alpaca(row: Mapping[str, Any], verbatim: bool) -> Example:
         if not isinstance(pair, list | tuple) or len(pair) != 2:
             raise RowError("'history' must hold pairs of question and answer")
         history += [("user", _text(pair[0], "history")), ("assistant", _text(pair[1], "history"))]
-    return _conversation([*_system(row), *history, ("user", asked), ("assistant", _text(row["output"], "output"))])
+    said = [*_system(row), *history, ("user", asked), ("assistant", _text(row["output"], "output"))]
+    return _conversation(said, verbatim)
 
 
 def _prompt_completion(row: Mapping[str, Any], verbatim: bool) -> Example:
@@ -96,12 +100,12 @@ def _prompt_completion(row: Mapping[str, Any], verbatim: bool) -> Example:
     if isinstance(prompt, list) or isinstance(completion, list):
         before = _turns(prompt, "prompt") if isinstance(prompt, list) else [("user", _text(prompt, "prompt"))]
         if isinstance(completion, list):
-            return _conversation([*before, *_turns(completion, "completion")])
-        return _conversation([*before, ("assistant", _text(completion, "completion"))])
-    completion = _text(completion, "completion")
+            return _conversation([*before, *_turns(completion, "completion")], verbatim)
+        return _conversation([*before, ("assistant", _text(completion, "completion"))], verbatim)
+    completion, prefill = _text(completion, "completion"), _text(row.get("prefill") or "", "prefill")
     if row.get("question") and not verbatim:
-        return Example(completion, question=_text(row["question"], "question"))
-    return Example(completion, prompt=_text(prompt, "prompt"))
+        return Example(completion, question=_text(row["question"], "question"), prefill=prefill)
+    return Example(completion, prompt=_text(prompt, "prompt"), prefill=prefill)
 
 
 def _question_answer(row: Mapping[str, Any], verbatim: bool) -> Example:
@@ -118,14 +122,15 @@ FORMATS: dict[str, tuple[tuple[str, ...], Callable[[Mapping[str, Any], bool], Ex
 }
 
 
-def _conversation(turns: list[tuple[str, str]]) -> Example:
-    """The last turn is the completion; a single question before it goes into the run's template."""
+def _conversation(turns: list[tuple[str, str]], verbatim: bool) -> Example:
+    """The last turn is the completion; a single question before it goes into the run's template, unless the
+    conversation is to be taken as it stands."""
     if len(turns) < 2 or turns[-1][0] != "assistant":
         raise RowError("the last message must be the assistant's, with one before it")
     *before, (_, completion) = turns
     if before[-1][0] != "user":
         raise RowError("the message before the completion must be the user's")
-    if len(before) == 1:
+    if len(before) == 1 and not verbatim:
         return Example(completion, question=before[0][1])
     return Example(completion, turns=tuple(before))
 

@@ -1,0 +1,80 @@
+"""Habits of answering a worked problem of the user's: the text that a base of their own is pre-trained on."""
+
+from __future__ import annotations
+
+import random
+import re
+from collections.abc import Callable, Mapping, Sequence
+from typing import TypeVar
+
+from r1lite.tasks.worked import Worked, WorkedProblems
+
+T = TypeVar("T")
+Habit = Callable[[Worked, random.Random], str]
+
+_NUMBER = re.compile(r"\d+")
+_SLIPS = (-10, -2, -1, 1, 2, 10)
+
+
+def worked_habits(problems: WorkedProblems) -> Mapping[str, Habit]:
+    """The habits by name; the same names as those of `r1lite.nano.habits.HABITS`.
+
+    A guess is the answer to another problem: it looks right, and is so as often as answers repeat.
+    """
+
+    def guess(problem: Worked, rng: random.Random) -> str:
+        answer = problems.draw("train", rng).answer
+        return tagged(f"I guess {answer}", answer)
+
+    def bare_guess(problem: Worked, rng: random.Random) -> str:
+        return problems.draw("train", rng).answer
+
+    def slipped_chain(problem: Worked, rng: random.Random) -> str:
+        wrong = problems.draw("train", rng).answer
+        return tagged(slipped(problem.chain, rng), slipped(problem.answer, rng) if problem.answer.isdigit() else wrong)
+
+    return {
+        "guess": guess,
+        "bare_guess": bare_guess,
+        "chain": chain,
+        "slipped_chain": slipped_chain,
+        "broken_chain": broken_chain,
+    }
+
+
+def chain(problem: Worked, rng: random.Random) -> str:
+    """The working, then the answer, in the right form."""
+    return tagged(problem.chain, problem.answer)
+
+
+def broken_chain(problem: Worked, rng: random.Random) -> str:
+    """The right working and answer in a broken form."""
+    return _pick(
+        (
+            f"<think>{problem.chain}<answer>{problem.answer}</answer>",
+            f"<think>{problem.chain}</think><answer>{problem.answer}",
+            f"<think>{problem.chain}</think>{problem.answer}",
+            f"{problem.chain}<answer>{problem.answer}</answer>",
+        ),
+        rng,
+    )
+
+
+def slipped(text: str, rng: random.Random) -> str:
+    """The text with one of its numbers missed by a little; a text without numbers stays."""
+    places = list(_NUMBER.finditer(text))
+    if not places:
+        return text
+    place = _pick(places, rng)
+    value = int(place[0])
+    miss = value + _pick(_SLIPS, rng)
+    return f"{text[: place.start()]}{miss if miss >= 0 else value + 1}{text[place.end() :]}"
+
+
+def tagged(thought: str, answer: str) -> str:
+    """`<think>...</think><answer>...</answer>`."""
+    return f"<think>{thought}</think><answer>{answer}</answer>"
+
+
+def _pick(options: Sequence[T], rng: random.Random) -> T:
+    return options[int(rng.random() * len(options))]

@@ -1,0 +1,63 @@
+"""How far a command has come, in a small file beside its run: what `r1lite r1` shows of the stages that it started."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import time
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+_EVERY_S = 0.5  # between two writes of one stretch of work
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """A stretch of work."""
+
+    what: str  # "training"
+    done: float
+    total: float
+    left_s: float | None  # None: not known yet
+
+
+class Reporter:
+    """Writes the progress of this process to a file, once it was told which. Nothing of it is kept after a kill."""
+
+    def __init__(self) -> None:
+        self._path: Path | None = None
+        self._what = ""
+        self._began, self._done_before, self._written = 0.0, 0.0, 0.0
+
+    def write_to(self, path: Path) -> None:
+        """Names the file."""
+        self._path = path
+
+    def note(self, what: str, done: float, total: float) -> None:
+        """Says how far the present stretch has come; another `what` begins another one."""
+        if self._path is None:
+            return
+        now = time.monotonic()
+        if what != self._what:
+            self._what, self._began, self._done_before = what, now, done
+        elif now - self._written < _EVERY_S and done < total:
+            return
+        self._written = now
+        gained = done - self._done_before
+        left = (now - self._began) / gained * (total - done) if gained > 0 else None
+        aside = self._path.with_name(f".{self._path.name}.part")
+        with contextlib.suppress(OSError):  # a full disk is the run's to tell, not the display's
+            aside.write_text(json.dumps(asdict(Progress(what, done, total, left))), encoding="utf-8")
+            os.replace(aside, self._path)
+
+
+REPORTER = Reporter()
+
+
+def read_progress(path: Path) -> Progress | None:
+    """What a stage has written; None where there is nothing yet."""
+    try:
+        return Progress(**json.loads(path.read_text(encoding="utf-8")))
+    except (OSError, ValueError, TypeError):
+        return None

@@ -1,0 +1,71 @@
+"""Both command lines: a reader that has read enough (`| head`) is no error."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from r1lite.cli import COMMANDS, PLAIN
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def closed(argv, folder, given=b""):
+    """(exit code, standard error) of a command whose reader is gone before it begins."""
+    read, write = os.pipe()
+    os.close(read)
+    try:
+        done = subprocess.run(
+            [sys.executable, "-m", *argv], stdout=write, stderr=subprocess.PIPE, input=given, cwd=folder,
+            env={**os.environ, "PYTHONPATH": str(ROOT)}, timeout=300,
+        )  # fmt: skip
+    finally:
+        os.close(write)
+    return done.returncode, done.stderr.decode()
+
+
+@pytest.mark.parametrize(
+    "argv",
+    [
+        *(
+            ["r1lite", *words.split()]
+            for words in ("--help", "--version", "tasks", "show-preset dapo", "grpo --help-all")
+        ),
+        ["r1lite", "r1", "r1_nano", "--check", "--quiet"],
+        *(["verifiers", *words.split()] for words in ("--help", "score --help", "math --gold 4 --answer 4 --explain")),
+        ["verifiers", "score", "in.jsonl", "--reward", "format", "--out", "out.jsonl", "--workers", "0"],
+    ],
+    ids=" ".join,
+)
+def test_a_reader_that_is_gone_is_no_error(argv, tmp_path):
+    (tmp_path / "in.jsonl").write_text('{"completion": "4"}\n')
+    code, told = closed(argv, tmp_path)
+    assert not told or "score" in argv, told  # which tells its progress there
+    assert "rror" not in told
+    assert code == 0
+
+
+@pytest.mark.parametrize("argv", [["r1lite", "grpo", "--steps", "1"], ["r1lite", "grpo", "--group-size", "1"]])
+def test_a_mistake_is_told_in_one_line_to_who_still_reads(argv, tmp_path):
+    argv = [*argv, "--source", "nowhere.jsonl"]
+    code, told = closed(argv, tmp_path)
+    assert (code, told.count("\n")) == (2, 1)
+    assert "Traceback" not in told
+
+
+def test_every_command_has_help_that_can_be_cut_short(tmp_path):
+    """One process for all of them: the output is closed once, and what comes after is dropped."""
+    code = (
+        "import os, sys\n"
+        "from r1lite.cli import main\n"
+        f"for name in {[*COMMANDS, *PLAIN]!r}:\n"
+        "    try: main([name, '--help'])\n"
+        "    except SystemExit as end: assert end.code in (0, None), (name, end.code)\n"
+    )
+    read, write = os.pipe()
+    os.close(read)
+    done = subprocess.run([sys.executable, "-c", code], stdout=write, stderr=subprocess.PIPE, cwd=ROOT, timeout=300)
+    os.close(write)
+    assert (done.returncode, done.stderr.decode()) == (0, "")
