@@ -1,6 +1,6 @@
 PYTHON ?= .venv/bin/python
 
-.PHONY: check quick test format lock locked
+.PHONY: check quick test exhaustive format lock locked
 
 check: ## everything a change must pass
 	$(PYTHON) -m ruff format --check .
@@ -13,6 +13,9 @@ quick: ## the tests of everyday work
 
 test: ## the tests alone
 	$(PYTHON) -m pytest
+
+exhaustive: ## every setting and preset on 2 and 4 ranks
+	$(PYTHON) -m pytest -m exhaustive
 
 format: ## rewrite the style
 	$(PYTHON) -m ruff format .
