@@ -162,7 +162,8 @@ def announced(text: str, start: int) -> Extraction | None:
         stated.append((match, span))
     if not stated:
         return Extraction(None, "negated") if denied else None
-    stated = [item for item in stated if not PRAISE.fullmatch(text, *item[1])] or stated
+    if len(stated) > 1:
+        stated = [item for item in stated if not PRAISE.fullmatch(text, *item[1])] or stated
     match, span = stated[-1]
     others: list[Span] = []
     plain = plain_tail(text, span[1], len(text))

@@ -73,7 +73,7 @@ _STATED = re.compile(
 )  # fmt: skip
 _CLAUSES = re.compile(r"(?<=[\s)*A-Za-zÀ-ÿ])[.!](?=[\s*_]|$)|[。！;；\n]|,(?=\s)|，|、|।")
 _ENDS = ".!。！;；\n।"
-_STANDS = re.compile(r"(?<![A-Za-z])[A-J](?![A-Za-z])")
+_STANDS = re.compile(r"[A-J](?<![A-Za-z].)(?![A-Za-z])")  # the class stands first: a search skips to it
 _ONLY_LEAD = re.compile(_LEAD)
 
 

@@ -235,12 +235,14 @@ def _in_pi(node: Node) -> bool:
 
 def _as_quantities(gold: Answer, answer: Answer, policy: Policy) -> tuple[Answer, Answer]:
     """ "5 m" was read as a product; beside a quantity its letter is a unit, and beside a number that of "72 m^2"."""
-    if _has_unit(gold) == _has_unit(answer) and gold.node is not None and gold.node.op in ("num", "dec"):
-        return gold, _quantity(answer, of="m") if not _LETTER_M.search(policy.prompt) else answer
-    if _has_unit(gold) and not _has_unit(answer):
+    wanted, given = _has_unit(gold), _has_unit(answer)
+    if wanted and not given:
         return gold, _quantity(answer)
-    if _has_unit(answer) and not _has_unit(gold):
+    if given and not wanted:
         return _quantity(gold), answer
+    if gold.node is not None and gold.node.op in ("num", "dec"):
+        read = _quantity(answer, of="m")
+        return gold, answer if read is answer or _LETTER_M.search(policy.prompt) else read
     return gold, answer
 
 

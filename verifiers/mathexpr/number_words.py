@@ -101,6 +101,8 @@ def number_in_words(lower: str) -> Fraction | None:
         return int(mixed[1]) + part if mixed and part is not None and part < 1 else None
     if "\u3000" < lower[:1] < "\ua000":
         return _cjk(lower)
+    if not lower[:1].isalpha() and not lower.startswith(("-", "−")):
+        return None
     words = lower.replace("-", " ").replace("−", " ").split()
     said = words[:1] in (["minus"], ["negative"])
     words = words[1:] if said else words

@@ -202,7 +202,8 @@ def _answer(tokens: list[Token]) -> Answer:
     together = compound(tokens)
     if together is not None:
         return together
-    if any(token.kind == "text" or token.kind == "word" for token in tokens):
+    kinds = [token.kind for token in tokens]
+    if "num" in kinds and ("word" in kinds or "text" in kinds):
         tokens = _with_operators(tokens)
     tokens, over = _without_index(tokens)
     tokens, condition, declared = _split_condition(tokens)
