@@ -52,6 +52,7 @@ LIGHT = ("reset", "no body", "half a body", "half without a length", "503", "429
 # ... and after these its process was another one, with the weights that it was started with.
 DEADLY = ("restart", "die", "die in the body", "die with 500", "die with 400", "die with 404")
 STUCK = ("hang", "drops")
+OF_THE_ENGINE = ("v1/completions", "is_paused", "pause", "resume", "collective_rpc", "reset_prefix_cache")
 
 
 class FakeVLLM:
@@ -60,11 +61,16 @@ class FakeVLLM:
     Args:
         plan: called with each request's path (without its query); a fault's name, or None.
         down_s: how long it is away after it died.
+        counts: it counts tokens in its metrics: one each time it is asked while it samples.
     """
 
-    def __init__(self, port=0, *, version="0.32.0", context=160, vocabulary=48, delay=0.0, plan=None, down_s=0.15):
+    def __init__(
+        self, port=0, *, version="0.32.0", context=160, vocabulary=48, delay=0.0, plan=None, down_s=0.15, counts=True
+    ):
         self.version, self.context, self.vocabulary = version, context, vocabulary
-        self.delay, self.down_s = delay, down_s
+        self.delay, self.down_s, self.counts = delay, down_s, counts
+        self.sampling, self.running = 0, threading.Event()  # cleared: its engine hangs, and only the front answers
+        self.running.set()
         self.plan = plan or (lambda path: None)
         self.calls, self.starts, self.aborted = [], 0, 0
         self.open, self.lock, self.over = set(), threading.Condition(), threading.Event()
@@ -122,7 +128,7 @@ class FakeVLLM:
         self.port = self.server.server_port
         self.starts += 1
         self.dead = self.dying = self.paused = False
-        self.label, self.weights, self.rounds, self.digests = "default", 0, 0, {}
+        self.label, self.weights, self.rounds, self.digests, self.tokens = "default", 0, 0, {}, 0
         threading.Thread(target=self.server.serve_forever, args=(0.02,), daemon=True).start()
 
     def die(self, *, returns=True):
@@ -206,14 +212,23 @@ class FakeVLLM:
             handler.wfile.write(data)
         handler.wfile.flush()
 
+    def metrics(self):
+        with self.lock:
+            self.tokens += self.sampling > 0 and self.running.is_set()
+            count = f'vllm:generation_tokens_total{{engine="0"}} {self.tokens}.0\n' if self.counts else ""
+        return f"# HELP\nprocess_start_time_seconds {self.starts}.5\n{count}other 1\n"
+
     def route(self, path, body):
+        if path in OF_THE_ENGINE:
+            while not (self.running.wait(0.05) or self.dead or self.over.is_set()):
+                pass
         known = {
             "health": "",
             "version": {"version": self.version},
             "v1/models": {"data": [{"id": "policy", "max_model_len": self.context}]},
             "is_paused": {"is_paused": self.paused},
             "weight_info": {"weight_version": self.label},
-            "metrics": f"# HELP\nprocess_start_time_seconds {self.starts}.5\nother 1\n",
+            "metrics": self.metrics() if path == "metrics" else "",
             "reset_prefix_cache": {"success": True},
             "weight_checker": {"checksums": self.digests},
         }
@@ -245,8 +260,10 @@ class FakeVLLM:
             while self.paused and not self.dead:
                 self.lock.wait(1)
             rounds, until = self.rounds, time.monotonic() + self.delay
+            self.sampling += 1
             while self.rounds == rounds and not self.dead and (left := until - time.monotonic()) > 0:
                 self.lock.wait(left)
+            self.sampling -= 1
             self.aborted += self.rounds != rounds
             return self.choices(body, cut=self.rounds != rounds)
 

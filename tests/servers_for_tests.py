@@ -31,6 +31,9 @@ class Running:
             start_new_session=True,
         )
 
+    def signal(self, number):
+        os.killpg(self.process.pid, number)
+
     def kill(self):
         if self.process.poll() is None:
             os.killpg(self.process.pid, signal.SIGKILL)

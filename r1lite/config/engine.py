@@ -21,6 +21,9 @@ class EngineConfig(RunConfig):
     """Use a vLLM version that this was not tested with."""
     engine_timeout_s: float = Field(600.0, gt=0)
     """Seconds that a server may take for one group or one weight update, and that a run waits for a dead one."""
+    engine_stall_s: float = Field(30.0, ge=0)
+    """Seconds without a new token after which a server is set aside and its groups go to another; five times the
+    usual wait for a token where that is longer. With no other server the run ends after as long again. 0: never."""
     engine_weights_dir: str | None = None
     """Folder that trainer and vLLM servers share, for weights; by default this machine's shared memory."""
     engine_memory: float | None = Field(None, gt=0, lt=1)

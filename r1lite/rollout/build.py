@@ -92,6 +92,8 @@ def start_vllm_servers(request: Request) -> Started:
         untested=config.engine_untested,
         start_wait_s=config.engine_timeout_s,  # servers that were started a moment ago still load
         parameters=sum(parameter.numel() for parameter in request.model.parameters()),
+        stall_s=config.engine_stall_s,
+        say=request.say,
     )
     version = ", ".join(sorted({server.version for server in fleet.servers}))
     count = f"{len(fleet.servers)} server{'s' * (len(fleet.servers) > 1)}"

@@ -18,6 +18,7 @@ from torch import Tensor
 from r1lite.errors import UserError
 from r1lite.rollout import EngineError, Sampling, check_prompts, collect, text_of
 from r1lite.rollout.client import Refused, Unreachable
+from r1lite.rollout.heartbeat import Heartbeat, Waits
 from r1lite.rollout.server import Server
 from r1lite.rollout.weight_files import WeightFiles, Weights
 from verifiers import Completion
@@ -26,6 +27,7 @@ _LOOK_EVERY_S = 2.0  # whether a dead server has come back
 _POLL_S = 0.2  # while all are dead
 _GROUPS_A_SERVER = 64  # at once; vLLM queues what it can't take
 _TRIES = 3  # of a group at least, before it is given up
+_COUNT_S = 10.0  # for the count of tokens, before a run
 _PAUSE_S = 1.0  # at most, before a group is given again to a server that had too much to do
 
 
@@ -41,6 +43,8 @@ class ServerEngine:
         parameters: of the model, so that the room for its weights can be looked at.
         eos: ids that end a text.
         timeout_s: of one group, of one weight update, and of waiting for any server to come back.
+        stall_s: without a new token, after which a server is left out (see `heartbeat`); 0 = never.
+        say: tells the user of servers that are left out, and taken back.
 
     Raises (when made): UserError for a server that can't be used.
     """
@@ -62,6 +66,8 @@ class ServerEngine:
         untested: bool = False,
         start_wait_s: float,
         parameters: int = 0,
+        stall_s: float = 30.0,
+        say: Callable[[str], None] = lambda text: None,
     ) -> None:
         if len(set(urls)) != len(urls):
             raise UserError("--engine-url: the same server twice")
@@ -70,6 +76,7 @@ class ServerEngine:
         self._given = 0
         self.servers = [connect(url, self._run) for url in urls]
         self.tokenizer, self.context, self.timeout_s = tokenizer, context, timeout_s
+        self._stall_s, self._say = stall_s, say
         self._vocabulary, self._ends, self._only = vocabulary, frozenset(eos), ""
         for server in self.servers:
             if not server.wait(start_wait_s):
@@ -96,10 +103,19 @@ class ServerEngine:
         self._pool = concurrent.futures.ThreadPoolExecutor(
             _GROUPS_A_SERVER * len(urls), thread_name_prefix="r1lite-rollout"
         )
+        self._looker = concurrent.futures.ThreadPoolExecutor(1, thread_name_prefix="r1lite-return")
+        self._looking: concurrent.futures.Future[None] | None = None
         self._look = threading.Lock()
         self._routing = threading.Lock()
         self._looked = 0.0
-        self.deaths = 0  # how often a server was found dead
+        self.deaths = 0  # how often a server was found dead or stalled
+        if stall_s and (uncounted := [server.url for server in self.servers if not _counts(server)]):
+            say(
+                f"{', '.join(uncounted)}: counts no tokens (it was started with --disable-log-stats), so that only an "
+                "engine which answers nothing is noticed before --engine-timeout-s"
+            )
+        waits = Waits()
+        self._beats = {s.url: Heartbeat(s, waits, stall_s, self._set_aside) for s in self.servers if stall_s}
 
     def generate(
         self, prompts: Sequence[Sequence[int]], seeds: Sequence[Sequence[int]], sampling: Sampling
@@ -141,7 +157,8 @@ class ServerEngine:
         self._given += 1
         name = f"{self._given}-version-{version}"
         folder = files.write(weights, name)
-        self._weights = Weights(folder, f"r1lite-{self._run}-{name}", version)
+        with self._routing:
+            self._weights = Weights(folder, f"r1lite-{self._run}-{name}", version)
         self._wait_for_any()
         living = [server for server in self.servers if server.alive]
         for server, future in [(server, self._submit(self._update, server)) for server in living]:
@@ -158,7 +175,8 @@ class ServerEngine:
         for server in self.servers:
             if server.alive:
                 try:
-                    server.forget()
+                    with self._no_tokens(server):
+                        server.forget()
                 except (Refused, Unreachable) as error:
                     if server.lives():
                         raise EngineError(f"{server.url} did not empty its prefix cache: {error}") from error
@@ -170,7 +188,9 @@ class ServerEngine:
         for server in self.servers:
             if server.alive:
                 try:
-                    if held := server.digests():
+                    with self._no_tokens(server):
+                        held = server.digests()
+                    if held:
                         found.append((server.url, held))
                 except (Refused, Unreachable) as error:
                     if server.lives():
@@ -201,6 +221,9 @@ class ServerEngine:
         files, self._files = self._files, None
         for server in self.servers:
             server.close()
+        for beat in self._beats.values():
+            beat.close()
+        self._looker.shutdown(wait=True)
         self._pool.shutdown(
             wait=True
         )  # what has not begun ends at once; cancelled here, it would be waited for for ever
@@ -276,7 +299,7 @@ class ServerEngine:
 
         Raises EngineError if none comes back.
         """
-        deadline = time.monotonic() + self.timeout_s
+        began = time.monotonic()
         while True:
             self._look_for_returned()
             with self._routing:
@@ -287,8 +310,7 @@ class ServerEngine:
                     return server
             if left.is_set() or self._files is None:
                 raise EngineError("the engine was closed while it sampled")
-            if time.monotonic() >= deadline:
-                raise EngineError(self._all_dead())
+            self._check_return(began)
             time.sleep(_POLL_S)
 
     def _candidates(self) -> list[Server]:
@@ -296,35 +318,63 @@ class ServerEngine:
         return [server for server in living if server.url == self._only] or living
 
     def _wait_for_any(self) -> None:
-        deadline = time.monotonic() + self.timeout_s
+        began = time.monotonic()
         while not any(server.alive for server in self.servers):
             self._opened()
             self._look_for_returned()
-            if time.monotonic() >= deadline:
-                raise EngineError(self._all_dead())
+            self._check_return(began)
             time.sleep(_POLL_S)
 
-    def _all_dead(self) -> str:
+    def _check_return(self, began: float) -> None:
+        """Raises EngineError where servers were waited for, since that time, for as long as they may take."""
+        stalled = all(server.stalled for server in self.servers)
+        waited = time.monotonic() - began
+        if waited < (self._stall_s if stalled else self.timeout_s):
+            return
         urls = ", ".join(server.url for server in self.servers)
-        return (
+        if stalled:
+            raise EngineError(
+                f"every vLLM server has stalled, and none went on for {self._stall_s:g} s ({urls}). Look whether one "
+                "is stopped, or too slow for --engine-stall-s, and continue with --resume; --engine-url may name others"
+            )
+        raise EngineError(
             f"no vLLM server has answered for {self.timeout_s:g} s ({urls}). Start one again with `r1lite "
             "serve-engine` and continue with --resume; --engine-url may name others"
         )
 
     def _look_for_returned(self) -> None:
-        """Takes servers back that have come up again, with the current weights."""
-        dead = [server for server in self.servers if not server.alive]
-        if not dead or time.monotonic() - self._looked < _LOOK_EVERY_S or not self._look.acquire(blocking=False):
-            return
-        try:
-            self._looked = time.monotonic()
-            for server in dead:
-                if server.healthy() and self._is_as_before(server):
-                    with contextlib.suppress(Unreachable):
-                        self._update(server)
-                        server.alive = True  # only now: who is sent to it waits for its weights
-        finally:
-            self._look.release()
+        """Takes servers back that have come up again, with the current weights. Raises EngineError for another one."""
+        with self._look:
+            if self._looking is not None:
+                if not self._looking.done():
+                    return
+                done, self._looking = self._looking, None
+                done.result()
+            dead = [server for server in self.servers if not server.alive]
+            if dead and time.monotonic() - self._looked >= _LOOK_EVERY_S:
+                self._looked = time.monotonic()
+                with contextlib.suppress(RuntimeError):  # closed by another thread, which is noticed elsewhere
+                    self._looking = self._looker.submit(self._take_back, dead)
+
+    def _take_back(self, dead: Sequence[Server]) -> None:
+        """Beside the groups: a server that is stopped takes seconds not to answer."""
+        for server in dead:
+            if server.healthy() and self._is_as_before(server):
+                with contextlib.suppress(Unreachable):
+                    self._revive(server)
+
+    def _revive(self, server: Server) -> None:
+        stalled, server.stalled = server.stalled, False
+        anew = stalled  # this also ends what it may still be doing
+        while not server.alive:
+            weights = self._newest()
+            self._update(server, anew=anew)
+            anew = False
+            with self._routing:  # only now: who is sent to it waits for its weights
+                server.alive = weights is self._weights
+        if stalled:
+            self._beats[server.url].went_on()
+            self._say(f"{server.url} answers again, has the weights of version {weights.version} and is used")
 
     def _is_as_before(self, server: Server) -> bool:
         """False while it can't say what it is. Raises EngineError if it is another server than the one that died."""
@@ -340,16 +390,35 @@ class ServerEngine:
             )
         return True
 
-    def _update(self, server: Server) -> None:
+    def _update(self, server: Server, *, anew: bool = False) -> None:
         """Gives a server the current weights, unless it has them. Raises Unreachable, EngineError."""
         with server.lock:
-            while (weights := self._weights) is not None and not server.is_current(weights.label):
+            while (weights := self._weights) is not None and (anew or not server.is_current(weights.label)):
+                anew = False
                 try:
-                    server.give(weights.folder, weights.label)
+                    with self._no_tokens(server):
+                        server.give(weights.folder, weights.label)
                 except EngineError:
                     if weights is self._weights:
                         raise
                     # Else newer ones came, and the files of these went, meanwhile.
+
+    def _no_tokens(self, server: Server) -> contextlib.AbstractContextManager[None]:
+        """Inside, a server that makes no tokens is not stalled as long as it answers."""
+        beat = self._beats.get(server.url)
+        return beat.other_work() if beat else contextlib.nullcontext()
+
+    def _set_aside(self, server: Server, silent_s: float) -> None:
+        """After a time without a sign of life."""
+        if self._files is None:
+            return
+        was_alive, server.stalled = server.alive, True
+        self._bury(server)
+        server.hang_up()  # also where it was taken back just now, and weights were under way
+        if was_alive:
+            others = sum(other.alive for other in self.servers)
+            what = f"its groups go to {others} other{'s' * (others > 1)}" if others else "there is no other"
+            self._say(f"{server.url} has given no token for {silent_s:.0f} s and is set aside; {what}")
 
     def _doubt(self, server: Server) -> None:
         """After a failed request: buries the server, unless it lives and only that request failed."""
@@ -363,3 +432,11 @@ class ServerEngine:
             self.deaths += was_alive
         if was_alive:
             server.hang_up()
+
+
+def _counts(server: Server) -> bool:
+    """False for a server that says that it counts no tokens."""
+    try:
+        return server.tokens(_COUNT_S) is not None
+    except (Refused, Unreachable):
+        return True  # it is asked again while it works

@@ -23,6 +23,7 @@ class Server(Protocol):
     version: str  # of its software, as in its lines
     context: int  # tokens of prompt and completion together that it takes; 0 = unknown
     alive: bool  # kept by the fleet
+    stalled: bool  # it was left out since it gave no sign of life; kept by the fleet
     load: int  # completions that were asked for and not given yet; kept by the fleet
     lock: threading.Lock  # of weight updates
     times_given: int  # weights that were given to it, whole or not
@@ -33,11 +34,18 @@ class Server(Protocol):
     def introduce(self, *, untested: bool) -> None:
         """Asks for its version, model and context. Raises UserError if this code can't work with it."""
 
-    def healthy(self) -> bool:
+    def healthy(self, timeout_s: float = 2.0) -> bool:
         """True if its front answers."""
 
     def lives(self) -> bool:
         """True if what samples behind its front works too."""
+
+    def tokens(self, timeout_s: float) -> int | None:
+        """How many it has computed since it was started, of prompts and completions.
+
+        None: it does not count them, and all that is known is that what samples behind its front answers. Raises
+        Unreachable, or Refused, where not even that.
+        """
 
     def give(self, folder: Path, label: str) -> None:
         """Loads the weights of a folder, which are known by this label from then on."""

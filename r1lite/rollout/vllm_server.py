@@ -21,6 +21,7 @@ _QUICK_S = 10.0  # for questions that need no computing
 _BUSY_S = 60.0  # for those in the middle of a run: a busy engine answers between two of its steps
 _HELLO_S = 2.0
 _STARTED = "process_start_time_seconds"
+_TOKENS = ("vllm:generation_tokens_total", "vllm:prompt_tokens_total")
 
 
 def vllm_fleet(
@@ -51,7 +52,7 @@ class VLLMServer:
         except ValueError as error:
             raise UserError(f"--engine-url: {error}") from error
         self.url, self.run, self.timeout_s = self.client.url, run, timeout_s
-        self.alive = True
+        self.alive, self.stalled = True, False
         self.load = 0  # completions asked for and not yet given
         self.lock = threading.Lock()  # of weight updates
         self.times_given = 0  # weights, whole or not
@@ -90,6 +91,16 @@ class VLLMServer:
             return self.healthy(self._patience_s)
         except (Unreachable, Refused):
             return False
+
+    def tokens(self, timeout_s: float) -> int | None:
+        """As `Server.tokens`: None from one that was started with --disable-log-stats."""
+        deadline = time.monotonic() + timeout_s
+        text = str(self._doctor.get("metrics", timeout_s=timeout_s))
+        counts = [line.split()[-1] for line in text.splitlines() if line.startswith(_TOKENS)]
+        if counts:
+            return sum(int(float(count)) for count in counts)
+        self._doctor.get("is_paused", timeout_s=max(0.1, deadline - time.monotonic()))
+        return None
 
     def introduce(self, *, untested: bool) -> None:
         """Asks what it is. Raises UserError if this code can't work with it."""

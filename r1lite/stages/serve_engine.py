@@ -74,7 +74,7 @@ def command(config: ServeEngineConfig) -> tuple[list[str], dict[str, str]]:
         *("--served-model-name", "policy", "--host", config.host, "--port", str(config.port)),
         *("--dtype", dtype, "--max-model-len", str(context), "--max-num-seqs", str(config.rows), "--seed", "0"),
         *("--logprobs-mode", "processed_logprobs", "--generation-config", "vllm", "--enable-prefix-caching"),
-        *("--disable-log-stats", "--api-server-count", "1"),
+        *("--api-server-count", "1"),  # one process that counts tokens, which a run reads as signs of life
     ]
     if config.eager or not cuda:
         arguments.append("--enforce-eager")

@@ -6,6 +6,7 @@ Two servers for the whole file. Each takes half a minute to start, so what needs
 import json
 import os
 import shutil
+import signal
 import threading
 import time
 from pathlib import Path
@@ -43,6 +44,7 @@ def engine_for(urls, model_and_tokenizer, **settings):
         "vocabulary": model.config.vocab_size,
         "timeout_s": 240.0,
         "start_wait_s": 500.0,
+        "stall_s": 10.0,
         **settings,
     }
     return vllm_fleet(urls, tokenizer, eos_ids(model, tokenizer), **settings)
@@ -114,6 +116,46 @@ def test_another_runs_weights_are_noticed(case, servers, model_and_tokenizer):
 def test_servers_that_do_not_fit_are_refused(settings, message, servers, model_and_tokenizer):
     with pytest.raises(UserError, match=message):
         engine_for([servers[0].url], model_and_tokenizer, **settings)
+
+
+def test_a_server_that_is_stopped_gives_its_groups_to_another_and_comes_back(case, servers):
+    sampling = Sampling(1.0, 300)
+    prompts = case.prompts() * 6
+    seeds = [[7 * p + g for g in range(2)] for p in range(len(prompts))]
+    expected = case.engine.generate(prompts, seeds, sampling)
+    first, second = case.engine.servers
+    assert case.engine.urls == [first.url, second.url]
+    deaths, in_flight, complete = case.engine.deaths, threading.Event(), first.complete
+    first.complete = lambda *arguments: (in_flight.set(), complete(*arguments))[1]
+
+    def stop():
+        in_flight.wait(120)
+        time.sleep(0.05)
+        servers[0].signal(signal.SIGSTOP)
+
+    stopper = threading.Thread(target=stop)
+    stopper.start()
+    try:
+        started = time.monotonic()
+        found = case.engine.generate(prompts, seeds, sampling)
+        assert time.monotonic() - started < 60
+        stopper.join()
+        same_completions("with the one that was stopped", found, expected)
+        assert [server.alive for server in case.engine.servers] == [False, True]
+        assert case.engine.deaths == deaths + 1
+        case.push()  # to the one that works
+    finally:
+        del first.complete
+        in_flight.set()
+        stopper.join()
+        servers[0].signal(signal.SIGCONT)
+    deadline = time.monotonic() + 60
+    while not first.alive and time.monotonic() < deadline:
+        case.generate(Sampling(1.0, 4))
+        time.sleep(0.2)
+    assert first.is_current(case.engine._weights.label)
+    with case.engine.at(first.url):
+        same_completions("by the one that came back", case.engine.generate(prompts, seeds, sampling), expected)
 
 
 def test_a_server_dies_and_another_takes_over(case, servers, tmp_path_factory):
@@ -228,6 +270,35 @@ def test_when_all_are_dead_the_run_stops_and_can_be_resumed(servers, tmp_path, c
     assert [path.name for path in (out / "checkpoints").iterdir()] == [f"step-{done:06d}"]
     again = ["grpo", "--resume", "--out", str(out), "--engine-url", servers[1].url, "--steps", str(done + 1), "--quiet"]
     assert main(again) == 0
+    assert len(records(out)) == done + 1
+
+
+def test_when_the_only_server_is_stopped_the_run_ends_in_time_and_can_be_resumed(servers, tmp_path, capsys):
+    out = tmp_path / "run"
+    flags = [*FLAGS[:-1], "2", "--engine-url", servers[1].url, "--engine-stall-s", "8", "--steps", "100000"]
+    ended = []
+
+    def stop():
+        path, deadline = out / "rollouts" / "step-000002.jsonl.gz", time.monotonic() + 400
+        while not path.exists() and time.monotonic() < deadline:
+            time.sleep(0.01)
+        servers[1].signal(signal.SIGSTOP)
+        ended.append(time.monotonic())
+
+    stopper = threading.Thread(target=stop)
+    stopper.start()
+    try:
+        assert main([*flags, "--save-every", "1000", "--out", str(out)]) == 1
+        ended.append(time.monotonic())
+        stopper.join()
+    finally:
+        servers[1].signal(signal.SIGCONT)
+    assert ended[1] - ended[0] < 60
+    shown = capsys.readouterr()
+    assert "every vLLM server has stalled, and none went on for 8 s" in shown.err
+    assert "Traceback" not in shown.err
+    done = len(records(out))
+    assert main(["grpo", "--resume", "--out", str(out), "--steps", str(done + 1), "--quiet"]) == 0
     assert len(records(out)) == done + 1
 
 
