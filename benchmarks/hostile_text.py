@@ -37,6 +37,7 @@ MORE = {
     "Chinese and a bracket": "\u4e00<",
     "white space of all kinds": "\ufeff \t\u3000",
 }
+PROGRESS = 1000  # pairs between two lines of --fuzz on standard error
 PLACES = {"bare": "{}", "in think": "<think>{}", "whole": "<think>{}</think><answer>4</answer>"}
 
 
@@ -77,6 +78,13 @@ def fuzz(verify: Verifier, count: int, seed: int) -> None:
             if len(side) > 1000:
                 side.sort(reverse=True)
                 del side[10:]
+        if (index + 1) % PROGRESS == 0:
+            most = [max(spent for spent, *_ in side) for side in worst]
+            print(
+                f"{index + 1:,} pairs: gold {most[0]:.2f} ms, answer {most[1]:.2f} ms at most",
+                file=sys.stderr,
+                flush=True,
+            )
     print(f"{count:,} pairs of seed {seed}")
     for name, side in zip(("gold, read and checked", "answer, judged"), worst, strict=True):
         print(f"  {name}")

@@ -465,7 +465,9 @@ def _program_job(code: str, language: Language, limits: Limits) -> tuple[dict[st
 
 
 def _built(pool: Pool, code: str, language: Language) -> bytes | Outcome:
-    """The compiled program, or the outcome CE."""
+    """The compiled program, or the outcome CE. Raises VerifierError at a level where no compiler can run."""
+    if pool.level not in ("full", "ns"):
+        raise VerifierError(f"level {pool.level} has no processes for a compiler: {language.name} needs 'ns' or 'full'")
     command = [installed(language.build[0]), *language.build[1:]]
     code = language.preamble + code
     job = {"mode": "compile", "code": code, "file": language.file, "command": command, "output": "program"}

@@ -52,7 +52,7 @@ class CodeVerifier:
         VerifierError: (on first use) this machine can't isolate code; the message says what is missing.
     """
 
-    version = "5"
+    version = "6"
     kind = "program"
     isolated = True
 
