@@ -1,9 +1,15 @@
-"""Settings that are a built-in name, or `module:function` for code of the user's."""
+"""Settings that are a name: built in, `module:function` for code of the user's, or a repository on the Hub."""
 
 from __future__ import annotations
 
 import difflib
+import re
 from collections.abc import Sequence
+from typing import Annotated
+
+from pydantic import AfterValidator
+
+_REPOSITORY = re.compile(r"[A-Za-z0-9][\w.-]*(?:/[A-Za-z0-9][\w.-]*)?")
 
 
 def named(field: str, value: str, known: Sequence[str]) -> str:
@@ -16,3 +22,12 @@ def named(field: str, value: str, known: Sequence[str]) -> str:
     near = difflib.get_close_matches(value, known, 1)
     hint = f"did you mean '{near[0]}'?" if near else f"known: {', '.join(known)}"
     raise ValueError(f"--{field} '{value}' is unknown; {hint} (your own: module:function)")
+
+
+def _repository(name: str) -> str:
+    if _REPOSITORY.fullmatch(name) is None:
+        raise ValueError(f"{name}: a repository is named NAME or OWNER/NAME")
+    return name
+
+
+HubRepository = Annotated[str, AfterValidator(_repository)]

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Literal
 
-from pydantic import Field, field_validator
+from pydantic import Field
 
 from r1lite.config.base import Section
-from r1lite.hub.upload import is_repository
+from r1lite.config.names import HubRepository
 from r1lite.rl.schedule import learning_rate
 
 
@@ -47,15 +47,8 @@ class OptimizerConfig(Section):
     log_project: str = "r1lite"
     """The trackers' project or experiment."""
 
-    push_to_hub: str | None = None
+    push_to_hub: HubRepository | None = None
     """Upload the trained model and its card to this repository on the Hugging Face Hub (made private if new)."""
-
-    @field_validator("push_to_hub")
-    @classmethod
-    def _names_a_repository(cls, value: str | None) -> str | None:
-        if value is not None and not is_repository(value):
-            raise ValueError(f"--push-to-hub {value}: a repository is named NAME or OWNER/NAME")
-        return value
 
     def lr_at(self, step: int, total_steps: int, *, peak: float | None = None) -> float:
         """The learning rate of step `step` (0-based) of so many, rising to `peak`; by default to `lr`."""

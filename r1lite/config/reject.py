@@ -6,6 +6,7 @@ from typing import Any, ClassVar, Literal
 
 from pydantic import Field, model_validator
 
+from r1lite.config.names import HubRepository
 from r1lite.config.problems import ProblemsConfig
 
 
@@ -71,7 +72,7 @@ class CurationConfig(ProblemsConfig):
     """Write rejected.jsonl: what was not kept, and why."""
     workers: int | None = Field(None, ge=1)
     """Processes that verify and filter; by default one per core. The result is the same for any number."""
-    push_to_hub: str | None = None
+    push_to_hub: HubRepository | None = None
     """Upload the finished set to this data set repository on the Hugging Face Hub (made private if new)."""
 
     @model_validator(mode="after")

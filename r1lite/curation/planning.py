@@ -14,7 +14,6 @@ from r1lite.curation.contamination import EvaluationSets
 from r1lite.curation.scan import Plan
 from r1lite.curation.sources import Source, candidate, read_block
 from r1lite.errors import UserError
-from r1lite.hub.upload import is_repository
 from r1lite.tasks import Source as TaskSource
 from r1lite.tasks import Task, find
 from r1lite.tasks.rows import read_rows
@@ -104,8 +103,6 @@ def checked(config: CurationConfig, task: Task, source: Source, evaluation: Mapp
     """The plan, without a look at the source's rows, which need not be there yet."""
     if config.dedup == "near" and importlib.util.find_spec("rensa") is None:
         raise UserError("--dedup near needs rensa: pip install 'r1lite[curate]' (or say --dedup exact)")
-    if config.push_to_hub is not None and not is_repository(config.push_to_hub):
-        raise UserError(f"--push-to-hub {config.push_to_hub}: a repository is named NAME or OWNER/NAME")
     made = source.reward.get("options")
     options: dict[str, Any] = dict(made) if isinstance(made, dict) else {}
     named = {name: given for name, given in options.items() if name not in config.verifiers}

@@ -2,25 +2,18 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Literal
 
 from r1lite.errors import RunError
 
-_REPOSITORY = re.compile(r"[A-Za-z0-9][\w.-]*(?:/[A-Za-z0-9][\w.-]*)?")
 # Of a checkpoint: what `from_pretrained` opens, and its card. The trainer's state stays, and so do files of the user's.
 MODEL_FILES = (
     *("README.md", "config.json", "generation_config.json", "*.safetensors", "*.safetensors.index.json"),
     *("tokenizer.json", "tokenizer_config.json", "tokenizer.model", "special_tokens_map.json", "added_tokens.json"),
     *("vocab.json", "merges.txt", "chat_template.jinja", "additional_chat_templates/*.jinja"),
 )
-
-
-def is_repository(name: str) -> bool:
-    """True for NAME and OWNER/NAME."""
-    return _REPOSITORY.fullmatch(name) is not None
 
 
 def push(

@@ -5,7 +5,7 @@ from typing import ClassVar
 from pydantic import Field, field_validator, model_validator
 
 from r1lite.config import Section
-from r1lite.config.names import named
+from r1lite.config.names import HubRepository, named
 from r1lite.nano.habits import HABITS
 
 TEXTS = ("word_problems", "add_carry")
@@ -78,6 +78,8 @@ class PretrainConfig(Section):
     """Steps between two lines of progress."""
     save_every: int = Field(25, ge=1)
     """Steps between two states that the same command goes on from after it was stopped."""
+    push_to_hub: HubRepository | None = None
+    """Upload the finished model and its card to this repository on the Hugging Face Hub (made private if new)."""
 
     @model_validator(mode="after")
     def _one_tokenizer(self) -> "PretrainConfig":

@@ -28,6 +28,7 @@ from transformers.integrations.sdpa_attention import sdpa_attention_forward
 
 from r1lite.errors import Interrupted, RunError, UserError
 from r1lite.hub.revisions import pinned
+from r1lite.hub.upload import MODEL_FILES, push
 from r1lite.nano import nano_path
 from r1lite.nano.batches import TextBatch, batches, examples, sums, worked
 from r1lite.nano.config import TEXTS, PretrainConfig
@@ -53,8 +54,16 @@ def run(config: PretrainConfig) -> Path:
     Raises:
         UserError: the folder has something in it, there is no model in `config.start`, no tokenizer of use in
             `config.tokenizer`, or another model was begun there.
-        RunError: the loss is no longer finite, or the disk is full.
+        RunError: the loss is no longer finite, the disk is full, or the Hub refuses the upload.
     """
+    out = _made(config)
+    if config.push_to_hub is not None:
+        print(f"uploaded  {push(out, config.push_to_hub, kind='model', files=MODEL_FILES, what='model')}", flush=True)
+    return out
+
+
+def _made(config: PretrainConfig) -> Path:
+    """The folder with the whole model."""
     out = Path(config.out).expanduser()
     if config.text not in TEXTS:
         worked_problems(config.text)  # refused before anything is made
@@ -170,7 +179,7 @@ def _restored(
 
 def _kept_settings(config: PretrainConfig) -> dict[str, Any]:
     """All that decides which model it becomes."""
-    return config.model_dump(mode="json", exclude={"out", "log_every", "save_every"})
+    return config.model_dump(mode="json", exclude={"out", "log_every", "save_every", "push_to_hub"})
 
 
 def _made_by(out: Path) -> dict[str, Any] | None:

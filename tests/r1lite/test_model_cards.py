@@ -209,6 +209,21 @@ def test_upload_of_a_finished_run(whole, monkeypatch, capsys):
     assert "me/tiny" in capsys.readouterr().out
 
 
+def test_upload_of_a_pretrained_model(tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(huggingface_hub, "HfApi", FakeApi)
+    FakeApi.calls.clear()
+    few = ["--chain-steps", "1", "--habit-steps", "1", "--batch-size", "2", "--tokenizer", "nano", "--layers", "1"]
+    command = ["pretrain", "--out", str(tmp_path / "base"), *few]
+    assert main(command) == 0
+    assert FakeApi.calls == []
+    assert main([*command, "--push-to-hub", "me/base"]) == 0  # made already
+    (name, made), (_, sent) = FakeApi.calls
+    assert (name, made["repo_type"]) == ("me/base", "model")
+    assert {"README.md", "config.json", "model.safetensors", "tokenizer.json"} <= set(sent["sent"])
+    assert "pretrain.json" not in sent["sent"]
+    assert "uploaded" in capsys.readouterr().out
+
+
 @pytest.mark.quick
 def test_what_the_hub_refuses_is_said(tmp_path, monkeypatch, capsys):
     class Refusing(FakeApi):
