@@ -200,12 +200,20 @@ def test_hacks_do_not_pass_and_do_not_get_out(
     assert targets.own.read_text() == "untouched"
     # Each process had its limit and a second at most; what it waited for a core is the machine's doing.
     assert len(runs) >= len(HACKS)
-    slow = [
-        f"{name}: {usage}"
-        for name, usage in runs
-        if usage.cpu_s > TIME_S + 1 or usage.wall_s - usage.waited_s > WALL_S + _ORACLE_S * name.endswith("asserts") + 1
-    ]
-    assert slow == []
+
+    def slow() -> dict[str, Usage]:
+        return {
+            name: usage
+            for name, usage in runs
+            if usage.cpu_s > TIME_S + 1
+            or usage.wall_s - usage.waited_s > WALL_S + _ORACLE_S * name.endswith("asserts") + 1
+        }
+
+    # Of a hundred processes that are killed on a busy machine, not all waiting is counted: such a one is tried alone.
+    once_more = [item for item in HACKS if f"{item[0]} {item[1]}" in slow()]
+    runs.clear()
+    assert [text for text in map(timed, once_more) if text] == []
+    assert slow() == {}
     crowd = max(1.0, max(os.getloadavg()) / len(os.sched_getaffinity(0)))
     late = {name: seconds for name, seconds in took.items() if seconds > HUNG_S * crowd}
     assert late == {}, f"after {time.monotonic() - begin:.0f} s"
