@@ -1,5 +1,7 @@
 """Runs that must come out the same whatever the number of ranks is."""
 
+import json
+
 from r1lite.config.presets import PRESETS
 
 SIZES = [
@@ -49,10 +51,37 @@ IN_PARTS = {
     "optimal token": ["--shard", "grad"],
     "own critic": ["--shard", "full"],
     "shared warm-up": ["--shard", "full"],
+    "packed sft": ["--shard", "full"],
+    "dpo": ["--shard", "grad"],
+    "distill, half a set": ["--shard", "full"],
 }
+# Sets and pairs lie where world_data() puts them.
+_LEARNS = [
+    *("--template", "short", "--steps", "3", "--max-completion-tokens", "12", "--lr", "3e-3", "--rows-per-step", "5"),
+    *("--eval-problems", "5", "--eval-sample-problems", "3", "--eval-samples", "2", "--score-workers", "0"),
+    *("--threads", "1", "--trust", "--no-report", "--quiet", "--save-every", "3"),
+]
+_ON_POLICY = ["distill", *_LEARNS, "--method", "on-policy", "--teacher", "{teacher}"]
+SUPERVISED = {
+    "sft": ["sft", *_LEARNS, "--data", "{set}", "--micro-batch-tokens", "40"],
+    "packed sft": ["sft", *_LEARNS, "--data", "{set}", "--packing", "on", "--packed-tokens", "30"],
+    "dpo": ["dpo", *_LEARNS, "--data", "{pairs}", "--micro-batch-tokens", "60"],
+    "ipo": ["dpo", *_LEARNS, "--data", "{pairs}", "--loss", "ipo"],
+    "distill": [*_ON_POLICY, "--on-policy-share", "1"],
+    "distill, half a set": [*_ON_POLICY, "--on-policy-share", "0.4", "--data", "{set}"],
+}
+REWARD_MODEL = [
+    *("reward-model", "--epochs", "1", "--batch-pairs", "8", "--lr", "3e-3", "--threads", "1", "--no-report"),
+    *("--template", "short", "--quiet", "--quiet", "--micro-batch-tokens", "60", "--save-every", "3"),
+]
+EVALUATED = [
+    *("eval", "--task", "gsm8k", "--template", "short", "--max-completion-tokens", "12", "--eval-problems", "7"),
+    *("--eval-sample-problems", "5", "--eval-samples", "2", "--threads", "1", "--no-report", "--quiet"),
+]
 CASES = {
     **{name: ["grpo", *SIZES, *_GROUP, *flags] for name, flags in GRPO.items()},
     **{name: ["ppo", *SIZES, *flags] for name, flags in PPO.items()},
+    **SUPERVISED,
 }
 # Papers' numbers that are too large for three steps of six tokens.
 _SMALLER = {
@@ -67,5 +96,17 @@ PRESET_CASES = {
         *_SMALLER.get(name, []),
     ]
     for name, preset in PRESETS.items()
-    if "value_samples" not in preset.values  # refused
 }
+
+
+def world_data(folder):
+    """A set, pairs to tune by, pairs to train a reward model on: the paths by what stands for them in a command."""
+    tables = {
+        "set": [{"prompt": f"{i}+{i % 7}?\n", "completion": f"{i + i % 7}" + "." * (i % 5)} for i in range(40)],
+        "pairs": [
+            {"prompt": f"what is {n}+1?", "chosen": f"{n + 1}", "rejected": "no" + "." * (n % 3)} for n in range(24)
+        ],
+    }
+    for name, rows in tables.items():
+        (folder / f"{name}.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    return {name: str(folder / f"{name}.jsonl") for name in tables}

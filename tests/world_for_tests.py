@@ -20,7 +20,9 @@ from transformers.models.qwen2.modeling_qwen2 import Qwen2RMSNorm
 import r1lite.grpo.assembly as assembly
 from r1lite.cli import main
 from r1lite.grpo.learner import PolicyLearner
+from r1lite.preference import training
 from r1lite.run.run_dir import RunDir
+from r1lite.stages import distill, dpo, reward_model, sft
 from r1lite.training.machine import load_model
 
 RANK = int(os.environ.get("RANK", "0"))
@@ -30,6 +32,21 @@ def in_double(config):
     """The model in float64, its norms too: the library computes them in float32, whatever the model is in."""
     Qwen2RMSNorm.forward = norm
     model, tokenizer = load_model(config)
+    return model.double(), tokenizer
+
+
+def compute_in_double():
+    """Whatever is trained or asked here."""
+    assembly.run_training = functools.partial(RUN_TRAINING, load=in_double)
+    sft.run_training = dpo.run_training = assembly.run_training
+    distill.load_student = in_double
+    distill.load_teacher = lambda config: in_double(config.model_copy(update={"model": config.teacher}))
+    reward_model.load_classifier = training.load_classifier = classifier_in_double
+
+
+def classifier_in_double(*arguments, **options):
+    Qwen2RMSNorm.forward = norm
+    model, tokenizer = LOAD_CLASSIFIER(*arguments, **options)
     return model.double(), tokenizer
 
 
@@ -82,7 +99,8 @@ def full_disk():
 
 
 def run(job):
-    assembly.run_training = functools.partial(RUN_TRAINING, load=in_double if job.get("double", True) else load_model)
+    if job.get("double", True):
+        compute_in_double()
     if job.get("trouble") and RANK in job["ranks"]:
         globals()[job["trouble"]]()
     if "pids" in job:
@@ -93,7 +111,7 @@ def run(job):
         return stopped.code
 
 
-RUN_TRAINING = assembly.run_training
+RUN_TRAINING, LOAD_CLASSIFIER = assembly.run_training, reward_model.load_classifier
 
 if __name__ == "__main__":
     torch.set_num_threads(1)

@@ -17,7 +17,7 @@ class OptimizerConfig(Section):
     lr: float = Field(1e-6, gt=0)
     """Peak learning rate of AdamW."""
     lr_schedule: Literal["constant", "linear", "cosine"] = "constant"
-    """Course of the learning rate after the warm-up, over --steps."""
+    """Schedule of the learning rate after the warm-up, over --steps."""
     min_lr_ratio: float = Field(0.1, ge=0, le=1)
     """Final learning rate of linear and cosine, as a share of the peak."""
     warmup_steps: int = Field(0, ge=0)

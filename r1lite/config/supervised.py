@@ -37,7 +37,7 @@ class SupervisedConfig(TrainConfig):
     lr: float = Field(5e-5, gt=0)
     """Peak learning rate of AdamW."""
     lr_schedule: Literal["constant", "linear", "cosine"] = "cosine"
-    """TrainingLoop of the learning rate after the warm-up, over all steps."""
+    """Schedule of the learning rate after the warm-up, over all steps."""
 
 
 class SFTConfig(SupervisedConfig):

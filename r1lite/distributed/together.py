@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TypeVar
 
 from r1lite.distributed.world import World
@@ -45,6 +45,20 @@ def together(world: World, work: Callable[[], T]) -> T:
     found: list[T] = []
     everyone(world, lambda: found.append(work()))
     return found[0]
+
+
+def shared_out(world: World, count: int, work: Callable[[range], Sequence[T]]) -> list[T]:
+    """Does items 0 to `count` - 1: each rank every so many from its own number on.
+
+    Args:
+        work: does the items of these numbers, without collectives. Returns: a result for each.
+
+    Returns: all results in order, on every rank.
+
+    Raises: as `everyone`.
+    """
+    shares = everyone(world, lambda: work(range(world.rank, count, world.size)))
+    return [shares[place % world.size][place // world.size] for place in range(count)]
 
 
 def from_main(world: World, work: Callable[[], T]) -> T:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from r1lite.config import ProblemsConfig
-from r1lite.distributed.together import everyone
+from r1lite.distributed.together import shared_out
 from r1lite.distributed.world import ALONE, World
 from r1lite.errors import RunError
 from r1lite.evaluation.intervals import mean_rate
@@ -94,11 +94,8 @@ def measure(
     Raises:
         RunError: more than a tenth of the completions could not be judged.
     """
-    mine = range(world.rank, len(prompts[: max(config.eval_problems, config.eval_sample_problems)]), world.size)
-    greedy = [prompts[place] for place in mine if place < config.eval_problems]
-    sampled = [prompts[place] for place in mine if place < config.eval_sample_problems]
-    total = len(greedy) + len(sampled) * config.eval_samples
-    done = 0
+    count = len(prompts[: max(config.eval_problems, config.eval_sample_problems)])
+    total = done = 0
 
     def answers(chosen: Sequence[Prompt], samples: int, sampling: Sampling) -> list[tuple[Answer, ...]]:
         nonlocal done
@@ -117,7 +114,11 @@ def measure(
             progress(done / total)
         return found
 
-    def share() -> list[tuple[Answer | None, tuple[Answer, ...]]]:
+    def share(mine: range) -> list[tuple[Answer | None, tuple[Answer, ...]]]:
+        nonlocal total
+        greedy = [prompts[place] for place in mine if place < config.eval_problems]
+        sampled = [prompts[place] for place in mine if place < config.eval_sample_problems]
+        total = len(greedy) + len(sampled) * config.eval_samples
         limit, stop_text = config.max_completion_tokens, config.stop_text
         with around():
             first = answers(greedy, 1, Sampling(0.0, limit, stop_text))
@@ -126,11 +127,8 @@ def measure(
             (first[i][0] if i < len(first) else None, others[i] if i < len(others) else ()) for i in range(len(mine))
         ]
 
-    shares = everyone(world, share)
-    solved = [
-        Solved(prompts[place].problem, *shares[place % world.size][place // world.size])
-        for place in range(sum(map(len, shares)))
-    ]
+    found = shared_out(world, count, share)
+    solved = [Solved(prompts[place].problem, *answers) for place, answers in enumerate(found)]
     given = [answer for one in solved for answer in (one.greedy, *one.samples) if answer is not None]
     unscored = [answer for answer in given if answer.correct is None]
     if len(unscored) > _MAX_UNSCORED * len(given):

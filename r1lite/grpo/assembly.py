@@ -23,6 +23,7 @@ from r1lite.run.bad_batches import BadBatches
 from r1lite.run.signals import StopSignal
 from r1lite.training.on_problems import run_training
 from r1lite.training.setup import Setup, adapt, forward_dtype
+from r1lite.training.several import in_parts
 from verifiers.formula import Formula
 
 R = TypeVar("R", bound=RLConfig)
@@ -46,7 +47,7 @@ def make_learner(config: RLConfig, setup: Setup) -> PolicyLearner:
     reference, critic, value_model = _reference(config, policy), None, None
     if isinstance(config, PPOConfig):
         value_model = make_value_model(config, policy, setup.tokenizer)
-    if setup.world.size > 1 and config.shard != "none":
+    if in_parts(config, setup.world):
         shard(policy, whole_in_between=config.shard == "grad")
         if reference is not None:
             shard(reference, learns=False)

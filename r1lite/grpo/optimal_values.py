@@ -13,6 +13,7 @@ from typing import Any
 import torch
 
 from r1lite.config import GRPOConfig
+from r1lite.distributed.together import from_main, shared_out
 from r1lite.errors import RunError
 from r1lite.grpo import choice
 from r1lite.grpo.sampler import sampling_of
@@ -39,7 +40,7 @@ def optimal_values(
         RunError: too many completions could not be scored, or all of a problem, or a reward is no finite number.
         Interrupted: a signal asked to stop; the chunks before are kept.
     """
-    kept = setup.run_dir.read_result(_FILE, ("rewards",), setup.display.say)
+    kept = from_main(setup.world, lambda: setup.run_dir.read_result(_FILE, ("rewards",), setup.display.say))
     rewards: dict[str, list[float | None]] = {} if kept is None else kept["rewards"]
     missing = [prompt for prompt in _needed(config, setup.train) if prompt.problem.id not in rewards]
     if missing:
@@ -72,18 +73,24 @@ def _sampled(
     """(how many problems are done, rewards by problem) of one chunk after another."""
     for start in range(0, len(missing), _CHUNK):
         chunk = missing[start : start + _CHUNK]
-        seeds = [
-            [completion_seed(config.seed, "optimal value", 0, p.problem.id, n) for n in range(config.value_samples)]
-            for p in chunk
-        ]
-        with stop.interruptible(), setup.watchdog.during("rollout", "optimal values"):
-            asked = [prompt.token_ids for prompt in chunk]
-            groups = setup.engine.generate(asked, seeds, sampling_of(config), interruption)
-            pairs = [(prompt.problem, c) for prompt, group in zip(chunk, groups, strict=True) for c in group]
-            scores = iter(setup.scorer.score(pairs))
-        found = {
-            prompt.problem.id: [next(scores).reward for _ in group] for prompt, group in zip(chunk, groups, strict=True)
-        }
+
+        def share(mine: range, chunk: Sequence[Prompt] = chunk) -> list[list[float | None]]:
+            asked = [chunk[place] for place in mine]
+            seeds = [
+                [completion_seed(config.seed, "optimal value", 0, p.problem.id, n) for n in range(config.value_samples)]
+                for p in asked
+            ]
+            with stop.interruptible():
+                groups = setup.engine.generate([p.token_ids for p in asked], seeds, sampling_of(config), interruption)
+                pairs = [
+                    (p.problem, completion) for p, group in zip(asked, groups, strict=True) for completion in group
+                ]
+                scores = iter(setup.scorer.score(pairs))
+            return [[next(scores).reward for _ in group] for group in groups]
+
+        with setup.watchdog.during("rollout", "optimal values"):
+            rewards = shared_out(setup.world, len(chunk), share)
+        found = {prompt.problem.id: row for prompt, row in zip(chunk, rewards, strict=True)}
         for name, row in found.items():
             if strange := [reward for reward in row if reward is not None and not math.isfinite(reward)]:
                 raise RunError(f"problem '{name}': the reward of a sample of the reference is {strange[0]}")

@@ -157,6 +157,10 @@ class Policy(nn.Module):
         hidden, head, _ = self._tokens(batch, self.parts)
         return hidden, head.logits
 
+    def of_states(self, batch: MicroBatch, function: Callable[[Tensor, Callable[[Tensor], Tensor]], Tensor]) -> Tensor:
+        """The function of what `states` returns, within one forward pass: a sharded head is whole only there."""
+        return function(*Policy.states(self, batch))
+
     def packed_logprobs(self, batch: PackedBatch) -> Tensor:
         """log pi(token) at each completion token of packed rows, [N] float32."""
         with self._as_configured():

@@ -16,7 +16,7 @@ from r1lite.distributed.world import World
 from r1lite.errors import UserError
 
 # Methods that run the model: FSDP puts the root's weights together for its forward pass alone, unless it is told.
-_FORWARD = ("hidden_of", "with_kl", "with_square_mass", "per_token", "states")
+_FORWARD = ("hidden_of", "with_kl", "with_square_mass", "per_token", "states", "of_states", "packed_logprobs")
 
 
 def shard(policy: Any, *, whole_in_between: bool = False, learns: bool = True) -> None:

@@ -22,6 +22,8 @@ from torch import Tensor
 from transformers.modeling_layers import GradientCheckpointingLayer
 
 from r1lite.config import RewardModelConfig
+from r1lite.distributed.together import shared_out
+from r1lite.distributed.world import ALONE, World
 from r1lite.errors import RunError, UserError
 from r1lite.model.optimizer import Optimizer
 from r1lite.model.out_of_memory import MicroBatchBudget
@@ -93,6 +95,7 @@ class PreferenceTraining:
 
     Args:
         model: a sequence-classification model of one output, on its device.
+        world: the ranks that share the work; each holds the whole model.
     """
 
     what: ClassVar[str] = "reward model"
@@ -107,14 +110,16 @@ class PreferenceTraining:
         train: Sequence[Example],
         test: Sequence[Example],
         display: Display,
+        world: World = ALONE,
     ) -> None:
+        self.world = world
         self.config, self.run_dir, self.display = config, run_dir, display
         self.model, self.tokenizer = model.eval(), tokenizer
         self.train, self.test = train, test
         self.tokens_are = "trained_on"
         self.watchdog = Watchdog(config)  # the run puts its own here
         self.bad = BadBatches(run_dir.bad_batches)
-        self.budget = MicroBatchBudget(config.micro_batch_tokens, row="pair", advice=_SMALLER)
+        self.budget = MicroBatchBudget(config.micro_batch_tokens, row="pair", advice=_SMALLER, world=world)
         self.steps = config.epochs * math.ceil(len(train) / config.batch_pairs)
         dtype = config.dtype
         if dtype == "auto":
@@ -128,7 +133,8 @@ class PreferenceTraining:
             for module in model.modules():  # only they: the rest stays in evaluation mode, without dropout
                 if isinstance(module, GradientCheckpointingLayer):
                     module.training = True
-        self.optimizer = Optimizer.configured(model, config)
+        world.copy_from_main(list(model.parameters()))  # each has read its own files
+        self.optimizer = Optimizer.configured(model, config, world)
 
     def step(self, step: int) -> tuple[list[Group], dict[str, Any]]:
         """One update on `batch_pairs` pairs; samples nothing. Raises RunError after three bad ones in a row."""
@@ -136,9 +142,7 @@ class PreferenceTraining:
         config = self.config
         batch = [self.train[i] for i in self._order(step)]
         lr = config.lr_at(step, self.steps)
-        losses: list[float] = []
-        chosen: list[Tensor] = []
-        rejected: list[Tensor] = []
+        found: dict[int, tuple[float, Tensor, Tensor]] = {}  # by micro-batch: loss, rewards of chosen and rejected
 
         def add(number: int, micro: _MicroBatch) -> None:
             rewards = self.rewards([e.chosen for e in micro.pairs] + [e.rejected for e in micro.pairs])
@@ -146,19 +150,18 @@ class PreferenceTraining:
             margins = torch.tensor([e.margin + config.margin for e in micro.pairs], device=rewards.device)
             loss = bradley_terry(better, worse, margins=margins, centre_coef=config.centre_coef).sum() / len(batch)
             loss.backward()
-            losses.append(float(loss.detach()))
-            chosen.append(better.detach().cpu())
-            rejected.append(worse.detach().cpu())
+            found[number] = float(loss.detach()), better.detach().cpu(), worse.detach().cpu()
 
         def restart() -> None:
             self.optimizer.discard()
-            for kept in (losses, chosen, rejected):
-                kept.clear()
+            found.clear()
 
         ran_out = self.budget.go_through(
             functools.partial(_micro_batches, batch), add, restart, step=step, idle=lambda one: None
         )
         norm = self.optimizer.step(lr)
+        every = {number: one for part in self.world.all_gather_object(found) for number, one in part.items()}
+        losses, chosen, rejected = zip(*(every[number] for number in sorted(every)), strict=True)
         total = sum(losses)
         if norm is None:
             kept = [dataclasses.asdict(example) for example in batch]
@@ -183,11 +186,11 @@ class PreferenceTraining:
         }
 
     def rewards(self, rows: Sequence[tuple[int, ...]]) -> Tensor:
-        """Raw rewards, [N] float32."""
+        """Raw rewards, [N] float32, or float64 of a model in it."""
         ids, mask = padded(rows, self.pad_id, self.model.device)
         with self._autocast():
             logits = self.model(input_ids=ids, attention_mask=mask, use_cache=False).logits
-        return logits[:, 0].float()  # type: ignore[no-any-return]
+        return logits[:, 0].to(torch.promote_types(logits.dtype, torch.float32))  # type: ignore[no-any-return]
 
     @torch.no_grad()
     def measure(self, step: int, progress: Callable[[float], None]) -> dict[str, Any]:
@@ -255,14 +258,22 @@ class PreferenceTraining:
 
     def _held_out(self, test: Sequence[Example], progress: Callable[[float], None]) -> tuple[Tensor, Tensor]:
         """Rewards of the chosen and the rejected, [len(test)] each."""
-        chosen, rejected, done = torch.empty(len(test)), torch.empty(len(test)), 0
         row_of = {id(example): n for n, example in enumerate(test)}
-        for micro in _micro_batches(test, self.budget.tokens):
-            rewards = self.rewards([e.chosen for e in micro.pairs] + [e.rejected for e in micro.pairs]).cpu()
+        micros = _micro_batches(test, self.budget.tokens)
+
+        def share(mine: range) -> list[Tensor]:
+            found = []
+            for done, place in enumerate(mine, 1):
+                pairs = micros[place].pairs
+                found.append(self.rewards([e.chosen for e in pairs] + [e.rejected for e in pairs]).cpu())
+                progress(done / len(mine))
+            return found
+
+        every = shared_out(self.world, len(micros), share)
+        chosen, rejected = (every[0].new_empty(len(test)) for _ in range(2))
+        for micro, rewards in zip(micros, every, strict=True):
             rows = [row_of[id(example)] for example in micro.pairs]
             chosen[rows], rejected[rows] = rewards.chunk(2)
-            done += len(rows)
-            progress(done / len(test))
         return chosen, rejected
 
     def _order(self, step: int) -> list[int]:

@@ -30,6 +30,9 @@ class Unwritten(RunDir):
     def discard(self) -> None:
         """The main rank does."""
 
+    def rewrite_config(self, text: str) -> None:
+        """The main rank does."""
+
     def write_result(self, name: str, value: Any) -> None:
         """The main rank does."""
 

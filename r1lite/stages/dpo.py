@@ -19,7 +19,5 @@ def run(config: DPOConfig) -> dict[str, Any]:
 
 def _make_loop(config: DPOConfig, setup: Setup, stop: StopSignal) -> PreferenceTuning:
     order = RowOrder.of(config, len(setup.training_data) // 2)
-    learner = make_learner(config, setup, order.steps)
-    # The model it began as: its own weights below the adapter, or a copy.
-    learner.reference = learner.policy.before_adapter() if config.lora_rank else learner.policy.frozen_copy()
-    return PreferenceTuning(config, setup.training_data, learner, order)
+    learner = make_learner(config, setup, order.steps, keeps_reference=True)
+    return PreferenceTuning(config, setup.training_data, learner, order, setup.engine)

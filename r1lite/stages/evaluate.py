@@ -7,7 +7,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from r1lite.config import EvalConfig, dump
+from r1lite.config import EvalConfig, WatchdogConfig, dump
+from r1lite.distributed.joining import joined
+from r1lite.distributed.together import from_main
+from r1lite.distributed.world import World
 from r1lite.errors import Interrupted, UserError
 from r1lite.evaluation import tables as eval_tables
 from r1lite.evaluation.comparison import (
@@ -32,6 +35,7 @@ from r1lite.scoring.scorer import Scorer, make_scorer
 from r1lite.tasks import find
 from r1lite.training.machine import check_model, located
 from r1lite.training.setup import Setup, open_run, resolve_config
+from r1lite.training.several import refuse
 from r1lite.types import Prompt
 
 INTERVALS = (
@@ -46,6 +50,8 @@ def run(config: EvalConfig) -> dict[str, Any]:
     Everything is loaded and refused before anything is sampled. A model to compare with is measured in the same way,
     into the folder `against` of the run directory.
 
+    Of several ranks each asks its share of the problems; the main one keeps the numbers.
+
     Returns: the summary.
 
     Raises:
@@ -53,11 +59,18 @@ def run(config: EvalConfig) -> dict[str, Any]:
         RunError: too many completions could not be judged.
         Interrupted: a signal asked it to stop.
     """
+    limits = WatchdogConfig()
+    with joined(device=config.device, start_s=limits.stall_load_s, limit_s=limits.stall_rank_s, wait_s=0) as ranks:
+        refuse(config, ranks.world)
+        return _run(config, ranks.world)
+
+
+def _run(config: EvalConfig, world: World) -> dict[str, Any]:
     if config.resume:
-        return _finished(config)
+        return from_main(world, lambda: _finished(config))
     other = _other(config)
-    asked = [resolve_config(one) for one in _each_task(config)]
-    setup = open_run(*asked[0])
+    asked = from_main(world, lambda: [resolve_config(one) for one in _each_task(config)])
+    setup = open_run(*asked[0], world=world)
     try:
         jobs = _jobs([one for one, _ in asked], setup)
         settled = jobs[0].config.model_copy(update={"task": ",".join(config.tasks), "source": config.source})
@@ -65,8 +78,8 @@ def run(config: EvalConfig) -> dict[str, Any]:
         if isinstance(other, dict):
             for job in jobs:
                 check_same(job.task, [(p.problem.id, identity(p.problem)) for p in job.prompts], other, config.against)
-        with StopSignal() as stop, stop.interruptible():
-            measured, rows = _measured(jobs, setup)
+        with StopSignal() as stop:
+            measured, rows = _measured(jobs, setup, stop)
         against = _against(config, setup, other)
         summary = {
             "tasks": measured,
@@ -78,10 +91,11 @@ def run(config: EvalConfig) -> dict[str, Any]:
             "against": config.against,
             "comparison": {task: compare(against[task], rows[task]) for task in rows} if against else None,
         }
-        write_rows(setup.run_dir.path, rows)
+        if world.is_main:
+            write_rows(setup.run_dir.path, rows)
         setup.run_dir.write_result("summary", summary)
         _show(summary, setup)
-        if config.report:
+        if config.report and world.is_main:
             report_at_end(setup.run_dir.path, setup.display.say)
         return summary
     except Interrupted:
@@ -171,7 +185,7 @@ def _jobs(configs: list[EvalConfig], setup: Setup) -> list[_Job]:
     return jobs
 
 
-def _measured(jobs: list[_Job], setup: Setup) -> tuple[dict[str, Any], Rows]:
+def _measured(jobs: list[_Job], setup: Setup, stop: StopSignal) -> tuple[dict[str, Any], Rows]:
     measured: dict[str, Any] = {}
     rows: Rows = {}
     for job in jobs:
@@ -186,6 +200,8 @@ def _measured(jobs: list[_Job], setup: Setup) -> tuple[dict[str, Any], Rows]:
                 setup.display.progress,
                 temperature=config.eval_temperature,
                 seed=config.seed,
+                world=setup.world,
+                around=stop.interruptible,
             )
             found = summarize(solved, scorer, k=config.eval_samples, votes=config.maj_at)
         setup.display.finish()
@@ -221,8 +237,8 @@ def _against(config: EvalConfig, setup: Setup, other: Rows | str | None) -> Rows
     if not isinstance(other, str):
         return other
     place = setup.run_dir.path / "against"
-    run(config.model_copy(update={"model": other, "against": None, "out": str(place), "report": False}))
-    return read_rows(place)
+    _run(config.model_copy(update={"model": other, "against": None, "out": str(place), "report": False}), setup.world)
+    return from_main(setup.world, lambda: read_rows(place))
 
 
 def _show(summary: dict[str, Any], setup: Setup) -> None:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 from r1lite.config import RewardModelConfig, validated
+from r1lite.distributed.together import everyone, from_main, together
+from r1lite.distributed.world import World
 from r1lite.errors import UserError
 from r1lite.nano import nano_path
 from r1lite.preference.pairs import load_pairs
@@ -13,10 +14,9 @@ from r1lite.preference.reward_model import load_classifier, text_of
 from r1lite.preference.training import Example, PreferenceTraining, examples, fingerprint
 from r1lite.rl.passk import wilson_interval
 from r1lite.run.display import Display
-from r1lite.run.run_dir import RunDir, claim_path
 from r1lite.training.lifecycle import run_life
 from r1lite.training.machine import NANO, choose_device, default_threads
-from r1lite.training.setup import begin_run, resumed, set_up_libraries, with_absolute_paths
+from r1lite.training.setup import begin_run, open_dir, resumed, set_up_libraries, with_absolute_paths
 
 _NANO_LR = 5e-4  # so small a model wants a large one
 _FEW_PAIRS = 30  # held out; with fewer, an accuracy's 95 % interval spans more than a third of the scale
@@ -35,7 +35,7 @@ def run(config: RewardModelConfig) -> dict[str, Any]:
     return run_life(
         config,
         _resolve_config,
-        lambda config, notes, world: _open_run(config, notes),
+        _open_run,
         lambda config, training, stop: training,
     )
 
@@ -54,43 +54,29 @@ def _resolve_config(config: RewardModelConfig) -> tuple[RewardModelConfig, dict[
     return validated(type(config), with_absolute_paths(values)), notes
 
 
-def _open_run(config: RewardModelConfig, notes: dict[str, str]) -> PreferenceTraining:
-    """Loads everything. Nothing is written until all of it could be loaded."""
+def _open_run(config: RewardModelConfig, notes: dict[str, str], world: World) -> PreferenceTraining:
+    """Loads everything. Nothing is written until all of it could be loaded, on every rank."""
     set_up_libraries(config)
-    display = Display(loudness=config.verbose - config.quiet)
-    assert config.source is not None
-    assert config.model is not None
-    base = config.model
-    pairs = load_pairs(
-        config.source,
-        test_source=config.test_source,
-        hold_out=config.hold_out,
-        margin_column=config.margin_column,
-        splits=(config.train_split, config.test_split),
-    )
-    model, tokenizer = load_classifier(str(nano_path()) if base == NANO else base, seed=config.seed)
-    if config.template is None:
-        template = "chat" if getattr(tokenizer, "chat_template", None) else "short"
-        config = config.model_copy(update={"template": template})
-    text_of("a", "b", str(config.template), tokenizer)
-    train, test, dropped = _encoded(config, pairs.train, pairs.test, model, tokenizer)
+    display = Display(loudness=config.verbose - config.quiet, silent=not world.is_main)
+    config, found, model, tokenizer = together(world, lambda: _load(config))
+    origin, train, test, dropped = found
+    digest = fingerprint(train, test)
+    for rank, theirs in enumerate(everyone(world, lambda: digest)):
+        if theirs != digest:
+            raise UserError(f"ranks {rank} and {world.rank} have other pairs: copy the files to each machine")
+    run_dir = open_dir(config, world, "pairs")
     try:
-        model.to(config.device)
-    except (RuntimeError, AssertionError) as error:
-        raise UserError(f"--device {config.device}: {error}") from error
-    place = Path(config.out).expanduser() if config.out else claim_path(config.stage, "pairs", base)
-    run_dir = RunDir(place, resume=config.resume)
-    try:
-        training = PreferenceTraining(config, run_dir, model, tokenizer, train, test, display)
-        said = begin_run(run_dir, config, fingerprint(train, test), f"the pairs of {config.source}")
+        training = PreferenceTraining(config, run_dir, model, tokenizer, train, test, display, world)
+        said = from_main(world, lambda: begin_run(run_dir, config, digest, f"the pairs of {config.source}"))
     except BaseException:
         run_dir.discard_if_empty()
         raise
     size = sum(p.numel() for p in model.parameters())
+    ranks = f", {world.size} ranks" if world.size > 1 else ""
     for label, text in [
-        ("device", f"{config.device}, {config.threads} threads" + _note(notes, "device")),
+        ("device", f"{config.device}, {config.threads} threads{ranks}" + _note(notes, "device")),
         ("model", f"{config.model}, {size / 1e6:.2f} M parameters" + _note(notes, "model")),
-        ("pairs", f"{pairs.origin}: {len(train):,} to train on, {len(test):,} to measure by"),
+        ("pairs", f"{origin}: {len(train):,} to train on, {len(test):,} to measure by"),
         *([("warning", few)] if (few := _few(len(test))) is not None else []),
         *([("dropped", f"{dropped} pairs longer than --max-tokens {config.max_tokens}")] if dropped else []),
         ("template", f"{config.template}"),
@@ -100,6 +86,34 @@ def _open_run(config: RewardModelConfig, notes: dict[str, str]) -> PreferenceTra
     ]:
         display.line(label, text)
     return training
+
+
+_Found = tuple[str, list[Example], list[Example], int]  # where they are from; to train on, held out; how many dropped
+
+
+def _load(config: RewardModelConfig) -> tuple[RewardModelConfig, _Found, Any, Any]:
+    """The configuration with its template, the pairs as tokens, model and tokenizer."""
+    assert config.source is not None
+    assert config.model is not None
+    pairs = load_pairs(
+        config.source,
+        test_source=config.test_source,
+        hold_out=config.hold_out,
+        margin_column=config.margin_column,
+        splits=(config.train_split, config.test_split),
+    )
+    base = str(nano_path()) if config.model == NANO else config.model
+    model, tokenizer = load_classifier(base, seed=config.seed)
+    if config.template is None:
+        template = "chat" if getattr(tokenizer, "chat_template", None) else "short"
+        config = config.model_copy(update={"template": template})
+    text_of("a", "b", str(config.template), tokenizer)
+    train, test, dropped = _encoded(config, pairs.train, pairs.test, model, tokenizer)
+    try:
+        model.to(config.device)
+    except (RuntimeError, AssertionError) as error:
+        raise UserError(f"--device {config.device}: {error}") from error
+    return config, (pairs.origin, train, test, dropped), model, tokenizer
 
 
 def _few(held_out: int) -> str | None:

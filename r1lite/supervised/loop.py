@@ -17,15 +17,19 @@ from typing import Any, ClassVar
 from torch import Tensor
 
 from r1lite.config.supervised import SupervisedConfig
+from r1lite.distributed.world import ALONE, World
 from r1lite.errors import UserError
 from r1lite.model.batch import Row, cost, micro_batches
 from r1lite.model.optimizer import Optimizer
 from r1lite.model.out_of_memory import MicroBatchBudget
 from r1lite.model.packing import keeps_rows_apart, packed_batches
 from r1lite.model.policy import Policy
+from r1lite.model.sharding import shard
+from r1lite.rollout.trust import TrustedEngine
 from r1lite.run.bad_batches import BadBatches
 from r1lite.supervised.sft.tokens import TokenRows
 from r1lite.training.setup import Setup, adapt, forward_dtype
+from r1lite.training.several import in_parts
 from r1lite.types import Group
 
 _SMALLER = "--gradient-checkpointing, --lora-rank 16, a smaller --max-completion-tokens or a smaller model"
@@ -53,15 +57,23 @@ class SupervisedLearner:
     total_steps: int
     bad: BadBatches
     reference: Policy | None = None  # of preferences
+    world: World = ALONE
     budget: MicroBatchBudget = field(init=False)
 
     def __post_init__(self) -> None:
-        self.budget = MicroBatchBudget(self.config.micro_batch_tokens, row="row", advice=_SMALLER)
+        self.budget = MicroBatchBudget(
+            self.config.micro_batch_tokens,
+            row="row",
+            advice=_SMALLER,
+            world=self.world,
+            in_step=self.policy.is_sharded,
+        )
 
     def update(self, cut: Cut, rows: Sequence[Row], step: int, *, count: int | None = None) -> dict[str, Any]:
-        """Learns from all pieces together: their sum over the rows' completion tokens, however they are cut.
+        """Learns from all pieces together: their sum over the rows' completion tokens, however they are cut and dealt.
 
         Args:
+            cut, rows: the same on every rank.
             count: what the sum is divided by, in place of these tokens.
 
         Raises:
@@ -69,19 +81,23 @@ class SupervisedLearner:
         """
         config, count = self.config, count or sum(row.num_learnt for row in rows)
         lr = config.lr_at(step, self.total_steps)
-        losses: list[float] = []
+        losses: dict[int, float] = {}  # by piece
 
         def add(number: int, piece: Piece) -> None:
             loss = piece.loss() / count
             loss.backward()
-            losses.append(float(loss.detach()))
+            losses[number] = float(loss.detach())
+
+        def idle(piece: Piece) -> None:
+            (0.0 * piece.loss()).backward()
 
         def restart() -> None:
             self.optimizer.discard()
             losses.clear()
 
-        ran_out = self.budget.go_through(cut, add, restart, step=step, idle=lambda piece: None)
-        total = sum(losses)
+        ran_out = self.budget.go_through(cut, add, restart, step=step, idle=idle)
+        every = {number: loss for part in self.world.all_gather_object(losses) for number, loss in part.items()}
+        total = sum(every[number] for number in sorted(every))  # in this order whoever computed them
         norm = self.optimizer.step(lr)
         if norm is not None:
             self.bad.fine()
@@ -151,8 +167,15 @@ class FineTuning:
 
     tokens_are: ClassVar[str] = "trained_on"
 
-    def __init__(self, config: SupervisedConfig, rows: TokenRows, learner: SupervisedLearner, order: RowOrder) -> None:
-        self.config, self.rows, self.learner, self.order = config, rows, learner, order
+    def __init__(
+        self,
+        config: SupervisedConfig,
+        rows: TokenRows,
+        learner: SupervisedLearner,
+        order: RowOrder,
+        engine: TrustedEngine,
+    ) -> None:
+        self.config, self.rows, self.learner, self.order, self.engine = config, rows, learner, order, engine
         self.steps = order.steps
         self._packs = wants_packing(config, learner.policy.model)
 
@@ -162,7 +185,9 @@ class FineTuning:
         rows = [self.rows[number] for number in self.order(step)]
         tokens = sum(len(row.token_ids) for row in rows)
         cut = functools.partial(nll_pieces, self.config, self.learner.policy, rows, self._packs)
+        self.engine.sleep()
         metrics = self.learner.update(cut, rows, step)
+        self.engine.offer(self.learner.policy.named_weights, version=step + 1)
         epoch = min(self.order.total_rows, (step + 1) * self.order.rows_per_step) / self.order.num_rows
         return [], {
             **metrics,
@@ -221,8 +246,20 @@ def wants_packing(config: SupervisedConfig, model: Any) -> bool:
     return apart
 
 
-def make_learner(config: SupervisedConfig, setup: Setup, total_steps: int) -> SupervisedLearner:
-    """The learner on the model that was loaded."""
+def make_learner(
+    config: SupervisedConfig,
+    setup: Setup,
+    total_steps: int,
+    *,
+    teacher: Policy | None = None,
+    keeps_reference: bool = False,
+) -> SupervisedLearner:
+    """The learner on the model that was loaded.
+
+    Args:
+        teacher: of several ranks that hold models in parts, each keeps its part of this one too.
+        keeps_reference: the learner gets the model as it begins: its own weights below the adapter, or a copy.
+    """
     adapt(setup, config)
     policy = Policy(
         setup.model,
@@ -230,5 +267,15 @@ def make_learner(config: SupervisedConfig, setup: Setup, total_steps: int) -> Su
         dtype=forward_dtype(config),
         gradient_checkpointing=config.gradient_checkpointing,
     )
-    optimizer = Optimizer.configured(policy.model, config)
-    return SupervisedLearner(config, policy, optimizer, total_steps, BadBatches(setup.run_dir.bad_batches))
+    world, reference = setup.world, None
+    world.copy_from_main(list(policy.model.parameters()))  # each has read its own files
+    if keeps_reference:
+        reference = policy.before_adapter() if config.lora_rank else policy.frozen_copy()
+    if in_parts(config, world):
+        shard(policy, whole_in_between=config.shard == "grad")
+        for frozen in (reference, teacher):
+            if frozen is not None:
+                shard(frozen, learns=False)
+    optimizer = Optimizer.configured(policy.model, config, world)
+    bad = BadBatches(setup.run_dir.bad_batches)
+    return SupervisedLearner(config, policy, optimizer, total_steps, bad, reference, world)

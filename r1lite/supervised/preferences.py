@@ -19,6 +19,7 @@ from r1lite.errors import UserError
 from r1lite.model.batch import MicroBatch, Row, cost, micro_batches
 from r1lite.model.policy import Policy
 from r1lite.rl.preference import dpo, ipo
+from r1lite.rollout.trust import TrustedEngine
 from r1lite.supervised.loop import Piece, RowOrder, SupervisedLearner
 from r1lite.supervised.sft.encode import Encoder, Overlap, Refused
 from r1lite.supervised.sft.formats import RowError
@@ -78,8 +79,10 @@ class PreferenceTuning:
 
     tokens_are: ClassVar[str] = "trained_on"
 
-    def __init__(self, config: DPOConfig, pairs: TokenRows, learner: SupervisedLearner, order: RowOrder) -> None:
-        self.config, self.pairs, self.learner, self.order = config, pairs, learner, order
+    def __init__(
+        self, config: DPOConfig, pairs: TokenRows, learner: SupervisedLearner, order: RowOrder, engine: TrustedEngine
+    ) -> None:
+        self.config, self.pairs, self.learner, self.order, self.engine = config, pairs, learner, order, engine
         self.steps = order.steps
 
     def step(self, step: int) -> tuple[list[Group], dict[str, Any]]:
@@ -90,8 +93,12 @@ class PreferenceTuning:
         margins: dict[int, list[float]] = {}  # by piece: one that is begun again counts once
         assert self.learner.reference is not None
         cut = functools.partial(pair_pieces, self.config, self.learner.policy, self.learner.reference, made, margins)
+        self.engine.sleep()
         metrics = self.learner.update(cut, made, step, count=len(numbers))
-        found = [margin for piece in margins.values() for margin in piece]
+        self.engine.offer(self.learner.policy.named_weights, version=step + 1)
+        for part in self.learner.world.all_gather_object(margins):
+            margins |= part
+        found = [margin for piece in sorted(margins) for margin in margins[piece]]
         epoch = min(self.order.total_rows, (step + 1) * self.order.rows_per_step) / self.order.num_rows
         return [], {
             **{("loss" if name == "token_loss" else name): value for name, value in metrics.items()},

@@ -59,6 +59,7 @@ from r1lite.training.machine import (
     model_path,
     recipe_for,
 )
+from r1lite.training.several import in_parts
 from r1lite.types import Prompt
 
 C = TypeVar("C", bound=ProblemsConfig)
@@ -204,7 +205,7 @@ def _open_run(
     load: Callable[[Any], tuple[Any, Any]],
     world: World,
 ) -> Setup:
-    run_dir = _open_dir(config, world)
+    run_dir = open_dir(config, world, config.task)
     started: list[Started] = []
 
     def loaded_here() -> Any:
@@ -216,8 +217,8 @@ def _open_run(
         )
         train = make_prompts(problems.train, config, model, tokenizer) if isinstance(config, RLConfig) else []
         loaded = None if training_data is None else training_data(config, problems, test, model, tokenizer)
-        in_parts = world.size > 1 and isinstance(config, TrainConfig) and config.shard != "none"
-        engine, known = open_engine(config, model, tokenizer, display.say, in_parts=in_parts)
+        sharded = isinstance(config, TrainConfig) and in_parts(config, world)
+        engine, known = open_engine(config, model, tokenizer, display.say, in_parts=sharded)
         started.append(known)
         return model, tokenizer, problems, doubts, test, train, loaded, engine
 
@@ -272,12 +273,16 @@ def _open_run(
     return Setup(run_dir, display, model, tokenizer, engine, started[0], scorer, train, test, value, world=world)
 
 
-def _open_dir(config: Any, world: World) -> RunDir:
-    """The run directory, which the main rank alone writes to. Raises UserError."""
+def open_dir(config: Any, world: World, learns_from: str) -> RunDir:
+    """The run directory, which the main rank alone writes to. Raises UserError.
+
+    Args:
+        learns_from: a part of its name where --out gives none.
+    """
     opened: list[RunDir] = []
 
     def opened_here() -> Path:
-        place = Path(config.out).expanduser() if config.out else claim_path(config.stage, config.task, config.model)
+        place = Path(config.out).expanduser() if config.out else claim_path(config.stage, learns_from, config.model)
         restarts = config.stage if config.stage in RESTARTED else None
         opened.append(RunDir(place, resume=config.resume, restarts=restarts))
         opened[0].ranks = world.size

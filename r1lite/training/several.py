@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
-from r1lite.config import RewardModelConfig, TrainConfig, WatchdogConfig
+from r1lite.config import DistillConfig, EvalConfig, ProblemsConfig, RewardModelConfig, TrainConfig, WatchdogConfig
 from r1lite.config.engines import find_engine
 from r1lite.distributed.world import World
 from r1lite.errors import UserError
 
-STAGES = ("grpo", "ppo")
+STAGES = ("grpo", "ppo", "sft", "dpo", "distill", "reward-model", "eval")
+
+
+def in_parts(config: TrainConfig, world: World) -> bool:
+    """True if the ranks hold models in parts."""
+    return world.size > 1 and config.shard != "none"
 
 
 def refuse_command(name: str, size: int) -> None:
@@ -19,20 +24,20 @@ def refuse_command(name: str, size: int) -> None:
         )
 
 
-def refuse(config: TrainConfig | RewardModelConfig, world: World) -> None:
+def refuse(config: TrainConfig | RewardModelConfig | EvalConfig, world: World) -> None:
     """Refuses what would not be the same run on several ranks. Raises UserError."""
     if world.size == 1:
         return
     refuse_command(config.stage, world.size)
-    if isinstance(config, TrainConfig) and not find_engine(config.engine).shares_weights:
+    if isinstance(config, ProblemsConfig) and not find_engine(config.engine).shares_weights:
         raise UserError(
             f"--engine {config.engine} works with one rank so far, and there are {world.size}: "
             "say --engine transformers, with which each rank samples for itself"
         )
-    if getattr(config, "value_samples", 0):
+    if isinstance(config, DistillConfig) and config.needs_set and config.data is None:
         raise UserError(
-            f"--value-samples {getattr(config, 'value_samples', 0)} samples before the first step, which several ranks "
-            "don't share so far: start the run without torchrun"
+            "--data is missing: several ranks don't sample the teacher's set. Make it before, by r1lite reject in one "
+            "process, and name its folder"
         )
     if isinstance(config, TrainConfig) and config.shard != "none" and config.lora_rank:
         raise UserError(

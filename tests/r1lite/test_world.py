@@ -9,10 +9,11 @@ from pathlib import Path
 
 import pytest
 import torch
+from conftest import make_tiny_model, make_tiny_tokenizer
 from safetensors.torch import load_file
-from world_cases import CASES, IN_PARTS, PRESET_CASES
+from world_cases import CASES, EVALUATED, IN_PARTS, PRESET_CASES, REWARD_MODEL, world_data
 
-from r1lite.config import GRPOConfig, SFTConfig
+from r1lite.config import DistillConfig, GRPOConfig, SFTConfig
 from r1lite.distributed.dealing import hands
 from r1lite.distributed.launcher import RankInfo, rank_info
 from r1lite.distributed.world import ALONE
@@ -22,9 +23,12 @@ from verifiers import rows
 
 ROOT = Path(__file__).resolve().parents[2]
 CLOCKS = {"generate_s", "score_s", "train_s", "step_s"}
-ON_ONE = {name: CASES[name] for name in ("plain", "dynamic sampling", "kl in the loss", "gdpo", "own critic")}
+_TRIED = ("plain", "dynamic sampling", "kl in the loss", "gdpo", "own critic", "sft", "dpo", "distill, half a set")
+ON_ONE = {name: CASES[name] for name in _TRIED}
 PARTS = {f"{name}, in parts": [*CASES[name], *flags] for name, flags in IN_PARTS.items()}
-ON_TWO = ON_ONE | {name: PARTS[name] for name in ("kl in the loss, in parts", "own critic, in parts")}
+ON_TWO = ON_ONE | {
+    name: PARTS[name] for name in ("kl in the loss, in parts", "distill, half a set, in parts", "own critic, in parts")
+}
 
 
 def torchrun(size, jobs, folder):
@@ -47,6 +51,10 @@ def runs(tmp_path_factory, tiny_path, sums_path):
         if key not in made:
             folder = tmp_path_factory.mktemp(f"world-{size}")
             inputs = ["--model", str(tiny_path), "--source", str(sums_path)]
+            make_tiny_model(initializer_range=0.1).save_pretrained(folder / "teacher")
+            make_tiny_tokenizer().save_pretrained(folder / "teacher")
+            known = {"teacher": str(folder / "teacher"), **world_data(folder)}
+            table = {name: [word.format_map(known) for word in argv] for name, argv in table.items()}
             jobs = [{"argv": [*argv, *inputs, "--out", str(folder / name)]} for name, argv in table.items()]
             for name in {next(iter(table)): 0, next(reversed(table)): 0}:  # once more, with a stop on the way
                 out = str(folder / f"{name}, twice")
@@ -94,7 +102,7 @@ def differences(one, other, path=""):
 def outcome(run):
     """All that a run keeps but its weights, its description and its summary."""
     files = sorted(str(path.relative_to(run)) for path in run.rglob("*") if path.is_file())
-    rollouts = [row for path in sorted((run / "rollouts").iterdir()) for row in lines(path)]
+    rollouts = [row for path in sorted(run.glob("rollouts/*")) for row in lines(path)]
     results = {name: json.loads((run / f"{name}.json").read_text()) for name in ("eval_before", "eval_after", "reward")}
     return {"files": files, "rollouts": rollouts, "metrics": lines(run / "metrics.jsonl"), **results}
 
@@ -111,6 +119,44 @@ def same_numbers(one, other):
 @pytest.mark.parametrize("name", ON_TWO)
 def test_two_ranks_do_what_one_does(name, runs):
     same_numbers(runs(1, ON_ONE) / name.removesuffix(", in parts"), runs(2, ON_TWO) / name)
+
+
+def test_a_reward_model_of_two_ranks(tmp_path, tiny_path):
+    known = world_data(tmp_path)
+    for size in (1, 2):
+        job = {
+            "argv": [
+                *REWARD_MODEL,
+                "--model",
+                str(tiny_path),
+                "--source",
+                known["pairs"],
+                "--out",
+                f"{tmp_path}/{size}",
+            ]
+        }
+        done = torchrun(size, [job], tmp_path)
+        assert done.returncode == 0, done.stdout + done.stderr
+    one, two = tmp_path / "1", tmp_path / "2"
+    assert differences(lines(one / "metrics.jsonl"), lines(two / "metrics.jsonl")) == []
+    for name in ("eval_before", "eval_after"):
+        assert differences(*(json.loads((run / f"{name}.json").read_text()) for run in (one, two))) == []
+    left, right = weights(one), weights(two)
+    for name, value in left.items():
+        assert value.dtype == torch.float64
+        assert torch.allclose(value, right[name], rtol=0, atol=1e-10), name
+
+
+def test_an_evaluation_by_two_ranks(tmp_path, tiny_path, sums_path):
+    for size in (1, 2):
+        inputs = ["--model", str(tiny_path), "--source", str(sums_path), "--against", str(tiny_path)]
+        argv = [*EVALUATED, *inputs, "--out", f"{tmp_path}/{size}"]
+        done = torchrun(size, [{"argv": argv, "double": False}], tmp_path)
+        assert done.returncode == 0, done.stdout + done.stderr
+    one, two = tmp_path / "1", tmp_path / "2"
+    assert sorted(path.name for path in one.iterdir()) == sorted(path.name for path in two.iterdir())
+    assert (one / "problems.jsonl").read_bytes() == (two / "problems.jsonl").read_bytes()
+    assert (one / "summary.json").read_bytes() == (two / "summary.json").read_bytes()
 
 
 @pytest.mark.exhaustive
@@ -212,12 +258,8 @@ class Two:
 @pytest.mark.parametrize(
     ("config_class", "settings", "message"),
     [
-        (SFTConfig, {}, "r1lite sft runs in one process"),
-        (
-            GRPOConfig,
-            {"loss": "a_star", "advantage": "a_star", "aggregation": "sequence_mean", "value_samples": 8},
-            "--value-samples 8 samples before the first",
-        ),
+        (DistillConfig, {"teacher": "nano", "method": "off-policy"}, "--data is missing: several ranks don't sample"),
+        (SFTConfig, {"engine": "vllm"}, "--engine vllm works with one rank so far"),
         (GRPOConfig, {"engine": "vllm"}, "--engine vllm works with one rank so far"),
         (
             GRPOConfig,
@@ -235,10 +277,10 @@ def test_what_several_ranks_can_not_do_is_refused(config_class, settings, messag
 
 def test_a_command_of_one_process_refuses_several(tmp_path):
     environment = {**os.environ, **TORCHRUN, "LOCAL_RANK": "0"}
-    command = [sys.executable, "-m", "r1lite", "eval", "--out", str(tmp_path / "out")]
+    command = [sys.executable, "-m", "r1lite", "pretrain", "--out", str(tmp_path / "out")]
     done = subprocess.run(command, capture_output=True, text=True, env=environment, cwd=ROOT, timeout=300)
     assert done.returncode == 2
-    assert "r1lite eval runs in one process, and the launcher has started 8" in done.stderr
+    assert "r1lite pretrain runs in one process, and the launcher has started 8" in done.stderr
     assert not (tmp_path / "out").exists()
 
 

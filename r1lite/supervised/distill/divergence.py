@@ -5,6 +5,8 @@ Shapes: N completion tokens, V vocabulary.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import torch
 from torch import Tensor
 from torch.utils.checkpoint import checkpoint
@@ -31,17 +33,19 @@ def divergence(
     Args:
         vocabulary: tokens both know; what stands behind them in a padded embedding is left out.
     """
-    states, read = student.states(batch)
     with torch.no_grad():
         teacher_states, teacher_read = teacher.states(batch)
 
-    def chunk(ours: Tensor, theirs: Tensor) -> Tensor:
-        return generalised_jsd(
-            read(ours)[:, :vocabulary], teacher_read(theirs)[:, :vocabulary], beta=beta, temperature=temperature
-        ).sum()
+    def summed(states: Tensor, read: Callable[[Tensor], Tensor]) -> Tensor:
+        def chunk(ours: Tensor, theirs: Tensor) -> Tensor:
+            return generalised_jsd(
+                read(ours)[:, :vocabulary], teacher_read(theirs)[:, :vocabulary], beta=beta, temperature=temperature
+            ).sum()
 
-    parts = zip(states.split(chunk_tokens), teacher_states.split(chunk_tokens), strict=True)
-    total = states.new_zeros((), dtype=torch.float64 if states.dtype == torch.float64 else torch.float32)
-    for ours, theirs in parts:
-        total = total + checkpoint(chunk, ours, theirs, use_reentrant=False)
-    return total
+        parts = zip(states.split(chunk_tokens), teacher_states.split(chunk_tokens), strict=True)
+        total = states.new_zeros((), dtype=torch.float64 if states.dtype == torch.float64 else torch.float32)
+        for ours, theirs in parts:
+            total = total + checkpoint(chunk, ours, theirs, use_reentrant=False)
+        return total
+
+    return student.of_states(batch, summed)

@@ -11,6 +11,7 @@ from typing import Any, ClassVar
 import torch
 
 from r1lite.config.distill import DistillConfig
+from r1lite.distributed.together import shared_out
 from r1lite.grpo.choice import by_epochs
 from r1lite.grpo.metrics import rollout_metrics
 from r1lite.model.batch import Row, cost, micro_batches
@@ -22,7 +23,7 @@ from r1lite.supervised.distill.divergence import divergence
 from r1lite.supervised.loop import Piece, RowOrder, SupervisedLearner
 from r1lite.supervised.sft.tokens import TokenRows
 from r1lite.training.setup import Setup
-from r1lite.types import Group, Prompt
+from r1lite.types import Group, Prompt, Rollout
 
 
 @dataclass(slots=True)
@@ -50,13 +51,14 @@ class Distilling:
         started = time.perf_counter()
         config, policy = self.config, self.learner.policy
         own = own_rows(config)
-        with self.stop.interruptible(), self.setup.watchdog.during("rollout", f"step {step + 1}"):
+        with self.setup.watchdog.during("rollout", f"step {step + 1}"):
             groups = self._sample(step, own) if own else []
         sampled = time.perf_counter()
         rows = [Row(group.prompt_ids, r.completion.token_ids) for group in groups for r in group.rollouts]
         rows += [self.rows[number] for number in self.order(step)] if self.rows is not None else []
         rows = [row for row in rows if row.token_ids]
         tokens = sum(len(row.token_ids) for row in rows)
+        self.setup.engine.sleep()
         learnt = self.learner.update(functools.partial(self._pieces, rows), rows, step)
         self.setup.engine.offer(policy.named_weights, version=step + 1)
         ended = time.perf_counter()
@@ -102,17 +104,22 @@ class Distilling:
         """The student's completions, one a problem, scored so that the run can be followed."""
         config, setup = self.config, self.setup
         chosen = by_epochs(self.prompts, step, count, config.seed)
-        seeds = [
-            [completion_seed(config.seed, f"distill-{place}", step, prompt.problem.id, 0)]
-            for place, prompt in enumerate(chosen)
-        ]
         sampling = Sampling(config.temperature, config.max_completion_tokens, config.stop_text)
-        with torch.no_grad():
-            found = setup.engine.generate([prompt.token_ids for prompt in chosen], seeds, sampling)
-        pairs = [prompt.judged(group[0]) for prompt, group in zip(chosen, found, strict=True)]
+
+        def share(mine: range) -> list[Rollout]:
+            asked = [chosen[place] for place in mine]
+            seeds = [
+                [completion_seed(config.seed, f"distill-{place}", step, chosen[place].problem.id, 0)] for place in mine
+            ]
+            with self.stop.interruptible(), torch.no_grad():
+                found = setup.engine.generate([prompt.token_ids for prompt in asked], seeds, sampling)
+                return setup.scorer.rollouts(
+                    [prompt.judged(group[0]) for prompt, group in zip(asked, found, strict=True)]
+                )
+
         return [
             Group(prompt.problem, prompt.text, prompt.token_ids, (rollout,))
-            for prompt, rollout in zip(chosen, setup.scorer.rollouts(pairs), strict=True)
+            for prompt, rollout in zip(chosen, shared_out(setup.world, count, share), strict=True)
         ]
 
 
