@@ -61,7 +61,6 @@ def run(config: EvalConfig) -> dict[str, Any]:
     """
     limits = WatchdogConfig()
     with joined(device=config.device, start_s=limits.stall_load_s, limit_s=limits.stall_rank_s, wait_s=0) as ranks:
-        refuse(config, ranks.world)
         return _run(config, ranks.world)
 
 
@@ -70,6 +69,8 @@ def _run(config: EvalConfig, world: World) -> dict[str, Any]:
         return from_main(world, lambda: _finished(config))
     other = _other(config)
     asked = from_main(world, lambda: [resolve_config(one) for one in _each_task(config)])
+    for settled, _ in asked:
+        refuse(settled, world)
     setup = open_run(*asked[0], world=world)
     try:
         jobs = _jobs([one for one, _ in asked], setup)

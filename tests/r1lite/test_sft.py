@@ -20,6 +20,7 @@ from r1lite.supervised.sft.encode import template_facts
 from r1lite.supervised.sft.formats import RowError, example, format_of
 from r1lite.supervised.sft.reading import find_set, rows
 from r1lite.tasks import Problems
+from r1lite.training import setup
 
 ROOT = Path(__file__).resolve().parents[2]
 FLAGS = [
@@ -265,6 +266,17 @@ def whole(tmp_path_factory, tiny_path, sums_path, sums):
     out = tmp_path_factory.mktemp("whole") / "run"
     assert main(arguments(tiny_path, sums_path, sums, out)) == 0
     return out
+
+
+def test_an_engine_with_its_own_weights_answers_with_the_trained_ones(
+    whole, tmp_path, tiny_path, sums_path, sums, monkeypatch
+):
+    monkeypatch.setattr(setup, "in_parts", lambda config, world: True)  # so that the engine gets a copy of the model
+    assert main(arguments(tiny_path, sums_path, sums, tmp_path / "run")) == 0
+    before, after = (json.loads((tmp_path / "run" / f"eval_{when}.json").read_text()) for when in ("before", "after"))
+    assert before["examples"] != after["examples"]
+    assert after == json.loads((whole / "eval_after.json").read_text())
+    assert outcome(tmp_path / "run") == outcome(whole)
 
 
 def outcome(out):
