@@ -31,6 +31,8 @@ _UNSURE = re.compile(
     r"|don['’]t know|no idea|cannot|can['’]t|couldn['’]t|could not|unable|give up|gave up|giving up|stuck"
     r"|sorry|skip|hard|difficult|impossible|lucky|favou?rite"
     r"|rul(?:e|ed|ing) out|exclud\w+|reject\w*|eliminat\w+|contradict\w*"
+    r"|first (?:thought|idea|instinct|impression)|but (?:it|that|this) (?:fails|breaks|violates)"
+    r"|wären?|serai(?:en)?t|ser[íi]an?|sarebbe(?:ro)?|erste[rn]? (?:gedanke|idee)|première idée|primera idea"
     r"|nicht|kein\w*|vielleicht|oder|pas|ne|peut-être|ou|désolé|quiz[áa]s?|tal vez|lo siento|não|talvez"
     r"|desculp\w+|non|forse|niet|misschien|nie|może|değil|belki|không|tidak|bukan)\b"
     r"|(?<![^\W\d_])(?:не|нет|или|возможно|может|ليس|لا|لست|ربما|أو)(?![^\W\d_])|[?？؟]|(?<![^\W\d_])no (?:es"
@@ -45,7 +47,11 @@ _ANNOUNCING = re.compile(
     re.IGNORECASE,
 )
 _SETUP = re.compile(
-    r"\s*(?:[-*>#\d.)]*\s*)(?:(?:so|now|first|then|next|and|but)\s+)?(?:\b(?:let|suppose|assum\w+|consider\w*"
+    r"\s*(?:[-*>#\d.)]*\s*)(?:(?:so|now|first|then|next|and|but)\s+"
+    r"|(?:so|now|first|then|next),\s+(?=(?:note|recall|remember|given|suppose|assum\w+|consider|let)\b))?"
+    r"(?:\b(?:let|suppose|assum\w+|consider\w*"
+    r"|(?:the|this|our) (?:problem|question|exercise|task|statement|prompt|text) (?:says?|said|states?|stated"
+    r"|tells?|told|gives?|gave|mentions?|asks?|asked|reads?)"
     r"|given|we are given|say|try|guess\w*|find|determine|compute|calculate|evaluate|show|prove|recall"
     r"|remember|note|hint|check|test|where|when|if|for|i(?! (?:get|got|find|found|obtain)\b)"
     r"|in(?! (?:total|all|conclusion|summary|short|interval|set|simplest|exact)\b)"
@@ -214,7 +220,12 @@ _TO_DO = re.compile(
     r"|argument|derivation)\b",
     re.IGNORECASE,
 )
-_UNFINISHED = re.compile(r"\b(?:next|then|still|now|need|needs|remains to|continue|continuing)\b", re.IGNORECASE)
+_UNFINISHED = re.compile(
+    r"\b(?:next|then|still|now|need|needs|remains to|continue|continuing"
+    r"|we (?:want|seek|(?:are|were) (?:looking for|asked)))\b",
+    re.IGNORECASE,
+)
+_TOO_LITTLE = re.compile(r"\b(?:not enough|insufficient|too little) (?:information|data|context)\b", re.IGNORECASE)
 _OF_THE_QUESTION = re.compile(
     r"\bin (?:the|this) (?:question|problem|prompt|text|title|statement|exercise)\b", re.IGNORECASE
 )
@@ -247,6 +258,8 @@ def unannounced(text: str, start: int, end: int) -> Extraction:
     sentence = last_sentence(text, low, end)
     end = _before_stop(text, sentence[0], end)
     if _UNSURE.search(OR_VALUE.sub(" ", RESTATEMENT.sub(" ", CONTRAST.sub("", text[sentence[0] : end])))):
+        return Extraction(None, "unsure")
+    if _TOO_LITTLE.search(text, low, end):
         return Extraction(None, "unsure")
     if text.count("```", 0, sentence[0]) % 2:
         return Extraction(None, "code")

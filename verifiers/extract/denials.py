@@ -279,6 +279,14 @@ _CALLED_FALSE = re.compile(
         r"(?:is|was|seems|must be) (?:\w+ly |just |a )?(?:wrong|false|incorrect|untrue|mistaken|lie|nonsense|invalid"
         r"|not (?:true|right|correct))\b",
         r"(?:(?:this|that) is )?(?:false|wrong|incorrect|untrue)(?=\s*[.!)]|\s*$)",
+        r"(?:this|that|it) (?:can|must|should|has to|ought to) (?:therefore |thus |hence )?be (?:ruled out"
+        r"|rejected|discarded|excluded|dismissed|eliminated|disregarded)\b",
+        r"(?:or |at least,? )?(?:so|(?:that|this)(?:['’]s| is| was) (?:\w+ly )?what) (?:a|an|some|many|most|they"
+        r"|he|she|people|others|the careless|the naive)(?: \w+){0,2}? (?:would |might |may |could |will )?(?:says?"
+        r"|thinks?|claims?|believes?|write)\b",
+        r"(?:pero|aunque|mas|porém|ma|però) (?:es|está|é|è|era) (?:\w+mente )?(?:fals[oa]|incorrect[oa]"
+        r"|incorret[oa]|err[óo]ne[oa]|equivocad[oa]|errad[oa]|errat[oa]|sbagliat[oa]|scorrett[oa])\b",
+        r"(?:aber|doch|jedoch|mais) (?:ist |est )?(?:leider |malheureusement )?(?:falsch|faux|fausse)\b",
         r"(?:as )?(?:they|he|she|some|people) (?:say|says|said|claim|claims|claimed),? (?:wrongly|falsely"
         r"|incorrectly)\b",
         r"(?:aber |doch |jedoch |und )?(?:was|das|dies|diese[rs]? (?:behauptung|aussage|antwort|lösung|ergebnis"

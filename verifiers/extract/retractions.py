@@ -22,12 +22,13 @@ _SELF = re.compile(
         r"|\bi mean[t]?\b|\bi mis(?:read|calculated|counted|took|spoke|typed|wrote)\b|\b(?:i"
         r"|i['’]ve) (?:just )?(?:made|make|see) (?:a|an|my|the) (?:\w+ )?(?:mistake|error|typo)\b"
         r"|\bmy (?:mistake|bad|error)\b|\b(?:oops|whoops)\b|\bcorrection\s*[:,-]|\bi retract\b"
+        r"|\bi (?:hereby )?(?:withdraw|revoke|recant|disavow) (?:this|that|it|my|the)\b"
         r"|\bnot the (?:final )?answer\b|\bchanged my mind\b"
         r"|\bi (?:don['’]t|do not|can['’]t|cannot) (?:know|solve|answer|determine|find|figure)\b"
         r"|\bthat['’]s (?:a lie|not true|nonsense)\b|\bdon['’]t (?:believe|trust) (?:it|that|this|me)\b"
         r"|\bthe opposite is true\b"
-        r"|\b(?:none|nothing) of (?:this|that|the above) is (?:true|correct|right)\b|\bi made (?:that|this|it"
-        r"|everything) up\b"
+        r"|\b(?:none|nothing) of (?:this|that|the above) is (?:true|correct|right)\b"
+        r"|\bi (?:just |simply )?(?:made|make) (?:that|this|it|everything)(?: \w+)? up\b"
         r"|\b(?:that|this|it) (?:is|was) (?:just )?a (?:joke|lie|trick)\b|\bi was (?:joking|lying|kidding)\b"
         r"|\bi give up\b|\bi stand corrected\b"
         r"|\b(?:i|we)(?:['’]ve| have| had)? (?:just )?(?:forgot(?:ten)?|missed|overlooked|neglected|omitted|left out"
@@ -140,6 +141,7 @@ _INSTEAD = re.compile(
         r"|result) (?:is|was)|that(?:['’]s| is)|i (?:get|got)|we get|should be|make (?:it|that)|even|also"
         r"|maybe|perhaps|possibly"
         r"|vielleicht|peut-être|talvez|tal vez|quiz[áa]s?|forse|es ist|c['’]est|es|é|è)?\s*",
+        r"\b(?:it|that)(?:['’]s| is) (?:really|actually|in (?:fact|truth|reality)|truly),?\s*",
         r"\b(?:it|that|this|the (?:answer|result|value)) (?:should|must|has to|ought to|needs to|could|might"
         r"|may|can) (?:actually |really |instead |also |equally |just as well |even |have )?be(?:en)?\s*",
         r"\b(?:second|other|backup|next|fallback) (?:choice|guess|option|candidate) (?:is|would be|was|:)\s*"
