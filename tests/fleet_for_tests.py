@@ -29,9 +29,9 @@ def sampled(weights, prompt, seed, *, tokens, vocabulary=48, ends=()):
     return ids, [-(i % 7) / 8 - weights % 5 for i in ids], "stop" if ids[-1] in ends else "length"
 
 
-def checksum(folder):
+def checksum(folder, file="model.safetensors"):
     """Of a folder's weights, in the order of the file."""
-    data = (Path(folder) / "model.safetensors").read_bytes()
+    data = (Path(folder) / file).read_bytes()
     return zlib.crc32(data[8 + struct.unpack("<Q", data[:8])[0] :])
 
 
@@ -62,11 +62,23 @@ class FakeVLLM:
         plan: called with each request's path (without its query); a fault's name, or None.
         down_s: how long it is away after it died.
         counts: it counts tokens in its metrics: one each time it is asked while it samples.
+        lora_rank: the greatest of adapters that it takes; 0 = none.
     """
 
     def __init__(
-        self, port=0, *, version="0.32.0", context=160, vocabulary=48, delay=0.0, plan=None, down_s=0.15, counts=True
+        self,
+        port=0,
+        *,
+        version="0.32.0",
+        context=160,
+        vocabulary=48,
+        delay=0.0,
+        plan=None,
+        down_s=0.15,
+        counts=True,
+        lora_rank=0,
     ):
+        self.lora_rank = lora_rank
         self.version, self.context, self.vocabulary = version, context, vocabulary
         self.delay, self.down_s, self.counts = delay, down_s, counts
         self.sampling, self.running = 0, threading.Event()  # cleared: its engine hangs, and only the front answers
@@ -129,6 +141,7 @@ class FakeVLLM:
         self.starts += 1
         self.dead = self.dying = self.paused = False
         self.label, self.weights, self.rounds, self.digests, self.tokens = "default", 0, 0, {}, 0
+        self.adapters = {}
         threading.Thread(target=self.server.serve_forever, args=(0.02,), daemon=True).start()
 
     def die(self, *, returns=True):
@@ -166,6 +179,7 @@ class FakeVLLM:
         if fault == "restart":  # so quickly that nobody sees it down
             with self.lock:
                 self.paused, self.label, self.weights, self.starts = False, "default", 0, self.starts + 1
+                self.adapters = {}
                 self.rounds += 1
                 self.lock.notify_all()
         if fault == "reset":
@@ -225,7 +239,9 @@ class FakeVLLM:
         known = {
             "health": "",
             "version": {"version": self.version},
-            "v1/models": {"data": [{"id": "policy", "max_model_len": self.context}]},
+            "v1/models": {
+                "data": [{"id": "policy", "max_model_len": self.context}, *({"id": name} for name in self.adapters)]
+            },
             "is_paused": {"is_paused": self.paused},
             "weight_info": {"weight_version": self.label},
             "metrics": self.metrics() if path == "metrics" else "",
@@ -235,7 +251,11 @@ class FakeVLLM:
         if path in known:
             return 200, known[path]
         if path == "v1/completions":
+            if body["model"] not in ("policy", *self.adapters):
+                return 404, "no such model"
             return self.complete(body)
+        if path in ("v1/load_lora_adapter", "v1/unload_lora_adapter"):
+            return self.adapter(path, body)
         with self.lock:
             if path == "pause":
                 self.paused = True
@@ -255,6 +275,19 @@ class FakeVLLM:
             self.lock.notify_all()
         return 200, {}
 
+    def adapter(self, path, body):
+        if not self.lora_rank:
+            return 404, "not found"
+        with self.lock:
+            if path == "v1/unload_lora_adapter":
+                return (200, {}) if self.adapters.pop(body["lora_name"], None) is not None else (404, "not loaded")
+            folder = Path(body["lora_path"])
+            rank = json.loads((folder / "adapter_config.json").read_text())["r"]
+            if rank > self.lora_rank:
+                return 500, f"LoRA rank {rank} is greater than max_lora_rank {self.lora_rank}."
+            self.adapters[body["lora_name"]] = checksum(folder, "adapter_model.safetensors")
+        return 200, "Success"
+
     def complete(self, body):
         with self.lock:
             while self.paused and not self.dead:
@@ -268,10 +301,10 @@ class FakeVLLM:
             return self.choices(body, cut=self.rounds != rounds)
 
     def choices(self, body, *, cut):
-        found = []
+        found, weights = [], self.weights + self.adapters.get(body["model"], 0)
         for i in range(body["n"]):
             ids, logprobs, reason = sampled(
-                *(self.weights, body["prompt"], body["seed"] + i),
+                *(weights, body["prompt"], body["seed"] + i),
                 tokens=body["max_tokens"],
                 vocabulary=self.vocabulary,
                 ends=body["stop_token_ids"],
@@ -280,7 +313,7 @@ class FakeVLLM:
             if cut:  # before its first token
                 ids, values, reason = [], None, "abort"
             found.append({"index": i, "token_ids": ids, "logprobs": values, "finish_reason": reason})
-        return 200, {"choices": found[::-1]}
+        return 200, {"choices": found[::-1], "model": body["model"]}
 
 
 def _reset(connection):

@@ -20,11 +20,14 @@ def free_port():
 class Running:
     """A server process."""
 
-    def __init__(self, folder, port):
+    def __init__(self, folder, port, *more):
         self.port, self.url = port, f"http://127.0.0.1:{port}"
         self.log = open(folder / f"server-{port}-{time.time():.0f}.log", "w")  # noqa: SIM115
         self.process = subprocess.Popen(
-            [sys.executable, "-m", "r1lite", "serve-engine", "--port", str(port), "--threads", "1", "--rows", "16"],
+            [
+                *(sys.executable, "-m", "r1lite", "serve-engine", "--port", str(port), "--threads", "1"),
+                *("--rows", "16", *more),
+            ],
             env={**os.environ, "PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"},
             stdout=self.log,
             stderr=subprocess.STDOUT,

@@ -42,5 +42,7 @@ class ServeEngineConfig(Section):
     """No CUDA graphs: it starts a minute sooner and samples more slowly."""
     batch_invariant: bool = False
     """On CUDA, kernels that give the same completion whatever else is in the batch; slower."""
+    lora_rank: int = Field(0, ge=0, le=512)
+    """Take adapters of this rank or less by themselves, for runs with --lora-rank; 0: complete weights only."""
     untested: bool = False
     """Use a vLLM version that this was not tested with."""

@@ -1,13 +1,15 @@
 """Low-rank adapters (LoRA, arXiv:2106.09685) through `peft`: few weights learn, the rest stay as they were loaded.
 
 The adapter is put into the model in place, so sampler and trainer see the same one; without it the model is its own
-reference. Others get merged weights, under the names that the model has without an adapter.
+reference. Engines get it by itself (`Adapter`) where they can; others, and checkpoints, get merged weights under the
+names that the model has without an adapter.
 """
 
 from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -16,7 +18,55 @@ from torch import Tensor
 from r1lite.config import TrainConfig
 from r1lite.errors import UserError
 
-_BASE, _ADAPTER = ".base_layer", "lora_"
+_BASE, _ADAPTER, _NAME = ".base_layer", "lora_", "default"
+
+
+@dataclass(frozen=True, slots=True)
+class Adapter:
+    """The adapter of a model, as an engine of its own takes it: what is trained, and the weights below it."""
+
+    rank: int
+    alpha: float  # its product is multiplied by alpha / rank
+    model: Any
+
+    @property
+    def layers(self) -> list[str]:
+        """Names of the layers that have one."""
+        return [name for name, _ in _layers(self.model)]
+
+    def weights(self) -> Iterator[tuple[str, Tensor]]:
+        """Its tensors by LAYER.lora_A.weight [rank, in] and LAYER.lora_B.weight [out, rank]."""
+        for name, value in adapter_state(self.model).items():
+            yield name.replace(f".{_NAME}.", "."), value
+
+    def base(self) -> Iterator[tuple[str, Tensor]]:
+        """Every weight below it under the name that it has without one, tied ones under each; they never change."""
+        for name, value in self.model.state_dict().items():
+            if _ADAPTER not in name:
+                yield name.replace(_BASE, ""), value
+
+    def settings(self) -> dict[str, Any]:
+        """Its adapter_config.json in peft's format."""
+        targets = sorted({name.rpartition(".")[2] for name in self.layers})
+        return {
+            "peft_type": "LORA",
+            "task_type": "CAUSAL_LM",
+            "r": self.rank,
+            "lora_alpha": self.alpha,
+            "target_modules": targets,
+            "bias": "none",
+        }
+
+    def refusal(self) -> str:
+        """Why no engine takes it by itself; empty if one can."""
+        others = sorted({type(layer).__name__ for _, layer in _layers(self.model) if not layer.lora_A})
+        return f"{', '.join(others)} is not a linear layer" if others else ""
+
+
+def adapter_of(model: Any) -> Adapter | None:
+    """The adapter that `add_adapter` put there; None of a model without one."""
+    first = next((layer for _, layer in _layers(model)), None)
+    return None if first is None else Adapter(first.r[_NAME], first.lora_alpha[_NAME], model)
 
 
 def add_adapter(model: Any, config: TrainConfig) -> str:
@@ -72,7 +122,7 @@ def merged_weights(model: Any) -> Iterator[tuple[str, Tensor]]:
             continue
         layer = layers.get(name.removesuffix(f"{_BASE}.weight"))
         if layer is not None and name.endswith(f"{_BASE}.weight"):
-            value = value + layer.get_delta_weight("default").detach()
+            value = value + layer.get_delta_weight(_NAME).detach()
         yield name.replace(_BASE, ""), value
 
 

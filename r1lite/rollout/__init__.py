@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 from torch import Tensor
 
 from r1lite.errors import RunError
+from r1lite.model.lora import Adapter
 from verifiers import Completion
 from verifiers.end_tokens import END_TOKENS
 
@@ -16,6 +17,11 @@ from verifiers.end_tokens import END_TOKENS
 class EngineError(RunError):
     """An engine that can't go on: dead, out of memory, or with other weights than the trainer's. Nothing it was
     asked for has changed the run, so the step before stands and the run can be resumed."""
+
+
+class AdapterRefusedError(EngineError):
+    """The engine works, and does not take this adapter by itself: its model has none, or not for such layers or ranks.
+    Merged weights may do."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +74,25 @@ class RolloutEngine(CompletionEngine, Protocol):
 
     def close(self) -> None:
         """Frees what the engine holds; a second call does nothing."""
+
+
+@runtime_checkable
+class AdapterEngine(Protocol):
+    """An engine that can take an adapter alone, over weights that it holds already."""
+
+    no_adapters: str  # why it takes none; empty if it does
+    base_loads: int  # how often it was given the weights below
+
+    def load_adapter(self, adapter: Adapter, *, version: int, base_too: bool = False) -> None:
+        """The next completions come from this adapter, over the weights below it, and are stamped with `version`.
+
+        Args:
+            base_too: gives the weights below again; the first call does so anyway.
+
+        Raises:
+            AdapterRefusedError: not this one.
+            EngineError: it can't go on.
+        """
 
 
 def collect(count: int, groups: Iterable[tuple[int, list[Completion]]]) -> list[list[Completion]]:

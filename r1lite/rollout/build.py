@@ -17,7 +17,7 @@ from r1lite.errors import UserError
 from r1lite.model.prefix import cache_error, shares_batches
 from r1lite.rollout import RolloutEngine, eos_ids
 from r1lite.rollout.hf import HFCopyEngine, HFEngine
-from r1lite.rollout.vllm_support import required
+from r1lite.rollout.vllm_support import no_adapters, required
 
 _GREATEST_CACHE_SHARE = 0.25  # of this machine's free memory
 _GREATEST_CACHE_ERROR = 0.02  # nats, as the learner allows between sampler and trainer
@@ -94,6 +94,7 @@ def start_vllm_servers(request: Request) -> Started:
         parameters=sum(parameter.numel() for parameter in request.model.parameters()),
         stall_s=config.engine_stall_s,
         say=request.say,
+        lora_rank=getattr(config, "lora_rank", 0),
     )
     version = ", ".join(sorted({server.version for server in fleet.servers}))
     count = f"{len(fleet.servers)} server{'s' * (len(fleet.servers) > 1)}"
@@ -121,6 +122,7 @@ def start_vllm(request: Request) -> Started:
         memory = share(wanted, torch.cuda.get_device_properties(config.device).total_memory, asked=config.engine_memory)
     assert config.threads is not None
     request.say("starting vLLM ...")
+    rank = getattr(config, "lora_rank", 0)
     settings = Start(
         model=request.model_path,
         dtype=request.dtype,
@@ -133,6 +135,9 @@ def start_vllm(request: Request) -> Started:
         sleeps=memory is not None and memory.sleeps,
         eager=config.engine_eager,
         batch_invariant=config.engine_batch_invariant,
+        lora_rank=rank,
+        no_adapters=no_adapters(found, rank),
+        architectures=tuple(getattr(request.model.config, "architectures", None) or [type(request.model).__name__]),
     )
     engine = VLLMEngine(found, request.tokenizer, eos_ids(request.model, request.tokenizer), settings)
     held = "" if memory is None else f", {memory.memory:.0%} of the GPU{', asleep while it trains' * memory.sleeps}"

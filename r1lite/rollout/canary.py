@@ -14,9 +14,10 @@ from dataclasses import dataclass
 import torch
 
 from r1lite.model.batch import Row, micro_batches
+from r1lite.model.lora import Adapter, merged_weights
 from r1lite.model.policy import Policy
 from r1lite.rl.sampling import completion_seed
-from r1lite.rollout import EngineError, RolloutEngine, Sampling
+from r1lite.rollout import AdapterEngine, EngineError, RolloutEngine, Sampling
 from verifiers import Completion
 
 _SEQUENCES = 2
@@ -54,11 +55,18 @@ class Canary:
         self.policy, self.tokens, self.seed, self.stop_text = policy, tokens, seed, stop_text
         self.tolerance = TOLERANCE[policy.dtype] if tolerance is None else tolerance
 
-    def check(self, engine: RolloutEngine, prompts: Sequence[Sequence[int]], version: int) -> float:
+    def check(
+        self,
+        engine: RolloutEngine,
+        prompts: Sequence[Sequence[int]],
+        version: int,
+        adapter: Adapter | None = None,
+    ) -> float:
         """The largest difference, in nats, of an engine on several servers that of the worst.
 
         Args:
             prompts: ones that the engine has seen under other weights, if there are any: what it kept of those shows.
+            adapter: what the engine was given, where that was no complete weights.
 
         Raises:
             EngineError: it is above the tolerance; the message names what differs.
@@ -66,10 +74,17 @@ class Canary:
         worst = 0.0
         for url in getattr(engine, "urls", [""]):
             with engine.at(url) if url else contextlib.nullcontext():  # type: ignore[attr-defined]
-                worst = max(worst, self._check(engine, prompts, version, url))
+                worst = max(worst, self._check(engine, prompts, version, url, adapter))
         return worst
 
-    def _check(self, engine: RolloutEngine, prompts: Sequence[Sequence[int]], version: int, url: str) -> float:
+    def _check(
+        self,
+        engine: RolloutEngine,
+        prompts: Sequence[Sequence[int]],
+        version: int,
+        url: str,
+        adapter: Adapter | None,
+    ) -> float:
         chosen = [list(prompt) for prompt in prompts[:_SEQUENCES]]
         completions = self._sample(engine, chosen)
         stamped = {completion.policy_version for completion in completions}
@@ -83,7 +98,7 @@ class Canary:
             f"{version}: the log-probability of token {reading.token + 1} of canary {reading.sequence + 1} is "
             f"{reading.engine:.4f} there and {reading.trainer:.4f} here, {reading.difference:.3g} nats apart (at most "
             f"{self.tolerance:g} in {str(self.policy.dtype).removeprefix('torch.')}). What differs: "
-            f"{self._name_the_cause(engine, chosen, completions, reading, version)}"
+            f"{self._name_the_cause(engine, chosen, completions, reading, version, adapter)}"
         )
 
     def _sample(self, engine: RolloutEngine, prompts: list[list[int]]) -> list[Completion]:
@@ -111,6 +126,7 @@ class Canary:
         completions: list[Completion],
         reading: Reading,
         version: int,
+        adapter: Adapter | None,
     ) -> str:
         """Names what is wrong, by mending one suspect after another. The run stops whatever is found."""
         if any_other := self._other_temperature(prompts, completions):
@@ -122,7 +138,13 @@ class Canary:
             forget()
             if self._difference(engine, prompts) <= self.tolerance:
                 return "the prefix cache, which still held keys and values of other weights"
-        weights = dict(self.policy.model.state_dict())
+        if adapter is not None and isinstance(engine, AdapterEngine):
+            for base_too, what in ((False, "the adapter"), (True, "the weights below the adapter")):
+                engine.load_adapter(adapter, version=version, base_too=base_too)
+                if (after := self._difference(engine, prompts)) <= self.tolerance:
+                    return f"{what}: sent again, both agree"
+            return f"the model itself: adapter and weights sent again, {after:.3g} nats remain"
+        weights = dict(merged_weights(self.policy.model))
         mended = []
         before = reading.difference
         for name, names in _groups(list(weights)).items():

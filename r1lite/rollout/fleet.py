@@ -16,6 +16,7 @@ import torch
 from torch import Tensor
 
 from r1lite.errors import UserError
+from r1lite.model.lora import Adapter
 from r1lite.rollout import EngineError, Sampling, check_prompts, collect, text_of
 from r1lite.rollout.client import Refused, Unreachable
 from r1lite.rollout.heartbeat import Heartbeat, Waits
@@ -41,6 +42,7 @@ class ServerEngine:
         vocabulary: ids of tokens lie below it.
         start_wait_s: how long servers may take to come up.
         parameters: of the model, so that the room for its weights can be looked at.
+        no_adapters: why the servers take no adapters; empty if they may.
         eos: ids that end a text.
         timeout_s: of one group, of one weight update, and of waiting for any server to come back.
         stall_s: without a new token, after which a server is left out (see `heartbeat`); 0 = never.
@@ -68,12 +70,15 @@ class ServerEngine:
         parameters: int = 0,
         stall_s: float = 30.0,
         say: Callable[[str], None] = lambda text: None,
+        no_adapters: str = "it was started without adapters",
     ) -> None:
         if len(set(urls)) != len(urls):
             raise UserError("--engine-url: the same server twice")
         self._run = f"{os.getpid()}.{uuid.uuid4().hex[:8]}"
         self._weights: Weights | None = None
-        self._given = 0
+        self._below: Path | None = None  # the weights below an adapter, for servers that come back
+        self._given = self.base_loads = 0
+        self.no_adapters = no_adapters
         self.servers = [connect(url, self._run) for url in urls]
         self.tokenizer, self.context, self.timeout_s = tokenizer, context, timeout_s
         self._stall_s, self._say = stall_s, say
@@ -157,8 +162,28 @@ class ServerEngine:
         self._given += 1
         name = f"{self._given}-version-{version}"
         folder = files.write(weights, name)
+        self._below = None
+        self._hand_out(Weights(folder, f"r1lite-{self._run}-{name}", version))
+
+    def load_adapter(self, adapter: Adapter, *, version: int, base_too: bool = False) -> None:
+        """As `AdapterEngine.load_adapter`, to every server; one that lost the weights below gets those first."""
+        files = self._opened()
+        self._given += 1
+        if base_too or self._below is None or self._weights is None:
+            self._below = files.write(adapter.base(), f"{self._given}-below")
+            self.base_loads += 1
+        folder = files.write_adapter(adapter, f"r1lite-{self._run}-{self._given}-version-{version}")
+        self._hand_out(Weights(self._below, f"r1lite-{self._run}-{self._below.name}", version, folder))
+
+    @property
+    def bytes_given(self) -> int:
+        """Of weights in files, however many servers read them."""
+        return 0 if self._files is None else self._files.written
+
+    def _hand_out(self, weights: Weights) -> None:
+        files = self._opened()
         with self._routing:
-            self._weights = Weights(folder, f"r1lite-{self._run}-{name}", version)
+            self._weights = weights
         self._wait_for_any()
         living = [server for server in self.servers if server.alive]
         for server, future in [(server, self._submit(self._update, server)) for server in living]:
@@ -167,7 +192,7 @@ class ServerEngine:
             except Unreachable:
                 self._doubt(server)
         self._wait_for_any()
-        files.keep_only(folder)
+        files.keep_only(weights.folder, *([weights.adapter] if weights.adapter else []))
         self._opened()  # closed meanwhile, it holds nothing
 
     def forget(self) -> None:
@@ -255,13 +280,13 @@ class ServerEngine:
             server = self._least_loaded(len(seeds), left, failed)
             try:
                 weights, times = self._newest(), server.times_given
-                while not server.is_current(weights.label):
+                while not _has(server, weights):
                     self._update(server)
                     weights, times = self._newest(), server.times_given
                 sampled = server.complete(prompt, seeds, sampling)
                 # Asked again: it may have been started anew, or taken over, since it was asked before; and another
                 # thread may have given it these weights once more, behind this one's back.
-                if not server.is_current(weights.label) or server.times_given != times:
+                if not _has(server, weights) or server.times_given != times:
                     raise Unreachable(f"{server.url} lost the weights, or was given newer ones, while it sampled")
                 if strange := {i for ids, *_ in sampled for i in ids if not 0 <= i < self._vocabulary}:
                     raise EngineError(f"{server.url} answered with token {min(strange)}, which the model does not have")
@@ -393,11 +418,14 @@ class ServerEngine:
     def _update(self, server: Server, *, anew: bool = False) -> None:
         """Gives a server the current weights, unless it has them. Raises Unreachable, EngineError."""
         with server.lock:
-            while (weights := self._weights) is not None and (anew or not server.is_current(weights.label)):
-                anew = False
+            while (weights := self._weights) is not None and (anew or not _has(server, weights)):
                 try:
                     with self._no_tokens(server):
-                        server.give(weights.folder, weights.label)
+                        if anew or not server.is_current(weights.label):
+                            anew = False
+                            server.give(weights.folder, weights.label)
+                        if weights.adapter is not None:
+                            server.give_adapter(weights.adapter)
                 except EngineError:
                     if weights is self._weights:
                         raise
@@ -440,3 +468,8 @@ def _counts(server: Server) -> bool:
         return server.tokens(_COUNT_S) is not None
     except (Refused, Unreachable):
         return True  # it is asked again while it works
+
+
+def _has(server: Server, weights: Weights) -> bool:
+    """As the server itself says."""
+    return server.is_current(weights.label) and (weights.adapter is None or server.has_adapter(weights.adapter.name))

@@ -19,6 +19,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from r1lite.model.lora import Adapter
 from r1lite.rollout import EngineError
 
 _FUSED = {  # vLLM's name -> those of its parts, one after the other along the first dimension
@@ -54,7 +55,8 @@ class WeightProof:
         Raises:
             EngineError: tensors differ, or are no longer sent or held; the message names them.
         """
-        held = {name.rpartition(":")[2]: digest for name, digest in held.items()}
+        # Layers with an adapter keep their own weights one level below.
+        held = {name.rpartition(":")[2].replace(".base_layer.", "."): digest for name, digest in held.items()}
         own = digests(weights, self.dtype)
         shared = own.keys() & held.keys()
         if self._kinds is None:
@@ -68,6 +70,36 @@ class WeightProof:
             )
         self._names = compared
         return len(compared)
+
+
+def check_adapter(held: Mapping[str, Tensor], adapter: Adapter, dtype: torch.dtype, *, version: int) -> int:
+    """How many of the tensors that an engine's layers compute with are proven to be the adapter's.
+
+    Args:
+        held: as `vllm_calls.adapter_tensors` gives them.
+
+    Raises:
+        EngineError: some differ, or a layer that has no adapter computes with one.
+    """
+    own = {}
+    for name, weight in adapter.weights():
+        value = weight.detach().to(dtype)
+        # The engine multiplies in its own precision, once, when it takes the adapter in.
+        own[name.removesuffix(".weight")] = value * (adapter.alpha / adapter.rank) if ".lora_B" in name else value
+    others, compared = [], 0
+    for name, found in held.items():
+        expected = torch.zeros_like(found)
+        if (ours := own.get(name)) is not None:
+            compared += 1
+            expected[: ours.shape[0], : ours.shape[1]] = ours
+        if not torch.equal(expected, found):
+            others.append(name)
+    if others:
+        raise EngineError(
+            f"the engine does not hold the trainer's adapter of version {version}: {', '.join(others[:_SHOWN])} "
+            f"({len(others)} of {len(held)} tensors) have other values"
+        )
+    return compared
 
 
 def digests(weights: Iterable[tuple[str, Tensor]], dtype: torch.dtype) -> dict[str, str]:

@@ -50,6 +50,16 @@ class Server(Protocol):
     def give(self, folder: Path, label: str) -> None:
         """Loads the weights of a folder, which are known by this label from then on."""
 
+    def give_adapter(self, folder: Path) -> None:
+        """Loads an adapter in peft's format over the weights it has, and unloads every other one of a run.
+
+        What it samples from then on comes from this adapter, which is known by the folder's name, or fails. Raises
+        AdapterRefusedError where the server works and does not take it.
+        """
+
+    def has_adapter(self, name: str) -> bool:
+        """True if it has an adapter of that name, as the server itself says, and samples from it."""
+
     def is_current(self, label: str) -> bool:
         """True if the weights it holds have this label, as the server itself says where it can."""
 

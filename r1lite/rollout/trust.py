@@ -9,9 +9,10 @@ from typing import Any
 
 from torch import Tensor
 
-from r1lite.rollout import RolloutEngine, Sampling, collect, interruption
+from r1lite.model.lora import Adapter
+from r1lite.rollout import AdapterEngine, AdapterRefusedError, RolloutEngine, Sampling, collect, interruption
 from r1lite.rollout.canary import Canary
-from r1lite.rollout.proof import WeightProof
+from r1lite.rollout.proof import WeightProof, check_adapter
 from verifiers import Completion
 
 Weights = Callable[[], Iterable[tuple[str, Tensor]]]  # called for each push and each comparison
@@ -29,6 +30,8 @@ class TrustedEngine:
         weights: those to begin with.
         proof: compares the bytes of weights, with engines that tell digests of theirs; None = it is not made.
         prove_every: changes of weights from one such comparison to the next; the first is always compared.
+        adapter: asked at each push: the model's adapter, if it has one, goes alone to an engine that takes it.
+        say: tells the user why merged weights go in place of an adapter.
     """
 
     def __init__(
@@ -40,10 +43,15 @@ class TrustedEngine:
         pad_id: int,
         proof: WeightProof | None = None,
         prove_every: int = 1,
+        adapter: Callable[[], Adapter | None] = lambda: None,
+        say: Callable[[str], None] = lambda text: None,
     ) -> None:
         self.engine, self.canary, self.pad_id = engine, canary, pad_id
         self.proof, self.prove_every, self._pushes = proof, prove_every, 0
         self.shares_weights, self.runs_aside = engine.shares_weights, engine.runs_aside
+        self._adapter, self._say = adapter, say
+        self._merges: bool | None = None  # an adapter into the weights; None = not settled yet
+        self._proven_base = self._proven_loads = 0  # tensors, and the engine's count of loads when they were compared
         self._version = 0
         self._pending: Weights | None = weights
         self._recent: list[list[int]] = []  # prompts that it may keep something of
@@ -81,36 +89,69 @@ class TrustedEngine:
             if self._pending is None:
                 return
             started = time.perf_counter()
-            self.engine.load_weights(self._pending(), version=self._version)
+            before = getattr(self.engine, "bytes_given", 0)
+            adapter = self._hand_over(self._pending)
             loaded = time.perf_counter()
             asked = self._recent or [list(prompt) for prompt in prompts if prompt]
             if self.engine.shares_weights:
                 self._pending = None
                 return
-            proven = self._prove(self._pending)
+            proven = self._prove(self._pending, adapter)
             proved = time.perf_counter()
             difference = None
             if self.canary is not None and asked:
-                difference = self.canary.check(self.engine, asked, self._version)
+                difference = self.canary.check(self.engine, asked, self._version, adapter)
             self._pending = None  # only now: weights that failed the check must not be sampled from
             self._metrics = {
                 "sync_s": loaded - started,
+                "sync_mb": (getattr(self.engine, "bytes_given", 0) - before) / 1e6,
                 "proof_s": proved - loaded,
                 "proven_weights": proven,
                 "canary_s": time.perf_counter() - proved,
                 "canary_logprob_max": difference,
             }
 
-    def _prove(self, weights: Weights) -> int | None:
+    def _hand_over(self, weights: Weights) -> Adapter | None:
+        """Gives the engine the newest weights. Returns the adapter that went alone; None where complete weights did."""
+        adapter = None if self.engine.shares_weights else self._adapter()
+        if adapter is not None and self._merges is not True:
+            engine = self.engine if isinstance(self.engine, AdapterEngine) else None
+            why = adapter.refusal() or (engine.no_adapters if engine else "this engine takes complete weights only")
+            if engine is not None and not why:
+                try:
+                    engine.load_adapter(adapter, version=self._version)
+                    self._merges = False
+                    return adapter
+                except AdapterRefusedError as error:
+                    if self._merges is False:  # it took the one before
+                        raise
+                    why = str(error)
+            self._merges = True
+            self._say(f"the engine gets all weights, with the adapter merged into them: {why}")
+        self.engine.load_weights(weights(), version=self._version)
+        return None
+
+    def _prove(self, weights: Weights, adapter: Adapter | None) -> int | None:
         """How many tensors are the trainer's, byte for byte, in each place; None if that was not looked at."""
         ask = getattr(self.engine, "weight_digests", None)
         self._pushes += 1
-        if self.proof is None or ask is None or (self._pushes - 1) % self.prove_every:
+        due = (self._pushes - 1) % self.prove_every == 0
+        if self.proof is None or ask is None:
             return None
-        counts = [
-            self.proof.check(held, weights(), where=f" at {place}" if place else "", version=self._version)
-            for place, held in ask()
-        ]
+        if adapter is None:
+            return self._compare(self.proof, ask, weights) if due else None
+        # The weights below an adapter don't change: they are compared when the engine was given them.
+        loads: int = self.engine.base_loads  # type: ignore[attr-defined]  # an AdapterEngine: it took the adapter
+        if loads != self._proven_loads:
+            self._proven_base, self._proven_loads = self._compare(self.proof, ask, adapter.base) or 0, loads
+        elif not due:
+            return None
+        held: dict[str, Tensor] = getattr(self.engine, "held_adapter", dict)()
+        return self._proven_base + check_adapter(held, adapter, self.proof.dtype, version=self._version)
+
+    def _compare(self, proof: WeightProof, ask: Callable[[], Any], weights: Weights) -> int | None:
+        where = ((f" at {place}" if place else "", held) for place, held in ask())
+        counts = [proof.check(held, weights(), where=place, version=self._version) for place, held in where]
         return min(counts, default=None)
 
     def offer(self, weights: Weights, *, version: int) -> None:

@@ -16,9 +16,11 @@ from torch import Tensor
 
 from r1lite.errors import UserError
 from r1lite.hub.revisions import split
+from r1lite.model.lora import Adapter
 from r1lite.rollout import EngineError, Sampling, check_prompts, collect, text_of
 from r1lite.rollout.vllm_calls import Calls, calls_for, request_values, seed_runs, special_tokens
-from r1lite.rollout.vllm_support import Installed, environment
+from r1lite.rollout.vllm_support import Installed, adapter_settings, environment, no_adapters_for
+from r1lite.rollout.weight_files import WeightFiles
 from verifiers import Completion
 
 
@@ -37,6 +39,9 @@ class Start:
     sleeps: bool  # give the GPU's memory back while the trainer works
     eager: bool
     batch_invariant: bool
+    lora_rank: int = 0  # of the adapter that it is going to get; 0 = it gets complete weights
+    no_adapters: str = ""  # why it gets complete weights though an adapter is trained
+    architectures: tuple[str, ...] = ()  # what the model calls itself
 
 
 class VLLMEngine:
@@ -56,9 +61,14 @@ class VLLMEngine:
         self._eos, self._special = list(eos), special_tokens(tokenizer)
         self._calls: Calls = calls_for(installed)
         self._asleep = False
-        self._numbers = itertools.count()
+        self._numbers, self._adapters = itertools.count(), itertools.count(1)
         self._label = "default"  # vLLM's own name of the weights it began with
-        self._llm: Any = _start(start)
+        self.base_loads = self.bytes_given = 0
+        self._adapter: Any = None  # vLLM's LoRARequest of the one that is sampled from
+        self._has_base = False
+        self._files: WeightFiles | None = None  # of adapters
+        self._llm: Any
+        self._llm, self.no_adapters = _start(start)
 
     def generate(
         self, prompts: Sequence[Sequence[int]], seeds: Sequence[Sequence[int]], sampling: Sampling
@@ -87,8 +97,11 @@ class VLLMEngine:
                 with _failures("sampling"):
                     outputs = [output for output in llm.llm_engine.step() if output.finished]
                 for output in outputs:
+                    self._opened()  # also where several groups ended at once
                     place, first = waiting.pop(output.request_id)
-                    self._calls.check_version(output.outputs, self._label)
+                    self._calls.check_version(llm, output.outputs, self._label)
+                    if (used := output.lora_request) != self._adapter:
+                        raise EngineError(f"vLLM sampled with the adapter {used}, not with {self._adapter}")
                     for part in output.outputs:
                         groups[place][first + part.index] = self._completion(part)
                     whole = [completion for completion in groups[place] if completion is not None]
@@ -102,16 +115,32 @@ class VLLMEngine:
     def load_weights(self, weights: Iterable[tuple[str, Tensor]], *, version: int) -> None:
         """Every weight under every name it has; see `vllm_calls`."""
         llm = self._opened()
-        with _failures("taking new weights in"):
-            if self._asleep:
-                llm.wake_up(tags=["weights"])
-            label = f"r1lite-{version}"
-            self._calls.load(llm, ((name, weight.to(self.start.dtype)) for name, weight in weights), label)
-            if self._asleep:
-                llm.wake_up(tags=["kv_cache"])
-                if llm.llm_engine.is_sleeping():  # its scheduler stays paused, and sampling would wait for ever
-                    raise EngineError("vLLM woke up in part only. Continue with --resume")
-        self._asleep, self.policy_version, self._label = False, version, label
+        with _failures("taking new weights in"), self._waking(llm):
+            self._load(llm, weights, label := f"r1lite-{version}")
+        self._adapter, self._has_base = None, False
+        self.policy_version, self._label = version, label
+
+    def load_adapter(self, adapter: Adapter, *, version: int, base_too: bool = False) -> None:
+        """As `AdapterEngine.load_adapter`: by a file in shared memory, under a name that vLLM has not seen."""
+        llm = self._opened()
+        self._files = self._files or WeightFiles(None, self.start.dtype)
+        with _failures("taking a new adapter in"), self._waking(llm):
+            if base_too or not self._has_base:
+                self._has_base, self._adapter = False, None
+                self._load(llm, adapter.base(), label := f"r1lite-below-{version}")
+                self.base_loads += 1
+                self._has_base, self._label = True, label
+            before, number = self._files.written, next(self._adapters)
+            folder = self._files.write_adapter(adapter, f"r1lite-{version}-{number}")
+            self._adapter = self._calls.load_adapter(llm, folder.name, number, folder)
+            self.bytes_given += self._files.written - before
+            self._files.keep_only(folder)
+        self.policy_version = version
+
+    def held_adapter(self) -> dict[str, Tensor]:
+        """The tensors that the adapter's layers compute with; see `vllm_calls.adapter_tensors`."""
+        with _failures("telling the adapter it holds"):
+            return self._calls.held_adapter(self._opened(), self._adapter)
 
     def forget(self) -> None:
         """Empties the prefix cache."""
@@ -124,11 +153,14 @@ class VLLMEngine:
             return self._calls.digests(self._opened())
 
     def sleep(self) -> None:
-        """Gives the GPU's memory to the trainer, weights and all; load_weights() wakes it."""
+        """Gives the GPU's memory to the trainer, weights and all; load_weights() wakes it.
+
+        With an adapter, the weights below it wait in the machine's memory (level 1): they are not sent again.
+        """
         if self.start.sleeps and not self._asleep:
             with _failures("going to sleep"):
                 llm = self._opened()
-                llm.sleep(level=2)
+                llm.sleep(level=2 if self._adapter is None else 1)
                 if not llm.llm_engine.is_sleeping():
                     raise EngineError(
                         "vLLM did not go to sleep, so the trainer would lack the memory. Continue with --resume and a "
@@ -140,6 +172,8 @@ class VLLMEngine:
         if self._llm is None:
             return
         llm, self._llm = self._llm, None
+        if self._files is not None:
+            self._files.close()
         with contextlib.suppress(Exception):  # it is given up, whatever it says
             llm.llm_engine.engine_core.shutdown()
         del llm
@@ -148,6 +182,27 @@ class VLLMEngine:
         with contextlib.suppress(Exception), warnings.catch_warnings():
             warnings.simplefilter("ignore")
             cleanup_dist_env_and_memory()
+
+    def _load(self, llm: Any, weights: Iterable[tuple[str, Tensor]], label: str) -> None:
+        def cast() -> Iterator[tuple[str, Tensor]]:
+            for name, weight in weights:
+                value = weight.to(self.start.dtype)
+                self.bytes_given += value.nbytes
+                yield name, value
+
+        self._calls.load(llm, cast(), label)
+
+    @contextlib.contextmanager
+    def _waking(self, llm: Any) -> Iterator[None]:
+        """Wakes a sleeping engine: memory for its weights before, that for its cache after they are there."""
+        if self._asleep:
+            llm.wake_up(tags=["weights"])
+        yield
+        if self._asleep:
+            llm.wake_up(tags=["kv_cache"])
+            if llm.llm_engine.is_sleeping():  # its scheduler stays paused, and sampling would wait for ever
+                raise EngineError("vLLM woke up in part only. Continue with --resume")
+        self._asleep = False
 
     def _opened(self) -> Any:
         if self._llm is None:
@@ -166,7 +221,7 @@ class VLLMEngine:
 
         values = request_values(sampling, self._eos, self._special)
         params = SamplingParams(n=count, seed=seed, output_kind=RequestOutputKind.FINAL_ONLY, **values)
-        llm.llm_engine.add_request(name, {"prompt_token_ids": list(prompt)}, params)
+        llm.llm_engine.add_request(name, {"prompt_token_ids": list(prompt)}, params, lora_request=self._adapter)
 
     def _completion(self, part: Any) -> Completion:
         ids = tuple(part.token_ids)
@@ -180,8 +235,8 @@ class VLLMEngine:
         )
 
 
-def _start(start: Start) -> Any:
-    """An `LLM`. What vLLM changes in this process beside its own is put back."""
+def _start(start: Start) -> tuple[Any, str]:
+    """An `LLM`, and why it takes no adapters. What vLLM changes in this process beside its own is put back."""
     cuda = start.device.startswith("cuda")
     preload, set_threads = os.environ.get("LD_PRELOAD"), torch.set_num_threads
     os.environ.update(
@@ -193,6 +248,9 @@ def _start(start: Start) -> Any:
             warnings.simplefilter("ignore")
             from vllm import LLM
 
+            no_adapters = start.no_adapters
+            if start.lora_rank and not no_adapters:
+                no_adapters = no_adapters_for(start.architectures)
             settings: dict[str, Any] = {
                 "dtype": str(start.dtype).removeprefix("torch."),
                 "max_model_len": start.context,
@@ -204,6 +262,7 @@ def _start(start: Start) -> Any:
                 "disable_log_stats": True,
                 "use_tqdm_on_load": False,
                 "enforce_eager": start.eager or not cuda,
+                **adapter_settings(0 if no_adapters else start.lora_rank),
             }
             if cuda:
                 settings |= {"gpu_memory_utilization": start.memory, "enable_sleep_mode": start.sleeps}
@@ -216,7 +275,7 @@ def _start(start: Start) -> Any:
             name, revision = split(start.model)
             if revision is not None:
                 settings |= {"revision": revision, "tokenizer_revision": revision}
-            return LLM(name, trust_remote_code=False, **settings)
+            return LLM(name, trust_remote_code=False, **settings), no_adapters
     except ImportError as error:
         raise UserError(
             f"--engine vllm: vLLM can't be imported: {error}. A CUDA build of torchvision, torchaudio or torchcodec "

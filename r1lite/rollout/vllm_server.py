@@ -10,12 +10,12 @@ from pathlib import Path
 from typing import Any
 
 from r1lite.errors import UserError
-from r1lite.rollout import EngineError, Sampling
+from r1lite.rollout import AdapterRefusedError, EngineError, Sampling
 from r1lite.rollout.client import Client, Refused, Unreachable
 from r1lite.rollout.fleet import ServerEngine
 from r1lite.rollout.server import Sampled
 from r1lite.rollout.vllm_calls import request_values, seed_runs, special_tokens
-from r1lite.rollout.vllm_support import TESTED, Installed
+from r1lite.rollout.vllm_support import TESTED, Installed, no_adapters
 
 _QUICK_S = 10.0  # for questions that need no computing
 _BUSY_S = 60.0  # for those in the middle of a run: a busy engine answers between two of its steps
@@ -25,7 +25,7 @@ _TOKENS = ("vllm:generation_tokens_total", "vllm:prompt_tokens_total")
 
 
 def vllm_fleet(
-    urls: Sequence[str], tokenizer: Any, eos: Sequence[int], *, timeout_s: float, **settings: Any
+    urls: Sequence[str], tokenizer: Any, eos: Sequence[int], *, timeout_s: float, lora_rank: int = 0, **settings: Any
 ) -> ServerEngine:
     """vLLM's servers at these addresses. `settings` are those of ServerEngine; `eos` are ids that end a text."""
     special = special_tokens(tokenizer)
@@ -33,7 +33,10 @@ def vllm_fleet(
     def connect(url: str, run: str) -> VLLMServer:
         return VLLMServer(url, run=run, timeout_s=timeout_s, eos=eos, special=special)
 
-    return ServerEngine(urls, tokenizer, connect, timeout_s=timeout_s, eos=eos, **settings)
+    fleet = ServerEngine(urls, tokenizer, connect, timeout_s=timeout_s, eos=eos, **settings)
+    reasons = (no_adapters(Installed("vllm", server.version), lora_rank) for server in fleet.servers)
+    fleet.no_adapters = next(filter(None, reasons), "")
+    return fleet
 
 
 class VLLMServer:
@@ -60,6 +63,7 @@ class VLLMServer:
         self._eos, self._special = list(eos), special
         self.context = 0
         self._label: str | None = None  # of the weights it was given last
+        self._adapter: str | None = None  # that it samples from, by its name
         self._born: float | None = None  # when its process began, where it can't name its weights
 
     @property
@@ -137,7 +141,7 @@ class VLLMServer:
         """
         ask = self.client.post
         reload = {"method": "reload_weights", "kwargs": {"weights_path": str(folder)}}
-        self._label = None  # nobody takes it for current before the end
+        self._label = self._adapter = None  # nobody takes it for current before the end
         self.times_given += 1
         born = self._process_start()
         try:
@@ -163,6 +167,50 @@ class VLLMServer:
             raise Unreachable(f"{self.url} was started anew while it took weights")
         self._label, self._born = label, born
 
+    def give_adapter(self, folder: Path) -> None:
+        """As `Server.give_adapter`. Raises Unreachable where it is gone, EngineError if its cache is not emptied."""
+        ask, name = self.client.post, folder.name
+        self._adapter = None
+        self.times_given += 1
+        try:
+            ask("pause?mode=abort", timeout_s=self.timeout_s)
+            for old in self._adapters():
+                ask("v1/unload_lora_adapter", {"lora_name": old}, timeout_s=self.timeout_s)
+            refusal = None
+            try:
+                ask("v1/load_lora_adapter", {"lora_name": name, "lora_path": str(folder)}, timeout_s=self.timeout_s)
+            except Refused as error:
+                refusal = error
+            self.forget()
+            ask("resume", timeout_s=self.timeout_s)
+        except (Refused, EngineError) as error:
+            if isinstance(error, EngineError) and self.lives():
+                raise
+            raise Unreachable(f"{self.url} died while it took an adapter: {error}") from error
+        if refusal is not None and (refusal.later or not self.lives()):
+            raise Unreachable(f"{self.url} died while it took an adapter: {refusal}") from refusal
+        if refusal is not None:
+            raise AdapterRefusedError(
+                f"{self.url} ({refusal}); `r1lite serve-engine` takes adapters with its --lora-rank"
+            ) from refusal
+        if name not in self._adapters():
+            raise Unreachable(f"{self.url} was started anew while it took an adapter")
+        self._adapter = name
+
+    def has_adapter(self, name: str) -> bool:
+        """As `Server.has_adapter`. Raises Unreachable, EngineError."""
+        return self._adapter == name and name in self._adapters()
+
+    def _adapters(self) -> list[str]:
+        """Names of the adapters that a run gave it, as it says itself."""
+        try:
+            models = self.client.get("v1/models", timeout_s=self._patience_s)["data"]
+            return [name for model in models if (name := str(model["id"])).startswith("r1lite-")]
+        except Refused as error:
+            raise Unreachable(str(error)) from error
+        except (KeyError, TypeError) as error:
+            raise EngineError(f"{self.url} does not say which adapters it holds: {_why(error)}") from error
+
     def forget(self) -> None:
         """Empties the prefix cache. Raises Unreachable or Refused; EngineError if it didn't."""
         answer = self.client.post("reset_prefix_cache", timeout_s=self.timeout_s)
@@ -171,7 +219,7 @@ class VLLMServer:
 
     def digests(self) -> dict[str, str]:
         """As `Server.digests`. Raises Unreachable, Refused; EngineError for an answer that is none."""
-        if not Installed("vllm", self.version).knows_weight_versions:
+        if not Installed("vllm", self.version).stamps_completions:
             return {}
         try:
             answer = self.client.post("weight_checker", {"action": "checksum"}, timeout_s=self.timeout_s)
@@ -215,8 +263,9 @@ class VLLMServer:
         self.client.hang_up()
 
     def _complete(self, prompt: Sequence[int], seed: int, count: int, values: dict[str, Any]) -> list[Sampled]:
+        asked = self._adapter or self.model
         body = {
-            "model": self.model,
+            "model": asked,
             "prompt": list(prompt),
             "n": count,
             "seed": seed,
@@ -228,10 +277,13 @@ class VLLMServer:
         except Refused as error:
             # Its engine died under it, it has too much to do, or it is not the server any more that was given weights.
             label = self._label
-            if error.status >= 500 or error.later or label is None or not self.is_current(label):
+            lost = label is None or not self.is_current(label) or (asked != self.model and not self.has_adapter(asked))
+            if error.status >= 500 or error.later or lost:
                 raise Unreachable(f"{self.url}: {error}") from error
             raise EngineError(f"{self.url} refused a prompt of {len(prompt)} tokens, {error}") from error
         try:
+            if self._adapter is not None and answer["model"] != asked:
+                raise EngineError(f"{self.url} sampled from '{answer['model']}' where '{asked}' was asked for")
             choices = sorted(answer["choices"], key=lambda choice: int(choice["index"]))
             if any(choice["finish_reason"] not in ("stop", "length") for choice in choices):  # somebody paused it
                 raise Unreachable(f"{self.url}: the request was aborted")

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import importlib.metadata
 import os
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from r1lite.errors import UserError
 
 # What the tests were run with; in between the weight-transfer interface changed (0.28), and nobody looked.
 TESTED = "0.26 and 0.32"
 _TESTED = (26, 32)
+_ADAPTERS_TESTED = (32,)
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,8 +37,13 @@ class Installed:
 
     @property
     def knows_weight_versions(self) -> bool:
-        """True from the version on that keeps a name of the weights it holds (0.28)."""
-        return self.minor >= 28 or self.minor < 0
+        """True from the version on that keeps a name of the weights it holds (0.27)."""
+        return self.minor >= 27 or self.minor < 0
+
+    @property
+    def stamps_completions(self) -> bool:
+        """True from the version on that names the weights of each completion, and tells digests of them (0.32)."""
+        return self.minor >= 32 or self.minor < 0
 
 
 def installed() -> Installed | None:
@@ -64,6 +72,37 @@ def required(flag: str, *, untested: bool) -> Installed:
             "--engine transformers"
         )
     return found
+
+
+_RANKS = (8, 16, 32, 64, 128, 256, 320, 512)  # what vLLM reserves room for
+
+
+def no_adapters(vllm: Installed, rank: int) -> str:
+    """Why this vLLM takes no adapter of such a rank alone; empty if it does."""
+    if not rank:
+        return "it was started without adapters"
+    if vllm.minor not in _ADAPTERS_TESTED:
+        return f"vLLM {vllm.version} was not tested with adapters"
+    return "" if rank <= _RANKS[-1] else f"vLLM's adapters have at most rank {_RANKS[-1]}"
+
+
+def no_adapters_for(architectures: Sequence[str]) -> str:
+    """Why vLLM has no adapters for a model, by what it calls itself; empty if it has. Imports vLLM."""
+    from vllm.model_executor.models.registry import ModelRegistry
+
+    for name in architectures:
+        known = ModelRegistry.models.get(name)
+        if known is not None and bool(getattr(known.load_model_cls(), "supports_lora", False)):
+            return ""
+    return f"vLLM has no adapters for {', '.join(architectures) or 'this model'}"
+
+
+def adapter_settings(rank: int) -> dict[str, Any]:
+    """vLLM's engine settings for one adapter at a time of this rank or less; none for rank 0."""
+    if not rank:
+        return {}
+    most = next(size for size in _RANKS if rank <= size)
+    return {"enable_lora": True, "max_loras": 1, "max_cpu_loras": 1, "max_lora_rank": most}
 
 
 def environment(*, threads: int, cache_gib: int, cuda: bool, batch_invariant: bool) -> dict[str, str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import platform
 import re
@@ -11,12 +12,14 @@ import tempfile
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import torch
 from safetensors.torch import save_file
 from torch import Tensor
 
 from r1lite.errors import UserError
+from r1lite.model.lora import Adapter
 from r1lite.rollout import EngineError
 
 _SHARED_MEMORY = Path("/dev/shm")
@@ -31,6 +34,7 @@ class Weights:
     folder: Path
     label: str  # each time weights are given is told apart
     version: int
+    adapter: Path | None = None  # over those weights, and known by its folder's name
 
 
 class WeightFiles:
@@ -44,7 +48,7 @@ class WeightFiles:
     """
 
     def __init__(self, parent: Path | None, dtype: torch.dtype, *, parameters: int = 0) -> None:
-        self.dtype = dtype
+        self.dtype, self.written = dtype, 0  # bytes
         parent = parent or shared_memory()
         _sweep(parent)
         needed, free = 2 * parameters * dtype.itemsize, shutil.disk_usage(parent).free
@@ -63,25 +67,37 @@ class WeightFiles:
         Raises:
             EngineError: they can't be written.
         """
-        place = self.folder / name
+        return self._write(weights, self.folder / name, "model.safetensors")
+
+    def write_adapter(self, adapter: Adapter, name: str) -> Path:
+        """Writes an adapter in peft's format into a folder of that name. Raises EngineError as write() does."""
+        weights = ((f"base_model.model.{weight}", value) for weight, value in adapter.weights())
+        return self._write(weights, self.folder / name, "adapter_model.safetensors", adapter.settings())
+
+    def _write(
+        self, weights: Iterable[tuple[str, Tensor]], target: Path, file: str, settings: dict[str, Any] | None = None
+    ) -> Path:
         # A copy of each: safetensors refuses tensors that share memory, which tied ones do.
         tensors = {name: weight.detach().to("cpu", self.dtype, copy=True).contiguous() for name, weight in weights}
         try:
-            place.mkdir(exist_ok=True)
-            save_file(tensors, place / "model.safetensors", metadata={"format": "pt"})
+            target.mkdir(exist_ok=True)
+            save_file(tensors, target / file, metadata={"format": "pt"})
+            if settings is not None:
+                (target / "adapter_config.json").write_text(json.dumps(settings), encoding="utf-8")
+            self.written += sum(tensor.nbytes for tensor in tensors.values())
         except OSError as error:
             size = sum(tensor.nbytes for tensor in tensors.values()) / (1 << 20)
             raise EngineError(
-                f"{place}: {size:.0f} MiB of weights for the servers can't be written: {error.strerror or error}. "
+                f"{target}: {size:.0f} MiB of weights for the servers can't be written: {error.strerror or error}. "
                 "Name another folder with --engine-weights-dir"
             ) from error
-        return place
+        return target
 
-    def keep_only(self, newest: Path) -> None:
+    def keep_only(self, *newest: Path) -> None:
         """Removes the older versions: every server has the newest, or gets it before it serves again."""
         with contextlib.suppress(FileNotFoundError):  # another thread closed this meanwhile
             for place in self.folder.iterdir():
-                if place != newest:
+                if place not in newest:
                     shutil.rmtree(place, ignore_errors=True)
 
     def close(self) -> None:

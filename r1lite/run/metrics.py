@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-Unit = Literal["", "share", "count", "tokens", "nats", "s", "steps"]
+Unit = Literal["", "share", "count", "tokens", "nats", "s", "MB", "steps"]
 Better = Literal["", "higher", "lower"]
 
 _FORMS: dict[str, str] = {
@@ -15,6 +15,7 @@ _FORMS: dict[str, str] = {
     "tokens": "{:,.1f}",
     "nats": "{:.3g}",
     "s": "{:.2f} s",
+    "MB": "{:,.1f} MB",
     "steps": "{:.2g}",
 }
 STAGES = ("rl", "ppo", "supervised", "reward-model")
@@ -324,6 +325,7 @@ METRICS: tuple[Metric, ...] = (
         ("ppo",),
     ),
     Metric("sync_s", "giving weights", "s", "an engine with weights of its own: seconds to give it the new ones"),
+    Metric("sync_mb", "weights given", "MB", "how much that was: of an adapter alone, little"),
     Metric("proof_s", "proving weights", "s", "seconds to compare the bytes of its weights with the trainer's"),
     Metric("proven_weights", "proven weights", "count", "tensors that were found to be the trainer's, byte for byte"),
     Metric("canary_s", "checking weights", "s", "seconds to check that it has them"),
@@ -369,7 +371,16 @@ OTHER_KEYS = {
 }
 # Reasons of the built-in verifiers that go with a full score.
 RIGHT = {"ok", "equal", "match", "valid", "right", "AC"}
-_UNITS = {"": "", "share": "share", "count": "", "tokens": "tokens", "nats": "nats", "s": "s", "steps": "steps"}
+_UNITS = {
+    "": "",
+    "share": "share",
+    "count": "",
+    "tokens": "tokens",
+    "nats": "nats",
+    "s": "s",
+    "MB": "MB",
+    "steps": "steps",
+}
 
 
 def columns() -> list[Metric]:

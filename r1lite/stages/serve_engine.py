@@ -11,7 +11,7 @@ from r1lite.errors import UserError
 from r1lite.hub.revisions import pinned, split
 from r1lite.nano import nano_path
 from r1lite.rollout.vllm_sizes import need
-from r1lite.rollout.vllm_support import environment, required
+from r1lite.rollout.vllm_support import adapter_settings, environment, no_adapters, required
 from r1lite.training.machine import NANO, default_threads
 
 _CONTEXT = 2048
@@ -34,7 +34,9 @@ def command(config: ServeEngineConfig) -> tuple[list[str], dict[str, str]]:
     import torch
     from transformers import AutoConfig, AutoModelForCausalLM
 
-    required("r1lite serve-engine", untested=config.untested)
+    found = required("r1lite serve-engine", untested=config.untested)
+    if config.lora_rank and (why := no_adapters(found, config.lora_rank)):
+        raise UserError(f"--lora-rank {config.lora_rank}: {why}; without it the server takes merged weights")
     cuda = torch.cuda.is_available() if config.device == "auto" else config.device.startswith("cuda")
     if cuda and not torch.cuda.is_available():
         raise UserError(f"--device {config.device}: torch {torch.__version__} finds no CUDA device; try --device cpu")
@@ -76,6 +78,15 @@ def command(config: ServeEngineConfig) -> tuple[list[str], dict[str, str]]:
         *("--logprobs-mode", "processed_logprobs", "--generation-config", "vllm", "--enable-prefix-caching"),
         *("--api-server-count", "1"),  # one process that counts tokens, which a run reads as signs of life
     ]
+    if adapters := adapter_settings(config.lora_rank):
+        variables["VLLM_ALLOW_RUNTIME_LORA_UPDATING"] = "1"
+        arguments += ["--enable-lora"]
+        arguments += [
+            part
+            for name, value in adapters.items()
+            if name != "enable_lora"
+            for part in (f"--{name.replace('_', '-')}", str(value))
+        ]
     if config.eager or not cuda:
         arguments.append("--enforce-eager")
     if cuda:

@@ -30,7 +30,7 @@ from r1lite.config.presets import PRESETS, preset_values
 from r1lite.distributed.together import everyone, from_main, together
 from r1lite.distributed.world import ALONE, World
 from r1lite.errors import UserError
-from r1lite.model.lora import add_adapter
+from r1lite.model.lora import adapter_of, add_adapter, merged_weights
 from r1lite.model.policy import Policy
 from r1lite.model.sharding import whole_weights
 from r1lite.rollout import RolloutEngine
@@ -366,10 +366,12 @@ def open_engine(
         in_parts=in_parts,
     )
     started = start(request)
-    return _trusted(config, started.engine, model, tokenizer), started
+    return _trusted(config, started.engine, model, tokenizer, say), started
 
 
-def _trusted(config: ProblemsConfig, engine: RolloutEngine, model: Any, tokenizer: Any) -> TrustedEngine:
+def _trusted(
+    config: ProblemsConfig, engine: RolloutEngine, model: Any, tokenizer: Any, say: Callable[[str], None]
+) -> TrustedEngine:
     """The engine, checked against the trainer's model whenever it gets weights."""
     canary = None
     tokens = min(config.max_completion_tokens, getattr(config, "canary_tokens", _CANARY_TOKENS))
@@ -391,10 +393,12 @@ def _trusted(config: ProblemsConfig, engine: RolloutEngine, model: Any, tokenize
     return TrustedEngine(
         engine,
         canary,
-        lambda: whole_weights(model.state_dict().items()),
+        lambda: whole_weights(merged_weights(model)),
         pad_id=pad_id(tokenizer),
         proof=WeightProof(forward_dtype(config)) if every else None,
         prove_every=max(1, every),
+        adapter=lambda: adapter_of(model),
+        say=lambda text: say(f"lora      {text}"),
     )
 
 

@@ -115,7 +115,7 @@ def test_lost_weights_stop_the_run_and_are_named(case, trusted, lost, named):
     assert f"What differs: {named}:" in str(caught.value)
 
 
-@pytest.mark.skipif(installed() is None or not installed().knows_weight_versions, reason="this vLLM tells no digests")
+@pytest.mark.skipif(installed() is None or not installed().stamps_completions, reason="this vLLM tells no digests")
 def test_a_layer_that_is_lost_by_a_hair_is_named_by_its_bytes(case):
     model = case.model
     engine = TrustedEngine(
@@ -185,6 +185,7 @@ def test_an_engine_that_slept_samples_nothing_before_it_has_weights(case, truste
     monkeypatch.setattr(case.engine, "start", dataclasses.replace(case.engine.start, sleeps=True))
     monkeypatch.setattr(llm, "sleep", lambda level: wakes.append(f"sleep {level}"))
     monkeypatch.setattr(llm, "wake_up", lambda tags: wakes.append(*tags))
+    monkeypatch.setattr(llm.llm_engine, "is_sleeping", lambda: wakes[-1].startswith("sleep"))
     engine.sleep()
     with pytest.raises(EngineError, match="asleep and holds no weights"):
         generate(case, engine)
@@ -201,7 +202,7 @@ def test_a_sleep_that_lost_the_weights_stops_the_run(case, trusted, monkeypatch)
         monkeypatch.setattr(case.engine, name, getattr(case.engine, name))
     zeros = {name: torch.zeros_like(weight) for name, weight in case.model.state_dict().items()}
     load(case.engine._calls, case.engine._llm, zeros.items(), "")
-    monkeypatch.setattr(type(case.engine._calls), "check_version", lambda self, outputs, version: None)
+    monkeypatch.setattr(type(case.engine._calls), "check_version", lambda self, llm, outputs, version: None)
     engine.offer(lambda: case.model.state_dict().items(), version=1)
     with pytest.raises(EngineError, match="What differs: all weights or the model itself"):
         generate(case, engine)

