@@ -79,12 +79,8 @@ def fuzz(verify: Verifier, count: int, seed: int) -> None:
                 side.sort(reverse=True)
                 del side[10:]
         if (index + 1) % PROGRESS == 0:
-            most = [max(spent for spent, *_ in side) for side in worst]
-            print(
-                f"{index + 1:,} pairs: gold {most[0]:.2f} ms, answer {most[1]:.2f} ms at most",
-                file=sys.stderr,
-                flush=True,
-            )
+            most = [f"{side_max[0]:.2f} ms (#{side_max[1]})" for side_max in map(max, worst)]
+            print(f"{index + 1:,} pairs: gold {most[0]}, answer {most[1]} at most", file=sys.stderr, flush=True)
     print(f"{count:,} pairs of seed {seed}")
     for name, side in zip(("gold, read and checked", "answer, judged"), worst, strict=True):
         print(f"  {name}")

@@ -32,12 +32,14 @@ _UNSURE = re.compile(
     r"|sorry|skip|hard|difficult|impossible|lucky|favou?rite"
     r"|rul(?:e|ed|ing) out|exclud\w+|reject\w*|eliminat\w+|contradict\w*"
     r"|first (?:thought|idea|instinct|impression)|but (?:it|that|this) (?:fails|breaks|violates)"
-    r"|wären?|serai(?:en)?t|ser[íi]an?|sarebbe(?:ro)?|erste[rn]? (?:gedanke|idee)|première idée|primera idea"
+    r"|falsch|faux|fausse|incorrect\w*|fals[oa]|errad[oa]|sbagliat[oa]|equivoqué|equivocad[oa]|erreur"
+    r"|no (?:cumple|satisface|funciona)|wären?|serai(?:en)?t|ser[íi]an?"
+    r"|sarebbe(?:ro)?|erste[rn]? (?:gedanke|idee)|première idée|primera idea"
     r"|nicht|kein\w*|vielleicht|oder|pas|ne|peut-être|ou|désolé|quiz[áa]s?|tal vez|lo siento|não|talvez"
     r"|desculp\w+|non|forse|niet|misschien|nie|może|değil|belki|không|tidak|bukan)\b"
     r"|(?<![^\W\d_])(?:не|нет|или|возможно|может|ليس|لا|لست|ربما|أو)(?![^\W\d_])|[?？؟]|(?<![^\W\d_])no (?:es"
     r"|puedo|sé|se|lo|son)(?![^\W\d_])"
-    r"|不(?:会|會|知|能|是|对|對|确|確|行)|没(?:有?办法|法|有答案)|沒(?:有?辦法|法)|无法|無法|或|也许|可能|猜"
+    r"|不(?:会|會|知|能|是|对|對|确|確|行|满足|滿足|符合|成立)|満たさ|没(?:有?办法|法|有答案)|沒(?:有?辦法|法)|无法|無法|或|也许|可能|猜"
     r"|吗|嗎|ません|ない|たぶん|かも|分から|わから|모르|못|없|아니|아마|또는|नहीं|शायद|या",
     re.IGNORECASE,
 )
@@ -52,7 +54,7 @@ _SETUP = re.compile(
     r"(?:\b(?:let|suppose|assum\w+|consider\w*"
     r"|(?:the|this|our) (?:problem|question|exercise|task|statement|prompt|text) (?:says?|said|states?|stated"
     r"|tells?|told|gives?|gave|mentions?|asks?|asked|reads?)"
-    r"|given|we are given|say|try|guess\w*|find|determine|compute|calculate|evaluate|show|prove|recall"
+    r"|we know|given|we are given|say|try|guess\w*|find|determine|compute|calculate|evaluate|show|prove|recall"
     r"|remember|note|hint|check|test|where|when|if|for|i(?! (?:get|got|find|found|obtain)\b)"
     r"|in(?! (?:total|all|conclusion|summary|short|interval|set|simplest|exact)\b)"
     r"|at|after|before|by|see|what|why|how|who|is"
@@ -225,7 +227,10 @@ _UNFINISHED = re.compile(
     r"|we (?:want|seek|(?:are|were) (?:looking for|asked)))\b",
     re.IGNORECASE,
 )
-_TOO_LITTLE = re.compile(r"\b(?:not enough|insufficient|too little) (?:information|data|context)\b", re.IGNORECASE)
+_TOO_LITTLE = re.compile(
+    r"\b(?:not enough|insufficient|too little) (?:information|data|context)\b|\bi have no (?:clue|idea)\b",
+    re.IGNORECASE,
+)
 _OF_THE_QUESTION = re.compile(
     r"\bin (?:the|this) (?:question|problem|prompt|text|title|statement|exercise)\b", re.IGNORECASE
 )

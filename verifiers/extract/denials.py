@@ -230,7 +230,8 @@ _DENIED_AFTER = re.compile(
         rf"(?:{_COPULA}|['’]s)\s+(?:\w+ly\s+|just\s+|also\s+|a\s+|an\s+|the\s+|quite\s+|still\s+|of course\s+"
         rf"|my\s+){{0,4}}"
         r"(?:not\b|n['’]t\b|wrong|incorrect|false|mistake|mistaken|invalid|impossible|error|unlikely|untrue"
-        r"|too (?:big|large|small|high|low|many|much)|what (?:a|an|some|they|you)\b)",
+        r"|nonsense|rubbish|absurd|too (?:big|large|small|high|low|many|much)|what (?:a|an|some|they|you"
+        r"|i (?:would have|had|first|initially|originally))\b)",
         r"(?:is|was|are|were|does|do|did|ca|could|wo|would|should)n['’]?t\b(?! (?:hard|difficult|surprising))",
         r"(?:can|could|would|does|do|did|will|should)\s*not\b",
         r"(?:wrong|incorrect|false|nope|rejected|no)\b(?=\s*[).!,;]|\s*$)",
@@ -291,7 +292,8 @@ _CALLED_FALSE = re.compile(
         r"|incorrectly)\b",
         r"(?:aber |doch |jedoch |und )?(?:was|das|dies|diese[rs]? (?:behauptung|aussage|antwort|lösung|ergebnis"
         r"|wert|annahme)"
-        r"|ist) (?:ist |war |wäre |stimmt )?(?:\w+ )?(?:falsch|unwahr|inkorrekt|gelogen|eine? (?:lüge|irrtum)"
+        r"|ist) (?:ist |war |wäre |stimmt )?(?:\w+ )?(?:falsch|unwahr|inkorrekt|gelogen"
+        r"|eine? (?:lüge|irrtum|fehler)|unsinn"
         r"|nicht(?: (?:richtig"
         r"|korrekt|wahr|stimmt|zutrifft|der fall)\b|(?=[.!]|$)))",
         r"(?:mais |or |et )?(?:ce qui|cela|ça|c['’]|cette (?:affirmation|réponse|conclusion|assertion|phrase"

@@ -22,6 +22,7 @@ _SELF = re.compile(
         r"|\bi mean[t]?\b|\bi mis(?:read|calculated|counted|took|spoke|typed|wrote)\b|\b(?:i"
         r"|i['’]ve) (?:just )?(?:made|make|see) (?:a|an|my|the) (?:\w+ )?(?:mistake|error|typo)\b"
         r"|\bmy (?:mistake|bad|error)\b|\b(?:oops|whoops)\b|\bcorrection\s*[:,-]|\bi retract\b"
+        r"|\bcross (?:that|this|it) out\b|\bi no longer (?:believe|trust|think)\b"
         r"|\bi (?:hereby )?(?:withdraw|revoke|recant|disavow) (?:this|that|it|my|the)\b"
         r"|\bnot the (?:final )?answer\b|\bchanged my mind\b"
         r"|\bi (?:don['’]t|do not|can['’]t|cannot) (?:know|solve|answer|determine|find|figure)\b"
@@ -60,7 +61,7 @@ _SELF = re.compile(
         r"|contains|has) "
         r"(?:\w+ly |a |an )?(?:\w+ )?(?:wrong|incorrect|mistaken|invalid|false|mistake|error|slip)\b",
         rf"\b(?:{_SUBJECT}|the answer|this (?:value|answer|result)) (?:fails|does(?:n['’]t| not) (?:satisfy"
-        rf"|check out|fit))\b",
+        rf"|check out|fit|survive|hold up|work))\b",
         r"\b(?:il y a|hay|há|c['’]è|da ist|es gibt|есть|здесь) (?:\w+ )?(?:une? |un['’]|um |einen? )?(?:erreur"
         r"|error|erro|errore"
         r"|fehler|ошибка)|(?:有误|有誤|有错|有錯)|(?:ich habe|habe ich|wir haben)[^.!?\n]{0,40} (?:vergessen"
@@ -142,6 +143,7 @@ _INSTEAD = re.compile(
         r"|maybe|perhaps|possibly"
         r"|vielleicht|peut-être|talvez|tal vez|quiz[áa]s?|forse|es ist|c['’]est|es|é|è)?\s*",
         r"\b(?:it|that)(?:['’]s| is) (?:really|actually|in (?:fact|truth|reality)|truly),?\s*",
+        rf"\bit(?:['’]s| is)\s*(?={VALUE}[\s.!*]*$)",
         r"\b(?:it|that|this|the (?:answer|result|value)) (?:should|must|has to|ought to|needs to|could|might"
         r"|may|can) (?:actually |really |instead |also |equally |just as well |even |have )?be(?:en)?\s*",
         r"\b(?:second|other|backup|next|fallback) (?:choice|guess|option|candidate) (?:is|would be|was|:)\s*"
