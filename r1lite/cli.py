@@ -63,6 +63,7 @@ PLAIN: dict[str, tuple[str, str]] = {
     "log": ("r1lite.trackers.command:main", "send a run to W&B, trackio, TensorBoard or MLflow afterwards"),
     "selftest": ("r1lite.selftest.command:main", "try engines, training, memory and verdicts on this machine"),
     "report": ("r1lite.report.command:main", "write what a run did as one HTML file"),
+    "forecast": ("r1lite.report.forecast:main", "fit where accuracy goes as compute grows, with intervals"),
     "watch": ("r1lite.report.command:watch", "show a run in the browser while it goes on"),
     "show-preset": ("r1lite.config.presets:main", "list the settings of a paper, and where each is from"),
     "tasks": ("r1lite.tasks.command:main", "list what can be solved, and check the answers that are known"),
@@ -117,7 +118,7 @@ def _ran(name: str, *rest: str) -> int:
     except UserError as error:
         return _fail(str(error), 2)
     except ModuleNotFoundError as error:
-        if error.name in ("torch", "transformers", "datasets", "safetensors"):
+        if error.name in ("torch", "transformers", "datasets", "safetensors", "numpy"):
             return _fail(
                 f"r1lite {name} needs {error.name}: install r1lite with its extra, as in: pip install '.[train]'", 2
             )

@@ -44,6 +44,30 @@ def mean_rate(values: Sequence[float]) -> Rate:
     return Rate(mean, low, high, count)
 
 
+def trials_of(low: float, high: float, rate: float) -> float:
+    """How many coin tosses a rate with this Wilson interval stands for: what `mean_rate` called n_eff.
+
+    Found by bisection of the interval's width, which falls with n.
+
+    Raises:
+        ValueError: not 0 <= low < high <= 1, or a width that no number from 1 to 10^9 has.
+    """
+    if not (0 <= rate <= 1 and 0 <= low < high <= 1):
+        raise ValueError(f"need a rate and its interval in [0, 1], got {rate} and {low} to {high}")
+
+    def wider(trials: float) -> bool:
+        a, b = wilson_interval(rate * trials, trials)
+        return b - a > high - low
+
+    least, most = 1.0, 1e9
+    if not wider(least) or wider(most):
+        raise ValueError(f"the interval {low} to {high} is no Wilson interval of a rate {rate}")
+    for _ in range(60):
+        middle = math.sqrt(least * most)
+        least, most = (middle, most) if wider(middle) else (least, middle)
+    return most
+
+
 @dataclass(frozen=True, slots=True)
 class Paired:
     """Two models on the same problems: the mean difference b - a, its interval, and how likely chance alone is."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import contextlib
 import hashlib
 import html
 import importlib.resources
@@ -17,6 +18,7 @@ from typing import Any
 from r1lite import __version__
 from r1lite.errors import UserError
 from r1lite.report import series, stages
+from r1lite.report.forecast import alike, forecast
 from r1lite.report.read import Run, command_of, is_pipeline, read_run
 from r1lite.report.rollouts import Chunk, packed
 from r1lite.run.files import replaced_file
@@ -91,6 +93,7 @@ class Report:
             runs = [read_run(place, name) for place, name in zip(run_paths, _names(run_paths), strict=True)]
             title = ", ".join(run.name for run in runs)
         self.title = title
+        self.forecasts = _forecasts(runs)
         self.chunks: dict[str, Chunk] = {}  # by the name of their element
         budget = int(options.max_mib * _MIB)
         parts = [self._part(run) for run in runs]
@@ -136,14 +139,12 @@ class Report:
             "beside": _BESIDE if self.options.everything and not self.live else None,
             "metrics": series.described(),
             "pipeline": self.pipeline,
+            "forecasts": self.forecasts,
             "runs": list(parts),
         }
 
     def _part(self, run: Run) -> dict[str, Any]:
         config = {key: value for key, value in run.record.config.items() if value is not None}
-        like = {
-            key: value for key, value in config.items() if key not in ("seed", "out", "threads", "quiet", "verbose")
-        }
         return {
             "name": run.name,
             "path": str(run.path),
@@ -153,13 +154,27 @@ class Report:
             "facts": stages.facts(run),
             "command": command_of(run),
             "config": config,
-            "like": hashlib.sha256(repr(sorted(like.items(), key=str)).encode()).hexdigest()[:12],
+            "like": run.like,
             "seed": config.get("seed"),
             "curves": series.columns(run.record.metrics, run.reasons),
             "evaluations": run.evaluations,
             "findings": run.findings,
             "learnt": run.summary.get("learnt"),
         }
+
+
+def _forecasts(runs: Sequence[Run]) -> list[dict[str, Any]]:
+    """The forecasts of runs with enough evaluations on the way, each with the numbers of its runs."""
+    try:
+        import numpy  # noqa: F401  # not among what every installation has
+    except ModuleNotFoundError:
+        return []
+    found = []
+    for group in alike(runs):
+        with contextlib.suppress(UserError):  # too few evaluations
+            numbers = [next(n for n, run in enumerate(runs) if run is one) for one in group]
+            found.append({**forecast(group).as_dict(), "numbers": numbers})
+    return found
 
 
 def _recurring(chunks: Sequence[Chunk]) -> dict[str, list[int]]:

@@ -311,6 +311,32 @@ function curves() {
   const means = el("details", {class: "small", style: {"margin-top": ".8rem"}}, el("summary", {}, "What these are"), el("dl", {class: "facts"}, panels().flatMap(([, names]) => names).filter((name) => head.metrics[name]).map((name) => [el("dt", {}, labelOf(name)), el("dd", {}, head.metrics[name].means)])));
   return put(box, [grid, flat.length ? el("p", {class: "small soft"}, "0 in every step: ", flat.join(", "), ".") : null, means]);
 }
+// Where learning goes: the fitted curve with its band, the evaluations, and what they tell.
+function forecasts() {
+  const all = head.forecasts || [];
+  if (!all.length) return el("section", {id: "forecast", hidden: true});
+  return el("section", {id: "forecast"}, el("h2", {}, "Forecast"), el("div", {class: "grid two"}, all.map(forecastOf)),
+    el("p", {class: "small soft"}, "Through the evaluations on the way: R0 + (A − R0) / (1 + (C_mid / C)^B), weighted by their own noise; bands and brackets are 95 % bootstrap intervals. r1lite forecast has other units."));
+}
+function forecastOf(one) {
+  const w = 480, h = 210, left = 42, right = 10, top = 10, bottom = 24;
+  const curve = [...one.drawn, ...one.ahead.slice(0, 1)], most = Math.max(...curve.map(([c]) => c)) || 1;
+  const x = (c) => left + (w - left - right) * c / most, y = (v) => h - bottom - (h - top - bottom) * Math.min(1, Math.max(0, v));
+  const marks = [0, .25, .5, .75, 1].flatMap((v) => [svg("line", {x1: left, x2: w - right, y1: y(v), y2: y(v), class: "axis"}), svg("text", {x: left - 6, y: y(v) + 4, "text-anchor": "end"}, share(v, 0))]);
+  for (const part of [0, .5, 1]) marks.push(svg("text", {x: x(part * most), y: h - 6, "text-anchor": part === 1 ? "end" : "middle"}, short(part * most)));
+  const last = Math.max(...one.drawn.map(([c]) => c)), line = (points) => points.map(([c, v]) => `${x(c)},${y(v.value)}`).join(" ");
+  marks.push(svg("polygon", {points: [...curve.map(([c, v]) => `${x(c)},${y(v.high)}`), ...curve.toReversed().map(([c, v]) => `${x(c)},${y(v.low)}`)].join(" "), fill: "var(--soft)", opacity: .2}),
+    svg("polyline", {points: line(one.drawn), fill: "none", stroke: "var(--soft)", "stroke-width": 2}),
+    svg("polyline", {points: line(curve.filter(([c]) => c >= last)), fill: "none", stroke: "var(--soft)", "stroke-width": 2, "stroke-dasharray": "4 4"}));
+  if (one.end) marks.push(svg("line", {x1: left, x2: w - right, y1: y(one.end.value), y2: y(one.end.value), stroke: "var(--soft)", "stroke-dasharray": "1 4"}));
+  for (const point of one.points) { const paint = color(one.numbers[point.run]), at = x(point.compute);
+    marks.push(svg("line", {x1: at, x2: at, y1: y(point.rate - 1.96 * point.error), y2: y(point.rate + 1.96 * point.error), stroke: paint, opacity: .5}), svg("circle", {cx: at, cy: y(point.rate), r: 3.5, fill: paint}, svg("title", {}, `step ${point.step}: ${share(point.rate)}`))); }
+  const between = (it, form) => [form(it.value), el("span", {class: "soft"}, ` (${form(it.low)} to ${form(it.high)})`)], amount = (v) => short(v) + " " + plain(one.against);
+  const rows = [["before, R0", between(one.start, share)], ...(one.end ? [["ends at, A", between(one.end, share)], ["half way, C_mid", between(one.midpoint, amount)], ["steepness, B", between(one.exponent, short)], ...one.ahead.map(([c, v]) => ["at " + amount(c), between(v, share)])]
+    : [["ends at, A", plain(one.missing)], ["half way, C_mid", "at least " + amount(one.midpoint_at_least)]])];
+  return el("div", {class: "card"}, el("h3", {}, one.runs.map(plain).join(", ")), el("p", {class: "small soft"}, `${plain(one.metric)} over ${plain(one.against)}, ${one.points.length} evaluations`),
+    svg("svg", {viewBox: `0 0 ${w} ${h}`, role: "img", "aria-label": "forecast"}, marks), el("dl", {class: "facts small num"}, rows.map(([key, value]) => [el("dt", {}, key), el("dd", {}, value)])));
+}
 // Runs of one configuration but for the seed.
 function seeds() {
   const groups = new Map();
@@ -686,15 +712,16 @@ function theme(next) {
   document.documentElement.dataset.theme = next || (dark ? "light" : "dark");
 }
 function build() {
-  const sections = {overview, curves, reasons, rollouts};
+  const sections = {overview, curves, forecasts, reasons, rollouts};
   const main = el("main");
   redraw.curves = () => { plots = []; $("curves").replaceWith(curves()); redraw.reasons(); };
   redraw.plots = () => plots.forEach(draw);
   redraw.reasons = () => $("reasons").replaceWith(reasons());
+  redraw.forecast = () => $("forecast").replaceWith(forecasts());
   redraw.overview = () => $("overview").replaceWith(overview());
   redraw.rollouts = () => { if ($("controls")) { controls(); showGroups(); } };
   for (const make of Object.values(sections)) main.append(make());
-  const links = [["overview", "Overview"], ["curves", "Curves"], ["reasons", "Reasons"], ["rollouts", "Completions"]].filter(([id]) => { const it = main.querySelector("#" + id); return it && !it.hidden; });
+  const links = [["overview", "Overview"], ["curves", "Curves"], ["forecast", "Forecast"], ["reasons", "Reasons"], ["rollouts", "Completions"]].filter(([id]) => { const it = main.querySelector("#" + id); return it && !it.hidden; });
   $("app").replaceChildren(el("div", {class: "bar"}, el("div", {}, el("strong", {title: plain(head.title)}, plain(head.title)), el("nav", {}, links.map(([id, label]) => el("a", {href: "#" + id}, label))),
     el("span", {class: "small soft", id: "made"}, head.live ? "live" : plain(head.made)), el("button", {onclick: () => theme(), title: "light or dark ( t )", "aria-label": "light or dark"}, "◐"))), main,
     el("footer", {class: "small soft", style: {padding: "0 1.2rem 2rem", "max-width": "1320px", margin: "auto"}}, `r1lite ${plain(head.version)}`));
@@ -722,7 +749,7 @@ async function watch() {
         const last = head.runs[state.run].chunks.length - 1, follows = state.from === state.to && state.to === last && state.problem === null;
         head = await unpack(await reply.text());
         tag = head.tag;
-        redraw.overview(); redraw.curves();
+        redraw.overview(); redraw.forecast(); redraw.curves();
         if (follows) { resetSteps(); redraw.rollouts(); } else if ($("controls")) controls();
       }
       $("made").textContent = "live";

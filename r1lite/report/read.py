@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import contextlib
 import fcntl
+import hashlib
 import json
 import shlex
 from dataclasses import dataclass, field
@@ -19,6 +20,7 @@ from r1lite.run.files import read_json
 from r1lite.run.run_dir import read_records
 
 _LOCK = ".lock"
+_OWN = ("seed", "out", "threads", "quiet", "verbose")  # of a run, among its settings
 
 
 @dataclass(slots=True)
@@ -35,6 +37,12 @@ class Run:
     findings: list[dict[str, str]]
     environment: dict[str, Any]
     reasons: list[tuple[int, dict[str, dict[str, int]]]] = field(default_factory=list)  # by step, by verifier
+
+    @property
+    def like(self) -> str:
+        """The same for runs of one configuration, whatever their seed, place and display."""
+        config = {key: value for key, value in self.record.config.items() if value is not None and key not in _OWN}
+        return hashlib.sha256(repr(sorted(config.items(), key=str)).encode()).hexdigest()[:12]
 
     @property
     def last_step(self) -> int:

@@ -1,0 +1,218 @@
+"""`r1lite forecast RUN...`: where learning goes, from the evaluations that runs have made on the way."""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import dataclasses
+import itertools
+import json
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeGuard
+
+from r1lite.errors import UserError
+from r1lite.evaluation.intervals import trials_of
+from r1lite.report.read import Run, read_run
+from verifiers.terminal import one_line
+
+if TYPE_CHECKING:
+    from r1lite.evaluation.sigmoid import Curve, Point
+
+UNITS = ("tokens", "seconds", "flops")
+METRICS = ("sampled_accuracy", "pass_at_1", "pass_at_k", "maj_at_k")
+_RESAMPLES, _MOST_POINTS = 1000, 400
+
+
+@dataclass(frozen=True, slots=True)
+class Forecast:
+    """The curve of one run, or of several that differ in their seed alone."""
+
+    runs: tuple[str, ...]
+    metric: str
+    against: str
+    points: tuple[tuple[Point, int, int], ...]  # with the step, and which of the runs
+    curve: Curve
+
+    def as_dict(self) -> dict[str, Any]:
+        """For JSON and the page."""
+        points = [
+            {**dataclasses.asdict(point), "error": point.error, "step": step, "run": run}
+            for point, step, run in self.points
+        ]
+        return {
+            "runs": list(self.runs),
+            "metric": self.metric,
+            "against": self.against,
+            **dataclasses.asdict(self.curve),
+            "points": points,
+        }
+
+
+def main(argv: Sequence[str]) -> int:
+    """Prints the forecast of runs. Returns 0. Raises UserError: no run there, or too little was measured."""
+    parser = argparse.ArgumentParser(
+        prog="r1lite forecast",
+        description="Where learning goes: ScaleRL's curve R = R0 + (A - R0) / (1 + (C_mid / C)^B) through the "
+        "evaluations of runs with --eval-every, with 95 %% bootstrap intervals (arXiv:2510.13786). Runs that differ in "
+        "their seed alone are pooled.",
+    )
+    parser.add_argument("runs", nargs="+", type=Path, metavar="RUN", help="a run's directory, finished or not")
+    parser.add_argument("--against", choices=UNITS, default="tokens", help="what compute is counted in (tokens)")
+    parser.add_argument("--metric", choices=METRICS, help=f"by default {METRICS[0]}, or {METRICS[1]} where that lacks")
+    parser.add_argument("--each", action="store_true", help="a curve for each run, whatever they have in common")
+    parser.add_argument("--parameters", type=int, metavar="N", help="of the model, for flops (from its checkpoint)")
+    parser.add_argument("--seed", type=int, default=0, help="of the bootstrap (0)")
+    parser.add_argument("--json", action="store_true", help="print forecasts as JSON, one a line")
+    options = parser.parse_args(argv)
+    if options.parameters is not None and options.parameters < 1:
+        raise UserError(f"--parameters must be >= 1, got {options.parameters}")
+    if options.seed < 0:
+        raise UserError(f"--seed must be >= 0, got {options.seed}")
+    runs = [read_run(path) for path in options.runs]
+    for group in [[run] for run in runs] if options.each else alike(runs):
+        found = forecast(group, options.against, options.metric, parameters=options.parameters, seed=options.seed)
+        print(json.dumps(found.as_dict()) if options.json else _text(found))
+    return 0
+
+
+def alike(runs: Sequence[Run]) -> list[list[Run]]:
+    """Runs of one configuration but for the seed together."""
+    groups: dict[str, list[Run]] = {}
+    for run in runs:
+        groups.setdefault(run.like, []).append(run)
+    return list(groups.values())
+
+
+def forecast(
+    runs: Sequence[Run],
+    against: str = "tokens",
+    metric: str | None = None,
+    *,
+    parameters: int | None = None,
+    seed: int = 0,
+) -> Forecast:
+    """The curve through the evaluations of all these runs. Raises UserError if too little was measured."""
+    from r1lite.evaluation import sigmoid
+
+    names = ", ".join(run.name for run in runs)
+    if metric is None:
+        metric = next((name for name in METRICS[:2] if all(_rates(run, name) for run in runs)), METRICS[0])
+    points: list[tuple[Point, int, int]] = []
+    for number, run in enumerate(runs):
+        rates, compute = _rates(run, metric), _compute(run, against, parameters)
+        points += [
+            (sigmoid.Point(compute[step], rate, trials), step, number)
+            for step, (rate, trials) in rates.items()
+            if step in compute
+        ]
+    if len(points) > _MOST_POINTS:
+        points = [points[i * len(points) // _MOST_POINTS] for i in range(_MOST_POINTS)]
+    amounts = len({point.compute for point, _, _ in points})
+    if amounts < sigmoid.FEWEST:
+        raise UserError(
+            f"{names}: {amounts} evaluations of {metric} on the way, and {sigmoid.FEWEST} are needed, those before and "
+            "after included: train with --eval-every N"
+        )
+    curve = sigmoid.fit([point for point, _, _ in points], resamples=_RESAMPLES, seed=seed)
+    return Forecast(tuple(run.name for run in runs), metric, against, tuple(points), curve)
+
+
+def _rates(run: Run, metric: str) -> dict[int, tuple[float, float]]:
+    """By step: the rate and how many trials it stands for. Whatever is no such thing is left out."""
+    found: dict[int, tuple[float, float]] = {}
+    for one in run.evaluations:
+        rate, interval, step = one.get(metric), one.get(f"{metric}_interval"), one.get("step")
+        if not (isinstance(interval, list) and len(interval) == 2 and isinstance(step, int) and step >= 0):
+            continue
+        low, high = interval
+        with contextlib.suppress(ValueError):
+            if _is_number(rate) and _is_number(low) and _is_number(high):
+                found[step] = float(rate), trials_of(low, high, rate)
+    return found
+
+
+def _is_number(value: object) -> TypeGuard[float]:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def _compute(run: Run, against: str, parameters: int | None) -> dict[int, float]:
+    """By step: what all steps so far have cost."""
+    key = "step_s" if against == "seconds" else "tokens"
+    factor = _flops_a_token(run, parameters) if against == "flops" else 1.0
+    lines = [line for line in run.record.metrics if isinstance(line["step"], int)]
+    costs = [max(0.0, float(line[key])) * factor if key in line else 0.0 for line in lines]
+    return {0: 0.0, **{line["step"]: sum_ for line, sum_ in zip(lines, itertools.accumulate(costs), strict=True)}}
+
+
+def _flops_a_token(run: Run, parameters: int | None) -> float:
+    """2 N to sample a token and 6 N for each time it is learnt from (arXiv:2001.08361, sec. 2.1); 2 N for a reference.
+
+    Attention, prompts, a critic and evaluations are not counted, nor that groups without signal skip their update.
+    """
+    size = parameters or _num_parameters(run)
+    config = run.record.config
+    times = config.get("updates_per_rollout")
+    passes = times if isinstance(times, int) and times > 0 else 1
+    reference = isinstance(config.get("kl_coef"), int | float) and config["kl_coef"] > 0
+    return float(size) * (2 + 6 * passes + 2 * reference)
+
+
+def _num_parameters(run: Run) -> int:
+    """Of the model of the newest checkpoint, by the shapes its files name. Raises UserError."""
+    from safetensors import SafetensorError, safe_open
+
+    folders = sorted((run.path / "checkpoints").glob("step-*"), key=lambda path: (len(path.name), path.name))
+    files = sorted(folders[-1].glob("model*.safetensors")) if folders else []
+    size = 0
+    try:
+        for file in files:
+            with safe_open(file, framework="numpy") as weights:
+                size += sum(math.prod(weights.get_slice(name).get_shape()) for name in weights.keys())  # noqa: SIM118
+    except (OSError, SafetensorError) as error:
+        raise UserError(f"{run.path}: its checkpoint can't be read ({error}): give --parameters N") from error
+    if size == 0:
+        raise UserError(f"{run.path} has no checkpoint to count the model's parameters in: give --parameters N")
+    return size
+
+
+def _text(found: Forecast) -> str:
+    curve, unit = found.curve, _amounts(found)
+    pooled = f" ({len(found.runs)} runs)" if len(found.runs) > 1 else ""
+    last = max(point.compute for point, _, _ in found.points)
+    names = one_line(", ".join(found.runs))
+    lines = [
+        f"{names}{pooled}: {found.metric}, {len(found.points)} evaluations up to {unit(last)}",
+        f"  R0     before      {_percent(curve.start)}",
+    ]
+    if curve.end is None or curve.midpoint is None or curve.exponent is None:
+        lines += [f"  A      not named: {curve.missing}", f"  C_mid  at least    {unit(curve.midpoint_at_least)}"]
+    else:
+        middle = curve.midpoint
+        lines += [
+            f"  A      ends at     {_percent(curve.end)}",
+            f"  C_mid  half way    {unit(middle.value)} ({unit(middle.low)} to {unit(middle.high)})",
+            f"  B      steepness   {curve.exponent.value:.3g} ({curve.exponent.low:.3g} to {curve.exponent.high:.3g})",
+            *(f"         at {unit(amount):<16} {_percent(rate)}" for amount, rate in curve.ahead),
+        ]
+    if curve.scatter > 1.5:
+        lines.append(f"  points scatter {curve.scatter:.1f} x their own noise about this curve; the intervals know it")
+    return "\n".join(lines)
+
+
+def _amounts(found: Forecast) -> Any:
+    unit = {"tokens": "tokens", "seconds": "s", "flops": "FLOPs"}[found.against]
+
+    def text(amount: float) -> str:
+        for size, letter in ((1e18, "E"), (1e15, "P"), (1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k")):
+            if amount >= size and (found.against == "flops" or size <= 1e9):
+                return f"{amount / size:.3g} {letter} {unit}"
+        return f"{amount:.3g} {unit}"
+
+    return text
+
+
+def _percent(rate: Any) -> str:
+    return f"{rate.value:.1%} ({rate.low:.1%} to {rate.high:.1%})"
