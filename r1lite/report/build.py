@@ -165,13 +165,10 @@ class Report:
 
 def _forecasts(runs: Sequence[Run]) -> list[dict[str, Any]]:
     """The forecasts of runs with enough evaluations on the way, each with the numbers of its runs."""
-    try:
-        import numpy  # noqa: F401  # not among what every installation has
-    except ModuleNotFoundError:
-        return []
     found = []
     for group in alike(runs):
-        with contextlib.suppress(UserError):  # too few evaluations
+        # Too few evaluations, or no numpy, which is not among what every installation has.
+        with contextlib.suppress(UserError, ModuleNotFoundError):
             numbers = [next(n for n, run in enumerate(runs) if run is one) for one in group]
             found.append({**forecast(group).as_dict(), "numbers": numbers})
     return found

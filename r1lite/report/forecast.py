@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 UNITS = ("tokens", "seconds", "flops")
 METRICS = ("sampled_accuracy", "pass_at_1", "pass_at_k", "maj_at_k")
+FEWEST = 6  # as sigmoid.FEWEST, which can't be read without numpy
 _RESAMPLES, _MOST_POINTS = 1000, 400
 
 
@@ -95,27 +96,23 @@ def forecast(
     seed: int = 0,
 ) -> Forecast:
     """The curve through the evaluations of all these runs. Raises UserError if too little was measured."""
-    from r1lite.evaluation import sigmoid
-
     names = ", ".join(run.name for run in runs)
     if metric is None:
         metric = next((name for name in METRICS[:2] if all(_rates(run, name) for run in runs)), METRICS[0])
-    points: list[tuple[Point, int, int]] = []
+    measured: list[tuple[float, float, float, int, int]] = []  # compute, rate, trials, step, run
     for number, run in enumerate(runs):
         rates, compute = _rates(run, metric), _compute(run, against, parameters)
-        points += [
-            (sigmoid.Point(compute[step], rate, trials), step, number)
-            for step, (rate, trials) in rates.items()
-            if step in compute
-        ]
-    if len(points) > _MOST_POINTS:
-        points = [points[i * len(points) // _MOST_POINTS] for i in range(_MOST_POINTS)]
-    amounts = len({point.compute for point, _, _ in points})
-    if amounts < sigmoid.FEWEST:
+        measured += [(compute[step], *rate, step, number) for step, rate in rates.items() if step in compute]
+    if len(measured) > _MOST_POINTS:
+        measured = [measured[i * len(measured) // _MOST_POINTS] for i in range(_MOST_POINTS)]
+    if (amounts := len({one[0] for one in measured})) < FEWEST:
         raise UserError(
-            f"{names}: {amounts} evaluations of {metric} on the way, and {sigmoid.FEWEST} are needed, those before and "
-            "after included: train with --eval-every N"
+            f"{names}: {amounts} evaluations of {metric} on the way, and {FEWEST} are needed, those before and after "
+            "included: train with --eval-every N"
         )
+    from r1lite.evaluation import sigmoid  # and with it numpy, which few reports need
+
+    points = [(sigmoid.Point(*one[:3]), *one[3:]) for one in measured]
     curve = sigmoid.fit([point for point, _, _ in points], resamples=_RESAMPLES, seed=seed)
     return Forecast(tuple(run.name for run in runs), metric, against, tuple(points), curve)
 
@@ -178,13 +175,13 @@ def _num_parameters(run: Run) -> int:
     return size
 
 
-def _text(found: Forecast) -> str:
-    curve, unit = found.curve, _amounts(found)
-    pooled = f" ({len(found.runs)} runs)" if len(found.runs) > 1 else ""
-    last = max(point.compute for point, _, _ in found.points)
-    names = one_line(", ".join(found.runs))
+def _text(made: Forecast) -> str:
+    curve, unit = made.curve, _amounts(made)
+    pooled = f" ({len(made.runs)} runs)" if len(made.runs) > 1 else ""
+    last = max(point.compute for point, _, _ in made.points)
+    names = one_line(", ".join(made.runs))
     lines = [
-        f"{names}{pooled}: {found.metric}, {len(found.points)} evaluations up to {unit(last)}",
+        f"{names}{pooled}: {made.metric}, {len(made.points)} evaluations up to {unit(last)}",
         f"  R0     before      {_percent(curve.start)}",
     ]
     if curve.end is None or curve.midpoint is None or curve.exponent is None:
@@ -202,12 +199,12 @@ def _text(found: Forecast) -> str:
     return "\n".join(lines)
 
 
-def _amounts(found: Forecast) -> Any:
-    unit = {"tokens": "tokens", "seconds": "s", "flops": "FLOPs"}[found.against]
+def _amounts(made: Forecast) -> Any:
+    unit = {"tokens": "tokens", "seconds": "s", "flops": "FLOPs"}[made.against]
 
     def text(amount: float) -> str:
         for size, letter in ((1e18, "E"), (1e15, "P"), (1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k")):
-            if amount >= size and (found.against == "flops" or size <= 1e9):
+            if amount >= size and (made.against == "flops" or size <= 1e9):
                 return f"{amount / size:.3g} {letter} {unit}"
         return f"{amount:.3g} {unit}"
 

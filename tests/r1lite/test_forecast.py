@@ -10,10 +10,11 @@ from test_report import elements, unpacked
 
 from r1lite.cli import main
 from r1lite.errors import UserError
+from r1lite.evaluation import sigmoid
 from r1lite.evaluation.intervals import trials_of
 from r1lite.evaluation.sigmoid import Point, fit
 from r1lite.report import read_run, write_report
-from r1lite.report.forecast import forecast
+from r1lite.report.forecast import FEWEST, forecast
 from r1lite.rl.passk import wilson_interval
 
 np = pytest.importorskip("numpy")
@@ -189,6 +190,7 @@ def test_flops_are_counted_from_the_checkpoint(tmp_path, capsys):
 
 
 def test_too_few_evaluations(tmp_path, capsys):
+    assert FEWEST == sigmoid.FEWEST
     assert main(["forecast", str(made_run(tmp_path / "run"))]) == 2
     assert "run: 3 evaluations of pass_at_1 on the way, and 6 are needed" in capsys.readouterr().err
     assert main(["forecast", str(tmp_path)]) == 2
