@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from r1lite.config.optimizer import OptimizerConfig
 from r1lite.config.problems import ProblemsConfig
@@ -33,3 +33,14 @@ class TrainConfig(WatchdogConfig, OptimizerConfig, ProblemsConfig):
     """What an adapter adds is multiplied by this / --lora-rank."""
     lora_targets: str = "all-linear"
     """Layers that get an adapter: all-linear (all but the head), or names such as q_proj,v_proj."""
+    base_quantization: Literal["none", "nf4"] = "none"
+    """Hold the weights below an adapter in 4 bits (QLoRA, needs bitsandbytes): an eighth of what they take
+    otherwise, for more time a step. An engine, and checkpoints, get them dequantized."""
+
+    @model_validator(mode="after")
+    def _quantized_below_an_adapter(self) -> TrainConfig:
+        if self.base_quantization != "none" and not self.lora_rank:
+            raise ValueError(
+                f"--base-quantization {self.base_quantization} needs --lora-rank: weights in 4 bits can't be trained"
+            )
+        return self

@@ -17,6 +17,7 @@ from torch import Tensor
 
 from r1lite.config import TrainConfig
 from r1lite.errors import UserError
+from r1lite.model.quantized import parameter_count, quantized_layers, whole_state
 
 _BASE, _ADAPTER, _NAME = ".base_layer", "lora_", "default"
 
@@ -41,7 +42,7 @@ class Adapter:
 
     def base(self) -> Iterator[tuple[str, Tensor]]:
         """Every weight below it under the name that it has without one, tied ones under each; they never change."""
-        for name, value in self.model.state_dict().items():
+        for name, value in whole_state(self.model):
             if _ADAPTER not in name:
                 yield name.replace(_BASE, ""), value
 
@@ -56,6 +57,11 @@ class Adapter:
             "target_modules": targets,
             "bias": "none",
         }
+
+    @property
+    def over_quantized(self) -> bool:
+        """True over weights that the trainer holds in 4 bits."""
+        return bool(quantized_layers(self.model))
 
     def refusal(self) -> str:
         """Why no engine takes it by itself; empty if one can."""
@@ -97,7 +103,7 @@ def add_adapter(model: Any, config: TrainConfig) -> str:
         except ValueError as error:
             raise UserError(f"--lora-targets {config.lora_targets}: {error}") from error
     learning = sum(p.numel() for p in model.parameters() if p.requires_grad)
-    total = sum(p.numel() for p in model.parameters())
+    total = parameter_count(model)
     return f"rank {config.lora_rank}, alpha {config.lora_alpha:g}: {learning:,} of {total:,} weights learn"
 
 
@@ -117,7 +123,7 @@ def merged_weights(model: Any) -> Iterator[tuple[str, Tensor]]:
     One layer at a time is merged, into a copy: taking the adapter out again would not leave the weights bit-identical.
     """
     layers = dict(_layers(model))
-    for name, value in model.state_dict().items():
+    for name, value in whole_state(model):
         if _ADAPTER in name:
             continue
         layer = layers.get(name.removesuffix(f"{_BASE}.weight"))

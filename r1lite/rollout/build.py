@@ -15,6 +15,7 @@ from r1lite.config import EngineConfig
 from r1lite.config.engines import find_engine
 from r1lite.errors import UserError
 from r1lite.model.prefix import cache_error, shares_batches
+from r1lite.model.quantized import parameter_count
 from r1lite.rollout import RolloutEngine, eos_ids
 from r1lite.rollout.hf import HFCopyEngine, HFEngine
 from r1lite.rollout.vllm_support import no_adapters, required
@@ -91,7 +92,7 @@ def start_vllm_servers(request: Request) -> Started:
         weights_dir=config.engine_weights_dir,
         untested=config.engine_untested,
         start_wait_s=config.engine_timeout_s,  # servers that were started a moment ago still load
-        parameters=sum(parameter.numel() for parameter in request.model.parameters()),
+        parameters=parameter_count(request.model),
         stall_s=config.engine_stall_s,
         say=request.say,
         lora_rank=getattr(config, "lora_rank", 0),
@@ -112,7 +113,7 @@ def start_vllm(request: Request) -> Started:
     cuda = config.device.startswith("cuda")
     wanted = need(
         request.model.config,
-        sum(p.numel() for p in request.model.parameters()),
+        parameter_count(request.model),
         bytes_per_value=request.dtype.itemsize,
         rows=config.rollout_rows,
         tokens=request.context,

@@ -10,7 +10,15 @@ from typing import Any
 from torch import Tensor
 
 from r1lite.model.lora import Adapter
-from r1lite.rollout import AdapterEngine, AdapterRefusedError, RolloutEngine, Sampling, collect, interruption
+from r1lite.rollout import (
+    AdapterEngine,
+    AdapterRefusedError,
+    EngineError,
+    RolloutEngine,
+    Sampling,
+    collect,
+    interruption,
+)
 from r1lite.rollout.canary import Canary
 from r1lite.rollout.proof import WeightProof, check_adapter
 from verifiers import Completion
@@ -126,6 +134,11 @@ class TrustedEngine:
                     if self._merges is False:  # it took the one before
                         raise
                     why = str(error)
+            if adapter.over_quantized:
+                raise EngineError(
+                    "weights held in 4 bits take no adapter into them, so the engine must take it by itself, and "
+                    f"does not: {why}. Leave --base-quantization off, or use --engine transformers"
+                )
             self._merges = True
             self._say(f"the engine gets all weights, with the adapter merged into them: {why}")
         self.engine.load_weights(weights(), version=self._version)

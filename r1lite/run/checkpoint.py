@@ -15,6 +15,7 @@ from torch import Tensor
 
 from r1lite.errors import RunError, UserError
 from r1lite.model.lora import has_adapter, merged_weights
+from r1lite.model.quantized import described_as_whole
 from r1lite.run.files import digest, new_folder, read_json, remove_folder, write_json, write_text
 from r1lite.run.model_card import CARD
 
@@ -56,10 +57,12 @@ def save(
         with new_folder(path) as aside:
             # An adapter is merged; its own weights are for the state.
             weights = dict(merged_weights(model)) if has_adapter(model) else weights
-            model.save_pretrained(aside, state_dict=weights if dtype == torch.float32 else _cast(model, weights, dtype))
+            with described_as_whole(model):
+                kept = weights if dtype == torch.float32 else _cast(model, weights, dtype)
+                model.save_pretrained(aside, state_dict=kept)
             if dtype != torch.float32:
-                kept = read_json(aside / "config.json")
-                write_json(aside / "config.json", {**kept, "dtype": str(dtype).removeprefix("torch.")})
+                known = read_json(aside / "config.json")
+                write_json(aside / "config.json", {**known, "dtype": str(dtype).removeprefix("torch.")})
             if generation is not None:
                 generation.save_pretrained(aside)
             tokenizer.save_pretrained(aside)

@@ -13,6 +13,7 @@ from r1lite.bundled import bundled
 from r1lite.config import GRPOConfig, PPOConfig, ProblemsConfig, SupervisedConfig, read_recipe
 from r1lite.errors import UserError
 from r1lite.hub.revisions import pinned, split
+from r1lite.model.quantized import keep_layout, quantization
 from r1lite.nano import nano_path
 from r1lite.rollout.vllm_support import installed
 from r1lite.run.environment import read_environment
@@ -245,14 +246,21 @@ def load_model(config: ProblemsConfig) -> tuple[Any, Any]:
     import torch
     from transformers import AutoConfig, AutoModelForCausalLM, AutoTokenizer
 
+    from r1lite.training.setup import forward_dtype  # which imports this module
+
     place = model_path(config)
+    packed: dict[str, Any] = {}
+    if (kind := getattr(config, "base_quantization", "none")) != "none":
+        packed = {"quantization_config": quantization(kind, forward_dtype(config)), "device_map": {"": config.device}}
     try:
         attention = attention_of(config, AutoConfig.from_pretrained(**pinned(place)))
         tokenizer = AutoTokenizer.from_pretrained(**pinned(place))
         pair: Any = AutoModelForCausalLM.from_pretrained(  # by `output_loading_info`
-            **pinned(place), dtype=torch.float32, attn_implementation=attention, output_loading_info=True
+            **pinned(place), dtype=torch.float32, attn_implementation=attention, output_loading_info=True, **packed
         )
         model, loaded = pair
+        if packed:
+            keep_layout(model)
     except UserError:
         raise
     except Exception as error:  # the library raises whatever its transport and its models do
@@ -270,7 +278,8 @@ def load_model(config: ProblemsConfig) -> tuple[Any, Any]:
     if not _is_causal(model):
         raise UserError(f"--model {config.model}: {type(model).__name__} sees later tokens: no causal language model")
     try:
-        model.to(config.device)
+        if not packed:
+            model.to(config.device)
     except (RuntimeError, AssertionError) as error:
         raise UserError(f"--device {config.device}: {error}") from error
     return model, tokenizer

@@ -21,6 +21,7 @@ from torch import Tensor
 from r1lite.config import RLConfig, TrainConfig
 from r1lite.model.batch import Row, micro_batches
 from r1lite.model.policy import Policy
+from r1lite.model.quantized import scale_bytes
 from r1lite.model.sharding import is_part, local
 from r1lite.rl.logprobs import is_tiled
 from r1lite.types import Prompt
@@ -203,7 +204,7 @@ def _sampler(config: TrainConfig, policy: Policy, rows: int, longest: int, vocab
 
 
 def _size(tensors: list[Any]) -> int:
-    return sum(local(tensor).numel() * tensor.element_size() for tensor in tensors)
+    return sum(local(tensor).numel() * tensor.element_size() + scale_bytes(tensor) for tensor in tensors)
 
 
 def _mib(size: int) -> str:
