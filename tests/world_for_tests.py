@@ -20,6 +20,7 @@ from transformers.models.qwen2.modeling_qwen2 import Qwen2RMSNorm
 import r1lite.grpo.assembly as assembly
 from r1lite.cli import main
 from r1lite.grpo.learner import PolicyLearner
+from r1lite.model.policy import Policy
 from r1lite.preference import training
 from r1lite.run.run_dir import RunDir
 from r1lite.stages import distill, dpo, reward_model, sft
@@ -87,6 +88,23 @@ def stopped():
 def slow():
     """Long enough for a signal to come in between."""
     in_step_2(lambda: time.sleep(3))
+
+
+def stuck():
+    in_step_2(lambda: time.sleep(1e6))
+
+
+def out_of_memory():
+    """Once, in the first pass that learns."""
+    forward, told = Policy.forward, []
+
+    def forward_or_not(self, batch, **options):
+        if torch.is_grad_enabled() and not told:
+            told.append(True)
+            raise torch.OutOfMemoryError("no more")
+        return forward(self, batch, **options)
+
+    Policy.forward = forward_or_not
 
 
 def full_disk():

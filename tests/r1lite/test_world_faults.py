@@ -9,6 +9,7 @@ import time
 from pathlib import Path
 
 import pytest
+from chaos_for_tests import Chaos
 from world_cases import CASES
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -105,3 +106,17 @@ def test_ctrl_c_stops_all_ranks_at_a_step(ended, tmp_path):
     printed, _ = again.communicate(timeout=PATIENCE_S)
     assert again.returncode == 0, printed
     assert json.loads((out / "summary.json").read_text())["steps"] == 3
+
+
+@pytest.fixture(scope="module")
+def chaos(tmp_path_factory):
+    return Chaos(tmp_path_factory.mktemp("chaos"))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "seed", [pytest.param(seed, marks=() if seed in (11, 14) else pytest.mark.exhaustive) for seed in range(20)]
+)
+def test_faults_drawn_at_random(seed, chaos):
+    what, wrong = chaos.round(seed)
+    assert wrong is None, what

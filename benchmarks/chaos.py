@@ -1,0 +1,44 @@
+"""Faults drawn at random for runs on two ranks: signals at any moment, exceptions, full disks, stuck ranks, no memory.
+
+Each run must end in time, by at most one error line, leave no process, and end as an unharmed one when it is continued.
+
+    python benchmarks/chaos.py --rounds 200 [--seed 0] [--out DIR]
+
+A round takes two to four starts of two processes, so about half a minute of one core.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import tempfile
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+sys.path[:0] = [str(ROOT), str(ROOT / "tests")]
+
+
+def main() -> int:
+    """Returns 1 if anything went wrong."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--rounds", type=int, default=200)
+    parser.add_argument("--seed", type=int, default=0, help="number of the first round")
+    parser.add_argument("--out", type=Path, help="folder for the runs; by default a temporary one")
+    options = parser.parse_args()
+    from chaos_for_tests import Chaos
+
+    folder = options.out or Path(tempfile.mkdtemp(prefix="r1lite-chaos-"))
+    folder.mkdir(parents=True, exist_ok=True)
+    chaos, failed = Chaos(folder), 0
+    for seed in range(options.seed, options.seed + options.rounds):
+        what, wrong = chaos.round(seed)
+        failed += wrong is not None
+        print(f"{seed:>4} {'ok' if wrong is None else 'WRONG'}  {what}", flush=True)
+        if wrong is not None:
+            print(wrong, flush=True)
+    print(f"{options.rounds} rounds, {failed} wrong")
+    return int(failed > 0)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
