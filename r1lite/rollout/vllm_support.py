@@ -10,9 +10,9 @@ from typing import Any
 
 from r1lite.errors import UserError
 
-# What the tests were run with; in between the weight-transfer interface changed (0.28), and nobody looked.
-TESTED = "0.26 and 0.32"
-_TESTED = (26, 32)
+# What the contract tests were run with; see README.md.
+TESTED = "0.26 and 0.30 to 0.32"
+_TESTED = (26, 30, 31, 32)
 _ADAPTERS_TESTED = (32,)
 
 
