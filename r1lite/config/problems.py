@@ -23,7 +23,7 @@ class ProblemsConfig(EngineConfig):
     """Which split of the bundled problems is tested on: test, or test_hard (families never seen in training)."""
     model: str | None = None
     """Hugging Face id (or ID@REVISION) or path of a causal language model. By default Qwen/Qwen2.5-0.5B with CUDA,
-    otherwise the bundled nano."""
+    otherwise the bundled nano, or the task's own: nano-countdown for countdown_small."""
     template: str = "r1_zero"
     """Prompt: r1_zero, short, chat, or your own text with {question} in it."""
     max_prompt_tokens: int = Field(1024, ge=2)

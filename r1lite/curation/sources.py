@@ -381,9 +381,9 @@ def _check_first_row(source: Source) -> None:
 @functools.lru_cache
 def model_hash(model: str) -> str | None:
     """ "sha256:..." over the weight files of a folder (or of nano), "hub:COMMIT" of a cached Hub model, or None."""
-    from r1lite.nano import nano_path
+    from r1lite.nano import model_place
 
-    folder = nano_path() if model == "nano" else Path(model).expanduser()
+    folder = Path(model_place(model)).expanduser()
     if not folder.is_dir():
         return _hub_commit(model)
     digest = hashlib.sha256()

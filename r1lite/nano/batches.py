@@ -1,9 +1,11 @@
 """Batches of pre-training text: fresh problems every time, sorted by length so that little is padding.
 
 By the question's length, not the whole text's: a batch of short texts would be all guesses and a batch of long ones all
-chains, and the last few batches would decide how often the model guesses.
+chains, and the last few batches would decide how often the model guesses. Searches differ so much in length that they
+are sorted by it all the same, into batches of equally many tokens, so that a token counts the same in each.
 """
 
+import itertools
 import random
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -14,8 +16,9 @@ from transformers import PreTrainedTokenizerFast
 
 from r1lite.nano.addition_habits import addition_habits
 from r1lite.nano.habits import HABITS, Example, example
+from r1lite.nano.search_habits import search_habits
 from r1lite.nano.worked_habits import worked_habits
-from r1lite.tasks import additions
+from r1lite.tasks import additions, countdown_small
 from r1lite.tasks.prompts import render
 from r1lite.tasks.word_problems import sample
 from r1lite.tasks.worked import WorkedProblems
@@ -65,21 +68,42 @@ def worked(shares: Mapping[str, float], rng: random.Random, problems: WorkedProb
         yield example(problems.draw("train", rng), shares, rng, habits)
 
 
+def searches(shares: Mapping[str, float], rng: random.Random, *, give_up: Sequence[float]) -> Iterator[Example]:
+    """Endless text about `countdown_small`, the train side.
+
+    Args:
+        give_up: as in `search_habits`.
+    """
+    habits = search_habits(give_up)
+    while True:
+        yield example(countdown_small.draw("train", rng), shares, rng, habits)
+
+
 def batches(
-    texts: Iterator[Example], tokenizer: PreTrainedTokenizerFast, *, batch_size: int, template: str
+    texts: Iterator[Example],
+    tokenizer: PreTrainedTokenizerFast,
+    *,
+    batch_size: int,
+    template: str,
+    even_tokens: bool = False,
 ) -> Iterator[TextBatch]:
-    """Endless batches; which text lands in which batch is drawn from the order of `texts` alone."""
+    """Endless batches; which text lands in which batch is drawn from the order of `texts` alone.
+
+    Args:
+        batch_size: texts; with `even_tokens` their mean number, and each batch has equally many tokens of completions.
+    """
     shuffle = random.Random(0)
     while True:
         pool = [next(texts) for _ in range(batch_size * _POOL)]
         encode = tokenizer.backend_tokenizer.encode_batch
         prompts = [e.ids for e in encode([render(template, text.question, tokenizer) for text in pool])]
         completions = [[*e.ids, tokenizer.eos_token_id] for e in encode([text.completion for text in pool])]
-        order = sorted(range(len(pool)), key=lambda i: len(prompts[i]))
-        starts = [start * batch_size for start in range(_POOL)]
-        shuffle.shuffle(starts)
-        for start in starts:
-            rows = order[start : start + batch_size]
+        order = sorted(range(len(pool)), key=lambda i: len(completions[i] if even_tokens else prompts[i]))
+        sizes = [len(completions[i]) if even_tokens else 1 for i in order]
+        ends, share = list(itertools.accumulate(sizes)), sum(sizes) / _POOL
+        parts = [[i for i, end in zip(order, ends, strict=True) if n < end / share <= n + 1] for n in range(_POOL)]
+        shuffle.shuffle(parts)
+        for rows in parts:
             yield _pad([prompts[i] for i in rows], [completions[i] for i in rows], tokenizer.pad_token_id)
 
 

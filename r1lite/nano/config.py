@@ -8,7 +8,7 @@ from r1lite.config import Section
 from r1lite.config.names import HubRepository, named
 from r1lite.nano.habits import HABITS
 
-TEXTS = ("word_problems", "add_carry")
+TEXTS = ("word_problems", "add_carry", "countdown_small")
 
 
 class PretrainConfig(Section):
@@ -32,13 +32,18 @@ class PretrainConfig(Section):
     """Multiply matrices in bfloat16; weights stay float32. Quicker only where the processor has bfloat16 arithmetic."""
 
     text: str = "word_problems"
-    """What it is about: word_problems (nano), add_carry (sums of three digits in two languages), or module:attr of a
-    task of your own that r1lite.tasks.worked.worked_task made."""
+    """What it is about: word_problems (nano), countdown_small (nano-countdown), add_carry (sums of three digits in two
+    languages), or module:attr of a task of your own that r1lite.tasks.worked.worked_task made."""
     other_language: float = Field(0.4, ge=0, le=1)
     """add_carry: share of a chain's columns that are worked out in Chinese."""
 
+    give_up: float = Field(0.55, ge=0, le=1)
+    """countdown_small: probability that a wrong attempt is the last one, in the last steps."""
+    give_up_first: list[float] = Field(default_factory=lambda: [0.0, 0.0, 0.1], min_length=1)
+    """countdown_small: the same in the first steps; each text has one of these."""
+
     vocab_size: int = Field(1024, ge=300)
-    """Most tokens of the tokenizer."""
+    """Most tokens of the tokenizer; countdown_small has its own."""
     tokenizer_problems: int = Field(20_000, ge=1)
     """Problems whose text the tokenizer is trained on."""
     hidden_size: int = Field(128, ge=8)

@@ -7,7 +7,7 @@ tokens of their own: `4 * 6 = 24` costs six, and a number in a calculation looks
 
 import json
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from tokenizers import AddedToken, pre_tokenizers, trainers
 from transformers import Qwen2Tokenizer
@@ -35,14 +35,31 @@ def train_tokenizer(texts: Iterable[str], *, vocab_size: int, max_tokens: int) -
     added = re.compile("|".join(map(re.escape, (*TAGS, *SIGNS))))
     learner.train_from_iterator((part for text in texts for part in added.split(text)), trainer)
     learned = json.loads(learner.to_str())["model"]
+    merges = [tuple(merge) for merge in learned["merges"]]
+    return _tokenizer(learned["vocab"], merges, (*TAGS, *SIGNS), max_tokens)
+
+
+def word_tokenizer(words: Sequence[str], *, max_tokens: int) -> Qwen2Tokenizer:
+    """A token for the tags and for each of `words`, the longest that fits; any other text is a token a byte.
+
+    Args:
+        max_tokens: the model's context, recorded as `model_max_length`.
+    """
+    letters = [EOS, PAD, *sorted(pre_tokenizers.ByteLevel.alphabet())]
+    return _tokenizer({letter: number for number, letter in enumerate(letters)}, [], (*TAGS, *words), max_tokens)
+
+
+def _tokenizer(
+    vocab: dict[str, int], merges: list[tuple[str, ...]], added: Sequence[str], max_tokens: int
+) -> Qwen2Tokenizer:
     tokenizer = Qwen2Tokenizer(
-        vocab=learned["vocab"],
-        merges=[tuple(merge) for merge in learned["merges"]],  # type: ignore[misc]  # said to be text, pairs do
+        vocab=vocab,
+        merges=merges,  # type: ignore[arg-type]  # said to be text, pairs do
         eos_token=EOS,
         pad_token=PAD,
         padding_side="left",
         model_max_length=max_tokens,
     )
     # Not special: decode(skip_special_tokens=True) must keep the tags that the format is judged by.
-    tokenizer.add_tokens([AddedToken(text, normalized=False, special=False) for text in (*TAGS, *SIGNS)])
+    tokenizer.add_tokens([AddedToken(text, normalized=False, special=False) for text in added])
     return tokenizer

@@ -17,6 +17,7 @@ from typing import Any
 import yaml
 
 from r1lite.errors import RunError, UserError
+from r1lite.nano import MODELS
 from r1lite.pipeline.graph import INPUTS, KINDS, Graph, Step
 from r1lite.run.files import read_json, write_json, write_text
 from verifiers.yaml_text import read_yaml
@@ -102,7 +103,7 @@ def finish(step: Step, files: StepFiles, *, cpu_s: float, wall_s: float) -> dict
 def _made(graph: Graph, folder: Path, source: str, name: str) -> str:
     if source in graph.models:
         model = graph.models[source]
-        return str(Path(model).resolve()) if model != "nano" and Path(model).exists() else model
+        return str(Path(model).resolve()) if model not in MODELS and Path(model).exists() else model
     record = StepFiles(folder, source).record()
     assert record is not None, f"{source} is not finished"
     path: str = record["made"][INPUTS[name]]

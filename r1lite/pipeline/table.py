@@ -14,7 +14,7 @@ from typing import Any
 from r1lite.config.pipeline import PipelineConfig
 from r1lite.evaluation.comparison import read_rows
 from r1lite.evaluation.intervals import mean_rate, paired
-from r1lite.nano import nano_path
+from r1lite.nano import model_place
 from r1lite.pipeline.graph import Graph
 from r1lite.pipeline.steps import StepFiles
 from r1lite.run.files import read_json
@@ -135,7 +135,7 @@ def _observe(given: Mapping[str, str], values: Mapping[str, Values]) -> dict[str
 
 def parameters(model: str) -> int | None:
     """Parameters in a folder's safetensors files, tied ones once; None where there are none to read."""
-    folder = nano_path() if model == "nano" else Path(model)
+    folder = Path(model_place(model))
     total = 0
     for path in folder.glob("*.safetensors"):
         with open(path, "rb") as file:

@@ -69,12 +69,10 @@ def vocabulary_of(run: Path, model: str | None) -> Vocabulary | None:
     """The vocabulary of a run's tokens: of its newest checkpoint, else of its model if that is a folder; None if there
     is none here."""
     places = sorted((run / "checkpoints").glob("step-*"), reverse=True)
-    if model == "nano":
-        from r1lite.nano import nano_path
+    if model:
+        from r1lite.nano import model_place
 
-        places.append(Path(nano_path()))
-    elif model:
-        places.append(Path(model))
+        places.append(Path(model_place(model)))
     for place in places:
         try:
             return Vocabulary(json.loads((place / "tokenizer.json").read_text(encoding="utf-8")))

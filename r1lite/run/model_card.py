@@ -18,6 +18,7 @@ from r1lite.config.loading import OF_THE_COMMAND
 from r1lite.errors import UserError
 from r1lite.hub.cards import block, code, front, plain, table
 from r1lite.hub.revisions import split
+from r1lite.nano import MODELS
 from r1lite.run.environment import read_environment
 from r1lite.run.files import read_json
 from verifiers.yaml_text import read_yaml
@@ -102,8 +103,8 @@ def model_card(run: Path, config: Section, step: int, steps: int, *, after: Mapp
 
 def _base(model: str) -> tuple[str, str | None, str | None]:
     """(what to call it, its id on the Hub, its licence), as far as they are known."""
-    if model == "nano":
-        return "nano, the model that r1lite bundles", None, "apache-2.0"
+    if model in MODELS:
+        return f"{model}, a model that r1lite bundles", None, "apache-2.0"
     place = Path(model).expanduser()
     if model and place.is_dir():
         said = _front(place / CARD)

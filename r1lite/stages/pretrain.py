@@ -29,11 +29,12 @@ from transformers.integrations.sdpa_attention import sdpa_attention_forward
 from r1lite.errors import Interrupted, RunError, UserError
 from r1lite.hub.revisions import pinned
 from r1lite.hub.upload import MODEL_FILES, push
-from r1lite.nano import nano_path
-from r1lite.nano.batches import TextBatch, batches, examples, sums, worked
+from r1lite.nano import model_place
+from r1lite.nano.batches import TextBatch, batches, examples, searches, sums, worked
 from r1lite.nano.config import TEXTS, PretrainConfig
 from r1lite.nano.habits import Example
-from r1lite.nano.tokenizer import train_tokenizer
+from r1lite.nano.search_habits import words
+from r1lite.nano.tokenizer import train_tokenizer, word_tokenizer
 from r1lite.run.display import duration
 from r1lite.run.files import clear_parts, new_folder, read_json, replaced_file, write_json, write_text
 from r1lite.run.model_card import CARD, model_card
@@ -41,7 +42,7 @@ from r1lite.run.progress import REPORTER
 from r1lite.run.signals import StopSignal
 from r1lite.tasks import find
 from r1lite.tasks.worked import WorkedProblems
-from r1lite.training.machine import NANO, check_room
+from r1lite.training.machine import check_room
 
 TEMPLATE = "short"
 _HEAD_ROWS = 512
@@ -210,6 +211,8 @@ def _locked(folder: Path) -> Iterator[None]:
 
 def make_tokenizer(config: PretrainConfig) -> Qwen2Tokenizer:
     """The tokenizer of the configured habits' text."""
+    if config.text == "countdown_small":
+        return word_tokenizer(words(), max_tokens=config.context)
     texts = itertools.islice(_habits(config, "tokenizer"), config.tokenizer_problems)
     lines = (line for text in texts for line in (text.question + "\n", text.completion))
     return train_tokenizer(lines, vocab_size=config.vocab_size, max_tokens=config.context)
@@ -256,7 +259,7 @@ def _begun(config: PretrainConfig) -> tuple[PreTrainedTokenizerFast, Qwen2ForCau
 
 def _given_tokenizer(name: str) -> PreTrainedTokenizerFast:
     """The tokenizer of a model that is there already. Raises UserError."""
-    place = nano_path() if name == NANO else Path(name).expanduser()
+    place = Path(model_place(name)).expanduser()
     if not place.is_dir():
         raise UserError(f"--tokenizer {name}: no such folder")
     try:
@@ -303,7 +306,14 @@ def save(
 def _text(config: PretrainConfig, tokenizer: PreTrainedTokenizerFast) -> Iterator[TextBatch]:
     chains = _examples(config, {"chain": 1.0}, "chains")
     for texts, steps in ((chains, config.chain_steps), (_habits(config, "habits"), config.habit_steps)):
-        yield from itertools.islice(batches(texts, tokenizer, batch_size=config.batch_size, template=TEMPLATE), steps)
+        made = batches(
+            texts,
+            tokenizer,
+            batch_size=config.batch_size,
+            template=TEMPLATE,
+            even_tokens=config.text == "countdown_small",
+        )
+        yield from itertools.islice(made, steps)
 
 
 def _habits(config: PretrainConfig, use: str) -> Iterator[Example]:
@@ -316,6 +326,8 @@ def _examples(
     rng = random.Random(f"{config.seed}/{use}")
     if config.text == "add_carry":
         return sums(shares, rng, other_language=config.other_language)
+    if config.text == "countdown_small":
+        return searches(shares, rng, give_up=config.give_up_first if use == "chains" else [config.give_up])
     if config.text == "word_problems":
         return examples(shares, rng, short_shares=short_shares)
     return worked(shares, rng, worked_problems(config.text))

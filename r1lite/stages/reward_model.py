@@ -8,7 +8,7 @@ from r1lite.config import RewardModelConfig, validated
 from r1lite.distributed.together import everyone, from_main, together
 from r1lite.distributed.world import World
 from r1lite.errors import UserError
-from r1lite.nano import nano_path
+from r1lite.nano import model_place
 from r1lite.preference.pairs import load_pairs
 from r1lite.preference.reward_model import load_classifier, text_of
 from r1lite.preference.training import Example, PreferenceTraining, examples, fingerprint
@@ -102,7 +102,7 @@ def _load(config: RewardModelConfig) -> tuple[RewardModelConfig, _Found, Any, An
         margin_column=config.margin_column,
         splits=(config.train_split, config.test_split),
     )
-    base = str(nano_path()) if config.model == NANO else config.model
+    base = model_place(config.model)
     model, tokenizer = load_classifier(base, seed=config.seed)
     if config.template is None:
         template = "chat" if getattr(tokenizer, "chat_template", None) else "short"

@@ -9,10 +9,10 @@ from typing import Any
 from r1lite.config.serve_engine import ServeEngineConfig
 from r1lite.errors import UserError
 from r1lite.hub.revisions import pinned, split
-from r1lite.nano import nano_path
+from r1lite.nano import model_place
 from r1lite.rollout.vllm_sizes import need
 from r1lite.rollout.vllm_support import adapter_settings, environment, no_adapters, required
-from r1lite.training.machine import NANO, default_threads
+from r1lite.training.machine import default_threads
 
 _CONTEXT = 2048
 
@@ -40,7 +40,7 @@ def command(config: ServeEngineConfig) -> tuple[list[str], dict[str, str]]:
     cuda = torch.cuda.is_available() if config.device == "auto" else config.device.startswith("cuda")
     if cuda and not torch.cuda.is_available():
         raise UserError(f"--device {config.device}: torch {torch.__version__} finds no CUDA device; try --device cpu")
-    place = str(nano_path()) if config.model == NANO else config.model
+    place = model_place(config.model)
     try:
         known: Any = AutoConfig.from_pretrained(**pinned(place))
         with torch.device("meta"):

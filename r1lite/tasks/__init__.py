@@ -53,6 +53,7 @@ class Task:
     stop_text: str | None = None  # ends a completion, where the user names no other
     gold: Callable[[Problem], str] = tagged_gold  # a completion that must be right: what `r1lite tasks check` tries
     sources: tuple[str, ...] = ("hub", "bundled")  # which of hub, bundled and generated it has
+    base: str = "nano"  # the bundled model that suits it, where no other is named and there is no GPU
     example: Problem | None = None  # written for `r1lite tasks`, in the shape of the real ones
 
 
@@ -62,6 +63,7 @@ TASKS = {
     "math": "r1lite.tasks.competition_math:TASK",
     "svamp": "r1lite.tasks.svamp:TASK",
     "countdown": "r1lite.tasks.countdown:TASK",
+    "countdown_small": "r1lite.tasks.countdown_small:TASK",
     "knights_knaves": "r1lite.tasks.knights_knaves:TASK",
     "mbpp": "r1lite.tasks.mbpp:TASK",
     "humaneval": "r1lite.tasks.humaneval:TASK",

@@ -14,7 +14,7 @@ from r1lite.config import GRPOConfig, PPOConfig, ProblemsConfig, SupervisedConfi
 from r1lite.errors import UserError
 from r1lite.hub.revisions import pinned, split
 from r1lite.model.quantized import keep_layout, quantization
-from r1lite.nano import nano_path
+from r1lite.nano import MODELS, model_place
 from r1lite.rollout.vllm_support import installed
 from r1lite.run.environment import read_environment
 from r1lite.tasks import find
@@ -23,8 +23,12 @@ from verifiers.yaml_text import read_yaml
 
 NANO, QWEN = "nano", "Qwen/Qwen2.5-0.5B"
 # Settings that suit a model, under the user's own, for models we have tried.
-RECIPES = {NANO: "recipes/gsm8k-nano.yaml", QWEN: "recipes/gsm8k-qwen2.5-0.5b.yaml"}
-SUPERVISED_RECIPES = {NANO: "recipes/sft-nano.yaml"}
+RECIPES = {
+    NANO: "recipes/gsm8k-nano.yaml",
+    "nano-countdown": "recipes/countdown-nano.yaml",
+    QWEN: "recipes/gsm8k-qwen2.5-0.5b.yaml",
+}
+SUPERVISED_RECIPES = dict.fromkeys(MODELS, "recipes/sft-nano.yaml")
 _MAX_THREADS = 8
 _PROMPT_ROOM = 512  # tokens
 _BYTES_PER_TOKEN = 48  # of a completion, as Python holds its id and its log-probability
@@ -46,11 +50,12 @@ def choose(config: ProblemsConfig) -> Choice:
     reachable: bool | None = None
     if config.model is None:
         if not values["device"].startswith("cuda"):
-            values["model"], notes["model"] = NANO, "the bundled model: no CUDA device in use"
+            values["model"], notes["model"] = find(config.task).base, "the bundled model: no CUDA device in use"
         elif _cached(QWEN) or (reachable := hub_reachable()):
             values["model"] = QWEN
         else:
-            values["model"], notes["model"] = NANO, f"the bundled model: the Hub, where {QWEN} lies, can't be reached"
+            values["model"] = find(config.task).base
+            notes["model"] = f"the bundled model: the Hub, where {QWEN} lies, can't be reached"
     else:
         values["model"] = config.model
     values["engine"], why = _engine(config, values)
@@ -79,7 +84,7 @@ def fitted_length(config: ProblemsConfig, model: str) -> tuple[int, str] | None:
     from transformers import AutoConfig
 
     try:
-        found = AutoConfig.from_pretrained(**pinned(nano_path() if model == NANO else model)).get_text_config()
+        found = AutoConfig.from_pretrained(**pinned(model_place(model))).get_text_config()
     except Exception:  # loading the model says what is wrong with it
         return None
     context = getattr(found, "max_position_embeddings", None)
@@ -157,7 +162,7 @@ def _fits(model: str, device: str) -> bool:
     import torch
     from transformers import AutoConfig, AutoModelForCausalLM
 
-    place = str(nano_path()) if model == NANO else model
+    place = model_place(model)
     try:
         with torch.device("meta"):
             empty = AutoModelForCausalLM.from_config(
@@ -172,7 +177,7 @@ def _fits(model: str, device: str) -> bool:
 def model_path(config: ProblemsConfig) -> str:
     """Folder or Hub id of the configured model."""
     assert config.model is not None
-    return str(nano_path()) if config.model == NANO else config.model
+    return model_place(config.model)
 
 
 def located(name: str) -> str:
@@ -181,7 +186,7 @@ def located(name: str) -> str:
     Raises:
         UserError: a path of this machine where nothing is, or a run without a checkpoint.
     """
-    if name == NANO:
+    if name in MODELS:
         return name
     path = Path(name).expanduser()
     if not path.exists():
@@ -235,7 +240,7 @@ def check_model(name: str) -> None:
 
     name = located(name)
     try:
-        AutoConfig.from_pretrained(**pinned(nano_path() if name == NANO else name))
+        AutoConfig.from_pretrained(**pinned(model_place(name)))
     except Exception as error:  # the library raises whatever its transport does
         first = next((line for line in str(error).splitlines() if line.strip()), "")
         raise UserError(f"{name}: no model can be loaded from there: {type(error).__name__}: {first}") from error

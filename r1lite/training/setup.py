@@ -33,6 +33,7 @@ from r1lite.errors import UserError
 from r1lite.model.lora import adapter_of, add_adapter, merged_weights
 from r1lite.model.policy import Policy
 from r1lite.model.sharding import whole_weights
+from r1lite.nano import MODELS
 from r1lite.rollout import RolloutEngine
 from r1lite.rollout.build import Request, Started, start
 from r1lite.rollout.canary import Canary
@@ -49,7 +50,6 @@ from r1lite.scoring.scorer import Scorer, describe, make_scorer
 from r1lite.tasks import Problems, Task, find
 from r1lite.training.early import RESTARTED
 from r1lite.training.machine import (
-    NANO,
     check_step,
     choose,
     default_threads,
@@ -502,7 +502,9 @@ def check_whole(path: Path, config_class: type[RunConfig], saved: dict[str, Any]
 def with_absolute_paths(values: dict[str, Any]) -> dict[str, Any]:
     """So that a run can be continued from another folder. A built-in name is not taken for a file of that name."""
     places = {key: values[key] for key in _PATH_FIELDS if values.get(key) is not None}
-    files = {key: place for key, place in places.items() if place not in (NANO, SHAPED, "hub", "bundled", "generated")}
+    files = {
+        key: place for key, place in places.items() if place not in (*MODELS, SHAPED, "hub", "bundled", "generated")
+    }
     return values | {key: str(Path(place).resolve()) for key, place in files.items() if Path(place).exists()}
 
 

@@ -21,6 +21,6 @@ def test_a_path_where_nothing_is_is_not_asked_of_the_hub(name):
         located(name)
 
 
-@pytest.mark.parametrize("name", ["nano", "Qwen/Qwen2.5-0.5B", "gpt2"])
+@pytest.mark.parametrize("name", ["nano", "nano-countdown", "Qwen/Qwen2.5-0.5B", "gpt2"])
 def test_other_names_stay(name):
     assert located(name) == name

@@ -1,0 +1,70 @@
+"""Habits of searching: the text that `nano-countdown`, the base of the task `countdown_small`, is pre-trained on.
+
+The base knows how to try, to check, and not to try the same twice, but mostly gives up after a wrong attempt. How often
+it does so is one token's probability, which RL can move a little at a step: so thinking grows gradually.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Mapping, Sequence
+
+from r1lite.nano.worked_habits import tagged
+from r1lite.tasks.countdown_small import LARGEST_NUMBER, LARGEST_VALUE, SIGNS, Search
+
+Habit = Callable[[Search, random.Random], str]
+RIGHT, WRONG = " yes", " no; "
+
+
+def search_habits(give_up: Sequence[float]) -> Mapping[str, Habit]:
+    """The habits by name, of those of `r1lite.nano.habits.HABITS`.
+
+    Args:
+        give_up: probabilities that a wrong attempt is the last one; each text has one of these.
+    """
+
+    def chain(problem: Search, rng: random.Random) -> str:
+        return tagged(*search(problem, rng, give_up[int(rng.random() * len(give_up))]))
+
+    def guess(problem: Search, rng: random.Random) -> str:
+        return tagged(*search(problem, rng, 1.0))
+
+    def broken_chain(problem: Search, rng: random.Random) -> str:
+        thought, answer = search(problem, rng, give_up[int(rng.random() * len(give_up))])
+        broken = (
+            f"<think>{thought}<answer>{answer}</answer>",
+            f"<think>{thought}</think>{answer}",
+            f"<think>{thought}</think><answer>{answer}",
+        )
+        return broken[int(rng.random() * len(broken))]
+
+    return {"chain": chain, "guess": guess, "broken_chain": broken_chain}
+
+
+def search(problem: Search, rng: random.Random, give_up: float) -> tuple[str, str]:
+    """(thought, answer): attempts in random order, none twice, until one is right or the search is given up.
+
+    `(10-3)*2=14 no; (10+2)-3=9 no; ...`; the answer is the last attempt, right or not.
+    """
+    order = sorted(problem.attempts, key=lambda _: rng.random())
+    parts: list[str] = []
+    for attempt in order:
+        right = attempt.value == problem.target
+        parts.append(f"{attempt.expression}={attempt.value}{RIGHT if right else WRONG}")
+        if right or rng.random() < give_up:
+            break
+    return "".join(parts), attempt.expression
+
+
+def words() -> list[str]:
+    """The tokens of question and search: five an attempt, `(10` `-3` `)*2` `=14` ` no; `, so little is to learn about
+    writing."""
+    numbers = range(1, LARGEST_NUMBER + 1)
+    return [
+        *("Use ", ", ", " and ", " to make ", ".\n", RIGHT, WRONG),
+        *(str(number) for number in range(1, LARGEST_VALUE + 1)),
+        *(f"({number}" for number in numbers),
+        *(f"{sign}{number}" for sign in SIGNS for number in numbers),
+        *(f"){sign}{number}" for sign in SIGNS for number in numbers),
+        *(f"={value}" for value in range(1, LARGEST_VALUE + 1)),
+    ]

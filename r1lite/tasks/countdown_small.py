@@ -1,0 +1,140 @@
+"""Countdown with three numbers up to 12, small enough for a bundled base: what `nano-countdown` searches by trying.
+
+A problem has 13 to 25 different attempts, (a o b) o c, and one or two of them are right. So the first attempt is
+right one time in nineteen, whoever makes it, and only going on after a wrong one helps: longer thinking is what solves
+it. For real models there is the task `countdown`.
+"""
+
+from __future__ import annotations
+
+import functools
+import itertools
+import operator
+import random
+from dataclasses import dataclass
+
+from r1lite.tasks import Task
+from r1lite.tasks.sources import Generated, held_out
+from verifiers import Problem
+
+SIGNS = {"+": operator.add, "-": operator.sub, "*": operator.mul}
+LARGEST_NUMBER, LARGEST_VALUE = 12, 99
+_SMALLEST_TARGET, _MOST_SOLUTIONS = 10, 2
+Numbers = tuple[int, int, int]
+_SETS: list[Numbers] = list(itertools.combinations(range(1, LARGEST_NUMBER + 1), 3))
+
+
+@dataclass(frozen=True, slots=True)
+class Attempt:
+    """(a first b) then c, and its value."""
+
+    a: int
+    first: str
+    b: int
+    then: str
+    c: int
+    value: int
+
+    @property
+    def expression(self) -> str:
+        """`(10-3)*2`."""
+        return f"({self.a}{self.first}{self.b}){self.then}{self.c}"
+
+
+@dataclass(frozen=True, slots=True)
+class Search:
+    """Three different numbers, in the order in which they are named, and what they are to make."""
+
+    numbers: Numbers
+    target: int
+
+    @property
+    def question(self) -> str:
+        a, b, c = self.numbers
+        return f"Use {a}, {b} and {c} to make {self.target}."
+
+    @property
+    def attempts(self) -> tuple[Attempt, ...]:
+        """All that can be tried: 13 to 25 of them."""
+        return attempts(_sorted(self.numbers))
+
+    @property
+    def solutions(self) -> list[Attempt]:
+        """One or two."""
+        return [attempt for attempt in self.attempts if attempt.value == self.target]
+
+
+@functools.cache
+def attempts(numbers: Numbers) -> tuple[Attempt, ...]:
+    """Every (a o b) o c of the numbers with a > b and a value of 1 to 99."""
+    found = []
+    for a, b, c in itertools.permutations(numbers):
+        for first, then in itertools.product(SIGNS, SIGNS):
+            value = SIGNS[then](SIGNS[first](a, b), c)
+            if a > b and 1 <= value <= LARGEST_VALUE:
+                found.append(Attempt(a, first, b, then, c, value))
+    return tuple(found)
+
+
+def draw(split: str, rng: random.Random) -> Search:
+    """A random problem of this split ("train" or "test"); only `random()` is drawn.
+
+    A tenth of all (numbers, target), in whatever order the numbers are named, is for the test alone.
+    """
+    while True:
+        numbers = _SETS[int(rng.random() * len(_SETS))]
+        possible = attempts(numbers)
+        target = possible[int(rng.random() * len(possible))].value
+        search = Search(_in_some_order(numbers, rng), target)
+        if (
+            target >= _SMALLEST_TARGET
+            and len(search.solutions) <= _MOST_SOLUTIONS
+            and held_out(f"{numbers} {target}") == (split == "test")
+        ):
+            return search
+
+
+def make(split: str, rng: random.Random) -> Problem:
+    """Each (numbers, target) has one order of naming. `meta["solution"]` is a proof; difficulty: how many there are."""
+    drawn = draw(split, rng)
+    numbers = _sorted(drawn.numbers)
+    search = Search(_in_some_order(numbers, random.Random(f"{numbers} {drawn.target}")), drawn.target)
+    return Problem(
+        search.question,
+        answer=str(search.target),
+        meta={
+            "numbers": list(search.numbers),
+            "solution": search.solutions[0].expression,
+            "difficulty": "two solutions" if len(search.solutions) == 2 else "one solution",
+        },
+    )
+
+
+def gold(problem: Problem) -> str:
+    """An expression that makes the target."""
+    return f"<think>This is how it was made.</think><answer>{problem.meta['solution']}</answer>"
+
+
+def _in_some_order(numbers: Numbers, rng: random.Random) -> Numbers:
+    a, b, c = sorted(numbers, key=lambda _: rng.random())
+    return a, b, c
+
+
+def _sorted(numbers: Numbers) -> Numbers:
+    a, b, c = sorted(numbers)
+    return a, b, c
+
+
+# There are 1,550 and 180 of them.
+DATA = Generated("countdown_small", make, {"train": 1400, "test": 175})
+TASK = Task(
+    name="countdown_small",
+    load=DATA,
+    reward="countdown + 0.1*format",
+    correct="countdown",
+    vote="text",
+    gold=gold,
+    sources=("generated",),
+    base="nano-countdown",
+    example=DATA.item("train", 0),
+)
