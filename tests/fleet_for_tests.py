@@ -52,7 +52,6 @@ LIGHT = ("reset", "no body", "half a body", "half without a length", "503", "429
 # ... and after these its process was another one, with the weights that it was started with.
 DEADLY = ("restart", "die", "die in the body", "die with 500", "die with 400", "die with 404")
 STUCK = ("hang", "drops")
-OF_THE_ENGINE = ("v1/completions", "is_paused", "pause", "resume", "collective_rpc", "reset_prefix_cache")
 
 
 class FakeVLLM:
@@ -64,6 +63,9 @@ class FakeVLLM:
         counts: it counts tokens in its metrics: one each time it is asked while it samples.
         lora_rank: the greatest of adapters that it takes; 0 = none.
     """
+
+    GENERATES, COUNT = "v1/completions", 'vllm:generation_tokens_total{engine="0"}'
+    OF_THE_ENGINE = ("v1/completions", "is_paused", "pause", "resume", "collective_rpc", "reset_prefix_cache")
 
     def __init__(
         self,
@@ -196,8 +198,8 @@ class FakeVLLM:
         elif self.dying and fault is None:
             status, value = 503 if path == "health" else 500, {"error": "EngineDeadError"}
         else:
-            status, value = self.route(path, body)
-            if fault == "abort" and path == "v1/completions":
+            status, value = self.refused(handler) or self.route(path, body)
+            if fault == "abort" and path == self.GENERATES:
                 status, value = self.choices(body, cut=True)
         with self.lock:
             if self.dead:
@@ -226,16 +228,22 @@ class FakeVLLM:
             handler.wfile.write(data)
         handler.wfile.flush()
 
+    def refused(self, handler):
+        """(status, text) for a request without the token that is asked for."""
+
+    def reach(self, path):
+        """Waits where that is of the engine, and it hangs."""
+        while path in self.OF_THE_ENGINE and not (self.running.wait(0.05) or self.dead or self.over.is_set()):
+            pass
+
     def metrics(self):
         with self.lock:
             self.tokens += self.sampling > 0 and self.running.is_set()
-            count = f'vllm:generation_tokens_total{{engine="0"}} {self.tokens}.0\n' if self.counts else ""
+            count = f"{self.COUNT} {self.tokens}.0\n" if self.counts else ""
         return f"# HELP\nprocess_start_time_seconds {self.starts}.5\n{count}other 1\n"
 
     def route(self, path, body):
-        if path in OF_THE_ENGINE:
-            while not (self.running.wait(0.05) or self.dead or self.over.is_set()):
-                pass
+        self.reach(path)
         known = {
             "health": "",
             "version": {"version": self.version},

@@ -13,19 +13,19 @@ class EngineConfig(RunConfig):
 
     engine: str = "auto"
     """transformers samples with the trainer's own model; vllm in this process with weights of its own; vllm-server by
-    servers of `r1lite serve-engine`. auto: vllm with CUDA where it is installed and fits, else transformers. Installed
-    packages can add engines."""
+    servers of `r1lite serve-engine`; sglang-server by SGLang's (never tried with a real one). auto: vllm with CUDA
+    where it is installed and fits, else transformers. Installed packages can add engines."""
     engine_url: tuple[str, ...] = ()
-    """Address of a vLLM server, such as http://127.0.0.1:8100; repeat it for several."""
+    """Address of a server, such as http://127.0.0.1:8100; repeat it for several."""
     engine_untested: bool = False
-    """Use a vLLM version that this was not tested with."""
+    """Use a version of vLLM or SGLang that this was not tested with."""
     engine_timeout_s: float = Field(600.0, gt=0)
     """Seconds that a server may take for one group or one weight update, and that a run waits for a dead one."""
     engine_stall_s: float = Field(30.0, ge=0)
     """Seconds without a new token after which a server is set aside and its groups go to another; five times the
     usual wait for a token where that is longer. With no other server the run ends after as long again. 0: never."""
     engine_weights_dir: str | None = None
-    """Folder that trainer and vLLM servers share, for weights; by default this machine's shared memory."""
+    """Folder that trainer and servers share, for weights; by default this machine's shared memory."""
     engine_memory: float | None = Field(None, gt=0, lt=1)
     """Share of the GPU's memory for vLLM in this process; by default from the sizes of model and completions."""
     engine_eager: bool = False
@@ -46,5 +46,5 @@ class EngineConfig(RunConfig):
                 "for vllm-server"
             )
         if self.engine_url and not takes_urls:
-            raise ValueError(f"--engine-url is for --engine vllm-server, not for {self.engine}")
+            raise ValueError(f"--engine-url is for --engine vllm-server and sglang-server, not for {self.engine}")
         return self

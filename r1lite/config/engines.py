@@ -32,6 +32,7 @@ BUILTIN = {
     "transformers": EngineSpec("r1lite.rollout.build:start_transformers", shares_weights=True),
     "vllm": EngineSpec("r1lite.rollout.build:start_vllm"),
     "vllm-server": EngineSpec("r1lite.rollout.build:start_vllm_servers", runs_aside=True, takes_urls=True),
+    "sglang-server": EngineSpec("r1lite.rollout.build:start_sglang_servers", runs_aside=True, takes_urls=True),
 }
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import importlib.metadata
 import time
 from collections.abc import Callable
@@ -17,6 +18,7 @@ from r1lite.errors import UserError
 from r1lite.model.prefix import cache_error, shares_batches
 from r1lite.model.quantized import parameter_count
 from r1lite.rollout import RolloutEngine, eos_ids
+from r1lite.rollout.fleet import ServerEngine
 from r1lite.rollout.hf import HFCopyEngine, HFEngine
 from r1lite.rollout.vllm_support import no_adapters, required
 
@@ -79,9 +81,27 @@ def start_vllm_servers(request: Request) -> Started:
     """Connects to the servers at `--engine-url`."""
     from r1lite.rollout.vllm_server import vllm_fleet
 
+    rank = getattr(request.config, "lora_rank", 0)
+    return _start_servers(request, functools.partial(vllm_fleet, lora_rank=rank))
+
+
+def start_sglang_servers(request: Request) -> Started:
+    """Connects to the servers at `--engine-url`. Raises UserError for a cut distribution."""
+    from r1lite.rollout.sglang_server import sglang_fleet
+
+    for name, off in (("top_p", 1.0), ("top_k", 0), ("min_p", 0.0)):
+        if getattr(request.config, name, off) != off:
+            raise UserError(
+                f"--{name.replace('_', '-')}: SGLang's log-probabilities are those of the whole distribution where it "
+                "draws from a cut one; use --engine vllm-server for it"
+            )
+    return _start_servers(request, sglang_fleet)
+
+
+def _start_servers(request: Request, connect: Callable[..., ServerEngine]) -> Started:
     config = request.config
     request.say(f"waiting up to {config.engine_timeout_s:g} s for {', '.join(config.engine_url)} ...")
-    fleet = vllm_fleet(
+    fleet = connect(
         config.engine_url,
         request.tokenizer,
         eos_ids(request.model, request.tokenizer),
@@ -95,12 +115,11 @@ def start_vllm_servers(request: Request) -> Started:
         parameters=parameter_count(request.model),
         stall_s=config.engine_stall_s,
         say=request.say,
-        lora_rank=getattr(config, "lora_rank", 0),
     )
     version = ", ".join(sorted({server.version for server in fleet.servers}))
     count = f"{len(fleet.servers)} server{'s' * (len(fleet.servers) > 1)}"
     why = "which completions are computed together depends on when they reach a server, and sums are rounded by it"
-    return Started(fleet, f"vLLM {version}, {count}", version, why)
+    return Started(fleet, f"{fleet.servers[0].software} {version}, {count}", version, why)
 
 
 def start_vllm(request: Request) -> Started:

@@ -1,4 +1,4 @@
-"""JSON over HTTP to a vLLM server: one request a connection, so that closing it takes the request back."""
+"""JSON over HTTP to a server: one request a connection, so that closing it takes the request back."""
 
 from __future__ import annotations
 
@@ -38,16 +38,20 @@ class Client:
 
     Args:
         url: http://HOST:PORT, or https.
+        token: for every request, as `Authorization: Bearer TOKEN`.
 
-    Raises (when made): ValueError for another kind of address.
+    Raises (when made): ValueError for another kind of address, and for a token that fits no header.
     """
 
-    def __init__(self, url: str) -> None:
+    def __init__(self, url: str, *, token: str | None = None) -> None:
         parts = urlsplit(url)
         if parts.scheme not in ("http", "https") or not parts.hostname:
             raise ValueError(f"'{url}' is not an address like http://127.0.0.1:8100")
         _ = parts.port  # a ValueError where it is none
+        if token and not (token.isascii() and token.isprintable()):
+            raise ValueError("a token has characters that no header takes")
         self.url = url.rstrip("/")
+        self._headers = {"Content-Type": "application/json", **({"Authorization": f"Bearer {token}"} if token else {})}
         self._parts = parts
         self._open: set[socket.socket] = set()
         self._closed = False
@@ -97,9 +101,7 @@ class Client:
             _break_off(sock)
         response = None
         try:
-            connection.request(
-                method, f"{self._parts.path.rstrip('/')}/{path}", data, {"Content-Type": "application/json"}
-            )
+            connection.request(method, f"{self._parts.path.rstrip('/')}/{path}", data, self._headers)
             response = connection.getresponse()
             text = response.read(_LARGEST).decode("utf-8", "replace")
         except (OSError, http.client.HTTPException) as error:

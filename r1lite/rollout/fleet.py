@@ -83,24 +83,26 @@ class ServerEngine:
         self.tokenizer, self.context, self.timeout_s = tokenizer, context, timeout_s
         self._stall_s, self._say = stall_s, say
         self._vocabulary, self._ends, self._only = vocabulary, frozenset(eos), ""
+        self._software = self.servers[0].software
         for server in self.servers:
             if not server.wait(start_wait_s):
                 raise UserError(
                     f"--engine-url {server.url}: no server answers there (waited {start_wait_s:g} s); start one with "
-                    "`r1lite serve-engine`"
+                    f"{server.launcher}"
                 )
             server.introduce(untested=untested)
             if 0 < server.context < context:
                 raise UserError(
                     f"--engine-url {server.url}: it takes {server.context} tokens of prompt and completion, this run "
-                    f"needs {context}; start it with --context {context}"
+                    f"needs {context}; start it with {server.context_flag(context)}"
                 )
         versions = {server.version: server.url for server in self.servers}
         if len(versions) > 1 and not untested:
             listed = ", ".join(f"{version} at {url}" for version, url in sorted(versions.items()))
             raise UserError(
-                f"--engine-url: servers of different versions of vLLM ({listed}): a completion would depend on "
-                "which of them sampled it. Start them with one version, or take that on with --engine-untested"
+                f"--engine-url: servers of different versions of {self._software} ({listed}): a completion would "
+                "depend on which of them sampled it. Start them with one version, or take that on with "
+                "--engine-untested"
             )
         self._files: WeightFiles | None = WeightFiles(
             Path(weights_dir) if weights_dir else None, dtype, parameters=parameters
@@ -116,8 +118,8 @@ class ServerEngine:
         self.deaths = 0  # how often a server was found dead or stalled
         if stall_s and (uncounted := [server.url for server in self.servers if not _counts(server)]):
             say(
-                f"{', '.join(uncounted)}: counts no tokens (it was started with --disable-log-stats), so that only an "
-                "engine which answers nothing is noticed before --engine-timeout-s"
+                f"{', '.join(uncounted)}: its metrics count no tokens, so that only an engine which answers nothing is "
+                "noticed before --engine-timeout-s"
             )
         waits = Waits()
         self._beats = {s.url: Heartbeat(s, waits, stall_s, self._set_aside) for s in self.servers if stall_s}
@@ -359,12 +361,12 @@ class ServerEngine:
         urls = ", ".join(server.url for server in self.servers)
         if stalled:
             raise EngineError(
-                f"every vLLM server has stalled, and none went on for {self._stall_s:g} s ({urls}). Look whether one "
-                "is stopped, or too slow for --engine-stall-s, and continue with --resume; --engine-url may name others"
+                f"every {self._software} server has stalled, and none went on for {self._stall_s:g} s ({urls}). Is one "
+                "stopped, or too slow for --engine-stall-s? Continue with --resume; --engine-url may name others"
             )
         raise EngineError(
-            f"no vLLM server has answered for {self.timeout_s:g} s ({urls}). Start one again with `r1lite "
-            "serve-engine` and continue with --resume; --engine-url may name others"
+            f"no {self._software} server has answered for {self.timeout_s:g} s ({urls}). Start one again with "
+            f"{self.servers[0].launcher} and continue with --resume; --engine-url may name others"
         )
 
     def _look_for_returned(self) -> None:
@@ -410,7 +412,7 @@ class ServerEngine:
             return False
         if server.version != before or 0 < server.context < self.context:
             raise EngineError(
-                f"{server.url} came back as another server: vLLM {server.version} (before: {before}) for "
+                f"{server.url} came back as another server: {server.software} {server.version} (before: {before}) for "
                 f"{server.context} tokens (needed: {self.context}). Start the former one and continue with --resume"
             )
         return True

@@ -20,6 +20,8 @@ class Server(Protocol):
     """
 
     url: str
+    software: str  # its name, for messages
+    launcher: str  # what starts one, for messages
     version: str  # of its software, as in its lines
     context: int  # tokens of prompt and completion together that it takes; 0 = unknown
     alive: bool  # kept by the fleet
@@ -30,6 +32,9 @@ class Server(Protocol):
 
     def wait(self, seconds: float) -> bool:
         """True as soon as it is healthy; False if it is not within that time."""
+
+    def context_flag(self, tokens: int) -> str:
+        """The argument that starts one which takes so many tokens of prompt and completion together."""
 
     def introduce(self, *, untested: bool) -> None:
         """Asks for its version, model and context. Raises UserError if this code can't work with it."""

@@ -124,9 +124,7 @@ def request_values(sampling: Sampling, eos: Sequence[int], special: dict[str, in
         eos: ids that end a text.
         special: the tokenizer's special tokens by their text, which decoding leaves out: they are known by their id.
     """
-    stop_text, ends_at = sampling.stop_text, list(eos)
-    if stop_text in special:
-        ends_at, stop_text = [*ends_at, special[stop_text]], None
+    stop_text, ends_at = endings(sampling, eos, special)
     greedy = sampling.temperature == 0
     return {
         "max_tokens": sampling.max_tokens,
@@ -142,6 +140,13 @@ def request_values(sampling: Sampling, eos: Sequence[int], special: dict[str, in
         "include_stop_str_in_output": True,
         "logprobs": 0,  # those of the sampled tokens alone
     }
+
+
+def endings(sampling: Sampling, eos: Sequence[int], special: dict[str, int]) -> tuple[str | None, list[int]]:
+    """(the text, the ids) that end a completion, where special tokens are known by their id."""
+    if sampling.stop_text in special:
+        return None, [*eos, special[sampling.stop_text]]
+    return sampling.stop_text, list(eos)
 
 
 def seed_runs(seeds: Sequence[int], *, single: bool = False) -> list[tuple[int, int]]:

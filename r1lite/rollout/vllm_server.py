@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import operator
-import threading
 import time
 from collections.abc import Sequence
 from pathlib import Path
@@ -11,15 +10,13 @@ from typing import Any
 
 from r1lite.errors import UserError
 from r1lite.rollout import AdapterRefusedError, EngineError, Sampling
-from r1lite.rollout.client import Client, Refused, Unreachable
+from r1lite.rollout.client import Refused, Unreachable
 from r1lite.rollout.fleet import ServerEngine
+from r1lite.rollout.http_server import HELLO_S, QUICK_S, HTTPServer, why
 from r1lite.rollout.server import Sampled
 from r1lite.rollout.vllm_calls import request_values, seed_runs, special_tokens
 from r1lite.rollout.vllm_support import TESTED, Installed, no_adapters
 
-_QUICK_S = 10.0  # for questions that need no computing
-_BUSY_S = 60.0  # for those in the middle of a run: a busy engine answers between two of its steps
-_HELLO_S = 2.0
 _STARTED = "process_start_time_seconds"
 _TOKENS = ("vllm:generation_tokens_total", "vllm:prompt_tokens_total")
 
@@ -39,48 +36,18 @@ def vllm_fleet(
     return fleet
 
 
-class VLLMServer:
-    """A server, whether it is alive, and how much it has to do.
+class VLLMServer(HTTPServer):
+    """A vLLM server, whether it is alive, and how much it has to do."""
 
-    Args:
-        run: a name of this run, so that a server which another run took over is noticed.
-        eos: ids that end a text.
-        special: the tokenizer's special tokens by their text.
-    """
+    software, launcher = "vLLM", "`r1lite serve-engine`"
+    _adapter: str | None = None  # that it samples from, by its name
+    _born: float | None = None  # when its process began, where it can't name its weights
 
-    def __init__(self, url: str, *, run: str, timeout_s: float, eos: Sequence[int], special: dict[str, int]) -> None:
-        try:
-            self.client = Client(url)
-            self._doctor = Client(url)  # hang_up() of the other must not make a living server look dead
-        except ValueError as error:
-            raise UserError(f"--engine-url: {error}") from error
-        self.url, self.run, self.timeout_s = self.client.url, run, timeout_s
-        self.alive, self.stalled = True, False
-        self.load = 0  # completions asked for and not yet given
-        self.lock = threading.Lock()  # of weight updates
-        self.times_given = 0  # weights, whole or not
-        self.version = self.model = ""
-        self._eos, self._special = list(eos), special
-        self.context = 0
-        self._label: str | None = None  # of the weights it was given last
-        self._adapter: str | None = None  # that it samples from, by its name
-        self._born: float | None = None  # when its process began, where it can't name its weights
+    def context_flag(self, tokens: int) -> str:
+        """As `Server.context_flag`."""
+        return f"--context {tokens}"
 
-    @property
-    def _patience_s(self) -> float:
-        return min(_BUSY_S, self.timeout_s)
-
-    def wait(self, seconds: float) -> bool:
-        """True as soon as it is healthy."""
-        deadline = time.monotonic() + seconds
-        while True:
-            if self.healthy():
-                return True
-            if time.monotonic() >= deadline:
-                return False
-            time.sleep(0.5)
-
-    def healthy(self, timeout_s: float = _HELLO_S) -> bool:
+    def healthy(self, timeout_s: float = HELLO_S) -> bool:
         """True if it answers, and knows nothing of its engine's death."""
         try:
             self._doctor.get("health", timeout_s=timeout_s)
@@ -109,18 +76,18 @@ class VLLMServer:
     def introduce(self, *, untested: bool) -> None:
         """Asks what it is. Raises UserError if this code can't work with it."""
         try:
-            version = str(self.client.get("version", timeout_s=_QUICK_S)["version"])
-            (model, *_) = self.client.get("v1/models", timeout_s=_QUICK_S)["data"]
+            version = str(self.client.get("version", timeout_s=QUICK_S)["version"])
+            (model, *_) = self.client.get("v1/models", timeout_s=QUICK_S)["data"]
             name, context = str(model["id"]), int(model["max_model_len"] or 0)
         except (Unreachable, Refused, KeyError, TypeError, ValueError, OverflowError) as error:
-            raise UserError(f"--engine-url {self.url}: this is no vLLM server: {_why(error)}") from error
+            raise UserError(f"--engine-url {self.url}: this is no vLLM server: {why(error)}") from error
         if not Installed("vllm", version).tested and not untested:
             raise UserError(
                 f"--engine-url {self.url}: vLLM {version} is not a version this was tested with ({TESTED}), and a "
                 "wrong weight update is silent; try it with --engine-untested"
             )
         try:
-            self.client.get("is_paused", timeout_s=_QUICK_S)
+            self.client.get("is_paused", timeout_s=QUICK_S)
         except (Unreachable, Refused) as error:
             raise UserError(
                 f"--engine-url {self.url}: this server takes no weights; start it with `r1lite serve-engine`, or with "
@@ -209,7 +176,7 @@ class VLLMServer:
         except Refused as error:
             raise Unreachable(str(error)) from error
         except (KeyError, TypeError) as error:
-            raise EngineError(f"{self.url} does not say which adapters it holds: {_why(error)}") from error
+            raise EngineError(f"{self.url} does not say which adapters it holds: {why(error)}") from error
 
     def forget(self) -> None:
         """Empties the prefix cache. Raises Unreachable or Refused; EngineError if it didn't."""
@@ -230,7 +197,7 @@ class VLLMServer:
         try:
             held = {str(name): str(digest) for name, digest in answer["checksums"].items()}
         except (KeyError, TypeError, AttributeError) as error:
-            raise EngineError(f"{self.url} does not tell digests of its weights: {_why(error)}") from error
+            raise EngineError(f"{self.url} does not tell digests of its weights: {why(error)}") from error
         workers = {name.rpartition(":")[0] for name in held}
         return held if len(workers) == 1 else {}
 
@@ -247,20 +214,14 @@ class VLLMServer:
         except Refused as error:
             raise Unreachable(str(error)) from error
         except (KeyError, TypeError) as error:
-            raise EngineError(f"{self.url} does not say which weights it holds: {_why(error)}") from error
-        if held.startswith("r1lite-") and not held.startswith(f"r1lite-{self.run}-"):
-            raise EngineError(f"{self.url} was given the weights of another run in the middle of this one ({held})")
-        return held == label
+            raise EngineError(f"{self.url} does not say which weights it holds: {why(error)}") from error
+        return self._is_label(held, label)
 
     def complete(self, prompt: Sequence[int], seeds: Sequence[int], sampling: Sampling) -> list[Sampled]:
         """A completion for each seed, in order. Raises Unreachable if it is gone, EngineError if it refuses."""
         values = request_values(sampling, self._eos, self._special)
         runs = seed_runs(seeds, single=sampling.temperature == 0)
         return [one for seed, count in runs for one in self._complete(prompt, seed, count, values)]
-
-    def hang_up(self) -> None:
-        """Breaks off every request under way."""
-        self.client.hang_up()
 
     def _complete(self, prompt: Sequence[int], seed: int, count: int, values: dict[str, Any]) -> list[Sampled]:
         asked = self._adapter or self.model
@@ -296,15 +257,10 @@ class VLLMServer:
                 for c in choices
             ]
         except (KeyError, TypeError, ValueError, OverflowError) as error:
-            raise EngineError(f"{self.url} answered without token ids and log-probabilities: {_why(error)}") from error
+            raise EngineError(f"{self.url} answered without token ids and log-probabilities: {why(error)}") from error
         if len(found) != count or any(len(ids) != len(logprobs) for ids, logprobs, _ in found):
             raise EngineError(f"{self.url} answered with {len(found)} completions of {count}, or in parts")
         return found
-
-    def close(self) -> None:
-        """Breaks off what is under way; nothing can be asked any more."""
-        self.client.close()
-        self._doctor.close()
 
     def _process_start(self) -> float | None:
         """When its process began, as its metrics say."""
@@ -320,7 +276,3 @@ class VLLMServer:
                 f"{self.url} does not say when it was started, so that it can't be told whether it lost its weights: "
                 f"its metrics lack {_STARTED}. Start it with `r1lite serve-engine`"
             ) from error
-
-
-def _why(error: Exception) -> str:
-    return f"its answer lacks {error}" if isinstance(error, KeyError) else str(error)

@@ -39,13 +39,13 @@ def test_what_an_engine_can_do_decides():
     assert (config.max_staleness, config.importance) == (1, "token")
     with pytest.raises(UserError, match="nothing is gained by running ahead"):
         resolve_config(load(GRPOConfig, [*common, "--engine", "transformers"]))
-    assert [find_engine(name).shares_weights for name in engines.BUILTIN] == [True, False, False]
+    assert [find_engine(name).shares_weights for name in engines.BUILTIN] == [True, False, False, False]
 
 
 @pytest.mark.parametrize(
     ("engine", "message"),
     [
-        ("vlm", "--engine vlm: unknown; known: auto, transformers, vllm, vllm-server, mine"),
+        ("vlm", "--engine vlm: unknown; known: auto, transformers, vllm, vllm-server, sglang-server, mine"),
         ("odd", "must be an EngineSpec"),
     ],
 )

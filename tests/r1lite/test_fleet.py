@@ -42,8 +42,8 @@ def sums(tmp_path_factory):
 def fakes():
     made = []
 
-    def fake(*arguments, **settings):
-        made.append(FakeVLLM(*arguments, **settings))
+    def fake(*arguments, kind=FakeVLLM, **settings):
+        made.append(kind(*arguments, **settings))
         return made[-1]
 
     yield fake
@@ -62,9 +62,8 @@ def engine_of(tmp_path, monkeypatch):
     def engine(*servers, **settings):
         settings = {"timeout_s": 5.0, "start_wait_s": 5.0, "context": 100, "vocabulary": 48, **settings}
         urls = [getattr(server, "url", server) for server in servers]
-        made.append(
-            vllm_fleet(urls, make_tiny_tokenizer(), [1], dtype=torch.float32, weights_dir=str(folder), **settings)
-        )
+        connect = settings.pop("connect", vllm_fleet)
+        made.append(connect(urls, make_tiny_tokenizer(), [1], dtype=torch.float32, weights_dir=str(folder), **settings))
         return made[-1]
 
     yield engine
@@ -123,7 +122,7 @@ def contract_case():
 @pytest.mark.parametrize("version", ["0.26.0", "0.32.0"])
 @pytest.mark.parametrize("seed", range(4))
 def test_whatever_happens_the_completions_are_the_same(seed, version, fakes, engine_of, sums, monkeypatch):
-    monkeypatch.setattr("r1lite.rollout.vllm_server._BUSY_S", 2.0)
+    monkeypatch.setattr("r1lite.rollout.http_server._BUSY_S", 2.0)
     draw, turn = random.Random(seed), threading.Lock()
     on, budget, done = [False], [60], []
 
@@ -198,7 +197,7 @@ def test_an_answer_that_does_not_come_is_asked_of_another(fault, fakes, engine_o
 
 
 def test_an_engine_that_hangs_behind_a_healthy_front_is_left_out(fakes, engine_of, sums, monkeypatch):
-    monkeypatch.setattr("r1lite.rollout.vllm_server._BUSY_S", 0.3)
+    monkeypatch.setattr("r1lite.rollout.http_server._BUSY_S", 0.3)
     stuck = fakes()
     engine = engine_of(stuck, fakes(), timeout_s=0.7)
     engine.load_weights(weights(1), version=1)
@@ -213,7 +212,7 @@ def test_an_engine_that_hangs_behind_a_healthy_front_is_left_out(fakes, engine_o
 
 
 def test_a_busy_server_that_is_slow_to_answer_is_not_taken_for_dead(fakes, engine_of, sums, monkeypatch):
-    monkeypatch.setattr("r1lite.rollout.vllm_server._QUICK_S", 0.1)
+    monkeypatch.setattr("r1lite.rollout.vllm_server.QUICK_S", 0.1)
     server = fakes(plan=lambda path: "slow" if path == "weight_info" else None)
     engine = engine_of(server)
     engine.load_weights(weights(1), version=1)

@@ -496,7 +496,7 @@ def test_the_documentation_names_what_there_is():
     from r1lite.config.serve_engine import ServeEngineConfig
 
     lines = [line for line in README.splitlines() if line.startswith(("r1lite ", "CUDA_VISIBLE_DEVICES"))]
-    assert len(lines) == 5
+    assert len(lines) == 6
     for line in lines:
         words = shlex.split(line.removesuffix("&"))
         words = words[words.index("r1lite") :]
