@@ -99,7 +99,9 @@ def _parse(formula: str) -> tuple[ast.expr, list[str]]:
     try:
         tree = ast.parse(source.strip(), mode="eval").body
     except (SyntaxError, RecursionError, MemoryError) as error:
-        raise ValueError(f"can't read the reward formula '{formula}': {getattr(error, 'msg', error)}") from error
+        bare = re.search(r"(?:^|[\s(])(\d+\.?\d*|\.\d+)\s+([A-Za-z]\w*)", formula)
+        hint = f" (a weight is written {bare[1]}*{bare[2]})" if bare else ""
+        raise ValueError(f"can't read the reward formula '{formula}': {getattr(error, 'msg', error)}{hint}") from error
     tree = _checked(tree, names, formula)
     if not names:
         raise ValueError(f"the reward formula '{formula}' names no verifier")

@@ -58,6 +58,8 @@ def recipe_path(name: str) -> Path:
     shipped = {found.stem: found for found in sorted(bundled("recipes").glob("*.yaml"))}
     if path.stem in shipped and path.suffix in ("", ".yaml") and str(path.parent) in (".", "recipes"):
         return shipped[path.stem]
+    if path.is_dir():
+        raise UserError(f"{name}: a folder is no recipe; a set to learn from is named by --data {name}")
     near = difflib.get_close_matches(path.stem, shipped, 1)
     hint = f"did you mean '{near[0]}'?" if near else f"those that ship: {', '.join(shipped)}"
     raise UserError(f"{name}: no such recipe; {hint}")

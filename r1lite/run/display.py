@@ -42,7 +42,7 @@ class Display:
         self._view: Live | None = None
         self._bar: Progress | None = None
         self._task: Any = None
-        self._what = ""  # the stretch of work
+        self._what, self._total, self._began = "", 1, 0.0  # the stretch of work
         self._since: list[dict[str, float]] = []  # what steps gave since the last row
         self._rows: list[tuple[str, dict[str, float]]] = []
         self._course: dict[str, list[float]] = {}  # of what the sparklines show, a value a step
@@ -70,7 +70,7 @@ class Display:
             TimeRemainingColumn(),
             console=self.console,
         )
-        self._what = what
+        self._what, self._total, self._began = what, total, time.monotonic()
         REPORTER.note(what, done, total)
         self._task = self._bar.add_task(one_line(what), total=total, completed=done)
         if self.live:
@@ -81,14 +81,22 @@ class Display:
         self._printed_at = time.monotonic()
 
     def progress(self, done: float) -> None:
-        """Moves the bar."""
+        """Moves the bar; without a terminal there is a line every ten seconds."""
+        self._move(done)
+        now, total = time.monotonic(), self._total
+        if not self.live and self.loudness >= 0 and done and now - self._printed_at >= _PLAIN_EVERY_S:
+            left = (now - self._began) * (total - done) / done
+            self.console.print(f"{self._what}: {done / total:.0%}, {duration(left)} left")
+            self._printed_at = now
+
+    def _move(self, done: float) -> None:
         assert self._bar is not None
         self._bar.update(self._task, completed=done)
-        REPORTER.note(self._what, done, self._bar.tasks[0].total or 1)
+        REPORTER.note(self._what, done, self._total)
 
     def step(self, step: int, total: int, metrics: dict[str, Any]) -> None:
         """Shows a step's metrics: a row has the means over the steps that it names."""
-        self.progress(step)
+        self._move(step)
         values = self._shown(metrics)
         self._since.append(values)
         self._seconds.append(float(metrics.get("step_s") or 0.0))

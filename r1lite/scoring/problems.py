@@ -64,7 +64,10 @@ def try_scorer(task: Task, config: ProblemsConfig, scorer: Scorer, problems: Pro
     Raises: UserError if a verifier crashes, hangs, or returns no verdict.
     """
     problem = (problems.train or problems.test)[0]
-    errors = scorer.tried(problem, Completion(tagged_gold(problem)), reward=not isinstance(config, EvalConfig))
+    text = tagged_gold(problem)
+    # With ids, as every completion of an engine has them; no verifier knows what they mean.
+    completion = Completion(text, token_ids=tuple(range(len(text.split()))), finish_reason="stop")
+    errors = scorer.tried(problem, completion, reward=not isinstance(config, EvalConfig))
     if broken := [error for error in errors if not error.startswith(f"{VerifierError.__name__}: ")]:
         shown = "\n".join(f"  {error}" for error in broken)
         raise UserError(f"--task {task.name}: a first completion, tried before anything is loaded, failed:\n{shown}")

@@ -9,12 +9,14 @@ import functools
 import statistics
 import time
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any, ClassVar
 
 import torch
 from torch import Tensor
 
 from r1lite.config.dpo import DPOConfig
+from r1lite.curation.emit import PAIRS
 from r1lite.errors import UserError
 from r1lite.model.batch import MicroBatch, Row, cost, micro_batches
 from r1lite.model.policy import Policy
@@ -40,9 +42,11 @@ def load_pairs(config: DPOConfig, problems: Problems, test: Sequence[Prompt], mo
     """
     if config.data is None:
         raise UserError("--data is missing: the pairs to learn from (a file, a folder, or OWNER/NAME)")
+    pairs = Path(config.data).expanduser() / PAIRS
+    data = str(pairs) if pairs.is_file() else config.data  # of a folder that `r1lite reject` made
     encoder, kept = Encoder(config, model, tokenizer), TokenRows()
     overlap, bad = Overlap(problems.test, config.template, tokenizer), Refused()
-    for place, row in rows(config.data, config.data_split):
+    for place, row in rows(data, config.data_split):
         try:
             both = [encoder.read(_side(row, name)) for name in ("chosen", "rejected")]
         except RowError as error:
@@ -58,11 +62,11 @@ def load_pairs(config: DPOConfig, problems: Problems, test: Sequence[Prompt], mo
                 bad.add(place, "a pair without a difference: both completions become the same tokens")
             for one in (chosen, rejected):
                 kept.add(one.prompt_ids, one.token_ids)
-    bad.complain(config.data)
+    bad.complain(data)
     if not config.allow_test_overlap:
         overlap.complain(config)
     encoder.rows = kept
-    return encoder.loaded(config.data, overlap.count)
+    return encoder.loaded(data, overlap.count)
 
 
 def _side(row: Any, name: str) -> Any:

@@ -234,7 +234,8 @@ class _Life:
 
     def _steps(self, first: int) -> None:
         config, run_dir, display, steps = self.config, self.run_dir, self.display, self.training.steps
-        display.start("training", steps, first)
+        if first < steps:
+            display.start("training", steps, first)
         evaluated = from_main(self.world, lambda: {record["step"] for record in run_dir.evaluations()})
         done = first
         # A closed pipe comes as one of the last two. Of several ranks it ends one, and the others can't save with it.

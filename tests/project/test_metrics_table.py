@@ -70,3 +70,15 @@ def test_what_a_reason_says_can_not_steer_the_terminal(capsys):
     said = capsys.readouterr().out
     assert "\x1b" not in said
     assert "\\x1b[2Jcleared 2" in said
+
+
+def test_long_stretches_without_a_terminal_have_lines(capsys, monkeypatch):
+    now = [100.0]
+    monkeypatch.setattr("r1lite.run.display.time.monotonic", lambda: now[0])
+    display = Display()
+    display.start("measuring", 1)
+    for share in (0.1, 0.2, 0.5):
+        now[0] += 6
+        display.progress(share)
+    display.finish()
+    assert capsys.readouterr().out.splitlines() == ["measuring ...", "measuring: 20%, 0:48 left"]

@@ -102,6 +102,13 @@ def test_a_run_learns_and_goes_on_to_the_same_weights(tiny_path, sums_path, pair
     assert kept[0].read_bytes() == kept[1].read_bytes()
 
 
+def test_the_pairs_of_a_folder_that_reject_made(tiny_path, sums_path, pairs, tmp_path):
+    (tmp_path / "train.jsonl").write_text('{"prompt": "a", "completion": "b"}\n')
+    assert main(argv(tiny_path, sums_path, tmp_path, tmp_path / "run", "--steps", "1")) == 0
+    summary = json.loads((tmp_path / "run" / "metrics.jsonl").read_text().splitlines()[0])
+    assert summary["rows"] == 8
+
+
 def test_what_is_refused(tiny_path, sums_path, pairs, tmp_path, capsys):
     with pytest.raises(UserError, match=r"--label-smoothing 0\.1 has no effect without --loss dpo"):
         load(DPOConfig, ["--loss", "ipo", "--label-smoothing", "0.1"])

@@ -31,6 +31,7 @@ def unsure(problem, completion): raise VerifierError("the judge is away")
 # (flags, what is said)
 REFUSED = [
     (["grpo", "--reward", "math+"], "can't read the reward formula"),
+    (["grpo", "--reward", "math + 0.1 format"], "(a weight is written 0.1*format)"),
     (["grpo", "--reward", "matt"], "did you mean 'math'?"),
     (["ppo", "--reward", "first_rewards:fin"], "did you mean 'fine'?"),
     (["grpo", "--reward", "bad_import:x"], "ValueError: not today in "),
