@@ -185,7 +185,7 @@ def test_a_gold_that_cannot_be_checked_is_named(tiny_path, tmp_path, capsys):
 
 def test_a_verifier_that_breaks_stops_the_run_with_its_reason(tiny_path, sums_path, tmp_path, capsys, monkeypatch):
     (tmp_path / "broken_reward.py").write_text(
-        "def broken(problem, completion):\n    if completion.token_ids: raise KeyError('oops')\n    return 0.0\n"
+        "def broken(problem, completion):\n    if completion.logprobs: raise KeyError('oops')\n    return 0.0\n"
     )
     monkeypatch.syspath_prepend(tmp_path)
     argv = arguments(tiny_path, sums_path, tmp_path / "run", "--quiet")
@@ -221,8 +221,8 @@ def test_a_reward_that_misbehaves_is_unscored_from_the_first_step_on(
     returns, tiny_path, sums_path, tmp_path, capsys, monkeypatch
 ):
     (tmp_path / "mine.py").write_text(
-        # Sampled completions have tokens; the one that is tried before the model is loaded has none.
-        f"def mine(problem, completion):\n    return {returns} if completion.token_ids else 0.0\n"
+        # Sampled completions have log-probabilities; the one that is tried before the model is loaded has none.
+        f"def mine(problem, completion):\n    return {returns} if completion.logprobs else 0.0\n"
     )
     monkeypatch.syspath_prepend(tmp_path)
     sys.modules.pop("mine", None)

@@ -176,7 +176,7 @@ def half_awake(sleeping):
     )
     engine._calls = SimpleNamespace(load=lambda llm, weights, label: list(weights))
     engine.start = SimpleNamespace(sleeps=True, dtype=torch.float32)
-    engine._asleep = False
+    engine._asleep, engine._adapter, engine._has_base, engine.bytes_given = False, None, False, 0
     return engine
 
 

@@ -70,7 +70,7 @@ def test_a_killed_rank_and_resume(ended, tmp_path):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("rank", [0, 1])
+@pytest.mark.parametrize("rank", [0, pytest.param(1, marks=pytest.mark.exhaustive)])
 def test_a_stopped_rank(rank, ended):
     printed, out = ended("stopped", [rank], "--stall-rank-s", "20")
     (error,) = errors(printed)
