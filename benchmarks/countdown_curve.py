@@ -43,7 +43,7 @@ BASE, LONGEST = "nano-countdown", 144
 # What does not make thinking grow: name -> reward
 CONTROLS = {
     "one_attempt": "countdown_curve:any_expression + 0.1*format",
-    "penalty": "countdown + 0.1*format + 2*countdown_curve:brevity",
+    "penalty": "countdown + format + 2*countdown_curve:brevity",
     "format": "format",
 }
 STOPS = (1, 4, 16, None)  # attempts
