@@ -117,7 +117,7 @@ def test_a_full_disk(whole, tiny_path, sums_path, tmp_path):
 
 def test_a_verifier_that_hangs(tiny_path, sums_path, tmp_path, forks):
     (tmp_path / "hanging.py").write_text(
-        "import time\n\ndef stuck(problem, completion):\n    if completion.token_ids: time.sleep(600)\n    return 0.0\n"
+        "import time\n\ndef stuck(problem, completion):\n    if completion.logprobs: time.sleep(600)\n    return 0.0\n"
     )
     out = tmp_path / "run"
     argv = arguments(out, tiny_path, sums_path, "--stall-score-s", "1")

@@ -281,4 +281,4 @@ def test_reasoning_gym_problems(monkeypatch, tmp_path):
     with pytest.raises(UserError, match="reasoning_gym:nothing"):
         find("reasoning_gym:nothing").load(Source("generated"))
     for name in [name for name in sys.modules if name.partition(".")[0] == "reasoning_gym"]:
-        monkeypatch.delitem(sys.modules, name)
+        del sys.modules[name]  # not by monkeypatch, which would put the stand-in back
