@@ -11,9 +11,11 @@ import pytest
 from verifiers import Completion, GoldError, Problem, resolve
 from verifiers.audit.math_fuzz import SCALARS, WRAPS, pair, pairs
 from verifiers.extract import squeezed
-from verifiers.mathexpr import calculus
+from verifiers.mathexpr import calculus, modular
 from verifiers.mathexpr.limits import BUDGET, Budget, TooHard, current, spend
+from verifiers.mathexpr.naming import nodes_of
 from verifiers.mathexpr.nodes import Node, digest, has_op, number, rename, substitute, symbol, symbols
+from verifiers.mathexpr.reading import read
 from verifiers.mathexpr.verify import read_gold
 
 VERIFY = resolve("math")
@@ -367,3 +369,19 @@ def test_places_in_a_text_with_long_blanks_are_those_of_the_text():
         assert verdict.score == 1.0, verdict
         assert "frac{1}{2}" in text[slice(*verdict.span)]
         assert text[slice(*verdict.span)].strip(" $.") == r"\frac{1}{2}"
+
+
+def test_exponents_are_reduced_before_a_power_is_taken(monkeypatch):
+    lengths = []
+
+    def power(base, exponent, modulus):
+        lengths.append(exponent.bit_length())
+        return pow(base, exponent, modulus)
+
+    monkeypatch.setattr(modular, "pow", power, raising=False)
+    (node,) = nodes_of(read(r"x^{7^{1e900}}"))
+    for which, (chain, _) in enumerate(modular.CHAINS):
+        x, prime = modular.Modular(which).symbol("x"), chain[0]
+        found, guessed = modular.fingerprint(node, which, Budget())
+        assert (found, guessed) == (pow(x, pow(7, 10**900, prime - 1), prime), False)
+    assert max(lengths) <= 68  # 64 times a modulus of 61 bits

@@ -114,13 +114,14 @@ class Modular:
             case "pow" if level + 1 < len(self.chain):
                 small = rational(node.args[1])
                 base = self._exponent(node.args[0], level, walk)
+                below = self.chain[level + 1]  # Euler's theorem for any base: exponents at least as long as the modulus
                 if small is not None:
                     if small.denominator != 1 or small < 0:
                         raise Unsupported("exponent")
-                    return pow(base, small.numerator, modulus)
+                    exponent = small.numerator  # reduced if long: a power costs as much as its exponent has bits
+                    return pow(base, exponent % below + 64 * below if exponent > 64 * below else exponent, modulus)
                 if _may_be_negative(node.args[1]):
                     raise Unsupported("exponent")
-                below = self.chain[level + 1]  # Euler's theorem for any base: exponents at least as long as the modulus
                 return pow(base, self._exponent(node.args[1], level + 1, walk) + 64 * below, modulus)
         raise Unsupported("exponent")
 
