@@ -320,9 +320,11 @@ def test_a_long_text_costs_time_in_line_with_its_length(place):
     """Cost that grows with the square of the length would be 16 times as much for 4 times the text."""
     for piece in LONG:
         short, long = (place.format(piece * (size // len(piece))) for size in (10_000, 40_000))
-        spent = cpu_ms(lambda long=long: judged("7", long))
-        if spent > 20:
-            assert spent < 10 * cpu_ms(lambda short=short: judged("7", short)) + 20, (piece, spent)
+        for tries in range(3):  # a loaded machine slows one of the two down
+            spent = cpu_ms(lambda long=long: judged("7", long))
+            if spent <= 20 or spent < 10 * cpu_ms(lambda short=short: judged("7", short)) + 20:
+                break
+            assert tries < 2, (piece, spent)
 
 
 RUNS = [
