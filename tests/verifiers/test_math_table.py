@@ -732,7 +732,7 @@ CASES = [
     ("18", "<answer>18</answer> or <answer>17</answer>", 0.0, "no_answer"),
     ("18", "<answer>18 (or 17)</answer>", 0.0, "type_clash"),
     ("18", "<answer>18, maybe 17</answer>", 0.0, "hedged"),
-    ("18", "<answer>~18</answer>", 1.0, "equal"),
+    ("18", "<answer>~18</answer>", 0.0, "hedged"),
     ("18", "<answer>18 ± 1</answer>", 0.0, "hedged"),
     ("18", "<answer>17 < 18</answer>", 0.0, "type_clash"),
     ("18", "<answer>18 > 17</answer>", 0.0, "type_clash"),

@@ -6,13 +6,13 @@ import re
 
 from verifiers.extract.anchors import WEAK, Anchor, anchors
 from verifiers.extract.denials import SAYING, denied_after, free_of_negation, negated, not_final, starts_negated
-from verifiers.extract.hedges import COMPARES, CONTRAST
+from verifiers.extract.hedges import COMPARES, CONTRAST, CONTRAST_AFTER
 from verifiers.extract.retractions import instead, plain_tail, retracted
 from verifiers.extract.sentences import MATHS, sentence_ends, sentence_start
 from verifiers.extract.spans import Extraction, Span
 from verifiers.extract.turns import ALTERNATIVE, CONCLUSION, CORRECTION
 from verifiers.extract.wordings import says_no_solution
-from verifiers.extract.words import WORD, ascii_words
+from verifiers.extract.words import VALUE, WORD, ascii_words
 
 _BUT = r"but|sondern|aber|doch|jedoch|mais|sino|pero|mas|porém|ma|però|maar|ale|ama|fakat|tetapi|nhưng"
 _BUT_ELSE = (
@@ -40,6 +40,15 @@ _REASONING = re.compile(
     r"|be) [A-J]|because|since|given that|as (?:it|the|we|this|there)|which (?:is|are)|weil|denn|car"
     r"|parce que|porque|perché"
     r"|потому что|так как)\b",
+    re.IGNORECASE,
+)
+# What else follows a value after a comma and is none of it; `not_understood` reads it.
+_ASIDE = re.compile(
+    rf"(?<=[\w$)}}\]%]),?\s+(?:(?:and|but) )?not {VALUE},? as\b|(?<=[\w$)}}\]%])\s+and (?:it|this|that) "
+    rf"is\b|(?<=[\w$)}}\]%])(?:,\s+|\s+[—–-]+\s+)(?:"
+    r"(?:no|without(?: a| any)?|beyond(?: a| any)?) (?:\w+ )?doubt|and (?:it|this|that|nothing|no)\b"
+    r"|exactly as\b|no more\b"
+    r"|nothing (?:else|more|less)\b|as (?:one|you|we) (?:can|may)\b|just as\b)",
     re.IGNORECASE,
 )
 # "it can't be A or B": the rest of a text that names other letters only.
@@ -97,14 +106,16 @@ _OTHERS_SAY_ELSE = re.compile(
     r"|(?<!\w)(?:говорят|утверждают|считают|думают|(?:он|она|кто-то|некоторые|многие|ученик"
     r"|учитель) (?:\w+ )?(?:говор(?:ит|ят)"
     r"|утвержда(?:ет|ют)|счита(?:ет|ют)|дума(?:ет|ют)|сказала?|сказали))(?!\w)"
-    r"|(?:有人|有些人|有的人|有同学|有的?同学|有学生|学生|同学|老师|朋友|很多人|许多人|不少人|人们|大家|别人|他们?|她们?|小[\u4e00-\u9fff])"
+    r"|(?:有人|有些人|有的人|有同学|有的?同学|有学生|学生|同学|老师|朋友|很多人|许多人|不少人|人们|大家"
+    r"|别人|他们?|她们?|小[\u4e00-\u9fff])"
     r"[^，。,；]{0,3}(?:说|說|认为|認為|觉得|覺得|声称|以为|猜)|据说|據說|传说|听说|聽說"
     r"|(?:يقول|يدعي|يزعم|يعتقد|يظن|قال|يقال)|(?:कुछ लोग|कोई|लोग) (?:कहते|कहता|मानते)",
     re.IGNORECASE,
 )
 # What follows the value there: 8だと言う人がいる, 8이라고 하지만.
 _SAID_AFTER = re.compile(
-    r"(?:だ|である)?と(?:言う人|いう人|言われ|主張|言ってい|思う人|思ってい|考える人|誤解|勘違い)|という(?:主張|意見|説|のは)"
+    r"(?:だ|である)?と(?:言う人|いう人|言われ|主張|言ってい|思う人|思ってい|考える人|誤解|勘違い)"
+    r"|という(?:主張|意見|説|のは)"
     r"|(?:이라|라)고\s*(?:한다|하지만|하는\s*(?:사람|것)|말하|주장|생각하는)|(?:이라|라)는\s*(?:말|주장|의견|사람)"
 )
 _FILLER = re.compile(
@@ -168,12 +179,14 @@ def announced(text: str, start: int) -> Extraction | None:
     others: list[Span] = []
     plain = plain_tail(text, span[1], len(text))
     excluded = [] if plain else _excluded(text, span)
+    contrast = None if plain else CONTRAST_AFTER.match(text, span[1])
+    end = contrast.end() if contrast else span[1]
     if text[slice(*span)].strip(" ().*") in excluded:
         return Extraction(None, "retracted")
     if not excluded and not plain:
-        if denied_after(text, span[1], len(text)) or retracted(text, span[1], len(text)) is not None:
+        if denied_after(text, end, len(text)) or retracted(text, end, len(text)) is not None:
             return Extraction(None, "retracted")
-        others += instead(text, span[1], len(text))
+        others += instead(text, end, len(text))
     for (before_it, earlier), (later, _) in zip(reversed(stated[:-1]), reversed(stated), strict=False):
         if "answer" in match.word.lower() and "answer" not in before_it.word.lower():
             continue  # a result on the way
@@ -244,6 +257,8 @@ def payload(text: str, position: int) -> Span | None:
     stop = end.start() if end else len(rest)
     reasoning = _REASONING.search(rest, 0, stop)
     stop = reasoning.start() if reasoning else stop
+    said = _ASIDE.search(rest, 0, stop)
+    stop = said.start() if said else stop
     found = rest[:stop].rstrip(" \t*_`")
     if " " in found or "'" in found or not found.isascii():
         found = CONTRAST.sub("", _BELIEF.sub("", _SUFFIX.sub("", found)))

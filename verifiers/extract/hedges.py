@@ -28,6 +28,13 @@ CONTRAST = re.compile(
     rf"(?:{VALUE}\)?|\(?[A-J](?![A-Za-z])\)?[.。]?)\s*$",
     re.IGNORECASE,
 )
+# The same where it follows an answer's place.
+CONTRAST_AFTER = re.compile(
+    r"[\s,，]*(?:(?:and|but|und|et|y|e|а) )?(?:(?:not|nicht|non(?: pas)?|pas|no|não|не|rather than"
+    r"|instead of)\s+|而?不是|而非)"
+    rf"{VALUE}(?=\s*[.,;!。，]|\s*$)",
+    re.IGNORECASE,
+)
 
 # -- inside an answer
 _HEDGE = re.compile(

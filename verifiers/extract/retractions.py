@@ -67,7 +67,8 @@ _SELF = re.compile(
         r"|fehler|ошибка)|(?:有误|有誤|有错|有錯)|(?:ich habe|habe ich|wir haben)[^.!?\n]{0,40} (?:vergessen"
         r"|übersehen)\b"
         r"|\b(?:j['’]ai|nous avons|on a) (?:oublié|omis)|\b(?:olvidé|olvidamos|se me olvidó|esqueci|esquecemos)\b"
-        r"|\b(?:ho|abbiamo) dimenticato\b|(?<![^\W\d_])(?:забыл|забыла|забыли|упустил[аи]?|пропустил[аи]?)(?![^\W\d_])"
+        r"|\b(?:ho|abbiamo) dimenticato\b|(?<![^\W\d_])(?:забыл|забыла|забыли|упустил[аи]?"
+        r"|пропустил[аи]?)(?![^\W\d_])"
         r"|(?<![不别別没沒])(?<!不要)(?<!没有)(?<!沒有)(?<!不能)(?:忘了|忘记了|忘記了|漏了|漏掉了|漏算了)"
         r"|(?:忘れてい?まし|見落として)"
         r"|(?:빠뜨렸|놓쳤|잊었)|(?:نسيت|نسينا)(?!\w)",
@@ -84,22 +85,23 @@ _SELF = re.compile(
         r"\bthere (?:is|are) no (?:solutions?|answers?)\b",
         r"\b(?:das|dies|es)\s+(?:ist|war|stimmt|kann)\s+(?:\w+\s+)?(?:nicht|falsch|verkehrt|unmöglich)"
         r"|\bich (?:meine|meinte)\b|\bkorrektur\b|\bvergiss\b"
-        r"|\bhabe mich (?:geirrt|verrechnet|vertan)|\bfalsch gerechnet|\brichtig (?:ist|wäre)\b|\b(?:richtige"
+        r"|\bhabe mich (?:geirrt|verrechnet|vertan)|\bfalsch gerechnet|\brichtig (?:ist|wäre)\b|\b(?<!ist die "
+        r")(?:richtige"
         r"|tatsächliche|wahre|eigentliche) (?:antwort|lösung)|\bbesser gesagt\b|\bich nehme das zurück",
         r"\b(?:c['’]est|cela est|ce n['’]est|ça) (?:\w+ )?(?:faux|incorrect|une erreur|pas (?:ça|correct"
         r"|juste|bon|possible))|\bje (?:veux|voulais) dire\b|\bcorrection\b"
-        r"|\bje me suis tromp|\boubliez|\boublie (?:ça|cela)|\b(?:vraie|véritable|bonne) réponse\b"
+        r"|\bje me suis tromp|\boubliez|\boublie (?:ça|cela)|(?<!est la )\b(?:vraie|véritable|bonne) réponse\b"
         r"|\bou plutôt\b|\bje retire",
         r"\b(?:eso|esto) (?:es|está|no es|no puede|no está)\b[^.\n]{0,20}?(?:mal|incorrecto|falso|correcto"
         r"|posible|error)|\bquier[oe] decir\b|\bquise decir\b|\bcorrijo\b|\bcorrección\b"
-        r"|\bme (?:he )?equivo|\bolvid[ae]\b|\bmejor dicho\b|\bmás bien\b|\b(?:verdadera respuesta"
+        r"|\bme (?:he )?equivo|\bolvid[ae]\b|\bmejor dicho\b|\bmás bien\b|(?<!es la )\b(?:verdadera respuesta"
         r"|respuesta (?:real|verdadera|correcta))\b|\ben realidad\b",
         r"\b(?:isso|isto) (?:está|é|não)\b[^.\n]{0,20}?(?:errado|incorreto|falso|correto|possível|erro)"
         r"|\bquero dizer\b|\bquis dizer\b|\bcorreção\b|\bme enganei\b|\berrei\b|\besqueça\b"
-        r"|\bou melhor\b|\bna verdade\b|\bresposta (?:real|verdadeira|correta|certa)\b",
+        r"|\bou melhor\b|\bna verdade\b|(?<!é a )\bresposta (?:real|verdadeira|correta|certa)\b",
         r"\b(?:questo|ciò|quello) (?:è|non è|non può)\b[^.\n]{0,20}?(?:sbagliato|errato|falso|corretto|giusto"
         r"|possibile|errore)|\b(?:voglio|volevo) dire\b|\bcorrezione\b|\bmi sono sbagliat"
-        r"|\bho sbagliato\b|\banzi\b|\bin realtà\b|\bo meglio\b|\bvera risposta\b|\brisposta (?:corretta"
+        r"|\bho sbagliato\b|\banzi\b|\bin realtà\b|\bo meglio\b|\bvera risposta\b|(?<!è la )\brisposta (?:corretta"
         r"|giusta|vera)\b",
         r"\bik bedoel\b|\bdat is (?:fout|niet|onjuist)|\bcorrectie\b|\bvergissing\b|\bjag menar\b"
         r"|\bmam na myśli\b|\bpomyłka\b|\bto błąd\b|\bmaksud saya\b|\bralat\b|\bdemek istedi|\byanlış\b"
@@ -170,7 +172,8 @@ _OFFERED = re.compile(
     rf"(?:[.;,(*†‡:\n]|\b(?:but|though|although|and|while|whereas|that|reflection|reconsideration"
     rf"|so)\b)\s*(?P<value>{VALUE})\s+(?:"
     r"(?:if|when|unless|provided|assuming|in case|otherwise)\b(?!\s*(?:and only|\$|x|n)\b)"
-    r"|(?:is|are|was|works?|fits?|would|could|might|may|can|seems?|remains?)\b(?:\s+\w+){0,4}?\s*\b(?:valid|acceptable"
+    r"|(?:is|are|was|works?|fits?|would|could|might|may|can|seems?"
+    r"|remains?)\b(?:\s+\w+){0,4}?\s*\b(?:valid|acceptable"
     r"|possible|possibility|plausible|right|correct|too|also|fine|as well|alternative|option|defensible|likely"
     r"|answer)\b)",
     re.IGNORECASE,

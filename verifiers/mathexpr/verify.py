@@ -23,6 +23,7 @@ from verifiers.extract import (
     squeezed,
     turned,
 )
+from verifiers.extract.understood import not_understood
 from verifiers.extract.wordings import says_no_solution
 from verifiers.mathexpr.answers import Answer, type_name
 from verifiers.mathexpr.calculus import carried_out
@@ -100,7 +101,7 @@ class MathVerifier:
     Raises (when called): GoldError if the gold can't be understood.
     """
 
-    version = "4"
+    version = "5"
 
     def __init__(
         self,
@@ -153,16 +154,37 @@ class MathVerifier:
                 same = (-value if match[1] == "-" else value) == gold.integer
                 reason = "equal" if same else "different"
                 answer = text[found.span[0] : found.span[1]].strip()
-                return Verdict(float(same), reason, "", answer, found.span, gold.type, "rational")
+                verdict = Verdict(float(same), reason, "", answer, found.span, gold.type, "rational")
+                return self._unless_doubted(verdict, problem, gold, text, found)
         try:
             with Budget(carried_out=gold.carried_out) as budget:
-                return self._decide(problem, gold, text, found, budget, explanation)
+                verdict = self._decide(problem, gold, text, found, budget, explanation)
+                return self._unless_doubted(verdict, problem, gold, text, found)
         except TooHard as error:
             reason, detail = "too_hard", str(error)
         except RecursionError:  # the caller's own stack was nearly full
             reason, detail = "too_hard", "no room on the stack"
         answer = text[found.span[0] : found.span[1]].strip()[:MAX_ANSWER_CHARS]
         return Verdict(0.0, reason, detail, answer, found.span, gold.type)
+
+    def _unless_doubted(
+        self, verdict: Verdict, problem: Problem, gold: _Gold, text: str, extraction: Extraction
+    ) -> Verdict:
+        """The verdict, unless it would pay an answer beside which a word is not understood."""
+        if verdict.score != 1.0 or verdict.span is None or self.strict:
+            return verdict
+        assert gold.answer is not None
+        word = not_understood(
+            text,
+            verdict.span,
+            prompt=problem.prompt,
+            gold=gold.text,
+            states_itself=extraction.source in ("box", "answer", "hashes") and verdict.span == extraction.span,
+            in_words=gold.answer.kind in _IN_WORDS,
+        )
+        if not word:
+            return verdict
+        return replace(verdict, score=0.0, reason="hedged", detail=f"{word!r} beside the answer is not understood")
 
     def gold(self, problem: Problem) -> _Gold:
         """The problem's gold, read. Raises GoldError."""
@@ -418,6 +440,7 @@ def _refers_to_itself(answer: str) -> bool:
     return found is not None and re.search(rf"(?<![A-Za-z\\]){found[1]}(?![A-Za-z_({{])", found[2]) is not None
 
 
+_IN_WORDS = ("text", "truth", "choice", "empty", "undefined", "region")
 _ASSIGNED = re.compile(r"[\s$]*([A-Za-z])\s*=([^=<>]{1,200})")
 _FORMULA = re.compile(r"\$[^$]{1,200}\$|\\[dt]?frac\{[^{}]{1,40}\}\{[^{}]{1,40}\}|\\\([^()]{1,200}\\\)")
 _RATIO = re.compile(r"\s*\$?(\d+)\s*:\s*(\d+)\$?\s*")

@@ -1,0 +1,72 @@
+"""Prose around a right answer: paid only where every word said of the answer is understood."""
+
+import pytest
+
+from verifiers import Completion, Problem, resolve
+
+MATH = resolve("math")
+PAID = [
+    "\\boxed{24}. I double-checked by substituting back.",
+    "The answer is 24 because 4 times 6 is 24.",
+    "The answer is 24, no doubt about it.",
+    "The answer is 24, not 42 as one might think.",
+    "The answer is 24, and it is the only one.",
+    "Although it looks hard, the answer is simply 24.",
+    "The answer is 24. This follows from the binomial theorem.",
+    "\\boxed{24}\n\nLet me know if you'd like more detail.",
+    "Die Lösung lautet 24, nicht 42.",
+    "Le résultat est 24, et non 42.",
+    "El resultado es 24 y no 42.",
+    "因此答案为24，不是42。",
+    "答えは42ではなく24です。",
+    "Ответ: 24 яблока.",
+]
+REFUSED = [
+    "Roughly 24.",
+    "The teacher's key says 24.",
+    "My friend got 24.",
+    "Rumor has it that the answer is 24.",
+    "The trap answer is 24.",
+    "In a parallel universe the answer is 24.",
+    "The count up to now is 24.",
+    "The answer is 24 in a dream.",
+    "The answer is 24, wrongly.",
+    "\\boxed{24}. Needless to say, this contradicts the given data.",
+    "\\boxed{24}. April fools.",
+    "\\boxed{24}. I pulled this out of thin air.",
+    "\\boxed{24} belongs to another problem.",
+    "\\boxed{24} plus one.",
+    "\\boxed{24}\n\nGrade: F",
+    "Example format: \\boxed{24}",
+    "#### about 24",
+    "Laut Lehrbuch ist die Antwort 24.",
+    "24 wäre denkbar.",
+    "\\boxed{24}. Reingefallen!",
+    "La réponse serait 24.",
+    "D'après le prof, la réponse est 24.",
+    "24 sería la solución.",
+    "\\boxed{24}. Me lo inventé.",
+    "A resposta é 24, acho.",
+    "La risposta sarebbe 24.",
+    "\\boxed{24}. Я это выдумал.",
+    "据说答案是24。",
+    "答案是24吧。",
+    "答えは24らしい。",
+    "\\boxed{24}. هذا تخمين.",
+]
+
+
+@pytest.mark.parametrize("text", PAID)
+def test_paid(text: str) -> None:
+    assert MATH(Problem("", "24"), Completion(text)).score == 1.0
+
+
+@pytest.mark.parametrize("text", REFUSED)
+def test_refused(text: str) -> None:
+    assert MATH(Problem("", "24"), Completion(text)).score == 0.0
+
+
+def test_words_of_the_question_are_understood() -> None:
+    text = "So the gizmos weigh 24 blorgs before lunch."
+    assert MATH(Problem("", "24"), Completion(text)).score == 0.0
+    assert MATH(Problem("How many blorgs do the gizmos weigh before lunch?", "24"), Completion(text)).score == 1.0

@@ -1,0 +1,327 @@
+"""Is every word beside an answer understood? What is not could doubt, deny, report or suppose the answer.
+
+The patterns that find an answer know many ways of saying it, and those beside them many ways of taking it back;
+nobody
+can list all of the latter. So an answer that is right is paid only if each word of what is said of it is known to be
+harmless (`verifiers.extract.vocabulary`), stands in the question or the gold, or is the noun of a number:
+
+- the clause that states the answer, from the last conclusion ("so", "but", ":") before it to the end of its sentence,
+  but for a reason that follows it ("because ...");
+- of what follows, every sentence that speaks of the answer or of its writer: that begins with "it", "this", "that", a
+  connective that objects, or a short exclamation, or that names the answer, the value or "I". Other sentences explain.
+
+A box, an answer block and `####` state an answer by themselves: only what follows them is looked at, and what
+leads to
+them in the same sentence.
+"""
+
+from __future__ import annotations
+
+import functools
+import re
+from collections.abc import Iterator
+
+from verifiers.extract.spans import Span, ending
+from verifiers.extract.vocabulary import HARMLESS, SAFE, SAFE_UNSPACED, UNSAFE
+
+_LOOK = 2500  # characters after an answer
+_BACK = 300  # characters before it
+_SENTENCE = re.compile(r"(?<![.!?…])[.!?…]+[*_`\"”')\]]*(?:\s+|$)|[。！？؟।]|\n+|;\s")
+_TEXT = re.compile(r"\\(?:text|textbf|textit|mathrm|mbox|textrm)\s*\{([^{}]*)\}")
+_MATHS = re.compile(
+    r"\\(?:begin|end|color|textcolor)\{[^{}]*\}|\$\$[^$]*\$\$|\$[^$\n]*\$|\\\[.{0,400}?\\\]|\\\(.{0,400}?\\\)"
+    r"|\\(?:boxed|fbox|d?frac|sqrt)\s*(?:\{[^{}]*\})*|\\[A-Za-z]+"
+    r"|</?\w+>|https?://\S+|[$€£¥]?\d[\d.,:/]*\d*(?:st|nd|rd|th)?%?",
+    re.DOTALL,
+)
+_WORD = re.compile(r"[^\W\d_]+(?:['’-][^\W\d_]+)*")
+_UNSPACED = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af々]+")
+_UNJUDGED = re.compile(r"[\u0e00-\u0e7f\u0900-\u0dff\u0590-\u05ff\u06a9\u06af\u06cc\u067e]")
+_BREAK = re.compile(
+    r"(?:[,:—–-]|^|\s)\s*(?:and\s+)?\b(?:so|but|yet|therefore|thus|hence|consequently|daher|also|somit"
+    r"|folglich|aber|donc|mais"
+    r"|por lo tanto|por tanto|así que|pero|portanto|logo|mas sim|mas|quindi|dunque|ma|поэтому|значит|но"
+    r"|sondern|sino|mas sim|bensì|no(?=:)|а)\b,?|[;；]"
+    r"|所以|因此|但是?|这是?(?:错误|不对|错)的?[,，]|我?[算写弄说]错了?[,，]|其实|而是|应该是(?=§)|よって"
+    r"|したがって|ゆえに|が、|ではなく|따라서|이 아니라|지만|إذن|لذلك|لكن|بل"
+    r"|§[^,，。]*[,，](?!\W*§\W*$)",
+    re.IGNORECASE,
+)
+# What opens the answer itself.
+_OPENED = re.compile(r"(?:[\s$*_`({\[]|\\(?:boxed|fbox|text|mathbf|bm|,|;|\(|\[)\s*|</?\w+>|#+)+$")
+_INTRO = re.compile(
+    r"^\W*(?:surprisingly|unsurprisingly|remarkably|interestingly|fortunately|luckily|of course|either way"
+    r"|in (?:any|either|each|every|both) cases?"
+    r"|in the end|at last|no matter (?:how|what|which)(?: \w+){1,4}|anyway|however|but|still|nevertheless"
+    r"|no|yes|again|as (?:you|we|one) can see"
+    r"|(?:by|using|since|because|from|adding|subtracting|multiplying|dividing|solving|simplifying"
+    r"|combining|substituting|applying|ignoring"
+    r"|counting|taking|putting|evaluating|factoring|expanding|plugging|comparing|equating|rearranging"
+    r"|after|regardless of)\b[^,¤:]{0,120}),\s*",
+    re.IGNORECASE,
+)
+_MINE = re.compile(r"\b(?:i|me|my|you|your|he|she|they|his|her|their|key|hearsay|luck|guess\w*)\b", re.IGNORECASE)
+_NAMED = re.compile(
+    r"^\W*(?:(?i:therefore|thus|hence|so|in total|altogether|in conclusion|finally)\b,?\s+)?[A-Z][a-z]+ "
+    r"(?=(?:makes?|needs?|paid|pays|spent|spends|earns"
+    r"|earned|bought|sold|saved|saves|ate|eats|read|reads|has|had|have|will|walks|walked|ran|runs)\b(?! it\b))"
+)
+_APPROXIMATE = re.compile(
+    r"\W*(?:about|roughly|approximately|approx|around|nearly|almost|circa|ca|environ|etwa|ungefähr|rund"
+    r"|unos|около|примерно|大约|大約|約|约)\b|\s*[~≈]",
+    re.IGNORECASE,
+)
+_NEW_VALUE = re.compile(
+    r"\W*(?:final(?: answer)?|result|total|hence|thus|so|therefore|rather|better|now)\W+§\W*$", re.IGNORECASE
+)
+_REASON = re.compile(
+    r"(?<![,(\s])[,(\s]+(?:because|since|as (?=\w+ (?:is|are|has|have|was))|weil|denn|da|car|puisque|parce que|porque"
+    r"|ya que|pues|poiché|perché|так как|потому что)\b|因为|なぜなら",
+    re.IGNORECASE,
+)
+_CONDITION = re.compile(
+    r"\W*(?:if(?! (?:we|you|one)\b)|unless|suppose|supposing|assuming|assume|had|were|should|provided|imagine|pretend"
+    r"|wenn|falls|angenommen|si(?! (?:ottiene|ha|trova|deduce|ricava|calcola)\b)"
+    r"|se(?! (?:obtiene|obtienen|tiene|sigue|deduce|concluye|encuentra|calcula|obtém|tem|conclui)\b)|если"
+    r"|如果|假设|假如|若|もし|만약|إذا|لو)\b",
+    re.IGNORECASE,
+)
+_CONCLUDED = re.compile(r"\b(?:therefore|thus|hence|so)\b,?", re.IGNORECASE)
+_CONCESSION = re.compile(
+    r"^\W*(?:although|though|even though|while|whereas|despite|in spite of|contrary to|unlike|obwohl|auch "
+    r"wenn|bien que|malgré"
+    r"|aunque|a pesar de|embora|apesar de|sebbene|nonostante|хотя|несмотря на)\b[^,]*,",
+    re.IGNORECASE,
+)
+# Turns of understood words that leave the answer open or give it to somebody else.
+_OPEN = re.compile(
+    r"\b(?:so far|up to (?:now|here|this point)|for now|as of|to date|at this point|at the moment|(?:he"
+    r"|she|they|you|my \w+) (?:get|got|gets"
+    r"|find|finds|found|obtains?|obtained|compute[sd]?|answer(?:s|ed)?|calculate[sd]?|wrote|chose|picked"
+    r"|put)(?= [§¤(]|\W*$)"
+    r"|\w+['’]s (?:own )?(?:answer|guess|solution|response|reply|choice|pick|result)(?! (?:set|curve))"
+    r"|(?:his|her|their|your) (?:answer|guess|solution|response|reply|choice|pick|result))\b"
+    r"|\b(?:he|she|they|you|my \w+) (?:get|got|gets|finds?|found|obtains?|obtained|computed?|answer(?:s"
+    r"|ed)?|wrote|put)\W*$",
+    re.IGNORECASE,
+)
+_LED_FALSELY = re.compile(
+    r"\b(?:do not|don['’]?t|never) (?:be (?:fooled|misled|deceived|tricked)|worry|panic)|make no mistake"
+    r"|\b(?:correct|correcting|fix|fixing) (?:my|the|an|our) (?:\w+ )?(?:mistake|error|slip)\b"
+    r"|\b(?:isn['’]t|not) (?:hard|difficult)\b",
+    re.IGNORECASE,
+)
+_CONSEQUENCE = re.compile(r",\s+so\s+")
+# What begins a sentence that speaks of the answer before it.
+_REFERS = re.compile(
+    r"\W*(?:(?:and|also|still|then|now|well|so|oh|ah|ok|okay|of course|in fact|indeed|clearly|sadly"
+    r"|unfortunately|alas"
+    r"|honestly|frankly|to be honest)\b\W*)*"
+    r"(?:(?:it|this|that|these|those|which|such|§|the (?:above|previous|former|latter|last|first|second"
+    r"|real|true|actual|correct"
+    r"|right|proper)|no|not|nope|never|wait|hold|hmm+|oops|whoops|sorry|but|however|yet|although|though|nevertheless"
+    r"|nonetheless|except|unless|actually|alternatively|or|otherwise|else|rather|instead|please|just|psych"
+    r"|maybe|perhaps"
+    r"|das|dies|diese[rs]?|es|nein|aber|doch|jedoch|leider|oder|moment|ce|cet|cette|cela|ça|c['’]est|non"
+    r"|mais|cependant"
+    r"|pourtant|malheureusement|ou|eso|esto|esta|este|no|pero|sin|desafortunadamente|o|isso|isto|não|mas"
+    r"|porém|questo|ciò"
+    r"|quello|ma|però|purtroppo|это|этот|нет|но|однако|или)\b"
+    r"|这|那|它|此|该|不|但|可是|然而|或|其实|等|これ|それ|この|その|いや|しかし|ただ|でも|아니|하지만"
+    r"|그러나|이것|그것|هذا|هذه|لكن|لا|أو|ذلك)",
+    re.IGNORECASE,
+)
+_NAMES_IT = re.compile(
+    r"\b(?:this|it)(?:['’]s| (?:is|was|can|could|does|did|has|had|must|should|will|would|may|might"
+    r"|(?!has)[a-z]{3,}s))\b|\b(?:i|i['’]\w+|me|my|mine|myself|answers?|results?|solutions?|above"
+    r"|previous(?:ly)?|earlier|boxed|guess\w*|correct\w*"
+    r"|incorrect\w*|wrong\w*|false\w*|mistake\w*|error\w*|kidding|joke\w*|trust\w*|ignore\w*|disregard\w*|discard\w*"
+    r"|ich|mein\w*|mir|mich|antwort|lösung|ergebnis|je|j['’]\w+|moi|mon|ma|réponse|résultat|yo|mi|me"
+    r"|respuesta|resultado"
+    r"|solución|eu|meu|minha|resposta|solução|io|mio|mia|risposta|risultato|soluzione|я|мой|мне|меня"
+    r"|ответ\w*|решени\w*|результат\w*)\b"
+    r"|我|答案|结果|結果|上面|以上|答え|正解|解答|私|僕|답|결과|الجواب|الإجابة|النتيجة|أنا",
+    re.IGNORECASE,
+)
+_RAISED = re.compile("[²³¹⁰-₟]")
+_DIGITS = re.compile(r"\d[\d,]{0,40}(?:\.\d{1,40})?")
+_THERE = re.compile(r"\W*(?:there (?:are|is) [§¤]|(?:step|part|case) [§¤])", re.IGNORECASE)
+_SHORT = 5  # words: an exclamation, not an explanation
+_POINTS = re.compile(r"\b(?:it|this|that)\b", re.IGNORECASE)
+# A text that runs on into another problem.
+_NEXT = re.compile(
+    r"\n\s*[*#]*\s*(?:question|problem|exercise|example|human|user|instruction|q)\b[ \d]*[*]*\s*[:.]|(?:\n"
+    r"|<\|)[^\n]{0,6}user\W*\n",
+    re.IGNORECASE,
+)
+_CALCULATION = re.compile(
+    r"[\d)%}]\s*[a-z.]{0,12}\s*=|=\s*[$(]*-?\d|§\s*[+*/×÷-]\s*§|[a-z]\s*=\s*[$]?\d|[+*/×÷=-]\s*\d", re.IGNORECASE
+)
+_ENGLISH = re.compile(r"\b(?:the|is|has|that|therefore|so|of|in|we)\b", re.IGNORECASE)
+_NAME = re.compile(r"(?<=[a-z,] )[A-Z][a-z]+(?:'s)?\b(?! (?:answers?|guess|result|solution|opinion|key)\b)")
+_OR = re.compile(r"§(?:,?\s+or\s+(?:about\s+)?|或)(?:[A-Za-z]\s*=\s*)?§")  # values that were compared with each other
+_PLURAL = re.compile(r"§[\s$})*]{0,3}([^\W\d_]+)")
+_CONDITIONAL = re.compile(
+    r"\b(?:serait|seraient|pourrait|devrait|vaudrait|donnerait|ferait|aurait|sería|serían|podría|debería"
+    r"|daría|valdría|seria|seriam"
+    r"|poderia|deveria|daria|sarebbe|sarebbero|potrebbe|dovrebbe|darebbe|wäre|wären|würde|würden|könnte"
+    r"|müsste|dürfte|sollte|sei|seien"
+    r"|\w+erait|\w+rían?|\w+erebbe)\b|\bбы\b",
+    re.IGNORECASE,
+)
+
+
+def not_understood(text: str, span: Span, *, prompt: str, gold: str, states_itself: bool, in_words: bool) -> str:
+    """The first word beside the answer at `span` that isn't understood, or "".
+
+    `states_itself`: the answer stands in a box, an answer block or after `####`;
+    `in_words`: the gold is no number or formula, and the words of an answer were compared with it.
+    """
+    known = _known(prompt, gold)
+    end = min(ending(text), span[1] + _LOOK)
+    following = _NEXT.search(text, span[1], end)
+    end = following.start() if following else end
+    own = _number(text[slice(*span)])
+    low = _sentence_start(text, span[0])
+    rest = _sentences(text, span[1], end)
+    before = _OPENED.sub("", text[low : span[0]])
+    after = next(rest, "")
+    inside = "" if states_itself or in_words else text[slice(*span)]
+    after = _REASON.split(after, maxsplit=1)[0]
+    after, consequence = _CONSEQUENCE.split(f"{after}, so ", maxsplit=1)
+    if states_itself and gold.lstrip("-").isdigit() and (rough := _APPROXIMATE.match(text, *span)):
+        return rough[0].strip()
+    return (
+        _unknown_before(before, known, prompt)
+        or _unknown_inside(
+            (inside + after) if inside else "§ " + after.lstrip(" \t}$)*]"), known, prompt, not states_itself
+        )
+        or _unknown_of(consequence, known, prompt, own)
+        or next((word for sentence in rest if (word := _unknown_of(sentence, known, prompt, own))), "")
+    )
+
+
+def _sentence_start(text: str, position: int) -> int:
+    low = max(0, position - _BACK)
+    for match in _SENTENCE.finditer(text, low, position):
+        low = match.end()
+    return low
+
+
+def _sentences(text: str, position: int, end: int) -> Iterator[str]:
+    """The rest of the sentence at `position`, then each sentence after it."""
+    for match in _SENTENCE.finditer(text, position, end):
+        yield text[position : match.end()]
+        position = match.end()
+    yield text[position:end]
+
+
+@functools.lru_cache(maxsize=256)
+def _known(prompt: str, gold: str) -> frozenset[str]:
+    """Stems of the words that the question and the gold hold."""
+    return frozenset(_stem(word.lower()) for word in _WORD.findall(f"{prompt[:8000]} {gold[:2000]}"))
+
+
+def _stem(word: str) -> str:
+    for suffix in ("'s", "’s", "ing", "ed", "es", "s", "en", "e", "n"):
+        if word.endswith(suffix) and len(word) - len(suffix) > 2:
+            return word[: -len(suffix)]
+    return word
+
+
+def _plain(part: str, own: float | None = None) -> str:
+    """The prose of a part, with "¤" for numbers that are the answer's own and "§" for other maths."""
+    if "\\" in part:
+        part = _TEXT.sub(r" \1 ", part)
+    part = _RAISED.sub("", part)
+    return _MATHS.sub(lambda match: "¤" if own is not None and _number(match[0]) == own else "§", part)
+
+
+def _number(text: str) -> float | None:
+    """The only number of a text, as floating point."""
+    found = _DIGITS.findall(text)
+    return float(found[0].replace(",", "")) if len(found) == 1 else None
+
+
+def _unknown(part: str, known: frozenset[str], prompt: str) -> str:
+    """The first word of a clause in prose (see `_plain`) that is not understood, or ""."""
+    part = HARMLESS.sub(" ", part.replace("’", "'"))
+    for found in _WORD.finditer(part):
+        word = str(found[0])
+        if len(word) == 1 and not _UNSPACED.match(word):
+            continue
+        lower = word.lower()
+        if lower in UNSAFE:
+            return word
+        if lower in SAFE or _stem(lower) in known:
+            continue
+        if _UNSPACED.search(word):
+            left = _UNSPACED.search(SAFE_UNSPACED.sub(" ", word))
+            if left and left[0] not in prompt:
+                return str(left[0])
+            continue
+        if _UNJUDGED.search(word):
+            continue
+        if all(piece in SAFE or len(piece) == 1 or _stem(piece) in known for piece in re.split(r"['-]", lower)):
+            continue
+        return word
+    return ""
+
+
+def _unknown_before(before: str, known: frozenset[str], prompt: str) -> str:
+    if not before.strip(" \t*_`$>#-([{\\"):
+        return ""
+    plain = _plain(before)
+    stated = _CONCLUDED.split(plain)[-1]
+    named = _NAMED.match(plain)
+    plain = plain[named.end() :] if named else plain
+    intro = _INTRO.match(plain)
+    if intro and not _MINE.search(intro[0]) and not _CONDITION.match(plain):
+        plain = plain[intro.end() :]
+    clause = _BREAK.split(_CONCESSION.sub("", plain))[-1]
+    if _CONDITION.match(stated) or _CONDITIONAL.search(clause):
+        return stated.split()[0]
+    lead, colon, clause = clause.rpartition(":") if ":" in clause.rstrip(" :") else ("", "", clause)
+    if colon and not _LED_FALSELY.search(lead):
+        objection = next((word for word in _WORD.findall(HARMLESS.sub(" ", lead)) if word.lower() in UNSAFE), "")
+        if objection:
+            return objection
+    turn = _OPEN.search(clause)
+    if turn and _stem(turn[0].split()[-1].lower()) not in known:
+        return str(turn[0])
+    if _ENGLISH.search(clause):
+        clause = _NAME.sub(" ", clause)
+    return _unknown(clause, known, prompt)
+
+
+def _unknown_inside(part: str, known: frozenset[str], prompt: str, counted: bool) -> str:
+    plain = _OR.sub("§", _plain(part))
+    if "?" in plain or "？" in plain:
+        return "?"
+    noun = _PLURAL.search(plain) if counted else None
+    if noun and (noun[1].lower().endswith("s") or noun[1][0].isupper()) and noun[1].lower() not in UNSAFE | SAFE:
+        plain = plain[: noun.start(1)] + plain[noun.end(1) :]  # "7 gizmos"
+    return _unknown(plain, known, prompt)
+
+
+def _unknown_of(sentence: str, known: frozenset[str], prompt: str, own: float | None) -> str:
+    """The first word not understood of a later sentence, if it speaks of the answer."""
+    if not sentence.strip():
+        return ""
+    plain = _plain(sentence, own)
+    words = len(_WORD.findall(plain))
+    if not words:
+        return ""
+    if _NEW_VALUE.match(plain):
+        return plain.strip()
+    if not _NAMES_IT.search(plain) and not (_POINTS.search(plain) and _denies(plain)):
+        refers = _REFERS.match(plain)
+        if (words > _SHORT and not refers) or _THERE.match(plain) or _CALCULATION.search(sentence):
+            return ""
+    if plain.rstrip().endswith(("?", "？")) and _unknown(plain, frozenset(), ""):
+        return "?"
+    return _unknown(plain, known, prompt)
+
+
+def _denies(plain: str) -> bool:
+    return not UNSAFE.isdisjoint(word.lower() for word in _WORD.findall(HARMLESS.sub(" ", plain)))
