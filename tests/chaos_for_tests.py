@@ -115,8 +115,7 @@ class Chaos:
         path = self.folder / "jobs.json"
         path.write_text(json.dumps([job]))
         environment = {**os.environ, "PYTHONPATH": f"{ROOT}{os.pathsep}{ROOT / 'tests'}", "OMP_NUM_THREADS": "1"}
-        launcher = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2"]
-        command = [*launcher, str(ROOT / "tests" / "world_for_tests.py"), str(path)]
+        command = [sys.executable, str(ROOT / "tests" / "world_for_tests.py"), str(path), "2"]
         return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=environment)
 
 

@@ -1,6 +1,7 @@
 """One rank of several: runs commands one after the other, in float64, and says how each ended.
 
     torchrun --nproc-per-node N world_for_tests.py JOBS.json
+    python world_for_tests.py JOBS.json N    the same by torchrun's own agent, in forks that import nothing again
 
 JOBS: a list of {"argv": [...], "trouble": ..., "ranks": who has it, "pids": a folder}. `trouble` names a function here.
 """
@@ -15,6 +16,8 @@ import time
 from pathlib import Path
 
 import torch
+from torch.distributed.elastic.multiprocessing.errors import ChildFailedError
+from torch.distributed.launcher.api import LaunchConfig, elastic_launch
 from transformers.models.qwen2.modeling_qwen2 import Qwen2RMSNorm
 
 import r1lite.grpo.assembly as assembly
@@ -25,8 +28,6 @@ from r1lite.preference import training
 from r1lite.run.run_dir import RunDir
 from r1lite.stages import distill, dpo, reward_model, sft
 from r1lite.training.machine import load_model
-
-RANK = int(os.environ.get("RANK", "0"))
 
 
 def in_double(config):
@@ -119,10 +120,11 @@ def full_disk():
 def run(job):
     if job.get("double", True):
         compute_in_double()
-    if job.get("trouble") and RANK in job["ranks"]:
+    rank = os.environ["RANK"]
+    if job.get("trouble") and int(rank) in job["ranks"]:
         globals()[job["trouble"]]()
     if "pids" in job:
-        (Path(job["pids"]) / str(RANK)).write_text(str(os.getpid()))
+        (Path(job["pids"]) / rank).write_text(str(os.getpid()))
     try:
         return main(job["argv"])
     except SystemExit as stopped:
@@ -131,9 +133,21 @@ def run(job):
 
 RUN_TRAINING, LOAD_CLASSIFIER = assembly.run_training, reward_model.load_classifier
 
-if __name__ == "__main__":
+
+def run_all(path):
     torch.set_num_threads(1)
-    for job in json.loads(Path(sys.argv[1]).read_text()):
+    for job in json.loads(Path(path).read_text()):
         code = run(job)
         if code:
             sys.exit(code)
+
+
+if __name__ == "__main__":
+    if "RANK" in os.environ:
+        run_all(sys.argv[1])
+    else:
+        agent = {"rdzv_backend": "c10d", "rdzv_endpoint": "localhost:0", "max_restarts": 0, "start_method": "fork"}
+        try:
+            elastic_launch(LaunchConfig(1, 1, int(sys.argv[2]), **agent), run_all)(sys.argv[1])
+        except ChildFailedError:
+            sys.exit(1)

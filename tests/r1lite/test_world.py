@@ -32,12 +32,13 @@ ON_TWO = ON_ONE | {
 
 
 def torchrun(size, jobs, folder):
-    """Runs jobs (see world_for_tests.py) one after the other on so many ranks."""
+    """Runs jobs (see world_for_tests.py) one after the other on so many ranks; one by the real torchrun."""
     path = folder / f"jobs-{size}.json"
     path.write_text(json.dumps(jobs))
     environment = {**os.environ, "PYTHONPATH": f"{ROOT}{os.pathsep}{ROOT / 'tests'}", "OMP_NUM_THREADS": "1"}
-    launcher = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", str(size)]
-    command = [*launcher, str(ROOT / "tests" / "world_for_tests.py"), str(path)]
+    ranks = str(ROOT / "tests" / "world_for_tests.py")
+    torchrun = ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "1", ranks, str(path)]
+    command = [sys.executable, *(torchrun if size == 1 else [ranks, str(path), str(size)])]
     return subprocess.run(command, capture_output=True, text=True, env=environment, timeout=1800)
 
 

@@ -20,8 +20,7 @@ def start(folder, jobs):
     path = folder / "jobs.json"
     path.write_text(json.dumps(jobs))
     environment = {**os.environ, "PYTHONPATH": f"{ROOT}{os.pathsep}{ROOT / 'tests'}", "OMP_NUM_THREADS": "1"}
-    launcher = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2"]
-    command = [*launcher, str(ROOT / "tests" / "world_for_tests.py"), str(path)]
+    command = [sys.executable, str(ROOT / "tests" / "world_for_tests.py"), str(path), "2"]
     return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=environment)
 
 
@@ -71,8 +70,9 @@ def test_a_killed_rank_and_resume(ended, tmp_path):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("rank", [0, pytest.param(1, marks=pytest.mark.exhaustive)])
-def test_a_stopped_rank(rank, ended):
-    printed, out = ended("stopped", [rank], "--stall-rank-s", "20")
+def test_a_stopped_rank(rank, ended, monkeypatch):
+    monkeypatch.setenv("TORCH_ELASTIC_SHUTDOWN_TIMEOUT", "3")  # seconds that the launcher waits for the stopped one
+    printed, out = ended("stopped", [rank], "--stall-rank-s", "12")
     (error,) = errors(printed)
     assert error.startswith(f"error: rank {rank} is lost (process ")
     assert "it gave no sign of life for" in error
