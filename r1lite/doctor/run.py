@@ -204,14 +204,14 @@ def _broken(run: Record) -> Iterable[Finding]:
     for place in range(1, len(run.metrics)):
         # A sample is of the weights that the step before has left: the first step's update shows in the second.
         before, after = Window(run.metrics[max(0, place - 5) : place]), Window(run.metrics[place : place + _AFTER])
-        rest = Window(run.metrics[place:])
-        rewards = [window.mean("reward") for window in (before, after, rest)]
-        if None in rewards:
+        best, now = before.mean("reward"), after.mean("reward")
+        if best is None or now is None or best - now < 0.5 * abs(best):
             continue
-        best, now, then = (value for value in rewards if value is not None)
-        if best - max(now, then) < 0.5 * abs(best) or not any(
-            _lower(run, key, before, rest) for key in ("reward", "accuracy", "format_rate")
-        ):
+        rest = Window(run.metrics[place:])  # all of it: only for the few steps that may be such a fall
+        then = rest.mean("reward")
+        if then is None or best - then < 0.5 * abs(best):
+            continue
+        if not any(_lower(run, key, before, rest) for key in ("reward", "accuracy", "format_rate")):
             continue
         moved = _moved(before, after)
         if not moved:
