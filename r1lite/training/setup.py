@@ -151,7 +151,9 @@ def resolve_config(config: C) -> tuple[C, dict[str, str]]:
             notes.pop("source", None)
         keys = _suited_to_preset(keys, values, config)
         taken = {key: value for key, value in keys.items() if key not in given}
-        notes["settings"] = f"{where}: " + ", ".join(f"{key} {value}" for key, value in taken.items())
+        notes["settings"] = f"{where}: {_listed(taken)}"
+        if replaced := {key: preset[key] for key, value in taken.items() if preset.get(key, value) != value}:
+            notes["settings"] += f"; they replace the preset's {_listed(replaced)}"
         values = {**keys, **values}
     if isinstance(config, EvalConfig) and "max_completion_tokens" not in values:
         fitted = fitted_length(config, values["model"])
@@ -406,6 +408,10 @@ def adapt(setup: Setup, config: TrainConfig) -> None:
     """Puts the adapter on the model that `--lora-rank` asks for. Raises UserError."""
     if config.lora_rank:
         setup.display.line("lora", add_adapter(setup.model, config))
+
+
+def _listed(values: Mapping[str, Any]) -> str:
+    return ", ".join(f"{key} {value}" for key, value in values.items())
 
 
 def _suited_to_preset(keys: dict[str, Any], values: dict[str, Any], config: Any) -> dict[str, Any]:
