@@ -83,6 +83,21 @@ CASES = {
     **{name: ["ppo", *SIZES, *flags] for name, flags in PPO.items()},
     **SUPERVISED,
 }
+# Sampled from servers, by the main rank for all.
+_URLS = ["--engine", "vllm-server", "--engine-url", "{server}", "--engine-url", "{other}"]
+_SERVED = [*_URLS, "--prove-weights-every", "1"]
+SERVED = {
+    "served plain": [*CASES["plain"], *_SERVED],
+    "served kl": [*CASES["kl in the loss"], *_SERVED],
+    "served refills": [*CASES["dynamic sampling"], *_SERVED],
+    "served and interrupted": [
+        *(*CASES["plain"], *_SERVED, "--interrupt-thinking-after", "4", "--max-completion-tokens", "90"),
+    ],
+    "served critic": [*CASES["own critic"], *_SERVED],
+    "served sft": [*CASES["sft"], *_URLS],
+    "served distill": [*CASES["distill"], *_URLS],
+}
+IN_PARTS |= {"served kl": ["--shard", "full"], "served critic": ["--shard", "grad"], "served sft": ["--shard", "full"]}
 # Papers' numbers that are too large for three steps of six tokens.
 _SMALLER = {
     "scalerl": ["--interrupt-thinking-after", "4", "--max-completion-tokens", "90"],

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import itertools
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from typing import TypeVar
 
 from r1lite.distributed.world import World
@@ -76,6 +78,38 @@ def from_main(world: World, work: Callable[[], T]) -> T:
     if failure is not None:
         raise failure
     return found[0]
+
+
+def streamed(
+    world: World,
+    work: Callable[[], Iterator[T]],
+    around: Callable[[], AbstractContextManager[None]] = nullcontext,
+) -> Iterator[T]:
+    """What the main rank's iterator gives, item by item, on every rank; each takes all of it.
+
+    Args:
+        work: makes the iterator, on the main rank.
+        around: entered by the main rank while it waits for an item.
+
+    Raises: what the main rank raised, on all of them.
+    """
+    items: Iterator[T] | None = None
+    while True:
+        found: list[T] = []
+        failure: BaseException | None = None
+        if world.is_main:
+            try:
+                with around():
+                    items = work() if items is None else items
+                    found.extend(itertools.islice(items, 1))
+            except (ValueError, *_FAILURES) as error:
+                failure = error
+        known, found = world.broadcast_object((failure, found))
+        if (failure := known if failure is None else failure) is not None:
+            raise failure
+        if not found:
+            return
+        yield found[0]
 
 
 def _of_rank(rank: int, error: BaseException) -> BaseException:

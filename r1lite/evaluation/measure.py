@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
@@ -94,35 +95,42 @@ def measure(
     Raises:
         RunError: more than a tenth of the completions could not be judged.
     """
-    count = len(prompts[: max(config.eval_problems, config.eval_sample_problems)])
+    tries = config.eval_sample_problems
+    count = len(prompts[: max(config.eval_problems, tries)])
     total = done = 0
 
-    def answers(chosen: Sequence[Prompt], samples: int, sampling: Sampling) -> list[tuple[Answer, ...]]:
+    def asked(chosen: Sequence[Prompt], most: int, samples: int, sampling: Sampling) -> list[list[Completion]]:
+        """Of prompts of this rank, of which no rank has more than `most`: all ask as often, with nothing if need be."""
         nonlocal done
-        found: list[tuple[Answer, ...]] = []
-        for start in range(0, len(chosen), _CHUNK):
+        found: list[list[Completion]] = []
+        for start in range(0, most, _CHUNK):
             chunk = chosen[start : start + _CHUNK]
             seeds = [
                 [completion_seed(seed, "evaluation", 0, prompt.problem.id, sample) for sample in range(samples)]
                 for prompt in chunk
             ]
-            groups = engine.generate([prompt.token_ids for prompt in chunk], seeds, sampling)
-            pairs = [prompt.judged(c) for prompt, group in zip(chunk, groups, strict=True) for c in group]
-            marks = iter(scorer.marks(pairs))
-            found += [tuple(_answer(completion, next(marks)) for completion in group) for group in groups]
+            found += engine.generate([prompt.token_ids for prompt in chunk], seeds, sampling)
             done += len(chunk) * samples
-            progress(done / total)
+            progress(done / max(total, 1))
         return found
+
+    def judged(chosen: Sequence[Prompt], groups: Sequence[Sequence[Completion]]) -> list[tuple[Answer, ...]]:
+        pairs = [prompt.judged(c) for prompt, group in zip(chosen, groups, strict=True) for c in group]
+        marks = iter(scorer.marks(pairs))
+        return [tuple(_answer(completion, next(marks)) for completion in group) for group in groups]
 
     def share(mine: range) -> list[tuple[Answer | None, tuple[Answer, ...]]]:
         nonlocal total
         greedy = [prompts[place] for place in mine if place < config.eval_problems]
-        sampled = [prompts[place] for place in mine if place < config.eval_sample_problems]
+        sampled = [prompts[place] for place in mine if place < tries]
         total = len(greedy) + len(sampled) * config.eval_samples
         limit, stop_text = config.max_completion_tokens, config.stop_text
+        most = [math.ceil(min(count, asked_for) / world.size) for asked_for in (config.eval_problems, tries)]
         with around():
-            first = answers(greedy, 1, Sampling(0.0, limit, stop_text))
-            others = answers(sampled, config.eval_samples, Sampling(temperature, limit, stop_text))
+            # All is asked before any is judged: what fails on one rank alone must not leave the others asking.
+            said = asked(greedy, most[0], 1, Sampling(0.0, limit, stop_text))
+            more = asked(sampled, most[1], config.eval_samples, Sampling(temperature, limit, stop_text))
+            first, others = judged(greedy, said), judged(sampled, more)
         return [
             (first[i][0] if i < len(first) else None, others[i] if i < len(others) else ()) for i in range(len(mine))
         ]

@@ -49,6 +49,7 @@ def make_learner(config: RLConfig, setup: Setup) -> PolicyLearner:
         value_model = make_value_model(config, policy, setup.tokenizer)
     if in_parts(config, setup.world):
         shard(policy, whole_in_between=config.shard == "grad")
+        setup.engine.measured_by(policy)
         if reference is not None:
             shard(reference, learns=False)
         if value_model is not None and not value_model.shared:

@@ -5,6 +5,7 @@ Shapes: P prompts, G group, B = P*G completions.
 
 from __future__ import annotations
 
+import functools
 import math
 import time
 from collections.abc import Mapping, Sequence
@@ -172,7 +173,7 @@ class Loop:
                 purpose,
                 self.watchdog.beat,
                 lambda: self.watchdog.during("score", work),
-                self.stop.interruptible,
+                functools.partial(self.stop.interruptible, together=self.engine.together),
             )
         self._clock["generate_s"] += sampled.generate_s
         self._clock["score_s"] += sampled.score_s

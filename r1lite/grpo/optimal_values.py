@@ -80,7 +80,7 @@ def _sampled(
                 [completion_seed(config.seed, "optimal value", 0, p.problem.id, n) for n in range(config.value_samples)]
                 for p in asked
             ]
-            with stop.interruptible():
+            with stop.interruptible(together=setup.engine.together):
                 groups = setup.engine.generate([p.token_ids for p in asked], seeds, sampling_of(config), interruption)
                 pairs = [
                     (p.problem, completion) for p, group in zip(asked, groups, strict=True) for completion in group

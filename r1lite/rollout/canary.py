@@ -13,9 +13,11 @@ from dataclasses import dataclass
 
 import torch
 
+from r1lite.distributed.world import ALONE, World
 from r1lite.model.batch import Row, micro_batches
 from r1lite.model.lora import Adapter, merged_weights
 from r1lite.model.policy import Policy
+from r1lite.model.sharding import whole_weights
 from r1lite.rl.sampling import completion_seed
 from r1lite.rollout import AdapterEngine, EngineError, RolloutEngine, Sampling
 from verifiers import Completion
@@ -46,13 +48,22 @@ class Canary:
 
     Args:
         policy: the trainer's side, at the temperature that is sampled with.
-        weights: the trainer's, by name, tied ones under each of their names.
         tokens: of each completion.
         tolerance: nats; None = by dtype.
+        world: the ranks that share the engine: they check together, and the main rank's reading is what counts.
     """
 
-    def __init__(self, policy: Policy, *, tokens: int, seed: int, stop_text: str | None, tolerance: float | None):
-        self.policy, self.tokens, self.seed, self.stop_text = policy, tokens, seed, stop_text
+    def __init__(
+        self,
+        policy: Policy,
+        *,
+        tokens: int,
+        seed: int,
+        stop_text: str | None,
+        tolerance: float | None,
+        world: World = ALONE,
+    ) -> None:
+        self.policy, self.tokens, self.seed, self.stop_text, self.world = policy, tokens, seed, stop_text, world
         self.tolerance = TOLERANCE[policy.dtype] if tolerance is None else tolerance
 
     def check(
@@ -104,7 +115,8 @@ class Canary:
     def _sample(self, engine: RolloutEngine, prompts: list[list[int]]) -> list[Completion]:
         sampling = Sampling(self.policy.temperature, self.tokens, self.stop_text)
         seeds = [[completion_seed(self.seed, "canary", 0, "", i)] for i in range(len(prompts))]
-        return [group[0] for group in engine.generate(prompts, seeds, sampling)]
+        asked = (prompts, seeds) if self.world.is_main else ([], [])
+        return self.world.broadcast_object([group[0] for group in engine.generate(*asked, sampling)])
 
     def _read(self, prompts: Sequence[Sequence[int]], completions: Sequence[Completion]) -> Reading:
         """Where engine and trainer are furthest apart."""
@@ -117,7 +129,7 @@ class Canary:
                 if not difference <= worst.difference:  # NaN is worse than any number
                     difference = difference if difference == difference else torch.inf
                     worst = Reading(difference, i, t, theirs, ours)
-        return worst
+        return self.world.broadcast_object(worst)  # another rank's processor may round otherwise
 
     def _name_the_cause(
         self,
@@ -148,7 +160,7 @@ class Canary:
         mended = []
         before = reading.difference
         for name, names in _groups(list(weights)).items():
-            engine.load_weights([(weight, weights[weight]) for weight in names], version=version)
+            engine.load_weights(whole_weights((weight, weights[weight]) for weight in names), version=version)
             after = self._difference(engine, prompts)
             if after <= self.tolerance or after < _GAIN * before:
                 mended.append(name)

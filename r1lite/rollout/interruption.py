@@ -76,8 +76,7 @@ def stream(
         ]
         phrase = interruption.phrase_ids if told else ()
         rest = dataclasses.replace(sampling, max_tokens=sampling.max_tokens - interruption.after - len(phrase))
-        if not wanted:
-            continue
+        # Also where nothing is wanted: of several ranks another one may want something, and they ask together.
         found = collect(
             len(wanted),
             engine.stream(

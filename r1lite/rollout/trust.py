@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import itertools
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager
 from typing import Any
 
 from torch import Tensor
 
+from r1lite.distributed.world import ALONE, World
 from r1lite.model.lora import Adapter
+from r1lite.model.policy import Policy
 from r1lite.rollout import (
     AdapterEngine,
     AdapterRefusedError,
@@ -21,6 +25,7 @@ from r1lite.rollout import (
 )
 from r1lite.rollout.canary import Canary
 from r1lite.rollout.proof import WeightProof, check_adapter
+from r1lite.rollout.relay import RelayedEngine, of_weights
 from verifiers import Completion
 
 Weights = Callable[[], Iterable[tuple[str, Tensor]]]  # called for each push and each comparison
@@ -31,6 +36,8 @@ class TrustedEngine:
 
     A step begins with `push`: the step before it is over, and can be saved, when an engine turns out to be dead.
     Sampling pushes too, if nobody did, so weights that were offered are never skipped.
+
+    Where it is relayed, the ranks do all of this together: what is checked is the same on each.
 
     Args:
         engine: any; one that shares the trainer's weights needs no check.
@@ -58,6 +65,7 @@ class TrustedEngine:
         self.proof, self.prove_every, self._pushes = proof, prove_every, 0
         self.shares_weights, self.runs_aside = engine.shares_weights, engine.runs_aside
         self._adapter, self._say = adapter, say
+        self._world: World = engine.world if isinstance(engine, RelayedEngine) else ALONE
         self._merges: bool | None = None  # an adapter into the weights; None = not settled yet
         self._proven_base = self._proven_loads = 0  # tensors, and the engine's count of loads when they were compared
         self._version = 0
@@ -65,6 +73,21 @@ class TrustedEngine:
         self._recent: list[list[int]] = []  # prompts that it may keep something of
         self._metrics: dict[str, Any] = {}
         self._lock = threading.Lock()
+
+    @property
+    def together(self) -> bool:
+        """True if the ranks wait for one another while it samples: each must ask it as often as the others."""
+        return self._world.size > 1
+
+    def interruptible(self, around: Callable[[], AbstractContextManager[None]]) -> None:
+        """Where the ranks wait for one another: has the main rank enter this while it waits for the servers."""
+        if isinstance(self.engine, RelayedEngine):
+            self.engine.around = around
+
+    def measured_by(self, policy: Policy) -> None:
+        """The model lies in parts from now on, so that only this policy's forward pass can be the check's."""
+        if self.canary is not None:
+            self.canary.policy = policy
 
     def generate(
         self,
@@ -100,7 +123,7 @@ class TrustedEngine:
             before = getattr(self.engine, "bytes_given", 0)
             adapter = self._hand_over(self._pending)
             loaded = time.perf_counter()
-            asked = self._recent or [list(prompt) for prompt in prompts if prompt]
+            asked = self._asked(self._recent or [list(prompt) for prompt in prompts if prompt])
             if self.engine.shares_weights:
                 self._pending = None
                 return
@@ -118,6 +141,13 @@ class TrustedEngine:
                 "canary_s": time.perf_counter() - proved,
                 "canary_logprob_max": difference,
             }
+
+    def _asked(self, own: list[list[int]]) -> list[list[int]]:
+        """What the check is made on. Each rank asks for every so many prompts: as with one rank, the first of all."""
+        if not self.together:
+            return own
+        turns = itertools.zip_longest(*self._world.all_gather_object(own))
+        return [list(prompt) for prompt in dict.fromkeys(tuple(p) for turn in turns for p in turn if p is not None)]
 
     def _hand_over(self, weights: Weights) -> Adapter | None:
         """Gives the engine the newest weights. Returns the adapter that went alone; None where complete weights did."""
@@ -164,7 +194,14 @@ class TrustedEngine:
 
     def _compare(self, proof: WeightProof, ask: Callable[[], Any], weights: Weights) -> int | None:
         where = ((f" at {place}" if place else "", held) for place, held in ask())
-        counts = [proof.check(held, weights(), where=place, version=self._version) for place, held in where]
+        counts = [
+            of_weights(
+                self._world,
+                weights(),
+                lambda own, held=held, place=place: proof.check(held, own, where=place, version=self._version),  # type: ignore[misc]
+            )
+            for place, held in where
+        ]
         return min(counts, default=None)
 
     def offer(self, weights: Weights, *, version: int) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -80,6 +81,8 @@ def _run(config: EvalConfig, world: World) -> dict[str, Any]:
             for job in jobs:
                 check_same(job.task, [(p.problem.id, identity(p.problem)) for p in job.prompts], other, config.against)
         with StopSignal() as stop:
+            stop.world = world
+            setup.engine.interruptible(stop.interruptible)
             measured, rows = _measured(jobs, setup, stop)
         against = _against(config, setup, other)
         summary = {
@@ -202,7 +205,7 @@ def _measured(jobs: list[_Job], setup: Setup, stop: StopSignal) -> tuple[dict[st
                 temperature=config.eval_temperature,
                 seed=config.seed,
                 world=setup.world,
-                around=stop.interruptible,
+                around=functools.partial(stop.interruptible, together=setup.engine.together),
             )
             found = summarize(solved, scorer, k=config.eval_samples, votes=config.maj_at)
         setup.display.finish()

@@ -273,6 +273,7 @@ def make_learner(
         reference = policy.before_adapter() if config.lora_rank else policy.frozen_copy()
     if in_parts(config, world):
         shard(policy, whole_in_between=config.shard == "grad")
+        setup.engine.measured_by(policy)
         for frozen in (reference, teacher):
             if frozen is not None:
                 shard(frozen, learns=False)

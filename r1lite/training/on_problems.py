@@ -100,7 +100,9 @@ class OnProblems:
     def __init__(self, config: TrainConfig, setup: Setup, loop: TrainingLoop, stop: StopSignal) -> None:
         self.config, self.setup, self.loop = config, setup, loop
         # Of several ranks each may be interrupted in its own share of an evaluation, and nowhere else.
-        self._around = stop.interruptible if setup.world.size > 1 else contextlib.nullcontext
+        alone = setup.world.size > 1 and not setup.engine.together
+        self._around = stop.interruptible if alone else contextlib.nullcontext
+        setup.engine.interruptible(stop.interruptible)
         self.tokens_are, self.step, self.steps = loop.tokens_are, loop.step, loop.steps
         own = config.checkpoint_dtype == "own" and config.model != SHAPED
         self.dtype = own_dtype(config) if own else torch.float32

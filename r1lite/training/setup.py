@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -37,8 +38,10 @@ from r1lite.nano import MODELS
 from r1lite.rollout import RolloutEngine
 from r1lite.rollout.build import Request, Started, start
 from r1lite.rollout.canary import Canary
+from r1lite.rollout.fleet import ServerEngine
 from r1lite.rollout.hf import pad_id
 from r1lite.rollout.proof import WeightProof
+from r1lite.rollout.relay import RelayedEngine
 from r1lite.rollout.trust import TrustedEngine
 from r1lite.run.display import Display
 from r1lite.run.environment import SCHEMA, read_environment
@@ -220,7 +223,7 @@ def _open_run(
         train = make_prompts(problems.train, config, model, tokenizer) if isinstance(config, RLConfig) else []
         loaded = None if training_data is None else training_data(config, problems, test, model, tokenizer)
         sharded = isinstance(config, TrainConfig) and in_parts(config, world)
-        engine, known = open_engine(config, model, tokenizer, display.say, in_parts=sharded)
+        engine, known = open_engine(config, model, tokenizer, display.say, in_parts=sharded, world=world)
         started.append(known)
         return model, tokenizer, problems, doubts, test, train, loaded, engine
 
@@ -346,11 +349,13 @@ def open_engine(
     say: Callable[[str], None] = lambda text: None,
     *,
     in_parts: bool = False,
+    world: World = ALONE,
 ) -> tuple[TrustedEngine, Started]:
     """The engine of a settled configuration, checked against the model, and what is known of it.
 
     Args:
         in_parts: the model is going to be sharded, so that it can't sample itself.
+        world: of several ranks the main one alone speaks to servers, for all.
 
     Raises:
         UserError: the engine can't be started.
@@ -367,7 +372,14 @@ def open_engine(
         say=say,
         in_parts=in_parts,
     )
-    started = start(request)
+    if world.size == 1 or not find_engine(config.engine).runs_aside:
+        started = start(request)
+    elif world.is_main:
+        known = start(request)
+        assert isinstance(known.engine, ServerEngine)  # all that runs aside
+        started = dataclasses.replace(known, engine=RelayedEngine(known.engine, world))
+    else:
+        started = Started(RelayedEngine(None, world), config.engine, "", name=config.engine)
     return _trusted(config, started.engine, model, tokenizer, say), started
 
 
@@ -390,6 +402,7 @@ def _trusted(
             seed=config.seed,
             stop_text=config.stop_text,
             tolerance=getattr(config, "canary_tolerance", None),
+            world=engine.world if isinstance(engine, RelayedEngine) else ALONE,
         )
     every = getattr(config, "prove_weights_every", 1)
     return TrustedEngine(

@@ -29,11 +29,17 @@ def refuse(config: TrainConfig | RewardModelConfig | EvalConfig, world: World) -
     if world.size == 1:
         return
     refuse_command(config.stage, world.size)
-    if isinstance(config, ProblemsConfig) and not find_engine(config.engine).shares_weights:
-        raise UserError(
-            f"--engine {config.engine} works with one rank so far, and there are {world.size}: "
-            "say --engine transformers, with which each rank samples for itself"
-        )
+    if isinstance(config, ProblemsConfig) and not (spec := find_engine(config.engine)).shares_weights:
+        if not spec.runs_aside:
+            raise UserError(
+                f"--engine {config.engine} works with one rank so far, and there are {world.size}: say --engine "
+                "transformers, with which each rank samples for itself, or an engine of servers, as vllm-server"
+            )
+        if getattr(config, "max_staleness", 0):
+            raise UserError(
+                f"--max-staleness {getattr(config, 'max_staleness', 0)} works with one rank so far, and there are "
+                f"{world.size}: say --max-staleness 0, with which servers sample and ranks learn in turns"
+            )
     if isinstance(config, DistillConfig) and config.needs_set and config.data is None:
         raise UserError(
             "--data is missing: several ranks don't sample the teacher's set. Make it before, by r1lite reject in one "

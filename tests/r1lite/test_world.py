@@ -11,7 +11,8 @@ import pytest
 import torch
 from conftest import make_tiny_model, make_tiny_tokenizer
 from safetensors.torch import load_file
-from world_cases import CASES, EVALUATED, IN_PARTS, PRESET_CASES, REWARD_MODEL, world_data
+from served_model_for_tests import ServedModel
+from world_cases import CASES, EVALUATED, IN_PARTS, PRESET_CASES, REWARD_MODEL, SERVED, world_data
 
 from r1lite.config import DistillConfig, GRPOConfig, SFTConfig
 from r1lite.distributed.dealing import hands
@@ -22,12 +23,29 @@ from r1lite.training.several import refuse
 from verifiers import rows
 
 ROOT = Path(__file__).resolve().parents[2]
-CLOCKS = {"generate_s", "score_s", "train_s", "step_s"}
-_TRIED = ("plain", "dynamic sampling", "kl in the loss", "gdpo", "own critic", "sft", "dpo", "distill, half a set")
+CLOCKS = {"generate_s", "score_s", "train_s", "step_s", "sync_s", "proof_s", "canary_s"}
+CASES = CASES | SERVED
+_TRIED = (
+    "plain",
+    "dynamic sampling",
+    "kl in the loss",
+    "gdpo",
+    "own critic",
+    "sft",
+    "dpo",
+    "served kl",
+    "distill, half a set",
+)
 ON_ONE = {name: CASES[name] for name in _TRIED}
 PARTS = {f"{name}, in parts": [*CASES[name], *flags] for name, flags in IN_PARTS.items()}
 ON_TWO = ON_ONE | {
-    name: PARTS[name] for name in ("kl in the loss, in parts", "distill, half a set, in parts", "own critic, in parts")
+    name: PARTS[name]
+    for name in (
+        "kl in the loss, in parts",
+        "distill, half a set, in parts",
+        "served kl, in parts",
+        "own critic, in parts",
+    )
 }
 
 
@@ -46,6 +64,8 @@ def torchrun(size, jobs, folder):
 def runs(tmp_path_factory, tiny_path, sums_path):
     """A function: all cases of a table on so many ranks, each a run directory by its name; once a session."""
     made = {}
+    servers = [ServedModel(), ServedModel()]
+    urls = {"server": servers[0].url, "other": servers[1].url}
 
     def on(size, table):
         key = (size, *table)
@@ -54,7 +74,7 @@ def runs(tmp_path_factory, tiny_path, sums_path):
             inputs = ["--model", str(tiny_path), "--source", str(sums_path)]
             make_tiny_model(initializer_range=0.1).save_pretrained(folder / "teacher")
             make_tiny_tokenizer().save_pretrained(folder / "teacher")
-            known = {"teacher": str(folder / "teacher"), **world_data(folder)}
+            known = {"teacher": str(folder / "teacher"), **urls, **world_data(folder)}
             table = {name: [word.format_map(known) for word in argv] for name, argv in table.items()}
             jobs = [{"argv": [*argv, *inputs, "--out", str(folder / name)]} for name, argv in table.items()]
             for name in {next(iter(table)): 0, next(reversed(table)): 0}:  # once more, with a stop on the way
@@ -68,7 +88,9 @@ def runs(tmp_path_factory, tiny_path, sums_path):
             made[key] = folder
         return made[key]
 
-    return on
+    yield on
+    for server in servers:
+        server.stop()
 
 
 def weights(run, step=3):
@@ -264,8 +286,8 @@ class Two:
         (GRPOConfig, {"engine": "vllm"}, "--engine vllm works with one rank so far"),
         (
             GRPOConfig,
-            {"engine": "vllm-server", "engine_url": ["http://x"]},
-            "--engine vllm-server works with one rank so far",
+            {"engine": "vllm-server", "engine_url": ["http://x"], "max_staleness": 1},
+            "--max-staleness 1 works with one rank so far",
         ),
     ],
 )

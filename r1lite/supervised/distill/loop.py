@@ -111,7 +111,7 @@ class Distilling:
             seeds = [
                 [completion_seed(config.seed, f"distill-{place}", step, chosen[place].problem.id, 0)] for place in mine
             ]
-            with self.stop.interruptible(), torch.no_grad():
+            with self.stop.interruptible(together=setup.engine.together), torch.no_grad():
                 found = setup.engine.generate([prompt.token_ids for prompt in asked], seeds, sampling)
                 return setup.scorer.rollouts(
                     [prompt.judged(group[0]) for prompt, group in zip(asked, found, strict=True)]
