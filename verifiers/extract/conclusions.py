@@ -85,14 +85,15 @@ _CONCLUDES = re.compile(
     r"|conclude\w*|follows|(?:this|that|which) leaves"
     r"|(?:has|have|had)(?=\s+(?:(?:exactly|only|just|a total of|about)\s+)?[$(\\*]*$)|makes?(?=\s+[$(\\*]*$)"
     r"|also|daher|somit|folglich|insgesamt|ergibt|bleib\w+|ist|sind|erhalten|beträgt|donc|ainsi|reste\w*|est"
-    r"|sont|obtient|vaut|por lo tanto|así que|entonces|luego|qued\w+|en total|es|son|obtenemos"
-    r"|portanto|assim|así|deshalb|allora|pertanto|par conséquent|logo|então|rest\w+|são|obtemos|quindi|dunque"
+    r"|sont|obtient|vaut|por lo tanto|así que|entonces|luego|qued\w+|en total|hay|es|son|obtenemos"
+    r"|portanto|assim|así|deshalb|allora|pertanto|par conséquent|logo|então|rest\w+|há|são|obtemos|quindi|dunque"
     r"|perciò|sono|totale|otteniamo|dus|blijven|zijn|więc"
     r"|zatem|jadi|maka|vậy|do đó)\b"
-    r"|(?<!\w)(?:значит|следовательно|поэтому|таким образом|итого|итак|получа\w+|остал\w+|остан\w+|равн\w+"
+    r"|(?<!\w)(?:значит|следовательно|поэтому|таким образом|итого|итак|получа\w+|остал\w+|остан\w+|равн\w+|равен"
     r"|всего)|∴|\\therefore|\\implies|=|≈|⇒|=>"
-    r"|因此|所以|故|从而|得|共|剩|等于|于是|综上|よって|したがって|ゆえに|だから|つまり|合計|残り|따라서"
-    r"|그러므로|결국|모두|총|남|إذن|لذا|لذلك|ومنه|ดังนั้น|المجموع|अतः|इसलिए|कुल",
+    r"|因此|所以|故|从而|得|共|剩|等于|[是为為](?=\s*[$(\\*]*$)|于是|综上|全部で|よって|したがって|ゆえに|だから|つまり|合計|残り|따라서"
+    r"|그러므로|결국|모두|총|남|هو(?=\s*$)|هناك(?=\s*$)|يساوي"
+    r"|إذن|لذا|لذلك|ومنه|ดังนั้น|المجموع|अतः|इसलिए|कुल",
     re.IGNORECASE,
 )
 

@@ -66,6 +66,12 @@ _NAMED = re.compile(
     r"(?=(?:makes?|needs?|paid|pays|spent|spends|earns"
     r"|earned|bought|sold|saved|saves|ate|eats|read|reads|has|had|have|will|walks|walked|ran|runs)\b(?! it\b))"
 )
+_NAMED_ELSE = re.compile(
+    r"^\W*(?:(?i:ainsi|donc|así|por lo tanto|entonces|portanto|assim|logo|quindi|dunque|also|daher"
+    r"|итак|значит)\b,?\s+)?"
+    r"(?!As\b|In\b|On\b|At\b|Il\b|Elle\b)[A-ZÀ-ÖА-Я][^\W\d_]+ (?=(?:a|tiene|tem|ha|hat|paie|paye|paga"
+    r"|bezahlt|zahlt|имеет)\b)"
+)
 _APPROXIMATE = re.compile(
     r"\W*(?:about|roughly|approximately|approx|around|nearly|almost|circa|ca|environ|etwa|ungefähr|rund"
     r"|unos|около|примерно|大约|大約|約|约)\b|\s*[~≈]",
@@ -80,7 +86,8 @@ _REASON = re.compile(
     re.IGNORECASE,
 )
 _CONDITION = re.compile(
-    r"\W*(?:if(?! (?:we|you|one)\b)|unless|suppose|supposing|assuming|assume|had|were|should|provided|imagine|pretend"
+    r"\W*(?:if(?! (?:we|you|one)\b)|unless|suppose|supposing|assuming|assume|had|were|should|provided"
+    r"|imagine|pretend|in case|whenever|at (?:best|worst)|on condition"
     r"|wenn|falls|angenommen|si(?! (?:ottiene|ha|trova|deduce|ricava|calcola)\b)"
     r"|se(?! (?:obtiene|obtienen|tiene|sigue|deduce|concluye|encuentra|calcula|obtém|tem|conclui)\b)|если"
     r"|如果|假设|假如|若|もし|만약|إذا|لو)\b",
@@ -104,6 +111,19 @@ _OPEN = re.compile(
     r"|\b(?:he|she|they|you|my \w+) (?:get|got|gets|finds?|found|obtains?|obtained|computed?|answer(?:s"
     r"|ed)?|wrote|put)\W*$",
     re.IGNORECASE,
+)
+_ONE_OF_SEVERAL = re.compile(
+    r"\b(?:one|some|an?|another|first|second|third|next|half|other|possible) (?:possible |of the "
+    r")?(?:answers?|solutions?|results?|values?)\b(?! of\b)",
+    re.IGNORECASE,
+)
+_NO_NOUNS = UNSAFE | SAFE | {"times", "less", "plus", "minus", "problems", "questions", "exercises", "is", "was"}
+_STRUCK = re.compile(r"~~[^~]{1,80}~~|<(?:del|s|strike)>[^<]{1,80}</(?:del|s|strike)>")
+_ODD_SIGN = re.compile(
+    r"[~🤷🤔😅🙃❓❔❗⁉‽¿]|(?<!\w)/s(?!\w)|\\(?:cancel|sout|xcancel|bcancel|st)\b|</?(?:del|s|strike)>"
+)
+_ABOUT = re.compile(
+    r"(?:≈|∼|\\approx|\\simeq|\\sim)(?![a-z])\s*\W{0,4}$|^\W*[A-Za-z]+\s*(?:≈|∼|\\approx|\\simeq|\\sim)"
 )
 _LED_FALSELY = re.compile(
     r"\b(?:do not|don['’]?t|never) (?:be (?:fooled|misled|deceived|tricked)|worry|panic)|make no mistake"
@@ -132,8 +152,9 @@ _REFERS = re.compile(
     re.IGNORECASE,
 )
 _NAMES_IT = re.compile(
-    r"\b(?:this|it)(?:['’]s| (?:is|was|can|could|does|did|has|had|must|should|will|would|may|might"
-    r"|(?!has)[a-z]{3,}s))\b|\b(?:i|i['’]\w+|me|my|mine|myself|answers?|results?|solutions?|above"
+    r"\b(?:halve\w*|halving|counted twice|double-count\w*|over-?count\w*|under-?count\w*|flipped|swapped|forgot\w*"
+    r"|overlook\w*|neglect\w*|omit\w*|contradict\w*|violat\w*|still to be|i|i['’]\w+|me|my|mine|myself"
+    r"|answers?|results?|solutions?|above"
     r"|previous(?:ly)?|earlier|boxed|guess\w*|correct\w*"
     r"|incorrect\w*|wrong\w*|false\w*|mistake\w*|error\w*|kidding|joke\w*|trust\w*|ignore\w*|disregard\w*|discard\w*"
     r"|ich|mein\w*|mir|mich|antwort|lösung|ergebnis|je|j['’]\w+|moi|mon|ma|réponse|résultat|yo|mi|me"
@@ -147,6 +168,11 @@ _RAISED = re.compile("[²³¹⁰-₟]")
 _DIGITS = re.compile(r"\d[\d,]{0,40}(?:\.\d{1,40})?")
 _THERE = re.compile(r"\W*(?:there (?:are|is) [§¤]|(?:step|part|case) [§¤])", re.IGNORECASE)
 _SHORT = 5  # words: an exclamation, not an explanation
+_VERBS = re.compile(
+    r"\b(?:this|it)(?:['’]s| (?:is|was|can|could|does|did|has|had|must|should|will|would|may|might|[a-z]{3,}s))\b",
+    re.IGNORECASE,
+)
+_DENIALS = UNSAFE - {"if", "when", "would", "could", "can", "should", "or", "but", "however", "si", "se"}
 _POINTS = re.compile(r"\b(?:it|this|that)\b", re.IGNORECASE)
 # A text that runs on into another problem.
 _NEXT = re.compile(
@@ -157,6 +183,7 @@ _NEXT = re.compile(
 _CALCULATION = re.compile(
     r"[\d)%}]\s*[a-z.]{0,12}\s*=|=\s*[$(]*-?\d|§\s*[+*/×÷-]\s*§|[a-z]\s*=\s*[$]?\d|[+*/×÷=-]\s*\d", re.IGNORECASE
 )
+_POINT_NAMES = re.compile(r"\b(?!NOT?\b|OR\b)[A-Z]{2,3}\b")  # "the length of AB"
 _ENGLISH = re.compile(r"\b(?:the|is|has|that|therefore|so|of|in|we)\b", re.IGNORECASE)
 _NAME = re.compile(r"(?<=[a-z,] )[A-Z][a-z]+(?:'s)?\b(?! (?:answers?|guess|result|solution|opinion|key)\b)")
 _OR = re.compile(r"§(?:,?\s+or\s+(?:about\s+)?|或)(?:[A-Za-z]\s*=\s*)?§")  # values that were compared with each other
@@ -166,7 +193,7 @@ _CONDITIONAL = re.compile(
     r"|daría|valdría|seria|seriam"
     r"|poderia|deveria|daria|sarebbe|sarebbero|potrebbe|dovrebbe|darebbe|wäre|wären|würde|würden|könnte"
     r"|müsste|dürfte|sollte|sei|seien"
-    r"|\w+erait|\w+rían?|\w+erebbe)\b|\bбы\b",
+    r"|(?-i:[a-zéí]+erait|[a-zéí]+rían?|[a-z]+erebbe))\b|\bбы\b",
     re.IGNORECASE,
 )
 
@@ -189,8 +216,15 @@ def not_understood(text: str, span: Span, *, prompt: str, gold: str, states_itse
     inside = "" if states_itself or in_words else text[slice(*span)]
     after = _REASON.split(after, maxsplit=1)[0]
     after, consequence = _CONSEQUENCE.split(f"{after}, so ", maxsplit=1)
-    if states_itself and gold.lstrip("-").isdigit() and (rough := _APPROXIMATE.match(text, *span)):
+    whole = gold.lstrip("-").isdigit()
+    if whole and (_ABOUT.search(text, low, span[0]) or _ABOUT.search(text[slice(*span)])):
+        return "≈"
+    rough = _APPROXIMATE.match(_STRUCK.sub("", text[slice(*span)])) if whole else None
+    if rough:
         return rough[0].strip()
+    odd = _ODD_SIGN.search(_STRUCK.sub("", before) + text[span[1] : end])
+    if odd:
+        return str(odd[0])
     return (
         _unknown_before(before, known, prompt)
         or _unknown_inside(
@@ -273,7 +307,7 @@ def _unknown_before(before: str, known: frozenset[str], prompt: str) -> str:
         return ""
     plain = _plain(before)
     stated = _CONCLUDED.split(plain)[-1]
-    named = _NAMED.match(plain)
+    named = _NAMED.match(plain) or _NAMED_ELSE.match(plain)
     plain = plain[named.end() :] if named else plain
     intro = _INTRO.match(plain)
     if intro and not _MINE.search(intro[0]) and not _CONDITION.match(plain):
@@ -284,11 +318,17 @@ def _unknown_before(before: str, known: frozenset[str], prompt: str) -> str:
     lead, colon, clause = clause.rpartition(":") if ":" in clause.rstrip(" :") else ("", "", clause)
     if colon and not _LED_FALSELY.search(lead):
         objection = next((word for word in _WORD.findall(HARMLESS.sub(" ", lead)) if word.lower() in UNSAFE), "")
+        if objection or len(_WORD.findall(lead)) < 4:
+            objection = objection or _unknown(lead, known, prompt)
         if objection:
             return objection
+    one = _ONE_OF_SEVERAL.search(HARMLESS.sub(" ", clause))
+    if one:
+        return str(one[0])
     turn = _OPEN.search(clause)
     if turn and _stem(turn[0].split()[-1].lower()) not in known:
         return str(turn[0])
+    clause = _POINT_NAMES.sub(" ", clause)
     if _ENGLISH.search(clause):
         clause = _NAME.sub(" ", clause)
     return _unknown(clause, known, prompt)
@@ -299,7 +339,7 @@ def _unknown_inside(part: str, known: frozenset[str], prompt: str, counted: bool
     if "?" in plain or "？" in plain:
         return "?"
     noun = _PLURAL.search(plain) if counted else None
-    if noun and (noun[1].lower().endswith("s") or noun[1][0].isupper()) and noun[1].lower() not in UNSAFE | SAFE:
+    if noun and (noun[1].lower().endswith("s") or noun[1][0].isupper()) and noun[1].lower() not in _NO_NOUNS:
         plain = plain[: noun.start(1)] + plain[noun.end(1) :]  # "7 gizmos"
     return _unknown(plain, known, prompt)
 
@@ -314,14 +354,17 @@ def _unknown_of(sentence: str, known: frozenset[str], prompt: str, own: float | 
         return ""
     if _NEW_VALUE.match(plain):
         return plain.strip()
-    if not _NAMES_IT.search(plain) and not (_POINTS.search(plain) and _denies(plain)):
+    explains = sum(_stem(word.lower()) in known and word.lower() not in SAFE for word in _WORD.findall(plain)) > 1
+    if not _NAMES_IT.search(plain) and (
+        explains or not (_POINTS.search(plain) and (_VERBS.search(plain) or _denies(plain)))
+    ):
         refers = _REFERS.match(plain)
         if (words > _SHORT and not refers) or _THERE.match(plain) or _CALCULATION.search(sentence):
             return ""
-    if plain.rstrip().endswith(("?", "？")) and _unknown(plain, frozenset(), ""):
+    if plain.rstrip().endswith(("?", "？")) and _WORD.search(HARMLESS.sub(" ", plain)):
         return "?"
     return _unknown(plain, known, prompt)
 
 
 def _denies(plain: str) -> bool:
-    return not UNSAFE.isdisjoint(word.lower() for word in _WORD.findall(HARMLESS.sub(" ", plain)))
+    return not _DENIALS.isdisjoint(word.lower() for word in _WORD.findall(HARMLESS.sub(" ", plain)))

@@ -94,10 +94,14 @@ therefore first second third fourth  next step steps
 we're counted counting asks polar cartesian program operation operations simplify simplified simplification
 shaded longest shortest rhombus kite
 ellipse parabola hyperbola octagon farmers market farmers' divisible plausible
-further polynomials i i'm me my
+further polynomials factoring factored factorization expanding figure figures cheers helpful explanation methods
+approach diagram picture reason reasoning process calculation
+calculations computation arithmetic algebra geometry symmetry induction inspection inclusion-exclusion
+pigeonhole completing everything remainders
+recomputing rechecking redoing recalculating i i'm me my
 actual actually really other missing meets meet identity substitution back remark note recall confidence source
 time key idea
-principle wins win winning fruit best pick choose chose chosen select option alternative letter statement
+principle wins win winning fruit  pick choose chose chosen select option alternative letter statement
 completes complete wanted worth can
 increases increased increase decreases decreased decrease rises rose falls fell drops dropped went goes go comes came
 more money altogether still already away      once back gain gains extra additional each
@@ -130,7 +134,8 @@ euro cent
 stunden stunde minuten minute sekunden tage tag jahre jahr äpfel apfel stück grad uhr kinder personen
 probe bestätigt daraus plausibel stimmt überprüft geprüft nachgerechnet bestätigen erfüllt bedingung bedingungen
 alle beide leicht lässt
-prüfen überprüfen sehen nachprüfen einsetzen zeigen ich hoffe hilft unserer was war vermutung option buchstabe wahl
+prüfen überprüfen sehen nachprüfen einsetzen zeigen hoffe hilft frage auf unserer was war vermutung option
+buchstabe wahl
 drittel viertel fünftel sechstel achtel zehntel
 """
 
@@ -153,7 +158,8 @@ heures heure
 minutes jours ans pommes personnes enfants élèves
 vérification vérifie vérifié vérifiée confirme confirmé satisfait satisfont condition conditions toutes deux
 facilement
-signifie mille cent remplit option lettre choix j'espère clair que tiers quart quarts cinquièmes demi moitié
+signifie déduit conclusion mille cent remplit option lettre choix j'espère clair que tiers quart quarts
+cinquièmes demi moitié
 """
 
 _SPANISH = """
@@ -170,7 +176,7 @@ cociente resto promedio media probabilidad área superficie volumen perímetro l
 diámetro distancia
 velocidad tiempo duración precio costo coste importe ángulo raíz raíces ecuación conjunto razón porcentaje
 formas maneras
-posibilidades edad peso
+posibilidades edad peso conclusión definitiva resumen
 final correcta correcto exacta exacto única único definitiva definitivo
 uno dos tres cuatro cinco seis siete ocho nueve diez metros centímetros kilómetros km cm kg litros euros dólares
 horas hora
@@ -254,7 +260,7 @@ _ARABIC = """
 الطول طول العرض
 الارتفاع المسافة السرعة الزمن الوقت السعر التكلفة الزاوية المعادلة معادلة المطلوب المطلوبة المسألة السؤال جذور
 الجذور مجموعة هما
-واحد اثنان ثلاثة أربعة خمسة ستة سبعة ثمانية تسعة عشرة تفاحات تفاحة كتب أشخاص ساعات ساعة دقيقة متر كم طريقة طرق
+واحد اثنان ثلاثة أربعة خمسة ستة سبعة ثمانية تسعة عشرة تفاحات تفاحة كتب أشخاص ساعات ساعة دقيقة متر سم كم طريقة طرق
 آلاف ألف مليون الخيار خيار وهذا صحيح صحيحة
 """
 
@@ -323,7 +329,7 @@ HARMLESS = re.compile(
     r"|(?:if|when|once|as) (?:we|you|one) (?:add|subtract|multiply|divide|combine|sum|solve|simplify"
     r"|compute|calculate|"
     r"substitute|plug|evaluate|count|use|take|put|work|look)"
-    r"|(?:the )?(?:only )?possible(?= (?:values|solutions|answers|pairs|integers|triples)\b)"
+    r"|(?:the )?(?:only )?possible(?= \w+s\b)"
     r"|any other (?:value|answer|choice|number) (?:would be|is) (?:wrong|incorrect|impossible)"
     r"|the other (?:options?|choices?|candidates?|answers?|values?) (?:are|is|were|fail|fails) ?(?:wrong"
     r"|incorrect|false|impossible)?"
@@ -367,6 +373,14 @@ HARMLESS = re.compile(
     r"nor less|(?:is there )?anything else i can help (?:you )?with"
     r"|putting (?:it all|everything|all of this) together|(?:the |our )?(?:maximum|minimum|largest"
     r"|smallest|greatest|least|only) possible"
+    r"|no (?:further|more|other) (?:steps?|work|calculations?) (?:is|are) (?:needed|required"
+    r"|necessary)|obtained by|in short|for this reason"
+    r"|to (?:summarize|sum up|conclude)|(?:as )?seen \w+ally|(?:the )?best(?= (?:option|choice"
+    r"|answer)\b)|(?:we (?:are|were)|we're) looking for"
+    r"|the key (?:step|idea|point|insight|observation)"
+    r"|if (?:we|you|one) (?:had )?(?:forgot|forgotten|ignored|omitted|overlooked)[^¤.]*"
+    r"|ich hoffe,? (?:das|es|dies) \w+(?: (?:klar|richtig|verständlich|weiter))?"
+    r"|any questions|as a result|(?:also )?(?:be )?seen \w+ally"
     r"|no,? other (?:values?|solutions?|numbers?) (?:works?|satisf\w+|is possible|are possible)|minimum "
     r"error|third graders?"
     r"|as the other candidate § is \w+|wait, let me (?:verify|check|double-check)|mas sim(?= ¤)|remark\W+[^¤]*"
