@@ -23,6 +23,7 @@ SHAPES = {
     "qwen2-untied": ("Qwen2Config", {"tie_word_embeddings": False}),
     "qwen3": ("Qwen3Config", {"head_dim": 16, "tie_word_embeddings": True}),
     "qwen3-moe": ("Qwen3MoeConfig", {"head_dim": 16, "norm_topk_prob": True, **EXPERTS}),
+    "mixtral": ("MixtralConfig", {"num_local_experts": 4, "num_experts_per_tok": 2}),
     "llama-without-pad": ("LlamaConfig", {"pad_token_id": None, "tie_word_embeddings": False}),
     "llama-tied": ("LlamaConfig", {"tie_word_embeddings": True}),
     "mistral-sliding": ("MistralConfig", {"sliding_window": 8}),

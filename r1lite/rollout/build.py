@@ -20,6 +20,7 @@ from r1lite.model.quantized import parameter_count
 from r1lite.rollout import RolloutEngine, eos_ids
 from r1lite.rollout.fleet import ServerEngine
 from r1lite.rollout.hf import HFCopyEngine, HFEngine
+from r1lite.rollout.layout import file_layout
 from r1lite.rollout.vllm_support import no_adapters, required
 
 _GREATEST_CACHE_SHARE = 0.25  # of this machine's free memory
@@ -113,6 +114,7 @@ def _start_servers(request: Request, connect: Callable[..., ServerEngine]) -> St
         untested=config.engine_untested,
         start_wait_s=config.engine_timeout_s,  # servers that were started a moment ago still load
         parameters=parameter_count(request.model),
+        layout=file_layout(request.model),
         stall_s=config.engine_stall_s,
         say=request.say,
     )
@@ -159,7 +161,8 @@ def start_vllm(request: Request) -> Started:
         no_adapters=no_adapters(found, rank),
         architectures=tuple(getattr(request.model.config, "architectures", None) or [type(request.model).__name__]),
     )
-    engine = VLLMEngine(found, request.tokenizer, eos_ids(request.model, request.tokenizer), settings)
+    eos = eos_ids(request.model, request.tokenizer)
+    engine = VLLMEngine(found, request.tokenizer, eos, settings, file_layout(request.model))
     held = "" if memory is None else f", {memory.memory:.0%} of the GPU{', asleep while it trains' * memory.sleeps}"
     why = "yes"
     if cuda and not config.engine_batch_invariant:

@@ -20,6 +20,7 @@ from r1lite.model.lora import Adapter
 from r1lite.rollout import EngineError, Sampling, check_prompts, collect, text_of
 from r1lite.rollout.client import Refused, Unreachable
 from r1lite.rollout.heartbeat import Heartbeat, Waits
+from r1lite.rollout.layout import Layout, unchanged
 from r1lite.rollout.server import Server
 from r1lite.rollout.weight_files import WeightFiles, Weights
 from verifiers import Completion
@@ -42,6 +43,7 @@ class ServerEngine:
         vocabulary: ids of tokens lie below it.
         start_wait_s: how long servers may take to come up.
         parameters: of the model, so that the room for its weights can be looked at.
+        layout: turns weights into those of the model's files.
         no_adapters: why the servers take no adapters; empty if they may.
         eos: ids that end a text.
         timeout_s: of one group, of one weight update, and of waiting for any server to come back.
@@ -68,6 +70,7 @@ class ServerEngine:
         untested: bool = False,
         start_wait_s: float,
         parameters: int = 0,
+        layout: Layout = unchanged,
         stall_s: float = 30.0,
         say: Callable[[str], None] = lambda text: None,
         no_adapters: str = "it was started without adapters",
@@ -81,7 +84,7 @@ class ServerEngine:
         self.no_adapters = no_adapters
         self.servers = [connect(url, self._run) for url in urls]
         self.tokenizer, self.context, self.timeout_s = tokenizer, context, timeout_s
-        self._stall_s, self._say = stall_s, say
+        self._stall_s, self._say, self._layout = stall_s, say, layout
         self._vocabulary, self._ends, self._only = vocabulary, frozenset(eos), ""
         self._software = self.servers[0].software
         for server in self.servers:
@@ -163,7 +166,7 @@ class ServerEngine:
         files = self._opened()
         self._given += 1
         name = f"{self._given}-version-{version}"
-        folder = files.write(weights, name)
+        folder = files.write(self._layout(weights), name)
         self._below = None
         self._hand_out(Weights(folder, f"r1lite-{self._run}-{name}", version))
 
@@ -172,7 +175,7 @@ class ServerEngine:
         files = self._opened()
         self._given += 1
         if base_too or self._below is None or self._weights is None:
-            self._below = files.write(adapter.base(), f"{self._given}-below")
+            self._below = files.write(self._layout(adapter.base()), f"{self._given}-below")
             self.base_loads += 1
         folder = files.write_adapter(adapter, f"r1lite-{self._run}-{self._given}-version-{version}")
         self._hand_out(Weights(self._below, f"r1lite-{self._run}-{self._below.name}", version, folder))

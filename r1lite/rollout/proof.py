@@ -21,6 +21,7 @@ from torch import Tensor
 
 from r1lite.model.lora import Adapter
 from r1lite.rollout import EngineError
+from r1lite.rollout.layout import Layout, unchanged
 
 _FUSED = {  # vLLM's name -> those of its parts, one after the other along the first dimension
     "qkv_proj": ("q_proj", "k_proj", "v_proj"),
@@ -37,10 +38,11 @@ class WeightProof:
 
     Args:
         dtype: of the engine's weights.
+        layout: turns weights into those of the model's files.
     """
 
-    def __init__(self, dtype: torch.dtype) -> None:
-        self.dtype = dtype
+    def __init__(self, dtype: torch.dtype, layout: Layout = unchanged) -> None:
+        self.dtype, self._layout = dtype, layout
         self._kinds: set[str] | None = None  # that can be compared
         self._names: set[str] = set()  # that were compared before
 
@@ -57,7 +59,7 @@ class WeightProof:
         """
         # Layers with an adapter keep their own weights one level below.
         held = {name.rpartition(":")[2].replace(".base_layer.", "."): digest for name, digest in held.items()}
-        own = digests(weights, self.dtype)
+        own = digests(self._layout(weights), self.dtype)
         shared = own.keys() & held.keys()
         if self._kinds is None:
             self._kinds = {_kind(name) for name in shared if own[name] == held[name]}

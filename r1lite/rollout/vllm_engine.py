@@ -18,8 +18,9 @@ from r1lite.errors import UserError
 from r1lite.hub.revisions import split
 from r1lite.model.lora import Adapter
 from r1lite.rollout import EngineError, Sampling, check_prompts, collect, text_of
+from r1lite.rollout.layout import Layout, unchanged
 from r1lite.rollout.vllm_calls import Calls, calls_for, request_values, seed_runs, special_tokens
-from r1lite.rollout.vllm_support import Installed, adapter_settings, environment, no_adapters_for
+from r1lite.rollout.vllm_support import CPU_WORKER, Installed, adapter_settings, environment, no_adapters_for
 from r1lite.rollout.weight_files import WeightFiles
 from verifiers import Completion
 
@@ -49,14 +50,17 @@ class VLLMEngine:
 
     Args:
         eos: ids that end a text, as `eos_ids` gives them.
+        layout: turns weights into those of the model's files.
 
     Raises (when made): UserError if vLLM can't be imported or can't load the model.
     """
 
     shares_weights, runs_aside = False, False
 
-    def __init__(self, installed: Installed, tokenizer: Any, eos: Sequence[int], start: Start) -> None:
-        self.tokenizer, self.start = tokenizer, start
+    def __init__(
+        self, installed: Installed, tokenizer: Any, eos: Sequence[int], start: Start, layout: Layout = unchanged
+    ) -> None:
+        self.tokenizer, self.start, self._layout = tokenizer, start, layout
         self.policy_version = 0
         self._eos, self._special = list(eos), special_tokens(tokenizer)
         self._calls: Calls = calls_for(installed)
@@ -185,7 +189,7 @@ class VLLMEngine:
 
     def _load(self, llm: Any, weights: Iterable[tuple[str, Tensor]], label: str) -> None:
         def cast() -> Iterator[tuple[str, Tensor]]:
-            for name, weight in weights:
+            for name, weight in self._layout(weights):
                 value = weight.to(self.start.dtype)
                 self.bytes_given += value.nbytes
                 yield name, value
@@ -271,6 +275,7 @@ def _start(start: Start) -> tuple[Any, str]:
                 settings |= {
                     "enable_chunked_prefill": False,
                     "max_num_batched_tokens": max(start.context, 4096),
+                    "worker_extension_cls": CPU_WORKER,
                 }
             name, revision = split(start.model)
             if revision is not None:

@@ -11,9 +11,10 @@ from typing import Any
 from r1lite.errors import UserError
 
 # What the contract tests were run with; see README.md.
-TESTED = "0.26 and 0.30 to 0.32"
-_TESTED = (26, 30, 31, 32)
+TESTED = "0.26 and 0.29 to 0.32"
+_TESTED = (26, 29, 30, 31, 32)
 _ADAPTERS_TESTED = (32,)
+CPU_WORKER = "r1lite.rollout.vllm_worker.Worker"
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ from r1lite.errors import UserError
 from r1lite.hub.revisions import pinned, split
 from r1lite.nano import model_place
 from r1lite.rollout.vllm_sizes import need
-from r1lite.rollout.vllm_support import adapter_settings, environment, no_adapters, required
+from r1lite.rollout.vllm_support import CPU_WORKER, adapter_settings, environment, no_adapters, required
 from r1lite.training.machine import default_threads
 
 _CONTEXT = 2048
@@ -99,4 +99,5 @@ def command(config: ServeEngineConfig) -> tuple[list[str], dict[str, str]]:
     else:
         # vLLM's CPU runner rewinds a request's generator after part of a prompt, which CPU generators can't.
         arguments += ["--no-enable-chunked-prefill", "--max-num-batched-tokens", str(max(context, 4096))]
+        arguments += ["--worker-extension-cls", CPU_WORKER]
     return arguments, variables

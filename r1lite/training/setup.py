@@ -40,6 +40,7 @@ from r1lite.rollout.build import Request, Started, start
 from r1lite.rollout.canary import Canary
 from r1lite.rollout.fleet import ServerEngine
 from r1lite.rollout.hf import pad_id
+from r1lite.rollout.layout import file_layout
 from r1lite.rollout.proof import WeightProof
 from r1lite.rollout.relay import RelayedEngine
 from r1lite.rollout.trust import TrustedEngine
@@ -410,7 +411,7 @@ def _trusted(
         canary,
         lambda: whole_weights(merged_weights(model)),
         pad_id=pad_id(tokenizer),
-        proof=WeightProof(forward_dtype(config)) if every else None,
+        proof=WeightProof(forward_dtype(config), file_layout(model)) if every else None,
         prove_every=max(1, every),
         adapter=lambda: adapter_of(model),
         say=lambda text: say(f"lora      {text}"),

