@@ -34,6 +34,8 @@ GRPO = {
     "covariance": ["--loss", "clip_cov", "--cov-share", "0.5", "--cov-low", "0.01", "--updates-per-rollout", "2"],
     "recorded tokens": ["--record-tokens"],
     "stopped early": ["--updates-per-rollout", "3", "--stop-kl", "1e-4"],
+    "adapter": ["--lora-rank", "4", "--kl-coef", "0.1", "--updates-per-rollout", "2"],
+    "adapter, exact kl": ["--lora-rank", "4", "--kl-coef", "0.1", "--kl-estimator", "full"],
     "small micro-batches": ["--micro-batch-tokens", "40", "--aggregation", "prompt_mean", "--minibatches", "2"],
 }
 PPO = {
@@ -48,6 +50,9 @@ IN_PARTS = {
     "kl in the loss": ["--shard", "full"],
     "exact kl": ["--shard", "grad"],
     "small micro-batches": ["--shard", "full"],
+    "adapter": ["--shard", "full"],
+    "adapter, exact kl": ["--shard", "grad", "--gradient-checkpointing"],
+    "dpo of an adapter": ["--shard", "full"],
     "optimal token": ["--shard", "grad"],
     "own critic": ["--shard", "full"],
     "shared warm-up": ["--shard", "full"],
@@ -66,6 +71,7 @@ SUPERVISED = {
     "sft": ["sft", *_LEARNS, "--data", "{set}", "--micro-batch-tokens", "40"],
     "packed sft": ["sft", *_LEARNS, "--data", "{set}", "--packing", "on", "--packed-tokens", "30"],
     "dpo": ["dpo", *_LEARNS, "--data", "{pairs}", "--micro-batch-tokens", "60"],
+    "dpo of an adapter": ["dpo", *_LEARNS, "--data", "{pairs}", "--lora-rank", "4"],
     "ipo": ["dpo", *_LEARNS, "--data", "{pairs}", "--loss", "ipo"],
     "distill": [*_ON_POLICY, "--on-policy-share", "1"],
     "distill, half a set": [*_ON_POLICY, "--on-policy-share", "0.4", "--data", "{set}"],
@@ -94,10 +100,16 @@ SERVED = {
         *(*CASES["plain"], *_SERVED, "--interrupt-thinking-after", "4", "--max-completion-tokens", "90"),
     ],
     "served critic": [*CASES["own critic"], *_SERVED],
+    "served adapter": [*CASES["adapter"], *_SERVED],
     "served sft": [*CASES["sft"], *_URLS],
     "served distill": [*CASES["distill"], *_URLS],
 }
-IN_PARTS |= {"served kl": ["--shard", "full"], "served critic": ["--shard", "grad"], "served sft": ["--shard", "full"]}
+IN_PARTS |= {
+    "served kl": ["--shard", "full"],
+    "served critic": ["--shard", "grad"],
+    "served adapter": ["--shard", "grad"],
+    "served sft": ["--shard", "full"],
+}
 # Papers' numbers that are too large for three steps of six tokens.
 _SMALLER = {
     "scalerl": ["--interrupt-thinking-after", "4", "--max-completion-tokens", "90"],

@@ -18,6 +18,7 @@ from torch import Tensor
 from r1lite.config import TrainConfig
 from r1lite.errors import UserError
 from r1lite.model.quantized import parameter_count, quantized_layers, whole_state
+from r1lite.model.sharding import is_part, whole
 
 _BASE, _ADAPTER, _NAME = ".base_layer", "lora_", "default"
 
@@ -65,6 +66,8 @@ class Adapter:
 
     def refusal(self) -> str:
         """Why no engine takes it by itself; empty if one can."""
+        if any(is_part(value) for value in adapter_state(self.model).values()):
+            return "it lies in parts on the ranks"
         others = sorted({type(layer).__name__ for _, layer in _layers(self.model) if not layer.lora_A})
         return f"{', '.join(others)} is not a linear layer" if others else ""
 
@@ -121,6 +124,7 @@ def merged_weights(model: Any) -> Iterator[tuple[str, Tensor]]:
     """Every weight under the name that it has without an adapter, and with what the adapter adds to it.
 
     One layer at a time is merged, into a copy: taking the adapter out again would not leave the weights bit-identical.
+    Of a model in parts those with an adapter come whole, so that every rank goes through them in the same order.
     """
     layers = dict(_layers(model))
     for name, value in whole_state(model):
@@ -128,7 +132,7 @@ def merged_weights(model: Any) -> Iterator[tuple[str, Tensor]]:
             continue
         layer = layers.get(name.removesuffix(f"{_BASE}.weight"))
         if layer is not None and name.endswith(f"{_BASE}.weight"):
-            value = value + layer.get_delta_weight(_NAME).detach()
+            value = whole(value) + _product(layer)
         yield name.replace(_BASE, ""), value
 
 
@@ -143,6 +147,17 @@ def without_adapter(model: Any) -> Iterator[None]:
     finally:
         for layer in layers:
             layer._disable_adapters = False
+
+
+def _product(layer: Any) -> Tensor:
+    """What the adapter adds to a layer's weight."""
+    if not layer.lora_A or not is_part(layer.lora_A[_NAME].weight):  # an embedding's adapter is never in parts
+        added: Tensor = layer.get_delta_weight(_NAME).detach()
+        return added
+    first, second = (whole(part[_NAME].weight.detach()) for part in (layer.lora_A, layer.lora_B))
+    product: Tensor = second @ first  # [out, rank] @ [rank, in]
+    scaling: float = layer.scaling[_NAME]
+    return (product.T if layer.fan_in_fan_out else product) * scaling
 
 
 def _layers(model: Any) -> Iterator[tuple[str, Any]]:

@@ -48,6 +48,7 @@ class Policy(nn.Module):
         self.fp32_head = fp32_head
         self.is_sharded = False  # its weights lie in parts on the ranks
         self._adapted = True  # with its adapter, if the model has one
+        self._above: tuple[Policy, ...] = ()  # in a tuple, so that it is no part of this module
         _switch_off_dropout(model)
         model.eval()
         self.parts = split(model)  # a text says why it can't be: then all logits are made
@@ -79,8 +80,19 @@ class Policy(nn.Module):
         )
         return tokens.unpacked(of_tokens), tokens.unpacked(their_entropies)
 
+    @property
+    def above(self) -> Policy | None:
+        """Of a reference that is the model without its adapter: the policy, which has it."""
+        return self._above[0] if self._above else None
+
+    def logprobs_of(self, other: Policy, batch: MicroBatch) -> Tensor:
+        """`other.logprobs`, within this policy's forward pass: there the parts of the model they share are whole."""
+        return Policy.forward(other, batch)[0]
+
     def logprobs(self, batch: MicroBatch) -> Tensor:
         """log pi(token) at each completion token, [B, T] float32; values outside the loss mask are undefined."""
+        if self.above is not None and self.above.is_sharded:
+            return self.above.logprobs_of(self, batch)
         logprobs: Tensor = self(batch)[0]
         return logprobs
 
@@ -239,7 +251,7 @@ class Policy(nn.Module):
     def before_adapter(self) -> Policy:
         """A reference policy that costs no memory: this model with its adapter switched off."""
         policy = copy.copy(self)
-        policy._adapted = False
+        policy._adapted, policy._above = False, (self,)
         return policy
 
     def named_weights(self) -> Iterator[tuple[str, Tensor]]:

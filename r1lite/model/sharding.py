@@ -16,7 +16,16 @@ from r1lite.distributed.world import World
 from r1lite.errors import UserError
 
 # Methods that run the model: FSDP puts the root's weights together for its forward pass alone, unless it is told.
-_FORWARD = ("hidden_of", "with_kl", "with_square_mass", "per_token", "states", "of_states", "packed_logprobs")
+_FORWARD = (
+    "hidden_of",
+    "with_kl",
+    "with_square_mass",
+    "per_token",
+    "states",
+    "of_states",
+    "packed_logprobs",
+    "logprobs_of",
+)
 
 
 def shard(policy: Any, *, whole_in_between: bool = False, learns: bool = True) -> None:
@@ -35,6 +44,9 @@ def shard(policy: Any, *, whole_in_between: bool = False, learns: bool = True) -
     from torch.distributed.distributed_c10d import get_world_size
     from torch.distributed.fsdp import fully_shard, register_fsdp_forward_method
 
+    if policy.above is not None:  # the model is the policy's, in parts already
+        policy.shares_prompts = False
+        return
     model = policy.model
     names = set(getattr(model, "_no_split_modules", None) or ())
     layers = [module for module in model.modules() if type(module).__name__ in names]
@@ -42,6 +54,10 @@ def shard(policy: Any, *, whole_in_between: bool = False, learns: bool = True) -
         raise UserError(f"--shard: {type(model).__name__} does not name its layers, so it can't be held in parts")
     if isinstance(policy.parts, str):
         raise UserError(f"--shard: {policy.parts}")
+    if odd := [name for name, module in model.named_modules() if hasattr(module, "lora_A") and not module.lora_A]:
+        raise UserError(
+            f"--shard with an adapter on {odd[0]}, which is not a linear layer: leave it out of --lora-targets"
+        )
     mesh = init_device_mesh(model.device.type, (get_world_size(),))
     for layer in layers:
         fully_shard(layer, mesh=mesh, reshard_after_forward=not whole_in_between)
@@ -82,10 +98,11 @@ def like(part: Tensor, value: Tensor) -> Tensor:
 
 
 @torch.no_grad()
-def put_into(model: nn.Module, weights: Mapping[str, Tensor]) -> None:
-    """Loads whole weights, which every rank has, into a model that may be in parts."""
+def put_into(model: nn.Module, weights: Mapping[str, Tensor], *, some: bool = False) -> None:
+    """Loads whole weights, which every rank has, into a model that may be in parts; `some`: not all of its weights."""
     own = model.state_dict()
-    model.load_state_dict({name: like(own[name], value) if name in own else value for name, value in weights.items()})
+    parts = {name: like(own[name], value) if name in own else value for name, value in weights.items()}
+    model.load_state_dict(parts, strict=not some)
 
 
 def part_like(part: Tensor, value: Tensor) -> Tensor:
@@ -100,14 +117,19 @@ def part_like(part: Tensor, value: Tensor) -> Tensor:
     )
 
 
-def weights_on_main(model: nn.Module, world: World) -> dict[str, Tensor]:
-    """`whole_on_main` of the model's weights; a weight with two names is one tensor again."""
+def weights_on_main(model: nn.Module, weights: Iterator[tuple[str, Any]], world: World) -> dict[str, Tensor]:
+    """`whole_on_main` of the model's weights, as they come; a weight with two names is one tensor again."""
     numbers = {name: id(parameter) for name, parameter in model.named_parameters(remove_duplicate=False)}
     made: dict[Any, Tensor] = {}
-    for name, value in model.state_dict().items():
-        if numbers.get(name, name) not in made:
-            made[numbers.get(name, name)] = whole_on_main(value, world)
-    return {name: made[numbers.get(name, name)] for name in model.state_dict()}
+    found: dict[str, Tensor] = {}
+    for name, value in weights:
+        number = numbers.get(name, name)
+        if number not in made:
+            made[number] = whole_on_main(value, world)
+            if isinstance(made[number], Tensor) and not is_part(value):  # merged, it came whole to every rank
+                made[number] = value.cpu() if world.is_main else value.new_empty(0)
+        found[name] = made[number]
+    return found
 
 
 def whole_on_main(value: Any, world: World) -> Any:

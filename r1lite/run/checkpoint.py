@@ -46,7 +46,7 @@ def save(
         card: README.md; it may be changed afterwards.
         generation: a `transformers.GenerationConfig`, in place of the model's own.
         dtype: of the weights in the model's files.
-        weights: those of a model that holds a part of them itself.
+        weights: those of a model that holds a part of them itself; an adapter is merged into them.
 
     Raises:
         RunError: it can't be written; the older checkpoints stand.
@@ -56,7 +56,8 @@ def save(
     try:
         with new_folder(path) as aside:
             # An adapter is merged; its own weights are for the state.
-            weights = dict(merged_weights(model)) if has_adapter(model) else weights
+            if weights is None and has_adapter(model):
+                weights = dict(merged_weights(model))
             with described_as_whole(model):
                 kept = weights if dtype == torch.float32 else _cast(model, weights, dtype)
                 model.save_pretrained(aside, state_dict=kept)

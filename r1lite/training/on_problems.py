@@ -18,7 +18,7 @@ from r1lite.errors import RunError, UserError
 from r1lite.evaluation.comparison import learnt, rows_of
 from r1lite.evaluation.measure import measure, summarize
 from r1lite.hub.revisions import pinned
-from r1lite.model.lora import adapter_state, has_adapter
+from r1lite.model.lora import adapter_state, has_adapter, merged_weights
 from r1lite.model.policy import Policy
 from r1lite.model.sharding import is_part, put_into, weights_on_main, whole_on_main
 from r1lite.run.signals import StopSignal
@@ -161,7 +161,7 @@ class OnProblems:
             "model": model,
             "tokenizer": tokenizer,
             "state": whole_on_main(state, self.setup.world),
-            "weights": weights_on_main(model, self.setup.world) if in_parts else None,
+            "weights": weights_on_main(model, merged_weights(model), self.setup.world) if in_parts else None,
             "generation": generation_settings(self.config, model, tokenizer),
             "dtype": self.dtype,
         }
@@ -171,7 +171,7 @@ class OnProblems:
         from transformers import AutoModelForCausalLM
 
         if state["adapter"]:  # the weights below it are those that the run began with
-            self.setup.model.load_state_dict(state["adapter"], strict=False)
+            put_into(self.setup.model, state["adapter"], some=True)
         elif state.get("weights"):  # those of the files are rounded
             put_into(self.setup.model, state["weights"])
         else:

@@ -45,10 +45,10 @@ def refuse(config: TrainConfig | RewardModelConfig | EvalConfig, world: World) -
             "--data is missing: several ranks don't sample the teacher's set. Make it before, by r1lite reject in one "
             "process, and name its folder"
         )
-    if isinstance(config, TrainConfig) and config.shard != "none" and config.lora_rank:
+    if isinstance(config, TrainConfig) and config.shard != "none" and config.base_quantization != "none":
         raise UserError(
-            f"--shard {config.shard} with --lora-rank {config.lora_rank}: adapters are not held in parts so far; "
-            "say --shard none"
+            f"--shard {config.shard} with --base-quantization {config.base_quantization}: weights in 4 bits are not "
+            "held in parts so far; say --shard none, or --base-quantization none"
         )
 
 

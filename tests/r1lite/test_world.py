@@ -24,12 +24,14 @@ from verifiers import rows
 
 ROOT = Path(__file__).resolve().parents[2]
 CLOCKS = {"generate_s", "score_s", "train_s", "step_s", "sync_s", "proof_s", "canary_s"}
+CLOCKS |= {"sync_mb"}  # an adapter in parts goes to a server merged, and is not tried alone before
 CASES = CASES | SERVED
 _TRIED = (
     "plain",
     "dynamic sampling",
     "kl in the loss",
     "gdpo",
+    "adapter",
     "own critic",
     "sft",
     "dpo",
@@ -43,6 +45,7 @@ ON_TWO = ON_ONE | {
     for name in (
         "kl in the loss, in parts",
         "distill, half a set, in parts",
+        "adapter, in parts",
         "served kl, in parts",
         "own critic, in parts",
     )
@@ -284,6 +287,11 @@ class Two:
         (DistillConfig, {"teacher": "nano", "method": "off-policy"}, "--data is missing: several ranks don't sample"),
         (SFTConfig, {"engine": "vllm"}, "--engine vllm works with one rank so far"),
         (GRPOConfig, {"engine": "vllm"}, "--engine vllm works with one rank so far"),
+        (
+            GRPOConfig,
+            {"shard": "full", "lora_rank": 4, "base_quantization": "nf4"},
+            "weights in 4 bits are not held in parts",
+        ),
         (
             GRPOConfig,
             {"engine": "vllm-server", "engine_url": ["http://x"], "max_staleness": 1},
