@@ -23,6 +23,7 @@ from collections.abc import Iterator
 
 from verifiers.extract.spans import Span, ending
 from verifiers.extract.vocabulary import HARMLESS, SAFE, SAFE_UNSPACED, UNSAFE
+from verifiers.extract.words import ascii_words
 
 _LOOK = 2500  # characters after an answer
 _BACK = 300  # characters before it
@@ -164,6 +165,20 @@ _NAMES_IT = re.compile(
     r"|我|答案|结果|結果|上面|以上|答え|正解|解答|私|僕|답|결과|الجواب|الإجابة|النتيجة|أنا",
     re.IGNORECASE,
 )
+# The usual answer (see `_stated_plainly`): English words that turn nothing wherever they stand, and those that may.
+_HEAD = 160
+_TURNING = UNSAFE | frozenset(
+    "a an one some another first second third half other possible he she they you my his her their"
+    " your it now up as at to"
+    " so case of in for that me i us who what which where date far point had were should in".split()
+)
+_PLAIN = (frozenset(word for word in SAFE if word.isascii()) - _TURNING) | frozenset(
+    "so of in to it that for boxed fbox text mathbf answer".split()
+)
+_CLOSINGS = ("", ".", "}", "$", "}$", "}.", "}$.", "</answer>")
+_CLEAR = re.compile(r"[A-Za-z0-9 ,.:$*#/{}()\\=+\n-]*")
+_ROUGH = ("~", "≈", "∼", "")
+_NUMBER = re.compile(r"\s*\$?[-+]?\d[\d,]*(?:\.\d+)?\$?\s*")
 _RAISED = re.compile("[²³¹⁰-₟]")
 _DIGITS = re.compile(r"\d[\d,]{0,40}(?:\.\d{1,40})?")
 _THERE = re.compile(r"\W*(?:there (?:are|is) [§¤]|(?:step|part|case) [§¤])", re.IGNORECASE)
@@ -204,7 +219,15 @@ def not_understood(text: str, span: Span, *, prompt: str, gold: str, states_itse
     `states_itself`: the answer stands in a box, an answer block or after `####`;
     `in_words`: the gold is no number or formula, and the words of an answer were compared with it.
     """
+    words = _stated_plainly(text, span, states_itself or in_words)
+    if words is not None and _PLAIN.issuperset(words):
+        return ""
     known = _known(prompt, gold)
+    if words is not None and all(
+        word in _PLAIN or (len(word) == 1 and word != "a") or (word not in _TURNING and _stem(word) in known)
+        for word in words
+    ):
+        return ""
     end = min(ending(text), span[1] + _LOOK)
     following = _NEXT.search(text, span[1], end)
     end = following.start() if following else end
@@ -235,8 +258,32 @@ def not_understood(text: str, span: Span, *, prompt: str, gold: str, states_itse
     )
 
 
+def _stated_plainly(text: str, span: Span, compared: bool) -> list[str] | None:
+    """The words before an answer that is a number, or whose words were compared; None where it takes a closer look."""
+    start, end = span
+    closing = text[end : end + 64].strip()
+    if closing not in _CLOSINGS and (closing.strip(".}$*`) \n") or len(closing) > 32):
+        return None
+    head = text[max(0, start - _HEAD) : start]
+    low = max(head.rfind("\n"), head.rfind(". "))
+    tag = head.rfind(">")
+    low = tag if tag > low and head[tag - 1] in "kr" else low  # of "</think>" or "<answer>"
+    if (low < 0 and start > _HEAD) or _CLEAR.fullmatch(head, low + 1) is None:
+        return None
+    if compared:
+        return (
+            None
+            if text[start : start + 1] in _ROUGH or text[start : start + 1].isalpha()
+            else ascii_words(head[low + 1 :])
+        )
+    return ascii_words(head[low + 1 :]) if _NUMBER.fullmatch(text, start, end) else None
+
+
 def _sentence_start(text: str, position: int) -> int:
     low = max(0, position - _BACK)
+    for tag in ("think>", "answer>"):
+        tagged = text.rfind(tag, low, position)
+        low = low if tagged < 0 else tagged + len(tag)
     for match in _SENTENCE.finditer(text, low, position):
         low = match.end()
     return low
@@ -252,8 +299,10 @@ def _sentences(text: str, position: int, end: int) -> Iterator[str]:
 
 @functools.lru_cache(maxsize=256)
 def _known(prompt: str, gold: str) -> frozenset[str]:
-    """Stems of the words that the question and the gold hold."""
-    return frozenset(_stem(word.lower()) for word in _WORD.findall(f"{prompt[:8000]} {gold[:2000]}"))
+    """Stems of the words that the question and the gold hold, and after "=" the gold's words as they are."""
+    own = [word.lower() for word in _WORD.findall(gold[:2000])]
+    asked = (word.lower() for word in _WORD.findall(prompt[:8000]))
+    return frozenset((*map(_stem, asked), *map(_stem, own), *(f"={word}" for word in own)))
 
 
 def _stem(word: str) -> str:
@@ -279,13 +328,19 @@ def _number(text: str) -> float | None:
 
 def _unknown(part: str, known: frozenset[str], prompt: str) -> str:
     """The first word of a clause in prose (see `_plain`) that is not understood, or ""."""
-    part = HARMLESS.sub(" ", part.replace("’", "'"))
+    part = part.replace("’", "'")
+    return _first_unknown(part, known, prompt) and _first_unknown(HARMLESS.sub(" ", part), known, prompt)
+
+
+def _first_unknown(part: str, known: frozenset[str], prompt: str) -> str:
     for found in _WORD.finditer(part):
         word = str(found[0])
         if len(word) == 1 and not _UNSPACED.match(word):
             continue
         lower = word.lower()
         if lower in UNSAFE:
+            if f"={lower}" in known:
+                continue
             return word
         if lower in SAFE or _stem(lower) in known:
             continue
@@ -314,7 +369,7 @@ def _unknown_before(before: str, known: frozenset[str], prompt: str) -> str:
         plain = plain[intro.end() :]
     clause = _BREAK.split(_CONCESSION.sub("", plain))[-1]
     if _CONDITION.match(stated) or _CONDITIONAL.search(clause):
-        return stated.split()[0]
+        return (stated.split() or [clause.strip()])[0]
     lead, colon, clause = clause.rpartition(":") if ":" in clause.rstrip(" :") else ("", "", clause)
     if colon and not _LED_FALSELY.search(lead):
         objection = next((word for word in _WORD.findall(HARMLESS.sub(" ", lead)) if word.lower() in UNSAFE), "")
@@ -322,7 +377,7 @@ def _unknown_before(before: str, known: frozenset[str], prompt: str) -> str:
             objection = objection or _unknown(lead, known, prompt)
         if objection:
             return objection
-    one = _ONE_OF_SEVERAL.search(HARMLESS.sub(" ", clause))
+    one = _ONE_OF_SEVERAL.search(clause) and _ONE_OF_SEVERAL.search(HARMLESS.sub(" ", clause))
     if one:
         return str(one[0])
     turn = _OPEN.search(clause)
