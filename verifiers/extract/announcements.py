@@ -119,7 +119,8 @@ _SAID_AFTER = re.compile(
     r"|(?:이라|라)고\s*(?:한다|하지만|하는\s*(?:사람|것)|말하|주장|생각하는)|(?:이라|라)는\s*(?:말|주장|의견|사람)"
 )
 _FILLER = re.compile(
-    r"\s*(?:(?:therefore|thus|hence|then|simply|just|also|for sure|surely|certainly|definitely|clearly|daher"
+    r"\s*(?:(?:therefore|thus|hence|then|simply|just|also|for sure|surely|certainly|definitely"
+    r"|clearly|actually|really|indeed|daher"
     r"|folglich|somit|demnach|donc|alors|bien"
     r"|entonces|pues|por lo tanto"
     r"|por tanto|portanto|então|quindi|dunque|dus|таким образом|значит|следовательно|那么|就是|则|إذن|तो)\b[,:]?\s+)",

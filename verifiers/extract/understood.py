@@ -53,7 +53,8 @@ _OPENED = re.compile(r"(?:[\s$*_`({\[]|\\(?:boxed|fbox|text|mathbf|bm|,|;|\(|\[)
 _INTRO = re.compile(
     r"^\W*(?:surprisingly|unsurprisingly|remarkably|interestingly|fortunately|luckily|of course|either way"
     r"|in (?:any|either|each|every|both) cases?"
-    r"|in the end|at last|no matter (?:how|what|which)(?: \w+){1,4}|anyway|however|but|still|nevertheless"
+    r"|in the end|oops|wait|correction|at last|no matter (?:how|what|which)(?: \w+){1,4}|anyway"
+    r"|however|but|still|nevertheless"
     r"|no|yes|again|as (?:you|we|one) can see"
     r"|(?:by|using|since|because|from|adding|subtracting|multiplying|dividing|solving|simplifying"
     r"|combining|substituting|applying|ignoring"
@@ -88,7 +89,8 @@ _REASON = re.compile(
 )
 _CONDITION = re.compile(
     r"\W*(?:if(?! (?:we|you|one)\b)|unless|suppose|supposing|assuming|assume|had|were|should|provided"
-    r"|imagine|pretend|in case|whenever|at (?:best|worst)|on condition"
+    r"|imagine|pretend|in case|for (?:even|odd|small|large|big|positive|negative"
+    r"|prime)\b(?! (?:factors|divisors))|whenever|at (?:best|worst)|on condition"
     r"|wenn|falls|angenommen|si(?! (?:ottiene|ha|trova|deduce|ricava|calcola)\b)"
     r"|se(?! (?:obtiene|obtienen|tiene|sigue|deduce|concluye|encuentra|calcula|obtém|tem|conclui)\b)|если"
     r"|如果|假设|假如|若|もし|만약|إذا|لو)\b",
@@ -127,7 +129,8 @@ _ABOUT = re.compile(
     r"(?:≈|∼|\\approx|\\simeq|\\sim)(?![a-z])\s*\W{0,4}$|^\W*[A-Za-z]+\s*(?:≈|∼|\\approx|\\simeq|\\sim)"
 )
 _LED_FALSELY = re.compile(
-    r"\b(?:do not|don['’]?t|never) (?:be (?:fooled|misled|deceived|tricked)|worry|panic)|make no mistake"
+    r"\b(?:do not|don['’]?t|never) (?:be (?:fooled|misled|deceived|tricked)|worry|panic)"
+    r"|make no mistake|^\W*correction\W*$"
     r"|\b(?:correct|correcting|fix|fixing) (?:my|the|an|our) (?:\w+ )?(?:mistake|error|slip)\b"
     r"|\b(?:isn['’]t|not) (?:hard|difficult)\b",
     re.IGNORECASE,
@@ -173,7 +176,7 @@ _TURNING = UNSAFE | frozenset(
     " so case of in for that me i us who what which where date far point had were should in".split()
 )
 _PLAIN = (frozenset(word for word in SAFE if word.isascii()) - _TURNING) | frozenset(
-    "so of in to it that for boxed fbox text mathbf answer".split()
+    "so of in to it that boxed fbox text mathbf answer".split()
 )
 _CLOSINGS = ("", ".", "}", "$", "}$", "}.", "}$.", "</answer>")
 _CLEAR = re.compile(r"[A-Za-z0-9 ,.:$*#/{}()\\=+\n-]*")
@@ -182,6 +185,7 @@ _NUMBER = re.compile(r"\s*\$?[-+]?\d[\d,]*(?:\.\d+)?\$?\s*")
 _RAISED = re.compile("[²³¹⁰-₟]")
 _DIGITS = re.compile(r"\d[\d,]{0,40}(?:\.\d{1,40})?")
 _THERE = re.compile(r"\W*(?:there (?:are|is) [§¤]|(?:step|part|case) [§¤])", re.IGNORECASE)
+_EXCLAIMS = re.compile(r"\W*(?:ha+h?|who|what|how|why|when|where|huh|meh|lol|bah)\b", re.IGNORECASE)
 _SHORT = 5  # words: an exclamation, not an explanation
 _VERBS = re.compile(
     r"\b(?:this|it)(?:['’]s| (?:is|was|can|could|does|did|has|had|must|should|will|would|may|might|[a-z]{3,}s))\b",
@@ -416,6 +420,8 @@ def _unknown_of(sentence: str, known: frozenset[str], prompt: str, own: float | 
         refers = _REFERS.match(plain)
         if (words > _SHORT and not refers) or _THERE.match(plain) or _CALCULATION.search(sentence):
             return ""
+    if words <= _SHORT and _EXCLAIMS.match(plain):
+        return plain.strip()
     if plain.rstrip().endswith(("?", "？")) and _WORD.search(HARMLESS.sub(" ", plain)):
         return "?"
     return _unknown(plain, known, prompt)

@@ -101,7 +101,7 @@ pigeonhole completing everything remainders
 recomputing rechecking redoing recalculating i i'm me my
 actual actually really other missing meets meet identity substitution back remark note recall confidence source
 time key idea
-principle wins win winning fruit  pick choose chose chosen select option alternative letter statement
+principle wins win winning fruit measures measure  pick choose chose chosen select option alternative letter statement
 completes complete wanted worth can
 increases increased increase decreases decreased decrease rises rose falls fell drops dropped went goes go comes came
 more money altogether still already away      once back gain gains extra additional each
