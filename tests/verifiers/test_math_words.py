@@ -1072,7 +1072,7 @@ GIVEN_UP = [
     ("7", "So, given these, the answer is 7.", 1),
     ("7", "Now, let x = 3, so the total is 7.", 1),
     ("7", "La respuesta es 7, pero es fácil equivocarse.", 1),
-    ("7", "The answer is 7. I withdraw 3 coins each time.", 0),
+    ("7", "The answer is 7. I withdraw 3 coins each time.", 1),
     ("7", "I made up a table; the answer is 7.", 1),
     ("7", "The answer is 7. That is actually 7 apples.", 1),
     ("7", "We want the total. The total is 7.", 1),

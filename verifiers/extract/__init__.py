@@ -15,6 +15,7 @@ from verifiers.extract.hedges import hedge, restated
 from verifiers.extract.retractions import instead, plain_tail, retracted
 from verifiers.extract.spans import Extraction, Span, after_thinking, closing_brace, ending
 from verifiers.extract.turns import CORRECTION
+from verifiers.extract.words import VALUE
 
 __all__ = [
     "Extraction",
@@ -34,6 +35,7 @@ __all__ = [
 
 _ANSWER = re.compile(r"<(/?)answer>", re.IGNORECASE)
 _HASHES = re.compile(r"####[ \t]*([^\n]*)")
+_SENTENCE = re.compile(rf"({VALUE})\.\s+(?=[^\W\d])")
 _TAIL = 20_000  # characters before the end in which anchors and last maths are looked for
 
 
@@ -73,8 +75,10 @@ def find(text: str, *, strict: bool = False) -> Extraction:
     if text.find("####", start) >= 0:
         hashes = _HASHES.match(text, text.rfind("####", start))
         if hashes is not None and hashes[1].strip():
-            found = Extraction(hashes.span(1), "hashes", _other_hashes(text, start, hashes.start()))
-            return _unless_taken_back(text, found, hashes.end(), end)
+            alone = _SENTENCE.match(text, *hashes.span(1))  # "#### 42. It checks out."
+            span = alone.span(1) if alone else hashes.span(1)
+            found = Extraction(span, "hashes", _other_hashes(text, start, hashes.start()))
+            return _unless_taken_back(text, found, span[1], end)
     start = max(start, end - _TAIL)
     return _phrased(text, start, end)
 

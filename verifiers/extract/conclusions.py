@@ -55,9 +55,10 @@ _SETUP = re.compile(
     r"|(?:the|this|our) (?:problem|question|exercise|task|statement|prompt|text) (?:says?|said|states?|stated"
     r"|tells?|told|gives?|gave|mentions?|asks?|asked|reads?)"
     r"|we know|given|we are given|say|try|guess\w*|find|determine|compute|calculate|evaluate|show|prove|recall"
-    r"|remember|note|hint|check|test|where|when|if|for|i(?! (?:get|got|find|found|obtain)\b)"
+    r"|remember|note|hint|check|test|where|when|if|for"
+    r"|i(?!(?: (?:get|got|find|found|obtain)|(?: am|['’]m) (?:\w+ )?(?:certain|sure|confident|positive))\b)"
     r"|in(?! (?:total|all|conclusion|summary|short|interval|set|simplest|exact)\b)"
-    r"|at|after|before|by|see|what|why|how|who|is"
+    r"|at|after(?! \w+ing\b)|before|by|see|what|why|how|who|is"
     r"|which(?! (?:\w+ )?(?:gives?|means|implies|is|are|equals?|simplifies|yields|leaves|leads|can be|evaluates)\b)"
     r"|are|does|do(?! đó)|can|could|would|let['’]s"
     r"|solve|simplify|expand|factor|plug|substitute|verify|use|using"
@@ -166,9 +167,11 @@ _SCALED = re.compile(
 )
 _JSON = re.compile(r"""\{\s*["']?(?:final[_ ]?)?answer["']?\s*:\s*["']?([^"',{}:]+)["']?\s*\}""", re.IGNORECASE)
 _LEAD_IN = re.compile(
-    r"(?:(?:(?:so|thus|hence|therefore|i think|i believe),? (?:it['’]s|it is|it must be|it has to be)|it['’]s"
+    r"(?:(?:(?:so|thus|hence|therefore|yes|clearly|i think|i believe),? (?:it['’]s|it is|it must be|it has to be)"
+    r"|it['’]s"
     r"|it is|that['’]s|that makes"
-    r"|we get|so|thus|hence|therefore|also|somit|daher|donc|ainsi|por lo tanto|portanto|quindi|итак|значит"
+    r"|we get|so|thus|hence|therefore|clearly|certainly|yes|indeed|finally|altogether|overall|in total"
+    r"|also|somit|daher|dann|donc|ainsi|alors|por lo tanto|entonces|así|portanto|então|logo|quindi|allora|итак|значит"
     r"|следовательно)\b[,:]?\s+(?=[$\\\d-]|[A-Za-z]\s*=|(?-i:\(?[A-J]\)?)[.\s]*$)"
     r"|(?:所以|因此|故|综上(?:所述)?|由此(?:可得)?|于是|即|よって|したがって|ゆえに|따라서"
     r"|∴)[，,、:：]?\s*(?=[$\\\d-]|[A-Za-z]\s*=))",
@@ -229,11 +232,15 @@ _UNFINISHED = re.compile(
     re.IGNORECASE,
 )
 _TOO_LITTLE = re.compile(
-    r"\b(?:not enough|insufficient|too little) (?:information|data|context)\b|\bi have no (?:clue|idea)\b",
+    r"\b(?:not enough|insufficient|too little) (?:information|data|context)\b|\bi have no (?:clue|idea)\b"
+    r"|\b(?:i|we) (?:can['’]?t|cannot|could(?: not|n['’]t)|am unable to|was unable to) (?:\w+ )?(?:solve|answer"
+    r"|figure)\b",
     re.IGNORECASE,
 )
 _OF_THE_QUESTION = re.compile(
-    r"\bin (?:the|this) (?:question|problem|prompt|text|title|statement|exercise)\b", re.IGNORECASE
+    r"\bin (?:the|this) (?:question|problem|prompt|text|title|statement|exercise)\b"
+    r"|\b(?:divisor|factor|multiple|digit|part|half) of (?:the|my|our) (?:answer|result|solution)\b",
+    re.IGNORECASE,
 )
 _OPTION_LABEL = re.compile(r"(?:^|\s|(?<![A-Za-z])[(\[])[A-J][).\]:]\s*\S")  # and not P(A)
 

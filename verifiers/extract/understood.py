@@ -1,17 +1,16 @@
 """Is every word beside an answer understood? What is not could doubt, deny, report or suppose the answer.
 
-The patterns that find an answer know many ways of saying it, and those beside them many ways of taking it back;
-nobody
-can list all of the latter. So an answer that is right is paid only if each word of what is said of it is known to be
-harmless (`verifiers.extract.vocabulary`), stands in the question or the gold, or is the noun of a number:
+The patterns that find an answer know many ways of saying it, and those beside them many ways of taking it back; nobody
+can list all of the latter. So an answer that is right is paid only if the words said of it are known to be harmless
+(`verifiers.extract.vocabulary`), stand in the question or the gold, or are the noun of a number:
 
-- the clause that states the answer, from the last conclusion ("so", "but", ":") before it to the end of its sentence,
-  but for a reason that follows it ("because ...");
-- of what follows, every sentence that speaks of the answer or of its writer: that begins with "it", "this", "that", a
-  connective that objects, or a short exclamation, or that names the answer, the value or "I". Other sentences explain.
+- each word of the clause that states the answer, from the last conclusion ("so", "but", ":") before it to the end of
+  its sentence, but for a reason that follows it ("because ...");
+- of what follows, each word of a sentence that judges the answer: a short one that says what it is, one that begins
+  with an objection, or one in which the writer speaks of it. Of other sentences that speak of the answer, and of a
+  unit or an aside behind a box, only words that speak against it count. All others explain.
 
-A box, an answer block and `####` state an answer by themselves: only what follows them is looked at, and what
-leads to
+A box, an answer block and `####` state an answer by themselves: only what follows them is looked at, and what leads to
 them in the same sentence.
 """
 
@@ -105,7 +104,8 @@ _CONCESSION = re.compile(
 )
 # Turns of understood words that leave the answer open or give it to somebody else.
 _OPEN = re.compile(
-    r"\b(?:so far|up to (?:now|here|this point)|for now|as of|to date|at this point|at the moment|(?:he"
+    r"\b(?:used to (?:be|equal)|supposed to (?:be|equal)|so far|up to (?:now|here|this point)|for now|as of"
+    r"|to date|at this point|at the moment|(?:he"
     r"|she|they|you|my \w+) (?:get|got|gets"
     r"|find|finds|found|obtains?|obtained|compute[sd]?|answer(?:s|ed)?|calculate[sd]?|wrote|chose|picked"
     r"|put)(?= [§¤(]|\W*$)"
@@ -173,7 +173,7 @@ _HEAD = 160
 _TURNING = UNSAFE | frozenset(
     "a an one some another first second third half other possible he she they you my his her their"
     " your it now up as at to"
-    " so case of in for that me i us who what which where date far point had were should in".split()
+    " so case of in for that me i us who what which where date far point had were should in used supposed".split()
 )
 _PLAIN = (frozenset(word for word in SAFE if word.isascii()) - _TURNING) | frozenset(
     "so of in to it that boxed fbox text mathbf answer".split()
@@ -193,6 +193,62 @@ _VERBS = re.compile(
 )
 _DENIALS = UNSAFE - {"if", "when", "would", "could", "can", "should", "or", "but", "however", "si", "se"}
 _POINTS = re.compile(r"\b(?:it|this|that)\b", re.IGNORECASE)
+_POINTS_AT = re.compile(
+    r"\b(?:it|this|that|answers?|numbers?|values?|results?|above|something|anything)\b", re.IGNORECASE
+)
+_LATIN = re.compile(r"[A-Za-zÀ-ÿА-я]")
+_OBJECTS = re.compile(
+    r"\W*(?:(?:and|well|so|oh|ah)\b\W*)?(?:but(?! (?:i|we) (?:double-?)?check)|however|yet|although|though|nevertheless"
+    r"|nonetheless|except|unless|actually|alternatively|or|otherwise|else|rather|instead|unfortunately|alas|sadly"
+    r"|no|not|nope|never|wait|hold|hmm+|oops|whoops|sorry|of course|then again|on (?:second|reflection|closer)|maybe"
+    r"|perhaps|psych|lol|please|just|honestly|frankly|edit|correction|update|grade|score|§|¤"
+    r"|aber|doch|jedoch|leider|oder|nein|moment|mais|cependant|pourtant|malheureusement|ou|non|pero|sin|no|o"
+    r"|mas|porém|não|ma|però|purtroppo|но|однако|или|нет|لكن|لا|أو)\b",
+    re.IGNORECASE,
+)
+_SPEAKS = re.compile(r"\b(?:i|i['’]\w+|ich|je|j['’]\w+|yo|eu|io|я)\b", re.IGNORECASE)
+# What a writer did to find the answer or says of the reader, not of the answer's worth.
+_DID = re.compile(
+    r"\b(?:i|i['’]ve|i have|i['’]m|i am) (?:\w+ly |just |also |then |first |have )?(?:used?|solved?|factored"
+    r"|applied|noticed"
+    r"|computed|calculated|worked|checked|double-checked|rechecked|verified|counted|added|subtracted|multiplied|divided"
+    r"|simplified|substituted|started|began|wrote (?!this|it|that|something)|expanded|rearranged|converted|hope|can"
+    r"|will|would be (?:happy|glad)|confident|sure|certain|happy|glad)\b",
+    re.IGNORECASE,
+)
+_JUDGEMENT = 8  # words: "This was a stab in the dark.", not what a sentence explains
+_IS = re.compile(
+    r"\W*(?:and |so |still |then |well )?(?:(?:it|this|that|which|these|those|das|dies|es|ce|c['’]|cela|ça|eso"
+    r"|esto|isso"
+    r"|isto|questo|ciò|это)(?: (?:answer|value|result|number|solution|one))?"
+    r"|the (?:above|answer|value|result|boxed \w+|number|solution))"
+    r"(?:['’]s|\s*['’]?(?:is|was|are|were|seems?|looks?|sounds?|feels?|smells?|appears?|ist|war|est|était|es|era"
+    r"|é|è))?\b",
+    re.IGNORECASE,
+)
+# Words that speak against an answer wherever a sentence speaks of it, beside UNSAFE.
+_AGAINST = re.compile(
+    r"\b(?:ignor(?:e|es|ed|ing)|disregard\w*|discard\w*|forg[eo]t\w*|redo\w*|retract\w*|scratch|doubt\w*|bogus|careless"
+    r"|na[iï]ve(?:ly)?|slips?|(?:over|under|double|mis)-?(?:count|calculat|read|cop)\w*|contradict\w*|violat\w*"
+    r"|fail(?:s|ed)?"
+    r"|suspicious|fishy|approximat\w+|rough(?:ly)?|estimate[ds]?|bounds?|placeholder|unverified|untested|tentative\w*"
+    r"|provisional\w*|incomplete|partial(?:ly)?|kidding|joking|jok(?:e|es)|differs?|reconsider\w*"
+    r"|second thoughts?|reflection"
+    r"|real (?:answer|value|number)|true (?:answer|value|number)|actual (?:answer|value|number)|something else|instead"
+    r"|halv(?:e|ed|ing)|double it|to (?:divide|multiply|subtract|square)|made up|invented|random\w*|thin air"
+    r"|arbitrar\w+|hunch|stab|coin|unsure|uncertain|confus\w+|inconsistent|off by"
+    r"|close to|or so|too (?:big|small|large|low|high|easy|much|many|good)|geraten|erfunden|deviné|inventé|inventado"
+    r"|inventei|adivin\w+|inventato|indovinato|equivo\w+|выдум\w+|угада\w+|ошиб\w+)\b",
+    re.IGNORECASE,
+)
+_PREDICATE = re.compile(
+    r"\W*(?:is|was|are|were|would|could|might|may|can|cannot|should|must|turn\w*|look\w*|seem\w*|sound\w*|feel\w*"
+    r"|appear\w*|belong\w*|prov\w+|need\w*|ha[sd]|have|do|does|did|comes?|came|got|gets?|goes|plus|minus|times|or|to"
+    r"|ist|war|wäre|est|était|serait|es|era|sería|é|seria|è|sarebbe)\b"
+    r"|\s*[,;—–-]{1,3}\s*(?:(?:al)?though|but|however|or|unless|if|except|at (?:least|most)|i|which i|which he"
+    r"|which she|yet)\b",
+    re.IGNORECASE,
+)
 # A text that runs on into another problem.
 _NEXT = re.compile(
     r"\n\s*[*#]*\s*(?:question|problem|exercise|example|human|user|instruction|q)\b[ \d]*[*]*\s*[:.]|(?:\n"
@@ -397,6 +453,8 @@ def _unknown_inside(part: str, known: frozenset[str], prompt: str, counted: bool
     plain = _OR.sub("§", _plain(part))
     if "?" in plain or "？" in plain:
         return "?"
+    if not counted and not _PREDICATE.match(plain.lstrip("§ ")) and _LATIN.search(plain):
+        return _objection(plain)  # after a box: a unit, a reason, an aside
     noun = _PLURAL.search(plain) if counted else None
     if noun and (noun[1].lower().endswith("s") or noun[1][0].isupper()) and noun[1].lower() not in _NO_NOUNS:
         plain = plain[: noun.start(1)] + plain[noun.end(1) :]  # "7 gizmos"
@@ -424,7 +482,24 @@ def _unknown_of(sentence: str, known: frozenset[str], prompt: str, own: float | 
         return plain.strip()
     if plain.rstrip().endswith(("?", "？")) and _WORD.search(HARMLESS.sub(" ", plain)):
         return "?"
-    return _unknown(plain, known, prompt)
+    return _unknown(plain, known, prompt) if _judges(plain, words) else _objection(plain)
+
+
+def _judges(plain: str, words: int) -> bool:
+    """Does a later sentence judge the answer, so that each of its words must be understood?"""
+    if words < 3 or not _LATIN.search(plain) or _OBJECTS.match(plain):
+        return True
+    if _SPEAKS.search(plain):  # of oneself and the answer, but for what one did to find it
+        return _DID.search(plain) is None and _POINTS_AT.search(plain) is not None
+    return words <= _JUDGEMENT and _IS.match(plain) is not None
+
+
+def _objection(plain: str) -> str:
+    """The first word of a sentence or an aside that speaks against the answer, or ""."""
+    plain = HARMLESS.sub(" ", plain.replace("’", "'"))
+    against = _AGAINST.search(plain)
+    denial = next((word for word in _WORD.findall(plain) if word.lower() in _DENIALS), "")
+    return against[0] if against else denial
 
 
 def _denies(plain: str) -> bool:

@@ -109,6 +109,8 @@ celsius fahrenheit kelvin columns column    putting write written arrive reading
 third quarter express expressed arrives yes
 half halves thirds quarters fourths fifths sixths sevenths eighths ninths tenths hundredths thousandths dozen
 million billion thousand
+perfect reasonable fun neat beautiful elegant interesting pretty cool satisfying consistent sense surprising obvious
+grand fact solved proof
 """
 
 _GERMAN = """
@@ -157,7 +159,7 @@ un deux trois quatre cinq six sept huit neuf dix mètres mètre centimètres kil
 heures heure
 minutes jours ans pommes personnes enfants élèves
 vérification vérifie vérifié vérifiée confirme confirmé satisfait satisfont condition conditions toutes deux
-facilement
+facilement prévu prévue attendue entier achève termine démonstration preuve
 signifie déduit conclusion mille cent remplit option lettre choix j'espère clair que tiers quart quarts
 cinquièmes demi moitié
 """
@@ -182,7 +184,8 @@ uno dos tres cuatro cinco seis siete ocho nueve diez metros centímetros kilóme
 horas hora
 minutos días años manzanas personas niños estudiantes
 comprobación comprobado verifica verificado comprueba cumple cumplen condición condiciones ambas fácilmente mil
-satisface opción alternativa letra espero sea tercios cuartos mitad medio ella él ellos
+completa demostración prueba entero satisface opción alternativa letra espero sea tercios cuartos mitad medio ella él
+ellos
 """
 
 _PORTUGUESE = """
@@ -405,6 +408,16 @@ HARMLESS = re.compile(
     r"|(?:for|to be) (?:sure|certain|exact|precise|concrete)|as (?:we|you|one) can (?:see|check|verify|easily see)"
     r"|(?:more|most) (?:precisely|exactly|formally)|in other words|or,? equivalently|that is(?: to say)?|i\.?e\.?"
     r"|q\.?e\.?d\.?|(?:not )?counting"
+    r"|(?:seems|looks|sounds) (?:reasonable|plausible|right|fine|correct|good|sensible|consistent)"
+    r"|not (?:obvious|surprising|a coincidence|necessary|needed|only|easy|immediate|to (?:forget|worry))"
+    r"|(?:it|this|that|§|\w) (?:can't|cannot|could not|couldn't) be (?:any )?(?:smaller|larger|greater|less|more|bigger"
+    r"|lower|higher|(?:anything|something) other than)"
+    r"|if you(?:'d| would)? (?:like|want|prefer|wish)[^.!?\n]{0,60}|(?:don't|do not) hesitate[^.!?\n]{0,60}"
+    r"|(?:to )?double[- ]?check\w*|(?:may|might) (?:look|seem|be|sound) (?:surprising|odd|strange|counterintuitive)"
+    r"|no (?:smaller|larger|greater|other|better|further|remainder|more|calculator)(?: \w+)?|nothing (?:else|more"
+    r"|is left)\b"
+    r"|(?:lead|leads|led) to (?:a )?contradictions?|by contradiction|we did not need|did not have to"
+    r"|which (?:matches|agrees with|is) what (?:we|was) \w+|would (?:have gotten|get) a different"
     r"|das (?:lässt|läßt) sich (?:leicht|schnell|einfach) \w+|ohne (?:jeden )?zweifel|kein zweifel|nicht §"
     r"|und nicht §"
     r"|sans (?:aucun )?doute possible|et non (?:pas )?§|(?:et )?pas §|sin (?:ninguna )?duda|y no §|e non §"
@@ -429,7 +442,9 @@ _CHINESE = """
 件 支 张 页 名 位 倍数 苹果 学生 选 选项 選 故选 選擇 选择 正确答案 正确选项 满足 符合 所有 全部 条件 要求 题意
 经检验 检验 验证 验算 验证正确 正确无误 经过 计算 恰好 正好 刚好 求 所求 每 平方
 应选 应 选择题 总的来说 换句话说 也就是说 我们认为 同学们 老师 每份 份 吨 总 总费用 小明 小红 小华 她 他 颗 弹珠
-单位 厘米 希望对你有帮助 希望 集 解集 常见的错误是 选项分析 略 零 〇 一 二 三 四 五 六 七 八 九 十 百 千 万 分之
+单位 厘米 希望对你有帮助
+希望这对你有帮助 希望这能帮到你 希望 证毕
+集 解集 常见的错误是 选项分析 略 零 〇 一 二 三 四 五 六 七 八 九 十 百 千 万 分之
 半 两 俩 对 亿 万 以上 无误
 第 步 令 设 代入 因为 所得 可以 得知 根据
 """
