@@ -24,7 +24,7 @@ pytestmark = [
 ]
 needs_vllm = pytest.mark.skipif(installed() is None, reason="vLLM is not installed")
 PROMPTS = [tuple(range(20, 32)), (50, 51, 52)]
-# The rest takes minutes: vLLM starts once for each. Without it test_shapes.py looks at the same, in many ways.
+# The rest takes minutes, since vLLM starts once for each; test_shapes.py tests every shape with transformers.
 OFTEN = ("qwen3-moe", "gemma2")
 DTYPES = {"float32": (torch.float32, 2e-3, 1e-4), "bfloat16": (torch.bfloat16, 0.4, 0.03)}
 
