@@ -144,7 +144,10 @@ _EVERYDAY = (
 _FEW = 6  # options that are shown in any case
 
 # About one command rather than the run: not kept with it.
-OF_THE_COMMAND = frozenset({"out", "resume", "accept_lost_records", "quiet", "verbose", "trust"})
+OF_THE_COMMAND = frozenset(
+    {"out", "resume", "accept_lost_records", "quiet", "verbose", "trust"}
+    | {"estimate", "estimate_ranks", "estimate_gpus", "estimate_gib"}
+)
 
 
 def dump(config: Section) -> str:

@@ -9,6 +9,7 @@ from pydantic_core import PydanticKnownError
 
 from r1lite.config.names import named
 from r1lite.config.objective import ObjectiveConfig
+from r1lite.config.planning import PlanningConfig
 from r1lite.config.presets import preset_values
 from r1lite.config.rollout import INTERRUPTION_PHRASE, THINKING_END, RolloutConfig
 from r1lite.config.train import TrainConfig
@@ -19,7 +20,7 @@ ESTIMATOR_NAMES = (
 )
 
 
-class RLConfig(RolloutConfig, TrainConfig, ObjectiveConfig):
+class RLConfig(PlanningConfig, RolloutConfig, TrainConfig, ObjectiveConfig):
     """Sampling groups, scoring them, and learning from the scores."""
 
     preset: str | None = None

@@ -48,10 +48,7 @@ def shard(policy: Any, *, whole_in_between: bool = False, learns: bool = True) -
         policy.shares_prompts = False
         return
     model = policy.model
-    names = set(getattr(model, "_no_split_modules", None) or ())
-    layers = [module for module in model.modules() if type(module).__name__ in names]
-    if not layers:
-        raise UserError(f"--shard: {type(model).__name__} does not name its layers, so it can't be held in parts")
+    layers = layers_of(model)
     if isinstance(policy.parts, str):
         raise UserError(f"--shard: {policy.parts}")
     if odd := [name for name, module in model.named_modules() if hasattr(module, "lora_A") and not module.lora_A]:
@@ -68,6 +65,16 @@ def shard(policy: Any, *, whole_in_between: bool = False, learns: bool = True) -
     # A cache hands keys and values past the outputs that FSDP watches: a layer's weights would be gone when their
     # gradient is due.
     policy.shares_prompts = False
+
+
+def layers_of(model: Any) -> list[nn.Module]:
+    """A model's decoder layers. Raises UserError if it does not say what they are."""
+    names = set(getattr(model, "_no_split_modules", None) or ())
+    # FSDP gives each a class of its own, by this name.
+    layers = [module for module in model.modules() if type(module).__name__.removeprefix("FSDP") in names]
+    if layers:
+        return layers
+    raise UserError(f"--shard: {type(model).__name__} does not name its layers, so it can't be held in parts")
 
 
 def is_part(value: Any) -> bool:

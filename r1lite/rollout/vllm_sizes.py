@@ -9,7 +9,7 @@ from typing import Any
 from r1lite.errors import UserError
 
 _GIB = 1 << 30
-_SLACK = 2 * _GIB  # activations, CUDA graphs, the runtime's own
+SLACK = 2 * _GIB  # activations, CUDA graphs, the runtime's own
 _TRAINER_BYTES = 16  # a parameter: float32 weight, gradient and two moments
 
 
@@ -54,11 +54,11 @@ def share(wanted: Need, total: int, *, asked: float | None) -> Share:
         UserError: the weights of both don't fit at all.
     """
     trainer = wanted.parameters * _TRAINER_BYTES
-    engine = wanted.weights + wanted.cache + _SLACK
-    working = trainer + max(_SLACK, total // 5)  # with activations
+    engine = wanted.weights + wanted.cache + SLACK
+    working = trainer + max(SLACK, total // 5)  # with activations
     sleeps = working + engine > 0.95 * total
     free = total - (trainer if sleeps else working)
-    least = int(1.05 * wanted.weights) + _SLACK
+    least = int(1.05 * wanted.weights) + SLACK
     if asked is None and least > 0.95 * free:
         raise UserError(
             f"--engine vllm: the trainer's {trainer / _GIB:.1f} GiB (weights, gradients, moments) and vLLM's "

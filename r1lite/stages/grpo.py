@@ -6,8 +6,14 @@ from typing import Any
 
 from r1lite.config import GRPOConfig
 from r1lite.grpo.assembly import make_learner, train
+from r1lite.training.planning import show_estimate
 
 
 def run(config: GRPOConfig) -> dict[str, Any]:
-    """Trains, and measures before and after; everything lies in the run directory. See `training.train`."""
+    """Trains, and measures before and after; everything lies in the run directory. See `training.train`.
+
+    With --estimate it only says what memory that would take (`training.planning`).
+    """
+    if config.estimate:
+        return show_estimate(config)
     return train(config, make_learner)

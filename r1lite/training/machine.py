@@ -246,6 +246,19 @@ def check_model(name: str) -> None:
         raise UserError(f"{name}: no model can be loaded from there: {type(error).__name__}: {first}") from error
 
 
+def load_config(config: ProblemsConfig) -> Any:
+    """The configuration of the configured model. Raises UserError."""
+    from transformers import AutoConfig
+
+    try:
+        return AutoConfig.from_pretrained(**pinned(model_path(config)))
+    except Exception as error:  # the library raises whatever its transport does
+        first = next((line for line in str(error).splitlines() if line.strip()), "")
+        raise UserError(
+            f"--model {config.model}: its configuration can't be read: {type(error).__name__}: {first}"
+        ) from error
+
+
 def load_model(config: ProblemsConfig) -> tuple[Any, Any]:
     """(model, tokenizer) with float32 weights on the configured device. Raises UserError."""
     import torch

@@ -7,9 +7,11 @@ kernels that keep a square of the length are not counted.
 from __future__ import annotations
 
 import contextlib
+import math
 import re
 import resource
 import sys
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -22,7 +24,7 @@ from r1lite.config import RLConfig, TrainConfig
 from r1lite.model.batch import Row, micro_batches
 from r1lite.model.policy import Policy
 from r1lite.model.quantized import scale_bytes
-from r1lite.model.sharding import is_part, local
+from r1lite.model.sharding import is_part, layers_of, local
 from r1lite.rl.logprobs import is_tiled
 from r1lite.types import Prompt
 
@@ -30,38 +32,91 @@ _PROBE_TOKENS = 16, 48  # of a completion: activations grow in proportion
 _PLAIN_COPIES = 3  # logits, their exponentials, their gradient
 _TILE_MIB = 32
 _LOADED_LATER = 100 << 20  # by the first optimizer step and the first checkpoint
+_BUCKET_MIB = 32  # of gradients that are added up at once
 _SAMPLER_COPIES = 28  # bytes a logit while a token is drawn: float32 twice, float64 twice and a little
 
 
 @dataclass(frozen=True, slots=True)
+class Layout:
+    """How the ranks of a run hold a model."""
+
+    ranks: int = 1
+    shard: str = "none"
+
+    @property
+    def in_parts(self) -> bool:
+        """True if each holds its part."""
+        return self.ranks > 1 and self.shard != "none"
+
+    def held(self, parameter: Any) -> int:
+        """Bytes of a parameter on each rank; FSDP2 cuts its first dimension, and fills the last part up."""
+        whole: int = parameter.numel() * parameter.element_size() + scale_bytes(parameter)
+        if not self.in_parts or not parameter.ndim:
+            return whole
+        rows: int = parameter.shape[0]
+        return math.ceil(rows / self.ranks) * (whole // rows)
+
+    def of_other_ranks(self, model: Any) -> int:
+        """Bytes that are put together from the ranks at once, or for them, while a model learns.
+
+        Of embedding and head the weights and their gradient; of the layers one's weights, the next one's, a gradient
+        and what is sent of it. With --shard grad all layers' weights stay.
+        """
+        learning = [p for p in model.parameters() if p.requires_grad]
+        if not self.in_parts:
+            if self.ranks == 1:
+                return 0
+            return min(_whole(learning), max([_BUCKET_MIB << 20, *(_whole([p]) for p in learning)]))
+        sizes = [
+            (_whole(layer.parameters()), _whole(p for p in layer.parameters() if p.requires_grad))
+            for layer in layers_of(model)
+        ]
+        weights, gradients = (sum(column) for column in zip(*sizes, strict=True))
+        rest = _whole(model.parameters()) - weights + _whole(learning) - gradients
+        largest, its_gradient = max(sizes)
+        layers = weights if self.shard == "grad" else min(2, len(sizes)) * largest
+        return int(rest + layers + 2 * its_gradient)
+
+
+@dataclass(frozen=True, slots=True)
 class Estimate:
-    """Bytes, by what holds them."""
+    """Bytes of one rank, by what holds them."""
 
     base: int  # the process with its libraries; 0 on a GPU
-    weights: int  # of policy, reference and critic
+    weights: int  # of the policy
+    reference: int  # its weights; 0 where it is the policy without its adapter
+    critic: int  # its weights
     gradients: int
     embedding: int  # its gradient once more: autograd makes it whole before it is added, when activations are gone
     optimizer: int
+    of_other_ranks: int  # of other ranks' parts
     activations: int  # of one micro-batch
     logits: int  # of one micro-batch
     sampler: int  # keys and values of the rows sampled at once, and the logits of one step; 0 if others sample
 
     @property
+    def always(self) -> int:
+        """What stays from one step to the next."""
+        return self.weights + self.reference + self.critic + self.optimizer
+
+    @property
     def peak(self) -> int:
         """What is held at once: sampling and learning take turns."""
-        always = self.base + self.weights + self.optimizer
-        return always + max(self.gradients + self.held_to_learn, self.sampler)
+        return self.base + self.always + max(self.gradients + self.held_to_learn, self.sampler)
 
     @property
     def held_to_learn(self) -> int:
         """What a micro-batch adds to weights, moments and gradients."""
-        return max(self.activations + self.logits, self.embedding)
+        return self.of_other_ranks + max(self.activations + self.logits, self.embedding)
 
     def __str__(self) -> str:
         parts = {
             "weights": self.weights,
+            "reference": self.reference,
+            "critic": self.critic,
             "optimizer": self.optimizer,
             "gradients": self.gradients,
+            "of other ranks": self.of_other_ranks,
             "activations": self.activations,
             "logits": self.logits,
             "sampling": self.sampler,
@@ -73,42 +128,88 @@ class Estimate:
 
 
 def estimate(
-    config: TrainConfig, policy: Policy, prompts: list[Prompt], others: list[Any], *, samples_here: bool
+    config: TrainConfig,
+    policy: Policy,
+    prompts: list[Prompt],
+    others: list[Any],
+    *,
+    samples_here: bool,
+    layout: Layout = Layout(),
 ) -> Estimate:
-    """What a run will hold.
+    """What a rank of a run will hold.
 
     Args:
         others: learner's other models, the same object counted once: of a reference (frozen) or a critic (learns).
         samples_here: the engine decodes with this model in this process.
     """
-    device = policy.model.device
-    parameters = {id(p): p for model in (policy.model, *others) for p in model.parameters()}
-    learning = [p for p in parameters.values() if p.requires_grad]
-    weights, gradients = _size(list(parameters.values())), _size(learning)
-    embedding = policy.model.get_input_embeddings().weight
+    device, model = policy.model.device, policy.model
     longest = max((len(prompt.token_ids) for prompt in prompts), default=config.max_prompt_tokens)
-    tokens = config.micro_batch_tokens
-    rows = config.rollout_rows
-    if isinstance(config, RLConfig):
-        completions = config.prompts_per_step * config.group_size
-        tokens = min(tokens, config.prompts_per_step * longest + completions * config.max_completion_tokens)
-        rows = min(rows, max(completions, config.eval_problems, config.eval_sample_problems * config.eval_samples))
-    vocabulary, width = policy.model.get_output_embeddings().weight.shape
-    if isinstance(policy.parts, str) or not is_tiled(tokens, vocabulary, width):
-        logits = _PLAIN_COPIES * 4 * tokens * vocabulary
-    else:
-        logits = _TILE_MIB << 20
+    tokens = minibatch_tokens(config, longest, config.micro_batch_tokens)
     used = 0 if device.type == "cuda" else psutil.Process().memory_info().rss
-    return Estimate(
-        base=max(0, used - weights) + _LOADED_LATER if used else 0,
-        weights=weights,
-        gradients=gradients,
-        embedding=_size([embedding]) if embedding.requires_grad else 0,
-        optimizer=2 * _size(learning),
+    held = sum(_size(list(one.parameters())) for one in {id(one): one for one in (model, *others)}.values())
+    return of_models(
+        config,
+        layout,
+        model,
+        others,
+        base=max(0, used - held) + _LOADED_LATER if used else 0,
         activations=_activations(policy, tokens),
-        logits=logits,
-        sampler=_sampler(config, policy, rows, longest, vocabulary) if samples_here else 0,
+        logits=logits_of(model, tokens, whole=isinstance(policy.parts, str)),
+        sampler=sampler_of(config, layout, model, longest, policy.dtype) if samples_here else 0,
     )
+
+
+def of_models(
+    config: TrainConfig,
+    layout: Layout,
+    model: Any,
+    others: list[Any],
+    *,
+    base: int,
+    activations: int,
+    logits: int,
+    sampler: int,
+) -> Estimate:
+    """What models hold, whether they are loaded, in parts, or known by their shapes alone; see `estimate`."""
+    own = {id(p): p for p in model.parameters()}
+    further = {id(p): (p, any(q.requires_grad for q in one.parameters())) for one in others for p in one.parameters()}
+    further = {number: found for number, found in further.items() if number not in own}
+    learning = [p for p in (*own.values(), *(p for p, _ in further.values())) if p.requires_grad]
+    gradients = sum(map(layout.held, learning))
+    embedding = model.get_input_embeddings().weight
+    return Estimate(
+        base=base,
+        weights=sum(map(layout.held, own.values())),
+        reference=sum(layout.held(p) for p, learns in further.values() if not learns),
+        critic=sum(layout.held(p) for p, learns in further.values() if learns),
+        gradients=gradients,
+        embedding=_whole([embedding]) if embedding.requires_grad else 0,
+        optimizer=2 * gradients,
+        of_other_ranks=layout.of_other_ranks(model),
+        activations=activations,
+        logits=logits,
+        sampler=sampler,
+    )
+
+
+def minibatch_tokens(config: TrainConfig, longest: int, budget: int) -> int:
+    """Tokens of the largest micro-batch, with prompts of this length."""
+    if not isinstance(config, RLConfig):
+        return budget
+    completions = config.prompts_per_step * config.group_size
+    return min(budget, config.prompts_per_step * longest + completions * config.max_completion_tokens)
+
+
+def logits_of(model: Any, tokens: int, *, whole: bool) -> int:
+    """Bytes of logits while so many tokens are learnt from.
+
+    Args:
+        whole: the model can't be taken apart, so that all logits are made.
+    """
+    vocabulary, width = model.get_output_embeddings().weight.shape
+    if whole or not is_tiled(tokens, vocabulary, width):
+        return int(_PLAIN_COPIES * 4 * tokens * vocabulary)
+    return _TILE_MIB << 20
 
 
 def available(device: torch.device) -> int:
@@ -182,7 +283,7 @@ def _kept(policy: Policy, length: int) -> int:
         storage = value.untyped_storage()
         if storage.data_ptr() not in weights and storage.nbytes() not in together:
             storages[storage.data_ptr()] = storage.nbytes()
-        return value
+        return value.detach()  # itself, it would hold the graph that holds it
 
     with torch.autograd.graph.saved_tensors_hooks(pack, lambda value: value):
         result = policy.states(batch)  # what it saved lives as long as this
@@ -191,16 +292,26 @@ def _kept(policy: Policy, length: int) -> int:
     return total
 
 
-def _sampler(config: TrainConfig, policy: Policy, rows: int, longest: int, vocabulary: int) -> int:
-    model = policy.model.config.get_text_config()
-    heads = getattr(model, "num_key_value_heads", None) or model.num_attention_heads
-    head = getattr(model, "head_dim", None) or model.hidden_size // model.num_attention_heads
-    width = 4 if policy.dtype == torch.float32 else 2
+def sampler_of(config: TrainConfig, layout: Layout, model: Any, longest: int, dtype: torch.dtype) -> int:
+    """Bytes that sampling with the trainer's own model adds to its weights."""
+    rows = config.rollout_rows
+    if isinstance(config, RLConfig):
+        completions = config.prompts_per_step * config.group_size
+        rows = min(rows, max(completions, config.eval_problems, config.eval_sample_problems * config.eval_samples))
+    text = model.config.get_text_config()
+    heads = getattr(text, "num_key_value_heads", None) or text.num_attention_heads
+    head = getattr(text, "head_dim", None) or text.hidden_size // text.num_attention_heads
+    width = 4 if dtype == torch.float32 else 2
     length = longest + config.max_completion_tokens
-    copied = sum(p.numel() * p.element_size() for p in policy.model.parameters()) if policy.is_sharded else 0
+    copied = _whole(model.parameters()) if layout.in_parts else 0
     # A layer's room is copied when it grows.
-    cache = 2 * rows * length * heads * head * width * (model.num_hidden_layers + 1)
-    return int(copied + cache + _SAMPLER_COPIES * rows * vocabulary)
+    cache = 2 * rows * length * heads * head * width * (text.num_hidden_layers + 1)
+    return int(copied + cache + _SAMPLER_COPIES * rows * model.get_output_embeddings().weight.shape[0])
+
+
+def _whole(parameters: Iterable[Any]) -> int:
+    """Bytes of parameters that are not in parts, or would be without."""
+    return sum(p.numel() * p.element_size() + scale_bytes(p) for p in parameters)
 
 
 def _size(tensors: list[Any]) -> int:

@@ -116,7 +116,10 @@ class OnProblems:
         others = [reference.model] if reference is not None else []
         others += [critic.model.model] if critic is not None else []
         samples_here = find_engine(self.config.engine).shares_weights
-        expected = memory.estimate(self.config, policy, setup.train, others, samples_here=samples_here)
+        layout = memory.Layout(setup.world.size, self.config.shard)
+        expected = memory.estimate(
+            *(self.config, policy, setup.train, others), samples_here=samples_here, layout=layout
+        )
         setup.display.line("memory", str(expected))
         room = memory.available(policy.model.device)
         if (text := memory.warning(expected, room)) is not None:
