@@ -216,7 +216,7 @@ def _server(options: Options, dtype: str) -> Iterator[str]:
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
-    arguments = ["--model", options.model, "--port", str(port), "--dtype", dtype, "--eager", "--context", "512"]
+    arguments = ["--model", options.model, "--port", str(port), "--dtype", dtype, "--eager"]
     if options.device != "auto":
         arguments += ["--device", options.device]
     if options.threads is not None:
