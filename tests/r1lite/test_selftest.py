@@ -15,6 +15,7 @@ from r1lite.errors import UserError
 from r1lite.rollout import EngineError
 from r1lite.rollout.canary import Canary
 from r1lite.rollout.hf import HFEngine
+from r1lite.rollout.layout import unchanged
 from r1lite.rollout.trust import TrustedEngine
 from r1lite.rollout.vllm_engine import VLLMEngine
 from r1lite.rollout.weight_files import WeightFiles
@@ -175,6 +176,7 @@ def half_awake(sleeping):
         llm_engine=core, sleep=lambda level: None, wake_up=lambda tags: None, collective_rpc=lambda *a, **k: None
     )
     engine._calls = SimpleNamespace(load=lambda llm, weights, label: list(weights))
+    engine._layout = unchanged
     engine.start = SimpleNamespace(sleeps=True, dtype=torch.float32)
     engine._asleep, engine._adapter, engine._has_base, engine.bytes_given = False, None, False, 0
     return engine
