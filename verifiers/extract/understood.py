@@ -258,6 +258,7 @@ _NEXT = re.compile(
 _CALCULATION = re.compile(
     r"[\d)%}]\s*[a-z.]{0,12}\s*=|=\s*[$(]*-?\d|§\s*[+*/×÷-]\s*§|[a-z]\s*=\s*[$]?\d|[+*/×÷=-]\s*\d", re.IGNORECASE
 )
+_CALCULATED = re.compile(r"\d[\s$)]*[-+*/×x÷−–][\s$(]*\d[\d.,]*[\s$)%]*=[\s$]*$")  # "3 * 7 ="
 _POINT_NAMES = re.compile(r"\b(?!NOT?\b|OR\b)[A-Z]{2,3}\b")  # "the length of AB"
 _ENGLISH = re.compile(r"\b(?:the|is|has|that|therefore|so|of|in|we)\b", re.IGNORECASE)
 _NAME = re.compile(r"(?<=[a-z,] )[A-Z][a-z]+(?:'s)?\b(?! (?:answers?|guess|result|solution|opinion|key)\b)")
@@ -311,7 +312,10 @@ def not_understood(text: str, span: Span, *, prompt: str, gold: str, states_itse
     return (
         _unknown_before(before, known, prompt)
         or _unknown_inside(
-            (inside + after) if inside else "§ " + after.lstrip(" \t}$)*]"), known, prompt, not states_itself
+            (inside + after) if inside else "§ " + after.lstrip(" \t}$)*]"),
+            known,
+            prompt,
+            not (states_itself or _CALCULATED.search(before)),
         )
         or _unknown_of(consequence, known, prompt, own)
         or next((word for sentence in rest if (word := _unknown_of(sentence, known, prompt, own))), "")
@@ -446,6 +450,8 @@ def _unknown_before(before: str, known: frozenset[str], prompt: str) -> str:
     clause = _POINT_NAMES.sub(" ", clause)
     if _ENGLISH.search(clause):
         clause = _NAME.sub(" ", clause)
+    if _CALCULATED.search(before):  # the sum that was just done says what the value is, whatever it is of
+        return _objection(clause)
     return _unknown(clause, known, prompt)
 
 
@@ -454,7 +460,7 @@ def _unknown_inside(part: str, known: frozenset[str], prompt: str, counted: bool
     if "?" in plain or "？" in plain:
         return "?"
     if not counted and not _PREDICATE.match(plain.lstrip("§ ")) and _LATIN.search(plain):
-        return _objection(plain)  # after a box: a unit, a reason, an aside
+        return _objection(plain)  # after a box or a calculation: a unit, a reason, an aside
     noun = _PLURAL.search(plain) if counted else None
     if noun and (noun[1].lower().endswith("s") or noun[1][0].isupper()) and noun[1].lower() not in _NO_NOUNS:
         plain = plain[: noun.start(1)] + plain[noun.end(1) :]  # "7 gizmos"
