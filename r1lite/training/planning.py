@@ -149,7 +149,9 @@ class Plan:
             AttentionMaskInterface.register(_ATTENTION, lambda *_, **__: None)
             attention = _ATTENTION
         with self._shapes:
-            return AutoModelForCausalLM.from_config(shape, dtype=torch.float32, attn_implementation=attention)
+            return AutoModelForCausalLM.from_config(
+                shape, dtype=torch.float32, attn_implementation=attention, trust_remote_code=False
+            )
 
     def _pass(self, rows: int, length: int, *, checkpointing: bool) -> int:
         """Bytes that a forward pass keeps: of each row the same, and once what it makes of the weights."""
