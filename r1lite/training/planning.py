@@ -302,8 +302,10 @@ def _head(plan: Plan, layout: Layout) -> list[str]:
     config = plan.config
     name = str(plan.dtype).removeprefix("torch.")
     adapter = f", adapters of rank {config.lora_rank}" if config.lora_rank else ""
+    large = plan.parameters >= 1e9
+    size = f"{plan.parameters / (1e9 if large else 1e6):,.2f} {'B' if large else 'M'} parameters"
     return [
-        f"model      {config.model}: {plan.parameters / 1e9:,.2f} B parameters{adapter}; its weights are not read",
+        f"model      {config.model}: {size}{adapter}; its weights are not read",
         f"run        {layout.ranks} rank{'s' * (layout.ranks > 1)}, --shard {layout.shard}; float32 weights, {name} "
         f"products; {config.prompts_per_step} x {config.group_size} completions of up to "
         f"{config.max_prompt_tokens:,} + {config.max_completion_tokens:,} tokens",
@@ -354,7 +356,7 @@ def suggestion(plan: Plan, gpus: int, size: int) -> list[str]:
     Tried first with the settings as they are, then with gradient checkpointing and smaller micro-batches, and then with
     more GPUs that train.
     """
-    room, title = round(_USABLE * size), f"layout     {gpus} GPU{'s' * (gpus > 1)} of {size / _GIB:,.0f} GiB"
+    room, title = round(_USABLE * size), f"layout     {gpus} GPU{'s' * (gpus > 1)} of {size / _GIB:,g} GiB"
     config, budgets = plan.config, [plan.config.micro_batch_tokens]
     while budgets[-1] // 2 >= plan.row:
         budgets.append(budgets[-1] // 2)
@@ -363,12 +365,15 @@ def suggestion(plan: Plan, gpus: int, size: int) -> list[str]:
     if gpus == 1:
         return _on_one(plan, room, title, changes)
     least = max(1, gpus // 4)
+    shards = (
+        ("none", "grad", "full") if config.base_quantization == "none" else ("none",)
+    )  # 4 bits aren't held in parts
     closest: int | None = None
     for most in (max(least, gpus // 2), gpus - 1):
         for checkpointing, budget in changes:
             for train in range(least, most + 1):
                 engine = plan.engine(gpus - train)
-                for shard in ("none", "grad", "full")[: 1 if train == 1 else 3]:
+                for shard in shards[: 1 if train == 1 else 3]:
                     layout = Layout(train, shard)
                     rank = plan.rank(layout, samples_here=False, checkpointing=checkpointing, budget=budget)
                     closest = min(rank.peak, closest) if closest is not None else rank.peak
