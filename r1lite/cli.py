@@ -97,6 +97,8 @@ def _ran(name: str, *rest: str) -> int:
         sys.path.append("")
     # Threads that wait by spinning make a step 30 times slower as soon as another program wants a core (measured).
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
+    # oneDNN compiles a kernel for each shape in bfloat16, and would keep 1,024 of them: hundreds of MiB, and no faster.
+    os.environ.setdefault("ONEDNN_PRIMITIVE_CACHE_CAPACITY", "64")
     try:
         if (here := rank_info()) is not None:
             refuse_command(name, here.size)

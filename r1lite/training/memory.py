@@ -32,6 +32,9 @@ _PROBE_TOKENS = 16, 48  # of a completion: activations grow in proportion
 _PLAIN_COPIES = 3  # logits, their exponentials, their gradient
 _TILE_MIB = 32
 _LOADED_LATER = 100 << 20  # by the first optimizer step and the first checkpoint
+# Held by oneDNN's kernels for bfloat16 on a CPU, and by what they take apart and free: 240 MiB after 10 and 320 after 40
+# steps of nano with AVX512_BF16 and 64 kernels kept (`r1lite.cli`); 500 and more with the 1,024 that oneDNN would keep.
+_BFLOAT16_KERNELS = 350 << 20
 _BUCKET_MIB = 32  # of gradients that are added up at once
 _SAMPLER_COPIES = 28  # bytes a logit while a token is drawn: float32 twice, float64 twice and a little
 
@@ -146,13 +149,14 @@ def estimate(
     longest = max((len(prompt.token_ids) for prompt in prompts), default=config.max_prompt_tokens)
     tokens = minibatch_tokens(config, longest, config.micro_batch_tokens)
     used = 0 if device.type == "cuda" else psutil.Process().memory_info().rss
+    later = _LOADED_LATER + (_BFLOAT16_KERNELS if policy.dtype == torch.bfloat16 else 0)
     held = sum(_size(list(one.parameters())) for one in {id(one): one for one in (model, *others)}.values())
     return of_models(
         config,
         layout,
         model,
         others,
-        base=max(0, used - held) + _LOADED_LATER if used else 0,
+        base=max(0, used - held) + later if used else 0,
         activations=_activations(policy, tokens),
         logits=logits_of(model, tokens, whole=isinstance(policy.parts, str)),
         sampler=sampler_of(config, layout, model, longest, policy.dtype) if samples_here else 0,
@@ -264,10 +268,13 @@ def warning(expected: Estimate, room: int) -> str | None:
 
 
 def _activations(policy: Policy, tokens: int) -> int:
-    """Bytes that the backward pass needs of so many tokens: what a few tokens keep, extrapolated."""
-    kept = [_kept(policy, length) for length in _PROBE_TOKENS]
-    slope = (kept[1] - kept[0]) / (_PROBE_TOKENS[1] - _PROBE_TOKENS[0])
-    return round(slope * tokens)
+    """Bytes that the backward pass needs of so many tokens: what a few tokens keep, extrapolated.
+
+    What doesn't grow with them is in it too: products in bfloat16 keep a copy of each weight.
+    """
+    short, long = (_kept(policy, length) for length in _PROBE_TOKENS)
+    slope = (long - short) / (_PROBE_TOKENS[1] - _PROBE_TOKENS[0])
+    return round(long + slope * (tokens - _PROBE_TOKENS[1]))
 
 
 def _kept(policy: Policy, length: int) -> int:
