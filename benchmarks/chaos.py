@@ -26,16 +26,19 @@ def main() -> int:
     parser.add_argument("--out", type=Path, help="folder for the runs; by default a temporary one")
     options = parser.parse_args()
     from chaos_for_tests import Chaos
+    from forks_for_tests import Forks
 
     folder = options.out or Path(tempfile.mkdtemp(prefix="r1lite-chaos-"))
     folder.mkdir(parents=True, exist_ok=True)
-    chaos, failed = Chaos(folder), 0
+    forks = Forks(folder)
+    chaos, failed = Chaos(folder, forks), 0
     for seed in range(options.seed, options.seed + options.rounds):
         what, wrong = chaos.round(seed)
         failed += wrong is not None
         print(f"{seed:>4} {'ok' if wrong is None else 'WRONG'}  {what}", flush=True)
         if wrong is not None:
             print(wrong, flush=True)
+    forks.close()
     print(f"{options.rounds} rounds, {failed} wrong")
     return int(failed > 0)
 

@@ -6,7 +6,6 @@ import random
 import shutil
 import signal
 import subprocess
-import sys
 import time
 from pathlib import Path
 
@@ -17,7 +16,6 @@ from world_cases import CASES, world_data
 
 from verifiers import rows
 
-ROOT = Path(__file__).resolve().parents[1]
 STALL_S = 20
 DEADLINE_S = 300  # from the fault to the launcher's end, on a machine that does other work too
 COMMANDS = {
@@ -33,8 +31,8 @@ WITHIN = ("raises", "full_disk", "stuck", "out_of_memory")  # functions of world
 class Chaos:
     """Rounds on two ranks, in a folder."""
 
-    def __init__(self, folder):
-        self.folder, self.whole = folder, {}
+    def __init__(self, folder, forks):
+        self.folder, self.whole, self._forks = folder, {}, forks
         make_tiny_model(initializer_range=0.02).save_pretrained(folder / "model")
         make_tiny_tokenizer().save_pretrained(folder / "model")
         self.known = {"teacher": str(folder / "model"), **world_data(folder)}
@@ -68,7 +66,7 @@ class Chaos:
             except ProcessLookupError:
                 what += ", too late"
         try:
-            printed, _ = process.communicate(timeout=DEADLINE_S)
+            printed = "".join(process.communicate(timeout=DEADLINE_S))
         except subprocess.TimeoutExpired:
             process.kill()
             return what, f"it did not end within {DEADLINE_S} s"
@@ -85,7 +83,7 @@ class Chaos:
                 return what, f"exit 0 of a run that is not finished\n{printed}"
             begun = (out / "config.yaml").exists()
             again = self._start(name, out, None, None, 0, resume=begun)
-            said, _ = again.communicate(timeout=DEADLINE_S)
+            said = "".join(again.communicate(timeout=DEADLINE_S))
             if again.returncode:
                 return what, f"it can't be continued: {said}\n\nbefore: {printed}"
         wrong = _differences(whole, out, exact=fault != "out_of_memory")
@@ -100,7 +98,7 @@ class Chaos:
             process = self._start(name, out, pids, None, 0)
             _wait_for_both(pids, process)
             began = time.monotonic()
-            printed, _ = process.communicate(timeout=3 * DEADLINE_S)
+            printed = "".join(process.communicate(timeout=3 * DEADLINE_S))
             assert process.returncode == 0, printed
             self.whole[name] = out, time.monotonic() - began
         return self.whole[name]
@@ -112,11 +110,7 @@ class Chaos:
         if resume:
             argv = [asked[0], "--resume", "--trust", "--out", str(out)]
         job = {"argv": argv, "trouble": trouble, "ranks": [rank], **({} if pids is None else {"pids": str(pids)})}
-        path = self.folder / "jobs.json"
-        path.write_text(json.dumps([job]))
-        environment = {**os.environ, "PYTHONPATH": f"{ROOT}{os.pathsep}{ROOT / 'tests'}", "OMP_NUM_THREADS": "1"}
-        command = [sys.executable, str(ROOT / "tests" / "world_for_tests.py"), str(path), "2"]
-        return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=environment)
+        return self._forks.start_ranks(self.folder, [job])
 
 
 def _wait_for_both(pids, process):

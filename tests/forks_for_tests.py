@@ -25,16 +25,8 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 _LENGTH, _DEATH_SIGNAL = 1 << 20, 1
-_PRELOADED = (
-    *(
-        "torch",
-        "transformers",
-        "transformers.models.qwen2.modeling_qwen2",
-        "transformers.models.qwen2.tokenization_qwen2",
-    ),
-    *("r1lite.pipeline.run", "r1lite.stages.cold_start", "r1lite.stages.distill", "r1lite.stages.evaluate"),
-    *("r1lite.stages.grpo", "r1lite.stages.ppo", "r1lite.stages.reject", "r1lite.stages.sft", "r1lite.rollout.hf"),
-)
+
+_RANKS = "import sys, world_for_tests; world_for_tests.launch(sys.argv[1], int(sys.argv[2]))"
 
 
 class Process:
@@ -82,21 +74,28 @@ class Forks:
     def __init__(self, folder):
         self._folder, self._socket, self._server = Path(folder), None, None
 
-    def start(self, argv, *, code=None, cwd=None, paths=()):
+    def start(self, argv, *, code=None, cwd=None, paths=(), env=None):
         """Runs `r1lite ARGV`, or this code with ARGV as its arguments.
 
         Args:
             paths: what PYTHONPATH would hold, before the project's folder and tests/.
+            env: further variables of the environment.
         """
         if self._server is None:
             self._launch()
         out, err = (tempfile.mkstemp(dir=self._folder)[1] for _ in range(2))
         ended, theirs = os.pipe()
         job = {"argv": [*map(str, argv)], "code": code, "cwd": str(cwd or os.getcwd()), "out": out, "err": err}
-        job["paths"] = [*map(str, paths)]
+        job |= {"paths": [*map(str, paths)], "env": env or {}}
         socket.send_fds(self._socket, [json.dumps(job).encode()], [theirs])
         os.close(theirs)
         return Process(int(self._socket.recv(100)), ended, out, err)
+
+    def start_ranks(self, folder, jobs, size=2, **options):
+        """Runs jobs (see world_for_tests.py) one after the other on so many ranks; the process is their launcher."""
+        path = Path(folder) / f"jobs-{size}.json"
+        path.write_text(json.dumps(jobs))
+        return self.start([path, size], code=_RANKS, **options)
 
     def run(self, argv, *, timeout=600, **options):
         """The same to its end: (exit code, standard output, standard error)."""
@@ -122,8 +121,8 @@ class Forks:
 
 def serve(control):
     """Forks for each request. Returns: its job, in the fork."""
-    for name in _PRELOADED:
-        __import__(name)
+    import preloaded  # noqa: F401
+
     gc.collect()
     gc.freeze()  # a collection in a fork would copy all of it
     running = {}  # by descriptor of the process: its pid, where its end is told
@@ -158,6 +157,7 @@ def become(job):
     os.closerange(3, 1 << 16)
     os.chdir(job["cwd"])
     sys.path[:0] = job["paths"]
+    os.environ.update(job["env"])
     os.environ["PYTHONPATH"] = os.pathsep.join([*job["paths"], os.environ["PYTHONPATH"]])
     code = 1
     try:

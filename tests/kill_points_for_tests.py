@@ -22,18 +22,10 @@ import sys
 import traceback
 from pathlib import Path
 
+import preloaded  # noqa: F401  # so that no child has to
 import torch
 
 import r1lite.pipeline.run
-import r1lite.stages.cold_start
-import r1lite.stages.distill
-import r1lite.stages.evaluate
-import r1lite.stages.grpo
-import r1lite.stages.ppo
-import r1lite.stages.pretrain
-import r1lite.stages.reject
-import r1lite.stages.reward_model
-import r1lite.stages.sft  # all of them before the fork, so that no child has to
 from r1lite.cli import main
 
 _CLOCKS = {

@@ -6,6 +6,7 @@ JOB: {"seed", "kills", "argv", "resume": argv, "out"}. Prints a line of JSON for
 were recorded, and the newest checkpoint.
 """
 
+import gc
 import glob
 import json
 import os
@@ -16,10 +17,9 @@ import time
 import traceback
 from pathlib import Path
 
+import preloaded  # noqa: F401  # so that no child has to
 import torch
 
-import r1lite.stages.grpo
-import r1lite.stages.ppo  # noqa: F401  # both before the fork, so that no child has to
 from r1lite.cli import main
 from r1lite.run import checkpoint
 
@@ -92,4 +92,5 @@ def run(job):
 
 if __name__ == "__main__":
     torch.set_num_threads(1)
+    gc.freeze()  # a collection in a child would copy all of it
     run(json.loads(Path(sys.argv[1]).read_text()))

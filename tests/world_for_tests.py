@@ -1,7 +1,8 @@
 """One rank of several: runs commands one after the other, in float64, and says how each ended.
 
     torchrun --nproc-per-node N world_for_tests.py JOBS.json
-    python world_for_tests.py JOBS.json N    the same by torchrun's own agent, in forks that import nothing again
+
+`Forks.start_ranks` does the same without torchrun.
 
 JOBS: a list of {"argv": [...], "trouble": ..., "ranks": who has it, "pids": a folder}. `trouble` names a function here.
 """
@@ -142,12 +143,14 @@ def run_all(path):
             sys.exit(code)
 
 
+def launch(path, size):
+    """The jobs on so many ranks, by torchrun's own agent: forks, which import nothing again."""
+    agent = {"rdzv_backend": "c10d", "rdzv_endpoint": "localhost:0", "max_restarts": 0, "start_method": "fork"}
+    try:
+        elastic_launch(LaunchConfig(1, 1, size, **agent), run_all)(path)
+    except ChildFailedError:
+        sys.exit(1)
+
+
 if __name__ == "__main__":
-    if "RANK" in os.environ:
-        run_all(sys.argv[1])
-    else:
-        agent = {"rdzv_backend": "c10d", "rdzv_endpoint": "localhost:0", "max_restarts": 0, "start_method": "fork"}
-        try:
-            elastic_launch(LaunchConfig(1, 1, int(sys.argv[2]), **agent), run_all)(sys.argv[1])
-        except ChildFailedError:
-            sys.exit(1)
+    run_all(sys.argv[1])

@@ -52,19 +52,24 @@ ON_TWO = ON_ONE | {
 }
 
 
-def torchrun(size, jobs, folder):
-    """Runs jobs (see world_for_tests.py) one after the other on so many ranks; one by the real torchrun."""
-    path = folder / f"jobs-{size}.json"
+def torchrun(forks, size, jobs, folder):
+    """Runs jobs (see world_for_tests.py) one after the other on so many ranks."""
+    process = forks.start_ranks(folder, jobs, size)
+    return subprocess.CompletedProcess([], process.wait(1800), *process.communicate())
+
+
+def torchrun_itself(jobs, folder):
+    """The same on one rank, by the command that users type."""
+    path = folder / "jobs.json"
     path.write_text(json.dumps(jobs))
     environment = {**os.environ, "PYTHONPATH": f"{ROOT}{os.pathsep}{ROOT / 'tests'}", "OMP_NUM_THREADS": "1"}
-    ranks = str(ROOT / "tests" / "world_for_tests.py")
-    torchrun = ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "1", ranks, str(path)]
-    command = [sys.executable, *(torchrun if size == 1 else [ranks, str(path), str(size)])]
+    command = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "1"]
+    command += [str(ROOT / "tests" / "world_for_tests.py"), str(path)]
     return subprocess.run(command, capture_output=True, text=True, env=environment, timeout=1800)
 
 
 @pytest.fixture(scope="session")
-def runs(tmp_path_factory, tiny_path, sums_path):
+def runs(tmp_path_factory, tiny_path, sums_path, forks):
     """A function: all cases of a table on so many ranks, each a run directory by its name; once a session."""
     made = {}
     servers = [ServedModel(), ServedModel()]
@@ -86,7 +91,7 @@ def runs(tmp_path_factory, tiny_path, sums_path):
                     {"argv": [*table[name], *inputs, "--out", out, "--steps", "2"]},
                     {"argv": [table[name][0], "--resume", "--trust", "--out", out, "--steps", "3"]},
                 ]
-            done = torchrun(size, jobs, folder)
+            done = torchrun_itself(jobs, folder) if size == 1 else torchrun(forks, size, jobs, folder)
             assert done.returncode == 0, done.stdout + done.stderr
             made[key] = folder
         return made[key]
@@ -147,21 +152,11 @@ def test_two_ranks_do_what_one_does(name, runs):
     same_numbers(runs(1, ON_ONE) / name.removesuffix(", in parts"), runs(2, ON_TWO) / name)
 
 
-def test_a_reward_model_of_two_ranks(tmp_path, tiny_path):
+def test_a_reward_model_of_two_ranks(tmp_path, tiny_path, forks):
     known = world_data(tmp_path)
     for size in (1, 2):
-        job = {
-            "argv": [
-                *REWARD_MODEL,
-                "--model",
-                str(tiny_path),
-                "--source",
-                known["pairs"],
-                "--out",
-                f"{tmp_path}/{size}",
-            ]
-        }
-        done = torchrun(size, [job], tmp_path)
+        argv = [*REWARD_MODEL, "--model", str(tiny_path), "--source", known["pairs"], "--out", f"{tmp_path}/{size}"]
+        done = torchrun(forks, size, [{"argv": argv}], tmp_path)
         assert done.returncode == 0, done.stdout + done.stderr
     one, two = tmp_path / "1", tmp_path / "2"
     assert differences(lines(one / "metrics.jsonl"), lines(two / "metrics.jsonl")) == []
@@ -173,11 +168,11 @@ def test_a_reward_model_of_two_ranks(tmp_path, tiny_path):
         assert torch.allclose(value, right[name], rtol=0, atol=1e-10), name
 
 
-def test_an_evaluation_by_two_ranks(tmp_path, tiny_path, sums_path):
+def test_an_evaluation_by_two_ranks(tmp_path, tiny_path, sums_path, forks):
     for size in (1, 2):
         inputs = ["--model", str(tiny_path), "--source", str(sums_path), "--against", str(tiny_path)]
         argv = [*EVALUATED, *inputs, "--out", f"{tmp_path}/{size}"]
-        done = torchrun(size, [{"argv": argv, "double": False}], tmp_path)
+        done = torchrun(forks, size, [{"argv": argv, "double": False}], tmp_path)
         assert done.returncode == 0, done.stdout + done.stderr
     one, two = tmp_path / "1", tmp_path / "2"
     assert sorted(path.name for path in one.iterdir()) == sorted(path.name for path in two.iterdir())
@@ -221,14 +216,14 @@ def test_a_run_is_resumed_bit_for_bit_by_as_many_ranks(name, runs):
     assert timeless[0] == timeless[1]
 
 
-def test_runs_of_two_ranks_go_on_with_one(runs, tmp_path):
+def test_runs_of_two_ranks_go_on_with_one(runs, tmp_path, forks):
     jobs, names = [], ("plain", "own critic, in parts")
     for name in names:
         out = tmp_path / name
         shutil.copytree(runs(2, ON_TWO) / f"{name}, twice", out)
         shutil.rmtree(out / "checkpoints" / "step-000003")
         jobs.append({"argv": [ON_TWO[name][0], "--resume", "--trust", "--out", str(out)]})
-    done = torchrun(1, jobs, tmp_path)
+    done = torchrun(forks, 1, jobs, tmp_path)
     assert done.returncode == 0, done.stdout + done.stderr
     assert done.stdout.count("ranks was 2 when this run began and is 1") == 2
     for name in names:

@@ -1,10 +1,7 @@
 """A rank that fails, dies or stops ends the run by name; nothing is left running, and --resume goes on."""
 
 import json
-import os
 import signal
-import subprocess
-import sys
 import time
 from pathlib import Path
 
@@ -12,30 +9,21 @@ import pytest
 from chaos_for_tests import Chaos
 from world_cases import CASES
 
-ROOT = Path(__file__).resolve().parents[2]
 PATIENCE_S = 900  # of a test: far beyond what a loaded machine needs
 
 
-def start(folder, jobs):
-    path = folder / "jobs.json"
-    path.write_text(json.dumps(jobs))
-    environment = {**os.environ, "PYTHONPATH": f"{ROOT}{os.pathsep}{ROOT / 'tests'}", "OMP_NUM_THREADS": "1"}
-    command = [sys.executable, str(ROOT / "tests" / "world_for_tests.py"), str(path), "2"]
-    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=environment)
-
-
 @pytest.fixture
-def ended(tmp_path, tiny_path, sums_path):
+def ended(tmp_path, tiny_path, sums_path, forks):
     """A function: what a run of two ranks with this trouble printed. It saves after each step."""
 
-    def play(trouble, ranks, *more, meanwhile=lambda process, out: None):
+    def play(trouble, ranks, *more, meanwhile=lambda process, out: None, env=None):
         out, pids = tmp_path / "run", tmp_path / "pids"
         pids.mkdir()
         inputs = ["--model", str(tiny_path), "--source", str(sums_path), "--save-every", "1", "--out", str(out)]
         job = {"argv": [*CASES["plain"], *inputs, *more], "trouble": trouble, "ranks": ranks, "pids": str(pids)}
-        process = start(tmp_path, [job])
+        process = forks.start_ranks(tmp_path, [job], env=env)
         meanwhile(process, out)
-        printed, _ = process.communicate(timeout=PATIENCE_S)
+        printed = "".join(process.communicate(timeout=PATIENCE_S))
         assert process.returncode != 0, printed
         assert not [file.name for file in pids.iterdir() if Path("/proc", file.read_text()).exists()], printed
         assert len(list(pids.iterdir())) == 2
@@ -56,23 +44,23 @@ def test_an_exception_on_one_rank(rank, ended):
 
 
 @pytest.mark.slow
-def test_a_killed_rank_and_resume(ended, tmp_path):
+def test_a_killed_rank_and_resume(ended, tmp_path, forks):
     printed, out = ended("killed", [1])
     (error,) = errors(printed)
     assert error.startswith("error: rank 1 is lost (process ")
     assert "its process has ended, as if killed" in error
     assert error.endswith(f"The last checkpoint stands: --resume --out {out}")
-    again = start(tmp_path, [{"argv": ["grpo", "--resume", "--trust", "--out", str(out)]}])
-    printed, _ = again.communicate(timeout=PATIENCE_S)
+    again = forks.start_ranks(tmp_path, [{"argv": ["grpo", "--resume", "--trust", "--out", str(out)]}])
+    printed = "".join(again.communicate(timeout=PATIENCE_S))
     assert again.returncode == 0, printed
     assert json.loads((out / "summary.json").read_text())["steps"] == 3
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("rank", [0, pytest.param(1, marks=pytest.mark.exhaustive)])
-def test_a_stopped_rank(rank, ended, monkeypatch):
-    monkeypatch.setenv("TORCH_ELASTIC_SHUTDOWN_TIMEOUT", "3")  # seconds that the launcher waits for the stopped one
-    printed, out = ended("stopped", [rank], "--stall-rank-s", "12")
+def test_a_stopped_rank(rank, ended):
+    patience = {"TORCH_ELASTIC_SHUTDOWN_TIMEOUT": "3"}  # seconds that the launcher waits for the stopped one
+    printed, out = ended("stopped", [rank], "--stall-rank-s", "12", env=patience)
     (error,) = errors(printed)
     assert error.startswith(f"error: rank {rank} is lost (process ")
     assert "it gave no sign of life for" in error
@@ -90,7 +78,7 @@ def test_a_full_disk_on_the_main_rank(ended):
 
 
 @pytest.mark.slow
-def test_ctrl_c_stops_all_ranks_at_a_step(ended, tmp_path):
+def test_ctrl_c_stops_all_ranks_at_a_step(ended, tmp_path, forks):
     def interrupt(process, out):
         until = time.monotonic() + PATIENCE_S
         while not (out / "checkpoints" / "step-000001").exists():
@@ -102,15 +90,15 @@ def test_ctrl_c_stops_all_ranks_at_a_step(ended, tmp_path):
     printed, out = ended("slow", [0, 1], meanwhile=interrupt)
     assert errors(printed) == []
     assert printed.count(f"stopped; continue with --resume --out {out}") == 1
-    again = start(tmp_path, [{"argv": ["grpo", "--resume", "--trust", "--out", str(out)]}])
-    printed, _ = again.communicate(timeout=PATIENCE_S)
+    again = forks.start_ranks(tmp_path, [{"argv": ["grpo", "--resume", "--trust", "--out", str(out)]}])
+    printed = "".join(again.communicate(timeout=PATIENCE_S))
     assert again.returncode == 0, printed
     assert json.loads((out / "summary.json").read_text())["steps"] == 3
 
 
 @pytest.fixture(scope="module")
-def chaos(tmp_path_factory):
-    return Chaos(tmp_path_factory.mktemp("chaos"))
+def chaos(tmp_path_factory, forks):
+    return Chaos(tmp_path_factory.mktemp("chaos"), forks)
 
 
 @pytest.mark.slow

@@ -121,21 +121,21 @@ def left(folder):
 
 
 @pytest.mark.slow
-def test_a_server_that_dies_in_the_middle_of_an_update_is_done_without(served, tmp_path):
+def test_a_server_that_dies_in_the_middle_of_an_update_is_done_without(served, tmp_path, forks):
     # The third time: after the first weights and those of step 1.
     jobs = [served("whole", None, None), served("parts", dies_at("collective_rpc", 3), None)]
     jobs[1]["argv"] += ["--shard", "full"]
-    done = torchrun(2, jobs, tmp_path)
+    done = torchrun(forks, 2, jobs, tmp_path)
     assert done.returncode == 0, done.stdout + done.stderr
     same_numbers(tmp_path / "whole", tmp_path / "parts")
     assert left(tmp_path) == []
 
 
 @pytest.mark.slow
-def test_the_last_server_that_dies_ends_all_ranks_by_one_error(served, tmp_path):
+def test_the_last_server_that_dies_ends_all_ranks_by_one_error(served, tmp_path, forks):
     job = served("run", dies_at("collective_rpc", 3))
     job["argv"] += ["--shard", "full"]
-    done = torchrun(2, [job], tmp_path)
+    done = torchrun(forks, 2, [job], tmp_path)
     assert done.returncode != 0
     (error,) = [line for line in done.stderr.splitlines() if line.startswith("error: ")]
     assert "no vLLM server has answered for 10 s" in error
@@ -143,10 +143,12 @@ def test_the_last_server_that_dies_ends_all_ranks_by_one_error(served, tmp_path)
     other = served("unused", None)["argv"]
     url = other[other.index("--engine-url") + 1]
     run = tmp_path / "run"
-    again = torchrun(2, [{"argv": ["grpo", "--resume", "--trust", "--out", str(run), "--engine-url", url]}], tmp_path)
+    again = torchrun(
+        forks, 2, [{"argv": ["grpo", "--resume", "--trust", "--out", str(run), "--engine-url", url]}], tmp_path
+    )
     assert again.returncode == 0, again.stdout + again.stderr
     assert json.loads((run / "summary.json").read_text())["steps"] == 3
-    assert torchrun(1, [served("calm", None)], tmp_path).returncode == 0
+    assert torchrun(forks, 1, [served("calm", None)], tmp_path).returncode == 0
     calm = tmp_path / "calm"
     # What a first push proves and checks, in the resumed process, is not what a later one does.
     assert differences(outcome(calm)["rollouts"], outcome(run)["rollouts"]) == []
