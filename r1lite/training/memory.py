@@ -32,8 +32,8 @@ _PROBE_TOKENS = 16, 48  # of a completion: activations grow in proportion
 _PLAIN_COPIES = 3  # logits, their exponentials, their gradient
 _TILE_MIB = 32
 _LOADED_LATER = 100 << 20  # by the first optimizer step and the first checkpoint
-# Held by oneDNN's kernels for bfloat16 on a CPU, and by what they take apart and free: 240 MiB after 10 and 320 after 40
-# steps of nano with AVX512_BF16 and 64 kernels kept (`r1lite.cli`); 500 and more with the 1,024 that oneDNN would keep.
+# Held by oneDNN's kernels for bfloat16 on a CPU, and by what they take apart and free: 240 MiB after 10 steps of nano,
+# 320 after 40, with AVX512_BF16 and 64 kernels kept (`r1lite.cli`); over 500 with the 1,024 that oneDNN would keep.
 _BFLOAT16_KERNELS = 350 << 20
 _BUCKET_MIB = 32  # of gradients that are added up at once
 _SAMPLER_COPIES = 28  # bytes a logit while a token is drawn: float32 twice, float64 twice and a little
