@@ -1,8 +1,9 @@
 """Programs that would stall, poison or exhaust the judge, put together from the parts in tests/hacks/parts.
 
 A statement runs in several places (at import, in the call, in a thread, in a child, in a destructor ...), an expression
-is returned as an answer, bytes are written where the judge listens. The problem is that of tests/hacks/code, and none
-of them solves it: each is a verdict of 0 within its limits, and leaves nothing behind.
+is returned as an answer, bytes are written where the judge listens. A test does what tests do with an answer: it
+iterates, compares, formats, calls, counts up to it. The problem is that of tests/hacks/code, or the program brings its
+own test, and none of them solves it: each is a verdict of 0 within its limits, and leaves nothing behind.
 """
 
 from __future__ import annotations
@@ -28,6 +29,15 @@ class Proxy:
     def __call__(self, *_, **__): return Proxy()
     def __iter__(self): return self
     def __next__(self): return self
+DUNDERS = (
+    "eq ne lt le gt ge hash len iter next bool int float index str repr format getitem contains call add radd mul sub "
+    "neg abs round enter exit await reversed bytes complex trunc floor ceil length_hint missing copy deepcopy reduce_ex"
+)
+Stuck = type("Stuck", (), {f"__{name}__": spin for name in DUNDERS.split()})
+def drip():
+    while True:
+        time.sleep(0.02)
+        yield 1
 def nested(make, depth):
     found = 0
     for _ in range(depth): found = make(found)
@@ -36,6 +46,7 @@ def nested(make, depth):
 _FRAMING = "import os, time\ndef put(b): os.write(3, len(b).to_bytes(4, 'little') + b)\n"
 _CPP_HEAD = (
     "#include <bits/stdc++.h>\n#include <fcntl.h>\n#include <signal.h>\n#include <sys/mman.h>\n#include <unistd.h>\n"
+    "#include <sys/syscall.h>\nusing namespace std;\n"
 )
 _PRINTED = "import sys\nsys.stdin.read()\nprint(solve([]))\n"
 
@@ -45,6 +56,7 @@ class Program(NamedTuple):
     style: str  # "function", "asserts" or "stdin"
     language: str  # "python", "cpp" or "javascript"
     code: str
+    test: str = ""  # of assert style, in the place of the common one
 
 
 def parts(name: str) -> dict[str, tuple[str, str]]:
@@ -92,6 +104,14 @@ def programs(native: bool = True) -> list[Program]:
             styles[index % 2],
         )
         add(f"frames/{name}/import", at_once, styles[1 - index % 2], "stdin")
+    for line in (PARTS / "comparisons.txt").read_text(encoding="utf-8").splitlines():
+        expression, _, test = line.partition(" | ")
+        code = f"{_PRELUDE}\ndef solve(xs): return {expression}\n"
+        test = test.replace("@X@", "solve([1, 2, 3])").replace("\\n", "\n")
+        found.append(Program(f"compared/{test}", "asserts", "python", code, test))
+    for name, (_, text) in parts("calls").items():
+        test, _, code = text.partition("\n#---\n")
+        found.append(Program(f"calls/{name}", "asserts", "python", f"{_PRELUDE}\n{code}\n", test))
     if native:
         for name, (_, code) in parts("cpp").items():
             code = code.replace("@HEAD@\n", _CPP_HEAD).replace("@DEEP@", "(" * 60_000 + "1" + ")" * 60_000)

@@ -10,6 +10,7 @@ _MAX_TEXT = 4 * MAX_CHARS  # after the reasoning, explanations included
 _THINK_OPEN, _THINK_CLOSE = "<think>", "</think>"
 _MARK = re.compile(r"`{3}|~{3}")
 _FENCE = re.compile(r"([ \t>]*)(`{3,}|~{3,})[ \t]*([^\s`]*)[^`]*")
+_MOST_FENCES = 10_000  # opened and closed; reading a text that holds nothing else is the dearest
 _MOST_INDENT = 3  # of a closing fence beyond its opening one, as in CommonMark
 _ANSWER_TAGS = re.compile(r"^[ \t]*<answer>|</answer>[ \t]*$")  # beside a fence, where a newline was forgotten
 
@@ -27,7 +28,7 @@ def extract(text: str, tags: tuple[str, ...], entry_point: str | None = None) ->
 
     Raises:
         NoSubmissionError: the reasoning never ends, or nothing follows it, or too much: a program of more than
-            MAX_CHARS, a text of more than four times as many.
+            MAX_CHARS, a text of more than four times as many, thousands of fences.
     """
     start = text.rfind(_THINK_CLOSE)
     if start >= 0:
@@ -77,13 +78,16 @@ def _blocks(text: str, start: int) -> list[tuple[str, str, tuple[int, int]]]:
     """(language tag in lower case, code, span) of every fenced block; an unclosed one ends with answer or text."""
     found = []
     fence, tag, begin, indent = "", "", 0, 0
-    position = start
+    position, fences = start, 0
     while mark := _MARK.search(text, position):
         position = max(position, text.rfind("\n", position, mark.start()) + 1)
         end = text.find("\n", mark.end())
         end = len(text) if end < 0 else end
         line = text[position : min(end, position + 200)]
         match = _FENCE.fullmatch(_ANSWER_TAGS.sub("", line.rstrip()))
+        fences += match is not None
+        if fences > _MOST_FENCES:
+            raise NoSubmissionError(f"the completion has more than {_MOST_FENCES:,} fences")
         if match and not fence:
             fence, tag, begin = match[2], match[3].lower(), min(end + 1, len(text))
             indent = _width(match[1])
