@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 from pydantic import Field, model_validator
 
 from r1lite.config.base import RunConfig
@@ -24,6 +26,11 @@ class EngineConfig(RunConfig):
     engine_stall_s: float = Field(30.0, ge=0)
     """Seconds without a new token after which a server is set aside and its groups go to another; five times the
     usual wait for a token where that is longer. With no other server the run ends after as long again. 0: never."""
+    weight_transport: Literal["file", "gloo", "nccl", "ipc"] = "file"
+    """How vLLM servers get weights, which are started with the same: file, in a folder that they see too; gloo, over
+    the network; nccl and ipc, between GPUs and on one GPU (never tried)."""
+    weight_delta: bool = True
+    """With --weight-transport gloo: only values that changed go over, where these are fewer bytes."""
     engine_weights_dir: str | None = None
     """Folder that trainer and servers share, for weights; by default this machine's shared memory."""
     engine_memory: float | None = Field(None, gt=0, lt=1)
@@ -37,6 +44,8 @@ class EngineConfig(RunConfig):
 
     @model_validator(mode="after")
     def _urls_are_for_servers(self) -> EngineConfig:
+        if self.weight_transport != "file" and self.engine != "vllm-server":
+            raise ValueError(f"--weight-transport {self.weight_transport} is for --engine vllm-server")
         if self.engine == "auto":
             return self
         takes_urls = find_engine(self.engine).takes_urls

@@ -44,5 +44,8 @@ class ServeEngineConfig(Section):
     """On CUDA, kernels that give the same completion whatever else is in the batch; slower."""
     lora_rank: int = Field(0, ge=0, le=512)
     """Take adapters of this rank or less by themselves, for runs with --lora-rank; 0: complete weights only."""
+    weight_transport: Literal["file", "gloo", "nccl", "ipc"] = "file"
+    """How weights come, the same as the run's. gloo: over the network, on CPUs; nccl, ipc: on GPUs, never tried; with
+    ipc the server unpickles what the run sends."""
     untested: bool = False
     """Use a vLLM version that this was not tested with."""

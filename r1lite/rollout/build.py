@@ -83,7 +83,15 @@ def start_vllm_servers(request: Request) -> Started:
     from r1lite.rollout.vllm_server import vllm_fleet
 
     rank = getattr(request.config, "lora_rank", 0)
-    return _start_servers(request, functools.partial(vllm_fleet, lora_rank=rank))
+    config = request.config
+    connect = functools.partial(
+        vllm_fleet,
+        lora_rank=rank,
+        transport=config.weight_transport,
+        delta=config.weight_delta,
+        device=config.device,
+    )
+    return _start_servers(request, connect)
 
 
 def start_sglang_servers(request: Request) -> Started:

@@ -159,7 +159,9 @@ class Canary:
         weights = dict(merged_weights(self.policy.model))
         mended = []
         before = reading.difference
-        for name, names in _groups(list(weights)).items():
+        takes_parts = getattr(engine, "takes_parts", True)
+        groups = _groups(list(weights)) if takes_parts else {"of the whole model": list(weights)}
+        for name, names in groups.items():
             engine.load_weights(whole_weights((weight, weights[weight]) for weight in names), version=version)
             after = self._difference(engine, prompts)
             if after <= self.tolerance or after < _GAIN * before:

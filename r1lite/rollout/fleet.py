@@ -23,6 +23,7 @@ from r1lite.rollout.heartbeat import Heartbeat, Waits
 from r1lite.rollout.layout import Layout, unchanged
 from r1lite.rollout.server import Server
 from r1lite.rollout.weight_files import WeightFiles, Weights
+from r1lite.rollout.weight_memory import WeightMemory
 from verifiers import Completion
 
 _LOOK_EVERY_S = 2.0  # whether a dead server has come back
@@ -34,7 +35,7 @@ _PAUSE_S = 1.0  # at most, before a group is given again to a server that had to
 
 
 class ServerEngine:
-    """Group sampling by servers, which get weights as files.
+    """Group sampling by servers, which get weights as files or over a connection.
 
     Args:
         connect: (url, run's name) -> a server; the name tells this run's weights from another's.
@@ -45,6 +46,7 @@ class ServerEngine:
         parameters: of the model, so that the room for its weights can be looked at.
         layout: turns weights into those of the model's files.
         no_adapters: why the servers take no adapters; empty if they may.
+        memory: keeps weights for servers that get them over a connection; None = they go as files.
         eos: ids that end a text.
         timeout_s: of one group, of one weight update, and of waiting for any server to come back.
         stall_s: without a new token, after which a server is left out (see `heartbeat`); 0 = never.
@@ -74,9 +76,12 @@ class ServerEngine:
         stall_s: float = 30.0,
         say: Callable[[str], None] = lambda text: None,
         no_adapters: str = "it was started without adapters",
+        memory: WeightMemory | None = None,
     ) -> None:
         if len(set(urls)) != len(urls):
             raise UserError("--engine-url: the same server twice")
+        self._memory = memory
+        self.takes_parts = memory is None  # some of the weights alone, over those it has
         self._run = f"{os.getpid()}.{uuid.uuid4().hex[:8]}"
         self._weights: Weights | None = None
         self._below: Path | None = None  # the weights below an adapter, for servers that come back
@@ -108,7 +113,7 @@ class ServerEngine:
                 "--engine-untested"
             )
         self._files: WeightFiles | None = WeightFiles(
-            Path(weights_dir) if weights_dir else None, dtype, parameters=parameters
+            Path(weights_dir) if weights_dir else None, dtype, parameters=0 if memory else parameters
         )
         self._pool = concurrent.futures.ThreadPoolExecutor(
             _GROUPS_A_SERVER * len(urls), thread_name_prefix="r1lite-rollout"
@@ -166,9 +171,13 @@ class ServerEngine:
         files = self._opened()
         self._given += 1
         name = f"{self._given}-version-{version}"
-        folder = files.write(self._layout(weights), name)
+        label = f"r1lite-{self._run}-{name}"
         self._below = None
-        self._hand_out(Weights(folder, f"r1lite-{self._run}-{name}", version))
+        if self._memory is None:
+            self._hand_out(Weights(files.write(self._layout(weights), name), label, version))
+        else:
+            snapshot = self._memory.keep(self._layout(weights), label)
+            self._hand_out(Weights(files.folder / name, label, version, snapshot=snapshot))
 
     def load_adapter(self, adapter: Adapter, *, version: int, base_too: bool = False) -> None:
         """As `AdapterEngine.load_adapter`, to every server; one that lost the weights below gets those first."""
@@ -182,8 +191,9 @@ class ServerEngine:
 
     @property
     def bytes_given(self) -> int:
-        """Of weights in files, however many servers read them."""
-        return 0 if self._files is None else self._files.written
+        """Of weights in files, however many servers read them, and of those sent to each server."""
+        sent = sum(server.bytes_sent for server in self.servers)
+        return sent if self._files is None else sent + self._files.written
 
     def _hand_out(self, weights: Weights) -> None:
         files = self._opened()
@@ -258,6 +268,8 @@ class ServerEngine:
             wait=True
         )  # what has not begun ends at once; cancelled here, it would be waited for for ever
         files.close()
+        if self._memory is not None:
+            self._memory.close()
 
     def _opened(self) -> WeightFiles:
         if self._files is None:
@@ -428,7 +440,7 @@ class ServerEngine:
                     with self._no_tokens(server):
                         if anew or not server.is_current(weights.label):
                             anew = False
-                            server.give(weights.folder, weights.label)
+                            server.give(weights)
                         if weights.adapter is not None:
                             server.give_adapter(weights.adapter)
                 except EngineError:

@@ -47,6 +47,11 @@ class HTTPServer(ABC):
         self._label: str | None = None  # of the weights it was given last
 
     @property
+    def bytes_sent(self) -> int:
+        """Of weights, over a connection."""
+        return 0
+
+    @property
     def _patience_s(self) -> float:
         return min(_BUSY_S, self.timeout_s)
 

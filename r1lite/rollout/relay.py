@@ -90,6 +90,11 @@ class RelayedEngine:
         of_weights(self.world, weights, lambda whole: self.servers.load_weights(whole, version=version))
 
     @property
+    def takes_parts(self) -> bool:
+        """As `ServerEngine.takes_parts`."""
+        return from_main(self.world, lambda: self.servers.takes_parts)
+
+    @property
     def no_adapters(self) -> str:
         """As `AdapterEngine.no_adapters`."""
         return from_main(self.world, lambda: self.servers.no_adapters)

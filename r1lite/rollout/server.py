@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Protocol
 
 from r1lite.rollout import Sampling
+from r1lite.rollout.weight_files import Weights
 
 Sampled = tuple[tuple[int, ...], tuple[float, ...], str]  # token ids, log-probabilities, "stop" or "length"
 
@@ -29,6 +30,10 @@ class Server(Protocol):
     load: int  # completions that were asked for and not given yet; kept by the fleet
     lock: threading.Lock  # of weight updates
     times_given: int  # weights that were given to it, whole or not
+
+    @property
+    def bytes_sent(self) -> int:
+        """Of weights, over a connection."""
 
     def wait(self, seconds: float) -> bool:
         """True as soon as it is healthy; False if it is not within that time."""
@@ -52,8 +57,8 @@ class Server(Protocol):
         Unreachable, or Refused, where not even that.
         """
 
-    def give(self, folder: Path, label: str) -> None:
-        """Loads the weights of a folder, which are known by this label from then on."""
+    def give(self, weights: Weights) -> None:
+        """Loads weights, which are known by their label from then on; their adapter is not given by this."""
 
     def give_adapter(self, folder: Path) -> None:
         """Loads an adapter in peft's format over the weights it has, and unloads every other one of a run.

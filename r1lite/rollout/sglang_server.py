@@ -27,6 +27,7 @@ from r1lite.rollout.fleet import ServerEngine
 from r1lite.rollout.http_server import HELLO_S, QUICK_S, TOKEN, HTTPServer, why
 from r1lite.rollout.server import Sampled
 from r1lite.rollout.vllm_calls import endings, special_tokens
+from r1lite.rollout.weight_files import Weights
 
 SOURCES = "0.5.23"  # the version whose sources say what is asked and answered
 _TOKENS = "sglang:realtime_tokens_total"
@@ -150,13 +151,14 @@ class SGLangServer(HTTPServer):
             )
         self.version, self.model, self.context = version, name, room - _RESERVED
 
-    def give(self, folder: Path, label: str) -> None:
-        """Puts the weights in `folder` in place.
+    def give(self, weights: Weights) -> None:
+        """Puts the weights of a folder in place.
 
         Raises:
             Unreachable: it is gone, or another process than the one this began with.
             EngineError: it can't take them.
         """
+        folder, label = weights.folder, weights.label
         self._label = None  # nobody takes it for current before the end
         self.times_given += 1
         begun = f"r1lite-{self.run}-begun-{self.times_given}"

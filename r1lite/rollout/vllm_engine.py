@@ -20,7 +20,7 @@ from r1lite.model.lora import Adapter
 from r1lite.rollout import EngineError, Sampling, check_prompts, collect, text_of
 from r1lite.rollout.layout import Layout, unchanged
 from r1lite.rollout.vllm_calls import Calls, calls_for, request_values, seed_runs, special_tokens
-from r1lite.rollout.vllm_support import CPU_WORKER, Installed, adapter_settings, environment, no_adapters_for
+from r1lite.rollout.vllm_support import WORKER, Installed, adapter_settings, environment, no_adapters_for
 from r1lite.rollout.weight_files import WeightFiles
 from verifiers import Completion
 
@@ -275,7 +275,7 @@ def _start(start: Start) -> tuple[Any, str]:
                 settings |= {
                     "enable_chunked_prefill": False,
                     "max_num_batched_tokens": max(start.context, 4096),
-                    "worker_extension_cls": CPU_WORKER,
+                    "worker_extension_cls": WORKER,
                 }
             name, revision = split(start.model)
             if revision is not None:

@@ -8,29 +8,67 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import torch
+
 from r1lite.errors import UserError
 from r1lite.rollout import AdapterRefusedError, EngineError, Sampling
 from r1lite.rollout.client import Refused, Unreachable
 from r1lite.rollout.fleet import ServerEngine
 from r1lite.rollout.http_server import HELLO_S, QUICK_S, HTTPServer, why
+from r1lite.rollout.senders import ExternalSender, GlooSender, Sender
 from r1lite.rollout.server import Sampled
 from r1lite.rollout.vllm_calls import request_values, seed_runs, special_tokens
-from r1lite.rollout.vllm_support import TESTED, Installed, no_adapters
+from r1lite.rollout.vllm_support import TESTED, Installed, no_adapters, no_transport
+from r1lite.rollout.weight_files import Weights
+from r1lite.rollout.weight_memory import Snapshot, WeightMemory
 
 _STARTED = "process_start_time_seconds"
 _TOKENS = ("vllm:generation_tokens_total", "vllm:prompt_tokens_total")
 
 
 def vllm_fleet(
-    urls: Sequence[str], tokenizer: Any, eos: Sequence[int], *, timeout_s: float, lora_rank: int = 0, **settings: Any
+    urls: Sequence[str],
+    tokenizer: Any,
+    eos: Sequence[int],
+    *,
+    dtype: torch.dtype,
+    timeout_s: float,
+    lora_rank: int = 0,
+    transport: str = "file",
+    delta: bool = True,
+    device: str = "cpu",
+    **settings: Any,
 ) -> ServerEngine:
-    """vLLM's servers at these addresses. `settings` are those of ServerEngine; `eos` are ids that end a text."""
+    """vLLM's servers at these addresses.
+
+    Args:
+        eos: ids that end a text.
+        transport: of weights, as `--weight-transport` names it.
+        delta: weights over a connection go as what changed, where that is less.
+        device: the trainer's.
+        settings: further ones of ServerEngine.
+
+    Raises: UserError as ServerEngine does, and for a transport that can't be used.
+    """
     special = special_tokens(tokenizer)
 
     def connect(url: str, run: str) -> VLLMServer:
-        return VLLMServer(url, run=run, timeout_s=timeout_s, eos=eos, special=special)
+        server = VLLMServer(url, run=run, timeout_s=timeout_s, eos=eos, special=special)
+        if transport == "gloo":
+            server.sender = GlooSender(server.client, timeout_s=timeout_s)
+        elif transport != "file":
+            server.sender = ExternalSender(server.client, timeout_s=timeout_s, backend=transport, device=device)
+        return server
 
-    fleet = ServerEngine(urls, tokenizer, connect, timeout_s=timeout_s, eos=eos, **settings)
+    memory = None if transport == "file" else WeightMemory(dtype, delta=delta and transport == "gloo")
+    fleet = ServerEngine(urls, tokenizer, connect, dtype=dtype, timeout_s=timeout_s, eos=eos, memory=memory, **settings)
+    if transport != "file":
+        for server in fleet.servers:
+            if why := no_transport(Installed("vllm", server.version), transport, cuda=device.startswith("cuda")):
+                fleet.close()
+                raise UserError(f"--weight-transport {transport}: {why}")
+        fleet.no_adapters = f"--weight-transport {transport} carries complete weights only"
+        return fleet
     reasons = (no_adapters(Installed("vllm", server.version), lora_rank) for server in fleet.servers)
     fleet.no_adapters = next(filter(None, reasons), "")
     return fleet
@@ -40,6 +78,7 @@ class VLLMServer(HTTPServer):
     """A vLLM server, whether it is alive, and how much it has to do."""
 
     software, launcher = "vLLM", "`r1lite serve-engine`"
+    sender: Sender | None = None  # of weights over a connection; None = they are files
     _adapter: str | None = None  # that it samples from, by its name
     _born: float | None = None  # when its process began, where it can't name its weights
 
@@ -99,17 +138,56 @@ class VLLMServer(HTTPServer):
             context,
         )  # all or nothing
 
-    def give(self, folder: Path, label: str) -> None:
-        """Puts the weights in `folder` in place.
+    @property
+    def bytes_sent(self) -> int:
+        """Of weights, over a connection."""
+        return self.sender.bytes_sent if self.sender else 0
+
+    def close(self) -> None:
+        """As `Server.close`."""
+        super().close()
+        if self.sender is not None:
+            self.sender.close()
+
+    def give(self, weights: Weights) -> None:
+        """Puts weights in place.
 
         Raises:
             Unreachable: it is gone, or another process than the one this began with.
             EngineError: it can't take them.
         """
-        ask = self.client.post
-        reload = {"method": "reload_weights", "kwargs": {"weights_path": str(folder)}}
         self._label = self._adapter = None  # nobody takes it for current before the end
         self.times_given += 1
+        if weights.snapshot is None:
+            self._born = self._give_files(weights.folder, weights.label)
+        else:
+            self._send(weights.snapshot)
+        self._label = weights.label
+
+    def _send(self, snapshot: Snapshot) -> None:
+        """Weights over a connection. Raises as give()."""
+        assert self.sender is not None
+        try:
+            self.sender.send(snapshot)
+            self.forget()
+        except Refused as error:
+            if error.later or not self.lives():
+                raise Unreachable(f"{self.url} died while it took weights: {error}") from error
+            raise EngineError(
+                f"{self.url} did not take the weights of this run's model, {error}. Was it started by `r1lite "
+                "serve-engine` with this run's --model, --dtype and --weight-transport?"
+            ) from error
+        except EngineError as error:
+            if not self.lives():
+                raise Unreachable(f"{self.url} died while it took weights: {error}") from error
+            raise
+        if not self._holds(snapshot.label, None):
+            raise Unreachable(f"{self.url} was started anew while it took weights")
+
+    def _give_files(self, folder: Path, label: str) -> float | None:
+        """Weights of a folder. Returns when its process began, where it can't name its weights. Raises as give()."""
+        ask = self.client.post
+        reload = {"method": "reload_weights", "kwargs": {"weights_path": str(folder)}}
         born = self._process_start()
         try:
             ask("pause?mode=abort", timeout_s=self.timeout_s)
@@ -132,7 +210,7 @@ class VLLMServer(HTTPServer):
             ) from error
         if not self._holds(label, born):
             raise Unreachable(f"{self.url} was started anew while it took weights")
-        self._label, self._born = label, born
+        return born
 
     def give_adapter(self, folder: Path) -> None:
         """As `Server.give_adapter`. Raises Unreachable where it is gone, EngineError if its cache is not emptied."""

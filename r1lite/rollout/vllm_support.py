@@ -14,7 +14,7 @@ from r1lite.errors import UserError
 TESTED = "0.26 and 0.29 to 0.32"
 _TESTED = (26, 29, 30, 31, 32)
 _ADAPTERS_TESTED = (32,)
-CPU_WORKER = "r1lite.rollout.vllm_worker.Worker"
+WORKER = "r1lite.rollout.vllm_worker.Worker"
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,6 +85,17 @@ def no_adapters(vllm: Installed, rank: int) -> str:
     if vllm.minor not in _ADAPTERS_TESTED:
         return f"vLLM {vllm.version} was not tested with adapters"
     return "" if rank <= _RANKS[-1] else f"vLLM's adapters have at most rank {_RANKS[-1]}"
+
+
+def no_transport(vllm: Installed, transport: str, *, cuda: bool) -> str:
+    """Why this vLLM, or the device, takes no weights in this way; empty if it does."""
+    if transport == "file":
+        return ""
+    if not vllm.stamps_completions:  # also the first version whose calls for weights these are
+        return f"vLLM {vllm.version} takes weights by files only; 0.32 is needed"
+    if transport != "gloo" and not cuda:
+        return "it is for GPUs; on CPUs use file or gloo"
+    return ""
 
 
 def no_adapters_for(architectures: Sequence[str]) -> str:

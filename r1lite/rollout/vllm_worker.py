@@ -1,4 +1,4 @@
-"""What r1lite adds to vLLM's workers on a CPU: new weights for the experts of a mixture.
+"""What r1lite adds to vLLM's workers: its receivers of weights, and on a CPU new weights for the experts of a mixture.
 
 The CPU kernel packs experts when they are loaded first. At a change of weights vLLM leaves that step out, since CUDA
 graphs keep the addresses of theirs, and unpacked weights land where packed ones are read: by an error where padding
@@ -10,13 +10,19 @@ from __future__ import annotations
 import functools
 from typing import Any
 
+from r1lite.rollout.vllm_plugin import register
+
 
 class Worker:
     """vLLM imports this class in its worker, by `worker_extension_cls`, before it loads a model."""
 
 
 def load_experts_as_at_first() -> None:
-    """Changes vLLM's class for experts that are not quantized."""
+    """Changes vLLM's class for experts that are not quantized, on CPUs."""
+    from vllm.platforms import current_platform
+
+    if not current_platform.is_cpu():
+        return
     from vllm.model_executor.layers.fused_moe.unquantized_fused_moe_method import UnquantizedFusedMoEMethod
 
     set_up = UnquantizedFusedMoEMethod._setup_kernel
@@ -29,4 +35,5 @@ def load_experts_as_at_first() -> None:
     UnquantizedFusedMoEMethod._setup_kernel = afresh
 
 
+register()  # also where the entry point is not installed
 load_experts_as_at_first()

@@ -21,6 +21,7 @@ from torch import Tensor
 from r1lite.errors import UserError
 from r1lite.model.lora import Adapter
 from r1lite.rollout import EngineError
+from r1lite.rollout.weight_memory import Snapshot
 
 _SHARED_MEMORY = Path("/dev/shm")
 _HOST = re.sub(r"\W", "_", platform.node())  # of a folder that machines share, each knows its own processes only
@@ -31,10 +32,11 @@ _NAME = re.compile(rf"r1lite-weights-(\d+)-{_HOST}-\w+")
 class Weights:
     """Where they lie and what they are, read and replaced as one."""
 
-    folder: Path
+    folder: Path  # of files; empty where the weights are a snapshot
     label: str  # each time weights are given is told apart
     version: int
     adapter: Path | None = None  # over those weights, and known by its folder's name
+    snapshot: Snapshot | None = None  # in memory, for servers that get weights over a connection
 
 
 class WeightFiles:

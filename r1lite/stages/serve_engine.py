@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import sys
 from typing import Any
@@ -10,8 +11,9 @@ from r1lite.config.serve_engine import ServeEngineConfig
 from r1lite.errors import UserError
 from r1lite.hub.revisions import pinned, split
 from r1lite.nano import model_place
+from r1lite.rollout.vllm_plugin import backend
 from r1lite.rollout.vllm_sizes import need
-from r1lite.rollout.vllm_support import CPU_WORKER, adapter_settings, environment, no_adapters, required
+from r1lite.rollout.vllm_support import WORKER, adapter_settings, environment, no_adapters, no_transport, required
 from r1lite.training.machine import default_threads
 
 _CONTEXT = 2048
@@ -25,7 +27,8 @@ def run(config: ServeEngineConfig) -> None:
     """
     arguments, variables = command(config)
     shown = f"http://{config.host}:{config.port}"
-    print(f"serving {config.model} at {shown}; train with: --engine vllm-server --engine-url {shown}", flush=True)
+    same = "" if config.weight_transport == "file" else f" --weight-transport {config.weight_transport}"
+    print(f"serving {config.model} at {shown}; train with: --engine vllm-server --engine-url {shown}{same}", flush=True)
     os.execve(sys.executable, [sys.executable, *arguments], {**os.environ, **variables})
 
 
@@ -69,6 +72,11 @@ def command(config: ServeEngineConfig) -> tuple[list[str], dict[str, str]]:
         batch_invariant=config.batch_invariant,
     )
     variables["VLLM_SERVER_DEV_MODE"] = "1"  # the calls that take weights
+    transport = config.weight_transport
+    if why := no_transport(found, transport, cuda=cuda):
+        raise UserError(f"--weight-transport {transport}: {why}")
+    if transport == "ipc":
+        variables["VLLM_ALLOW_INSECURE_SERIALIZATION"] = "1"  # vLLM's handles are pickled
     repository, revision = split(place)
     arguments = [
         *("-m", "vllm.entrypoints.openai.api_server"),  # `vllm serve` does not start with the CPU distribution
@@ -87,6 +95,10 @@ def command(config: ServeEngineConfig) -> tuple[list[str], dict[str, str]]:
             if name != "enable_lora"
             for part in (f"--{name.replace('_', '-')}", str(value))
         ]
+    if transport != "file":
+        arguments += ["--weight-transfer-config", json.dumps({"backend": backend(transport)})]
+    if transport != "file" or not cuda:
+        arguments += ["--worker-extension-cls", WORKER]
     if config.eager or not cuda:
         arguments.append("--enforce-eager")
     if cuda:
@@ -99,5 +111,4 @@ def command(config: ServeEngineConfig) -> tuple[list[str], dict[str, str]]:
     else:
         # vLLM's CPU runner rewinds a request's generator after part of a prompt, which CPU generators can't.
         arguments += ["--no-enable-chunked-prefill", "--max-num-batched-tokens", str(max(context, 4096))]
-        arguments += ["--worker-extension-cls", CPU_WORKER]
     return arguments, variables

