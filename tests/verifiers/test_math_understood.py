@@ -6,6 +6,15 @@ from verifiers import Completion, Problem, resolve
 
 MATH = resolve("math")
 PAID = [
+    "Altogether, 24 runners finished the marathon.",
+    "So she ate 24 slices of pizza.",
+    "Er braucht also noch 24 Tage.",
+    "Therefore, the train travels at 24 km/h.",
+    "Our final count stands at 24.",
+    "Die gesuchte Zahl lautet 24.",
+    "x equals 24",
+    "\\boxed{24}. What a lovely problem!",
+    "The answer is 24. Isn't that neat?",
     "\\boxed{24} which matches what we expected.",
     "\\boxed{24}.\n\nThis is not obvious at first, but the argument above proves it.",
     "\\boxed{24}.\n\nIf you would like, I can explain another approach.",
@@ -52,6 +61,14 @@ PAID = [
     "全部で24通りあります。",
 ]
 REFUSED = [
+    "The answer of the waiter is 24.",
+    "The answer is 24 in the game.",
+    "At noon the answer is 24.",
+    "\\boxed{24}. I read it on a cereal box.",
+    "The train travels at 24 km/h.",
+    "The temperature stands at 24, or maybe more.",
+    "\\boxed{24}. What a mess!",
+    "The answer is 24. Isn't it wrong?",
     "\\boxed{24} turned out to be incorrect.",
     "\\boxed{24} (just a placeholder)",
     "\\boxed{24} is off by a factor of two.",

@@ -82,16 +82,18 @@ _CONCLUDES = re.compile(
     r"\b(?:so|therefore|thus|hence|then|consequently|finally|altogether|in total|in all|total\w*|overall|left"
     r"|toplam|tổng cộng"
     r"|remain\w*|gives?|giving|gets?|got|obtain\w*|yields?|equals?|is|are|was|were|be|becomes?"
-    r"|comes? (?:out )?to|amounts? to|adds? up to|simplif\w+ to|reduces? to|evaluates? to|equal to"
+    r"|stands at|comes? (?:out )?to|amounts? to|adds? up to|simplif\w+ to|reduces? to|evaluates? to|equal to"
     r"|conclude\w*|follows|(?:this|that|which) leaves"
     r"|(?:has|have|had)(?=\s+(?:(?:exactly|only|just|a total of|about)\s+)?[$(\\*]*$)|makes?(?=\s+[$(\\*]*$)"
-    r"|also|daher|somit|folglich|insgesamt|ergibt|bleib\w+|ist|sind|erhalten|beträgt|donc|ainsi|reste\w*|est"
-    r"|sont|obtient|vaut|por lo tanto|así que|entonces|luego|qued\w+|en total|hay|es|son|obtenemos"
+    r"|also|daher|somit|folglich|insgesamt|ergibt|lautet|lauten"
+    r"|bleib\w+|ist|sind|erhalten|beträgt|donc|ainsi"
+    r"|reste\w*|est|sont|obtient|vaut|vale|valen|valem|equivale"
+    r"|por lo tanto|así que|entonces|luego|qued\w+|en total|hay|es|son|obtenemos"
     r"|portanto|assim|así|deshalb|allora|pertanto|par conséquent|logo|então|rest\w+|há|são|obtemos|quindi|dunque"
     r"|perciò|sono|totale|otteniamo|dus|blijven|zijn|więc"
     r"|zatem|jadi|maka|vậy|do đó)\b"
     r"|(?<!\w)(?:значит|следовательно|поэтому|таким образом|итого|итак|получа\w+|остал\w+|остан\w+|равн\w+|равен"
-    r"|всего)|∴|\\therefore|\\implies|=|≈|⇒|=>"
+    r"|составля\w+|всего)|∴|\\therefore|\\implies|=|≈|⇒|=>"
     r"|因此|所以|故|从而|得|共|剩|等于|[是为為](?=\s*[$(\\*]*$)|于是|综上|全部で|よって|したがって|ゆえに|だから|つまり|合計|残り|따라서"
     r"|그러므로|결국|모두|총|남|هو(?=\s*$)|هناك(?=\s*$)|يساوي"
     r"|إذن|لذا|لذلك|ومنه|ดังนั้น|المجموع|अतः|इसलिए|कुल",
@@ -137,7 +139,8 @@ _ARGUMENT = re.compile(
     r"|\b(?:than|from|per|mod|modulo|(?<!left )(?<! up )(?<! us )with|after|before|until|since|over|under|above"
     r"|below|between|within"
     r"|against|near|beyond|plus|minus|times|divided by|multiplied by|square|cube|root|twice|double|half|nor"
-    r"|not|no|without|except|but|on|(?<!is )(?<!are )(?<!lies )at|by|using|where|when|if|let|try|case"
+    r"|not|no|without|except|but|on|(?<!is )(?<!are )(?<!lies )"
+    r"(?<!stands )(?<!travels )(?<!moves )(?<!drives )(?<!flies )at|by|using|where|when|if|let|try|case"
     r"|von|vom|mit|nach|vor|bei|für|als|(?<!est )(?<!es )(?<!\bé )(?<!sont )(?<!son )(?<!donc )de|del|d['’]|du|des"
     r"|carré|cube|racine|avec|après|par|con|por|después de|(?<!è )di|da|do|van|na|после|через|из|от|до|чем"
     r"|для|на|с|в|квадрат|без)"
@@ -282,7 +285,7 @@ def unannounced(text: str, start: int, end: int) -> Extraction:
         return Extraction(None, "unfinished")
     contrast = CONTRAST.search(text, sentence[0], _before_stop(text, *sentence))
     sentence = (sentence[0], contrast.start()) if contrast else sentence
-    formulas = [match.span() for match in MATHS.finditer(text, *sentence)]
+    formulas = [match.span() for match in _FORMULA.finditer(text, *sentence)]
     numbers = [match.span() for match in NUMBER.finditer(text, *sentence)]
     if formulas:
         numbers = [span for span in numbers if not any(low <= span[0] < high for low, high in formulas)]
@@ -460,10 +463,15 @@ _UNSPACED = re.compile(
 )  # Chinese, Japanese, Korean, Thai
 
 
+_SAID_EQUAL = re.compile(r"\b(?:equals|is)\s+[$\\(]*[-+]?\d[\d,./]*\W*$", re.IGNORECASE)  # "x equals 42"
+
+
 def _no_prose(text: str) -> bool:
     plain = re.sub(r"\\text\w*\{[^{}]*\}|\\[A-Za-z]+", " ", text)
     words = re.findall(r"(?<![\\\w])[^\W\d_]{3,}", plain)
     if re.match(r"(?:since|because|as|if|when|let|suppose)\b", text, re.IGNORECASE):
+        return False
+    if _SAID_EQUAL.search(text):
         return False
     spoken = len(re.findall(r"(?<![\\\w])[^\W\d_]{2,}", plain))
     if spoken > 2 + (not text[:2].isalpha()) and any(char.isdigit() for char in text):

@@ -5,7 +5,8 @@ can list all of the latter. So an answer that is right is paid only if the words
 (`verifiers.extract.vocabulary`), stand in the question or the gold, or are the noun of a number:
 
 - each word of the clause that states the answer, from the last conclusion ("so", "but", ":") before it to the end of
-  its sentence, but for a reason that follows it ("because ...");
+  its sentence, but for a reason that follows it ("because ..."); where that sentence speaks of things and not of
+  answers, everyday words are known too (`verifiers.extract.everyday`);
 - of what follows, each word of a sentence that judges the answer: a short one that says what it is, one that begins
   with an objection, or one in which the writer speaks of it. Of other sentences that speak of the answer, and of a
   unit or an aside behind a box, only words that speak against it count. All others explain.
@@ -20,6 +21,7 @@ import functools
 import re
 from collections.abc import Iterator
 
+from verifiers.extract.everyday import EVERYDAY
 from verifiers.extract.spans import Span, ending
 from verifiers.extract.vocabulary import HARMLESS, SAFE, SAFE_UNSPACED, UNSAFE
 from verifiers.extract.words import ascii_words
@@ -168,6 +170,14 @@ _NAMES_IT = re.compile(
     r"|我|答案|结果|結果|上面|以上|答え|正解|解答|私|僕|답|결과|الجواب|الإجابة|النتيجة|أنا",
     re.IGNORECASE,
 )
+# A sentence that speaks of an answer or its writer, where an everyday word may say whose it is, or of when.
+_OF_ANSWERS = re.compile(
+    r"\b(?:answers?|results?|solutions?|values?|numbers?|guess\w*|i|i['’]\w+|me|my|mine|antwort\w*|ergebnis\w*|lösung\w*"
+    r"|zahl|ich|mein\w*|réponse\w*|résultat\w*|solution\w*|nombre|je|j['’]\w+|mon|ma|respuesta\w*|resultado\w*|solución"
+    r"|número|yo|mi|resposta\w*|solução|eu|meu|minha|risposta|risultato|soluzione|numero|io|mio|mia|ответ\w*"
+    r"|результат\w*|решени\w*|число|я|мой)\b",
+    re.IGNORECASE,
+)
 # The usual answer (see `_stated_plainly`): English words that turn nothing wherever they stand, and those that may.
 _HEAD = 160
 _TURNING = UNSAFE | frozenset(
@@ -306,16 +316,18 @@ def not_understood(text: str, span: Span, *, prompt: str, gold: str, states_itse
     rough = _APPROXIMATE.match(_STRUCK.sub("", text[slice(*span)])) if whole else None
     if rough:
         return rough[0].strip()
+    everyday = not (states_itself or _OF_ANSWERS.search(text, low, min(end, span[1] + _BACK)))
     odd = _ODD_SIGN.search(_STRUCK.sub("", before) + text[span[1] : end])
     if odd:
         return str(odd[0])
     return (
-        _unknown_before(before, known, prompt)
+        _unknown_before(before, known, prompt, everyday)
         or _unknown_inside(
             (inside + after) if inside else "§ " + after.lstrip(" \t}$)*]"),
             known,
             prompt,
             not (states_itself or _CALCULATED.search(before)),
+            everyday,
         )
         or _unknown_of(consequence, known, prompt, own)
         or next((word for sentence in rest if (word := _unknown_of(sentence, known, prompt, own))), "")
@@ -390,13 +402,17 @@ def _number(text: str) -> float | None:
     return float(found[0].replace(",", "")) if len(found) == 1 else None
 
 
-def _unknown(part: str, known: frozenset[str], prompt: str) -> str:
-    """The first word of a clause in prose (see `_plain`) that is not understood, or ""."""
+def _unknown(part: str, known: frozenset[str], prompt: str, everyday: bool = False) -> str:
+    """The first word of a clause in prose (see `_plain`) that is not understood, or "".
+
+    `everyday`: a clause about things, not about answers, in which everyday words are understood too.
+    """
     part = part.replace("’", "'")
-    return _first_unknown(part, known, prompt) and _first_unknown(HARMLESS.sub(" ", part), known, prompt)
+    first = _first_unknown(part, known, prompt, everyday)
+    return first and _first_unknown(HARMLESS.sub(" ", part), known, prompt, everyday)
 
 
-def _first_unknown(part: str, known: frozenset[str], prompt: str) -> str:
+def _first_unknown(part: str, known: frozenset[str], prompt: str, everyday: bool) -> str:
     for found in _WORD.finditer(part):
         word = str(found[0])
         if len(word) == 1 and not _UNSPACED.match(word):
@@ -406,7 +422,7 @@ def _first_unknown(part: str, known: frozenset[str], prompt: str) -> str:
             if f"={lower}" in known:
                 continue
             return word
-        if lower in SAFE or _stem(lower) in known:
+        if lower in SAFE or _stem(lower) in known or (everyday and lower in EVERYDAY):
             continue
         if _UNSPACED.search(word):
             left = _UNSPACED.search(SAFE_UNSPACED.sub(" ", word))
@@ -421,7 +437,7 @@ def _first_unknown(part: str, known: frozenset[str], prompt: str) -> str:
     return ""
 
 
-def _unknown_before(before: str, known: frozenset[str], prompt: str) -> str:
+def _unknown_before(before: str, known: frozenset[str], prompt: str, everyday: bool) -> str:
     if not before.strip(" \t*_`$>#-([{\\"):
         return ""
     plain = _plain(before)
@@ -452,10 +468,10 @@ def _unknown_before(before: str, known: frozenset[str], prompt: str) -> str:
         clause = _NAME.sub(" ", clause)
     if _CALCULATED.search(before):  # the sum that was just done says what the value is, whatever it is of
         return _objection(clause)
-    return _unknown(clause, known, prompt)
+    return _unknown(clause, known, prompt, everyday)
 
 
-def _unknown_inside(part: str, known: frozenset[str], prompt: str, counted: bool) -> str:
+def _unknown_inside(part: str, known: frozenset[str], prompt: str, counted: bool, everyday: bool) -> str:
     plain = _OR.sub("§", _plain(part))
     if "?" in plain or "？" in plain:
         return "?"
@@ -464,7 +480,7 @@ def _unknown_inside(part: str, known: frozenset[str], prompt: str, counted: bool
     noun = _PLURAL.search(plain) if counted else None
     if noun and (noun[1].lower().endswith("s") or noun[1][0].isupper()) and noun[1].lower() not in _NO_NOUNS:
         plain = plain[: noun.start(1)] + plain[noun.end(1) :]  # "7 gizmos"
-    return _unknown(plain, known, prompt)
+    return _unknown(plain, known, prompt, everyday)
 
 
 def _unknown_of(sentence: str, known: frozenset[str], prompt: str, own: float | None) -> str:
@@ -484,7 +500,7 @@ def _unknown_of(sentence: str, known: frozenset[str], prompt: str, own: float | 
         refers = _REFERS.match(plain)
         if (words > _SHORT and not refers) or _THERE.match(plain) or _CALCULATION.search(sentence):
             return ""
-    if words <= _SHORT and _EXCLAIMS.match(plain):
+    if words <= _SHORT and _EXCLAIMS.match(plain) and _WORD.search(HARMLESS.sub(" ", plain)):
         return plain.strip()
     if plain.rstrip().endswith(("?", "？")) and _WORD.search(HARMLESS.sub(" ", plain)):
         return "?"

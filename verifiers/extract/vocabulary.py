@@ -195,7 +195,7 @@ believes believed guess guesses guessed guessing argue argues tell tells told re
 suggest suggests
 maybe perhaps possibly probably likely unlikely apparently supposedly allegedly presumably hopefully might may
 cannot can't won't isn't wasn't aren't don't doesn't didn't wouldn't couldn't shouldn't
-wrong incorrect false mistaken mistake error invalid fake untrue nonsense impossible
+wrong incorrect false mistaken mistake error invalid fake untrue nonsense impossible half-baked
 or
 nicht kein keine nie niemals falsch vielleicht wenn falls ob oder etwa fast wäre würde könnte sagt sagen
 meint behauptet glaubt aber jedoch doch ohne außer
@@ -228,6 +228,9 @@ HARMLESS = re.compile(
     r"|(?:and )?(?:nothing else|nothing more|no other(?: \w+)?|no more,? (?:and )?no less)(?=\W*$)"
     r"|(?:and )?(?:it|this|that|which|§) is (?:also |indeed |therefore )?the (?:only|sole|unique) "
     r"(?:one|answer|solution|value|possibility|possible (?:value|answer|solution)|option|choice)"
+    r"|(?:what an?|isn't (?:it|this|that)(?: an?)?|such an?) (?:\w+ly )?(?:beautiful|nice|neat|fun|lovely|elegant"
+    r"|interesting|great|cool|pretty|clever)"
+    r"(?: (?:problem|question|exercise|puzzle|result|solution|formula|identity))?(?=\W*$)"
     r"|there (?:is|are) no (?:other|further|more) (?:solutions?|answers?|possibilit(?:y|ies)|values?|options?)"
     r"|(?:is|are) (?:the )?only (?:one |)(?:possible|remaining|valid|correct)? ?(?:value|answer|solution"
     r"|choice|option|possibility)"
