@@ -8,18 +8,21 @@ import sys
 import threading
 import time
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 import torch
 from engine_contract import CONTRACT, Case, closing_ends_a_stream_under_way, load_nano
 from servers_for_tests import ROOT, Running, free_port
+from wire_for_tests import FakeGloo
 
 from r1lite.rollout import EngineError, Sampling, eos_ids
-from r1lite.rollout.client import Client
+from r1lite.rollout.client import Client, Refused
 from r1lite.rollout.proof import WeightProof
-from r1lite.rollout.senders import Calls, GlooSender
+from r1lite.rollout.senders import Calls, ExternalSender, GlooSender
 from r1lite.rollout.vllm_server import vllm_fleet
 from r1lite.rollout.vllm_support import installed
+from r1lite.rollout.weight_memory import WeightMemory
 
 pytestmark = [
     pytest.mark.skipif(installed() is None or not installed().stamps_completions, reason="vLLM 0.32 is not installed"),
@@ -40,6 +43,83 @@ def engine_for(urls, model, tokenizer, **settings):
         start_wait_s=500.0,
         **settings,
     )
+
+
+class _Engines:
+    """vLLM's own nccl engines on both sides, with a list in place of NCCL."""
+
+    def __init__(self, monkeypatch, shapes):
+        from vllm.distributed.weight_transfer import nccl_engine
+
+        from r1lite.rollout.vllm_receivers import Nccl
+
+        self.sent, self.loaded = [], {}
+        monkeypatch.setattr(nccl_engine, "open_trainer_endpoint", lambda about: SimpleNamespace(destroy=lambda: None))
+        monkeypatch.setattr(nccl_engine, "worker_init_process_group", lambda *_: SimpleNamespace(destroy=lambda: None))
+        monkeypatch.setattr(
+            nccl_engine,
+            "packed_nccl_broadcast_producer",
+            lambda iterator, post_iter_func, **_: self.sent.extend(map(post_iter_func, iterator)),
+        )
+        monkeypatch.setattr(nccl_engine, "packed_nccl_broadcast_consumer", self.consume)
+        reload = "vllm.model_executor.model_loader.reload"
+        monkeypatch.setattr(f"{reload}.initialize_layerwise_reload", lambda model: None)
+        monkeypatch.setattr(f"{reload}.finalize_layerwise_reload", lambda model, config: None)
+        model = SimpleNamespace(load_weights=lambda weights: self.loaded.update(weights))
+        config = SimpleNamespace(
+            parallel_config=SimpleNamespace(), model_config=SimpleNamespace(dtype=torch.float32, hf_config=None)
+        )
+        self.receiver = Nccl(None, config, torch.device("cpu"), model)
+        self.receiver.staging._expected = shapes
+
+    def consume(self, iterator, post_unpack_func, **_):
+        expected = list(iterator)
+        deadline = time.monotonic() + 10
+        while len(self.sent) < len(expected) and time.monotonic() < deadline:
+            time.sleep(0.01)
+        post_unpack_func([(name, tensor) for (name, _), tensor in zip(expected, self.sent, strict=True)])
+        self.sent.clear()
+
+
+class _FakeNccl(FakeGloo):
+    receiver = None
+
+    def transfer(self, path, body):
+        receiver = self.receiver
+        if path == "init_weight_transfer_engine":
+            receiver.init_transfer_engine(receiver.parse_init_info(body["init_info"]))
+        elif path == "start_weight_update":
+            receiver.start_weight_update()
+        elif path == "update_weights":
+            receiver.update_weights(body["update_info"])
+        elif path == "finish_weight_update":
+            receiver.finish_weight_update()
+            self.label = body["weight_version"]
+        else:
+            return super().transfer(path, body)
+        return 200, {}
+
+
+def test_nccl_engines_of_vllm_are_asked_as_they_want_to_be(monkeypatch):
+    """What its sources ask for, without NCCL: this shows nothing of the transport."""
+    shapes = {"a": (3, 4), "b": (5,)}
+    engines, server = _Engines(monkeypatch, shapes), _FakeNccl(shapes=shapes)
+    server.receiver = engines.receiver
+    sender = ExternalSender(Client(server.url), timeout_s=20.0, backend="nccl", device="cpu")
+    memory = WeightMemory(torch.float32, delta=False)
+    try:
+        for version in range(2):
+            weights = {name: torch.full(shape, float(version)) for name, shape in shapes.items()}
+            sender.send(memory.keep(weights.items(), f"r1lite-x-{version}"))
+            assert server.label == f"r1lite-x-{version}"
+            assert all(torch.equal(engines.loaded[name], weight) for name, weight in weights.items())
+        with pytest.raises(Refused, match=r"weights refused: b \(6,\) of float32, where the model has \(5,\)"):
+            sender.send(memory.keep([("a", torch.ones(3, 4)), ("b", torch.ones(6))], "r1lite-x-2"))
+        assert server.label == "r1lite-x-1"
+        assert engines.loaded["b"].shape == (5,)
+    finally:
+        sender.close()
+        server.stop()
 
 
 @pytest.fixture(scope="module")
