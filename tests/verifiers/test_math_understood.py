@@ -6,6 +6,11 @@ from verifiers import Completion, Problem, resolve
 
 MATH = resolve("math")
 PAID = [
+    "The answer is 24 (all other cases lead to a contradiction).",
+    "#### 24 (units: dollars)",
+    "#### 24 (dollars)",
+    "The result is 24, so Tom is right.",
+    "The answer is 24 by the AM-GM inequality.",
     "Altogether, 24 runners finished the marathon.",
     "So she ate 24 slices of pizza.",
     "Er braucht also noch 24 Tage.",
@@ -61,6 +66,13 @@ PAID = [
     "全部で24通りあります。",
 ]
 REFUSED = [
+    "The answer is 24 (before adding the tax).",
+    "The answer is 24 (in base seven)",
+    "#### 24 (excluding the tax)",
+    "The answer is 24 (this is wrong).",
+    "The answer is 24, so twice that in total.",
+    "The answer is 24, so not a solution.",
+    "The answer is 24, so we still need to add the rest.",
     "The answer of the waiter is 24.",
     "The answer is 24 in the game.",
     "At noon the answer is 24.",

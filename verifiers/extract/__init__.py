@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from verifiers.extract.announcements import PRAISE, announced
+from verifiers.extract.announcements import PRAISE, announced, without_aside
 from verifiers.extract.blanks import original, squeezed
 from verifiers.extract.boxes import boxed
 from verifiers.extract.choices import chosen
@@ -76,7 +76,7 @@ def find(text: str, *, strict: bool = False) -> Extraction:
         hashes = _HASHES.match(text, text.rfind("####", start))
         if hashes is not None and hashes[1].strip():
             alone = _SENTENCE.match(text, *hashes.span(1))  # "#### 42. It checks out."
-            span = alone.span(1) if alone else hashes.span(1)
+            span = alone.span(1) if alone else without_aside(text, hashes.span(1))
             found = Extraction(span, "hashes", _other_hashes(text, start, hashes.start()))
             return _unless_taken_back(text, found, span[1], end)
     start = max(start, end - _TAIL)

@@ -42,8 +42,17 @@ _REASONING = re.compile(
     r"|потому что|так как)\b",
     re.IGNORECASE,
 )
-# What else follows a value after a comma and is none of it; `not_understood` reads it.
+# In words alone, and in none that change the value before them.
+_WORDS_ALONE = (
+    r"(?![^()]*\b(?:and|or|plus|minus|negative|times|over|squared|cubed|percent|degrees?|mod|modulo|base|binary|half|dozen"
+    r"|score|hundred|thousand|million|billion|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|\w+teen|\w+ty"
+    r"|each|per|not|no|\w+n['’]t|twice|thrice|doubled?|triple|still|need\w*|rest|add\w*|subtract\w*|remain\w*|before|after"
+    r"|excluding|including|without|parts?|first|second|third|last|next|step|if|unless|only|just)\b)"
+)
+# What else follows a value after a comma or in brackets and is none of it; `not_understood` reads it.
 _ASIDE = re.compile(
+    rf"(?<=[\w$)}}\]%])\s+\({_WORDS_ALONE}(?=[a-z]{{3,}}[ :,][^()\d=\\$]{{3,120}}\)[\s.]*$)"
+    rf"|(?<=[\w$)}}\]%]),\s+so\s+{_WORDS_ALONE}(?=[^()\d=\\$]{{3,120}}$)|"
     rf"(?<=[\w$)}}\]%]),?\s+(?:(?:and|but) )?not {VALUE},? as\b|(?<=[\w$)}}\]%])\s+and (?:it|this|that) "
     rf"is\b|(?<=[\w$)}}\]%])(?:,\s+|\s+[—–-]+\s+)(?:"
     r"(?:no|without(?: a| any)?|beyond(?: a| any)?) (?:\w+ )?doubt|and (?:it|this|that|nothing|no)\b"
@@ -227,6 +236,12 @@ def _asked(before: str) -> bool:
         or (not words.isdisjoint(SAYING) and _OTHERS_SAY.search(_CLAUSE.split(before)[-1]) is not None)
         or (not (before.isascii() and words.isdisjoint(_ASKING_ELSE)) and _ASKED_ELSE.search(before) is not None)
     )
+
+
+def without_aside(text: str, span: Span) -> Span:
+    """The value that a line begins with, before what is said about it."""
+    aside = _ASIDE.search(text, *span) if "," in text[slice(*span)] or "(" in text[slice(*span)] else None
+    return (span[0], aside.start()) if aside else span
 
 
 def payload(text: str, position: int) -> Span | None:

@@ -170,6 +170,12 @@ _NAMES_IT = re.compile(
     r"|我|答案|结果|結果|上面|以上|答え|正解|解答|私|僕|답|결과|الجواب|الإجابة|النتيجة|أنا",
     re.IGNORECASE,
 )
+# What is left to do with the value, or how its digits are to be read.
+_UNDONE = re.compile(
+    r"\bstill (?:need|have|must|ha[sd]) to\b|\b(?:need|have|must|remains) to (?:add|subtract|multiply|divide|double"
+    r"|halve|square)\b|\bbase (?:two|three|four|five|six|seven|eight|nine|eleven|twelve|sixteen)\b|\bbinary\b",
+    re.IGNORECASE,
+)
 # A sentence that speaks of an answer or its writer, where an everyday word may say whose it is, or of when.
 _OF_ANSWERS = re.compile(
     r"\b(?:answers?|results?|solutions?|values?|numbers?|guess\w*|i|i['’]\w+|me|my|mine|antwort\w*|ergebnis\w*|lösung\w*"
@@ -317,7 +323,8 @@ def not_understood(text: str, span: Span, *, prompt: str, gold: str, states_itse
     if rough:
         return rough[0].strip()
     everyday = not (states_itself or _OF_ANSWERS.search(text, low, min(end, span[1] + _BACK)))
-    odd = _ODD_SIGN.search(_STRUCK.sub("", before) + text[span[1] : end])
+    rest_of_it = f"{after} {consequence}"
+    odd = _ODD_SIGN.search(_STRUCK.sub("", before) + text[span[1] : end]) or _UNDONE.search(rest_of_it)
     if odd:
         return str(odd[0])
     return (

@@ -297,9 +297,12 @@ class MathVerifier:
             return Verdict(0.0, "type_clash", "an equation of a name with itself", answer, span, gold.type)
         parts = restated(answer, one=gold.answer.kind == "scalar")
         if parts:
-            if not _same_values(parts, policy, budget):
+            if _names_unit(parts):
+                answer = " ".join(parts)
+            elif _same_values(parts, policy, budget):
+                answer = parts[0]
+            else:
                 return Verdict(0.0, "hedged", "a restatement with another value", answer, span, gold.type)
-            answer = parts[0]
         reason, detail = self._reason(gold, answer, problem, policy, budget, explanation)
         if reason in ("unparseable", "type_clash") and extraction.source in ("answer", "anchor", "hashes", "box"):
             for inner in _embedded(text, extraction, gold):
@@ -391,6 +394,17 @@ def _same_values(parts: tuple[str, ...], policy: Policy, budget: Budget) -> bool
         compared(first, other, policy, budget) == "equal" or compared(other, first, policy, budget) == "equal"
         for other in others
     )
+
+
+def _names_unit(parts: tuple[str, ...]) -> bool:
+    """ "42 (dollars)": what seems to be said twice is a number and its unit."""
+    if len(parts) != 2 or not parts[1].isalpha():
+        return False
+    try:
+        bare, named = read(parts[0]), read(" ".join(parts))
+    except Unreadable:
+        return False
+    return bare.unit is None and named.unit is not None
 
 
 def same_words(gold: Answer, text: str, gold_text: str = "") -> bool:
