@@ -28,6 +28,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from verifiers.core import Completion, Problem, Verdict, VerifierError
+from verifiers.cores import cores
 from verifiers.registry import REGISTERED
 from verifiers.reward import Reward, Score
 
@@ -81,7 +82,7 @@ class Pool:
         environment: Mapping[str, str] | None = None,
         dies_with_thread: bool = False,
     ) -> None:
-        count = len(os.sched_getaffinity(0)) if workers is None else workers
+        count = cores() if workers is None else workers
         if count < 1 or timeout_s <= 0:
             raise ValueError(f"workers must be >= 1 and timeout_s > 0, got {count} and {timeout_s}")
         self.reward, self.timeout_s, self.memory_mib = reward, timeout_s, memory_mib
@@ -261,11 +262,11 @@ class _Worker:
 
     def give(self, chunk: list[Item]) -> None:
         """Hands out items."""
-        rows = [(*_of_problem(p), *_of_completion(c)) for _, p, c in chunk]
+        rows = [(*OF_PROBLEM(p), *OF_COMPLETION(c)) for _, p, c in chunk]
         try:
             body = b"m" + marshal.dumps(rows)
         except ValueError:  # a row's other columns hold more than plain types
-            rows = [(*_of_problem(p)[:2], *_plain_gold(p), *_of_completion(c)) for _, p, c in chunk]
+            rows = [(*OF_PROBLEM(p)[:2], *_plain_gold(p), *OF_COMPLETION(c)) for _, p, c in chunk]
             body = b"p" + pickle.dumps(rows, pickle.HIGHEST_PROTOCOL)
         self.chunks.append(chunk)
         self.unsent += _HEADER.pack(len(body)) + body
@@ -334,8 +335,11 @@ class _Worker:
         return code
 
 
-_of_problem = operator.attrgetter("prompt", "answer", "tests", "language", "id", "meta")
-_of_completion = operator.attrgetter("text", "token_ids", "logprobs", "finish_reason", "policy_version", "prefill")
+# The fields, in order.
+OF_PROBLEM = operator.attrgetter("prompt", "answer", "tests", "language", "id", "meta")
+OF_COMPLETION = operator.attrgetter(
+    "text", "token_ids", "logprobs", "finish_reason", "policy_version", "prefill", "inserted"
+)
 
 
 def _plain_gold(problem: Problem) -> tuple[Any, ...]:

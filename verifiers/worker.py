@@ -17,7 +17,7 @@ from typing import Any
 from verifiers.core import Completion, Problem
 from verifiers.pool import CLOSED, PAGE_SIZE, PLACE, SINCE
 from verifiers.registry import REGISTERED
-from verifiers.reward import Reward, score_one
+from verifiers.reward import Reward, Score, score_one
 
 _HEADER = struct.Struct("<Q")
 _PR_SET_PDEATHSIG = 1
@@ -74,6 +74,11 @@ def _scored(reward: Reward, problem: Problem, completion: Completion) -> Result:
         return score.reward, [_FIELDS(verdict) for verdict in score.verdicts.values()], score.error
     except BaseException as error:  # SystemExit, KeyboardInterrupt and the like out of a verifier
         return None, [], f"{type(error).__name__}: {error}"
+
+
+def plain_result(score: Score) -> Result:
+    """A score as it can be sent anywhere, whatever a user's verifier put in its verdicts."""
+    return _in_plain_types((score.reward, [_FIELDS(verdict) for verdict in score.verdicts.values()], score.error))
 
 
 def _identities(*descriptors: int) -> list[tuple[int, int]] | None:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import Literal
 
-from pydantic import Field
+from pydantic import Field, field_validator
 
 from r1lite.config.engine import EngineConfig
+from verifiers.on_ray import address_of
 
 
 class ProblemsConfig(EngineConfig):
@@ -41,9 +42,23 @@ class ProblemsConfig(EngineConfig):
     process. By default 0 for built-in verifiers and 1 for yours. What is judged in a sandbox needs none."""
     score_timeout_s: float = Field(30.0, gt=0)
     """Seconds after which a completion that is scored in another process is given up, and left unscored."""
+    scoring: str = "local"
+    """Where completions are scored: local, or on a Ray cluster: ray (that of RAY_ADDRESS or of this machine, or one
+    that is started here), ray:HOST:PORT or ray://HOST:PORT. --score-workers then counts actors of one CPU each; by
+    default one for each CPU that Ray has free, but one."""
     eval_problems: int = Field(1000, ge=1)
     """Test problems answered greedily before and after training (at most; the first ones of the test set)."""
     eval_samples: int = Field(8, ge=1)
     """Completions a problem for pass@k (k = this), sampled at temperature 1."""
     eval_sample_problems: int = Field(200, ge=1)
     """Test problems that pass@k is measured on (the first ones of the test set)."""
+
+    @field_validator("scoring")
+    @classmethod
+    def _is_a_place(cls, value: str) -> str:
+        if value != "local":
+            try:
+                address_of(value)
+            except ValueError as error:
+                raise ValueError(f"--scoring {error}, or local") from error
+        return value

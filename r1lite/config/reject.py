@@ -76,6 +76,15 @@ class CurationConfig(ProblemsConfig):
     """Upload the finished set to this data set repository on the Hugging Face Hub (made private if new)."""
 
     @model_validator(mode="after")
+    def _is_scored_here(self) -> CurationConfig:
+        if self.scoring != "local":
+            raise ValueError(
+                f"--scoring {self.scoring}: {self.stage} scores in processes of this machine, see --workers; runs that "
+                "train and eval score on Ray"
+            )
+        return self
+
+    @model_validator(mode="after")
     def _window_is_open(self) -> CurationConfig:
         if self.pass_rate_above >= self.pass_rate_below:
             raise ValueError(

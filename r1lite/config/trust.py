@@ -70,6 +70,8 @@ def _destinations(values: Mapping[str, Any]) -> list[str]:
             own = False
         if not own:
             found.append(f"engine_url: {url}")
+    if (scoring := values.get("scoring", "local")) not in ("local", "ray"):
+        found.append(f"scoring: {scoring}")
     trackers = values.get("log_to")
     found += [f"log_to: {name}" for name in trackers if name != _LOCAL] if isinstance(trackers, list | tuple) else []
     return found
@@ -111,7 +113,7 @@ def check(values: Mapping[str, Any], where: object, *, said: Mapping[str, Any], 
         trust: everything is.
     """
     allowed = set(foreign(said))
-    replaced = {*_WRITTEN, *_MOST, "engine_url", "log_to"} & set(said)
+    replaced = {*_WRITTEN, *_MOST, "engine_url", "log_to", "scoring"} & set(said)
     named = foreign({key: value for key, value in values.items() if key not in replaced})
     checked([name for name in named if name not in allowed], where, trust=trust)
 

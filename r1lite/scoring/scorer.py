@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -11,8 +12,9 @@ from r1lite.errors import UserError
 from r1lite.scoring.voting import Same, same_by, same_text
 from r1lite.tasks import Task
 from r1lite.types import Rollout
-from verifiers import Completion, Problem, Reward, Score
+from verifiers import Completion, Problem, Reward, Score, VerifierError
 from verifiers.formula import Formula
+from verifiers.on_ray import Actors, RayScorer, address_of
 from verifiers.registry import LEARNED
 from verifiers.scoring import BatchScorer, workers_for
 
@@ -44,6 +46,8 @@ class Scorer:
         workers: processes for each formula's verifiers that are not isolated; None = 1 for a formula that names a
             verifier which is not ours, otherwise 0.
         timeout_s: deadline of one completion in a worker.
+        on: a Ray cluster to score on (`verifiers.on_ray.address_of`), with `workers` actors that the reward and
+            `correct` share; None: this machine. Well-formed is told here anyway.
     """
 
     def __init__(
@@ -55,12 +59,18 @@ class Scorer:
         vote: str = "verifier",
         workers: int | None = 0,
         timeout_s: float = 30.0,
+        on: str | None = None,
     ) -> None:
         self.reward, self.correct, self.well_formed, self.vote = reward, correct, well_formed, vote
-        self._reward, self._correct, self._well_formed = self._batches = [
-            BatchScorer(asked, workers=workers_for(asked) if workers is None else workers, timeout_s=timeout_s)
-            for asked in (reward, correct, well_formed)
-        ]
+        made: list[BatchScorer | RayScorer] = []
+        if on is not None:
+            actors = Actors([reward, correct], address=address_of(on), count=workers, timeout_s=timeout_s, say=_say)
+            made = [actors.scorer(0), actors.scorer(1)]
+            workers = None
+        for asked in (reward, correct, well_formed)[len(made) :]:
+            here = workers_for(asked) if workers is None else workers
+            made.append(BatchScorer(asked, workers=here, timeout_s=timeout_s))
+        self._reward, self._correct, self._well_formed = self._batches = made
 
     def start(self) -> None:
         """Starts the reward's worker processes, if it has any. Raises ValueError."""
@@ -116,6 +126,10 @@ class Scorer:
         return same_by(next(iter(self.correct.verifiers.values())), problem)
 
 
+def _say(line: str) -> None:
+    print(f"scoring on {line}", file=sys.stderr)
+
+
 def make_scorer(task: Task, config: ProblemsConfig) -> Scorer:
     """The scorer of a task under the configured reward formula (None = the task's own). Raises UserError."""
     reward, correct, well_formed = rewards_of(task, config)
@@ -127,6 +141,7 @@ def make_scorer(task: Task, config: ProblemsConfig) -> Scorer:
             vote=task.vote,
             workers=config.score_workers,
             timeout_s=config.score_timeout_s,
+            on=None if config.scoring == "local" else config.scoring,
         )
         if isinstance(config, RLConfig):
             scorer.start()
@@ -134,7 +149,9 @@ def make_scorer(task: Task, config: ProblemsConfig) -> Scorer:
     except UserError:
         raise
     except ValueError as error:
-        raise UserError(f"--reward: {error}") from error
+        raise UserError(f"--{'reward' if config.scoring == 'local' else 'scoring'}: {error}") from error
+    except VerifierError as error:
+        raise UserError(f"--scoring: {error}") from error
 
 
 def rewards_of(task: Task, config: ProblemsConfig) -> tuple[Reward, Reward, Reward]:
@@ -183,7 +200,7 @@ def describe(reward: Reward) -> dict[str, Any]:
     return {"formula": reward.formula, "options": reward.options, "versions": reward.versions, "range": [low, high]}
 
 
-def _held(batches: BatchScorer, pairs: Pairs, scores: Sequence[Score], asked: Reward) -> list[bool | None]:
+def _held(batches: BatchScorer | RayScorer, pairs: Pairs, scores: Sequence[Score], asked: Reward) -> list[bool | None]:
     """Whether the one verifier of `batches` gives 1. The scores have its verdicts if `asked`, their formula, names it:
     where a score lacks them, the verifier could not tell, and is not asked again."""
     (name,) = batches.reward.verifiers

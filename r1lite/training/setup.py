@@ -75,6 +75,7 @@ _MAY_CHANGE = {
     *("eval_every", "eval_problems", "eval_samples", "eval_sample_problems"),
     # To get past what stopped it; sums are then rounded in another order, and bits may differ.
     *("max_unscored_rate", "micro_batch_tokens", "rollout_rows", "gradient_checkpointing", "threads", "shard"),
+    *("scoring", "score_workers"),
     *(name for name in EngineConfig.model_fields if name.startswith(("engine", "weight_"))),
     *WatchdogConfig.model_fields,
     *("workers", "push_to_hub"),  # of a curated set, which stays the same

@@ -40,6 +40,11 @@ def refuse(config: TrainConfig | RewardModelConfig | EvalConfig, world: World) -
                 f"--max-staleness {getattr(config, 'max_staleness', 0)} works with one rank so far, and there are "
                 f"{world.size}: say --max-staleness 0, with which servers sample and ranks learn in turns"
             )
+    if isinstance(config, ProblemsConfig) and config.scoring != "local" and config.score_workers is None:
+        raise UserError(
+            f"--scoring {config.scoring} with {world.size} ranks needs --score-workers: how many actors, of one CPU "
+            "each, a rank has"
+        )
     if isinstance(config, DistillConfig) and config.needs_set and config.data is None:
         raise UserError(
             "--data is missing: several ranks don't sample the teacher's set. Make it before, by r1lite reject in one "

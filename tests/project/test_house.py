@@ -139,7 +139,7 @@ def test_the_lock_file():
     extras = project["optional-dependencies"]
     wanted = [
         *project["dependencies"],
-        *(one for extra in ("curate", "train", "lora", "serve", "dev") for one in extras[extra]),
+        *(one for extra in ("curate", "train", "lora", "ray", "serve", "dev") for one in extras[extra]),
     ]
     names = {re.split(r"[<>=!\[]", one)[0].lower() for one in wanted} - {"torch", "r1lite"}
     assert names <= pinned, names - pinned

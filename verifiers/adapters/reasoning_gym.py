@@ -9,13 +9,13 @@ import dataclasses
 import functools
 import importlib
 import importlib.util
-import os
 import threading
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from verifiers.adapters.shared import parts, reward_of, scored
 from verifiers.core import Completion, GoldError, Problem, Verdict, VerifierError
+from verifiers.cores import cores
 from verifiers.countdown import Countdown, given
 from verifiers.extract import final_answer
 from verifiers.reward import Reward
@@ -111,7 +111,7 @@ class ReasoningGym:
         if importlib.util.find_spec("reasoning_gym") is None:
             raise ValueError(_MISSING)
         self.partial, self.floor = partial, floor
-        self._isolation, self._servers = isolation, servers or len(os.sched_getaffinity(0))
+        self._isolation, self._servers = isolation, servers or cores()
         self._scorers: dict[str, Scorer] = {}  # by costly data set; "" serves any
         self._lock = threading.Lock()
         self._countdown = Countdown()

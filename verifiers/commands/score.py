@@ -6,6 +6,7 @@ import argparse
 import collections
 import json
 import os
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,7 @@ from verifiers import rows
 from verifiers.commands import results
 from verifiers.commands.shared import Progress, Tally, add_reward, make_reward, read_options
 from verifiers.core import Completion, Problem
+from verifiers.on_ray import Actors, RayScorer, address_of
 from verifiers.reward import Reward, Score
 from verifiers.scoring import BatchScorer
 
@@ -25,6 +27,9 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("file", type=Path, help="JSONL (also .gz) or Parquet, one completion a row")
     add_reward(parser)
     parser.add_argument("--out", type=Path, help="results, JSONL or .parquet; unfinished ones are continued")
+    parser.add_argument(
+        "--on", metavar="PLACE", help="score on a Ray cluster: ray, ray:HOST:PORT or ray://HOST:PORT; --workers: actors"
+    )
     for kind in rows.NAMES:
         parser.add_argument(f"--{kind}-column", default="", help=f"default: {', '.join(rows.NAMES[kind])}")
 
@@ -34,19 +39,42 @@ def run(options: argparse.Namespace) -> int:
     reward = make_reward(options.reward, read_options(options.options))
     columns = rows.Columns(**{kind: getattr(options, f"{kind}_column") for kind in rows.NAMES})
     tally = Tally()
-    todo = (options.file, reward, columns, options.workers, options.timeout, options.memory)
-    if options.out is None:
-        for row in score_file(*todo):
-            tally.add(row)
-    else:
-        _write(options.out, todo, tally)
+    with make_scorer(reward, options.workers, options.timeout, options.memory, on=options.on) as scorer:
+        todo = (options.file, scorer, columns)
+        if options.out is None:
+            for row in score_file(*todo):
+                tally.add(row)
+        else:
+            _write(options.out, todo, tally)
     print(tally)
     return 1 if tally.unscored else 0
 
 
-def _write(out: Path, todo: tuple[Path, Reward, rows.Columns, int | None, float, int | None], tally: Tally) -> None:
+Scorer = BatchScorer | RayScorer
+
+
+def make_scorer(
+    reward: Reward, workers: int | None, timeout_s: float, memory_mib: int | None, *, on: str | None = None
+) -> Scorer:
+    """What scores: processes of this machine, or actors `on` a Ray cluster. Starts nothing. Raises ValueError."""
+    if on is None:
+        return BatchScorer(reward, workers=workers, timeout_s=timeout_s, memory_mib=memory_mib)
+    if workers == 0:
+        raise ValueError("--on: --workers counts the actors, so it must be 1 or more")
+    return Actors(
+        [reward],
+        address=address_of(on),
+        count=workers,
+        timeout_s=timeout_s,
+        memory_mib=memory_mib,
+        say=lambda line: print(f"scoring on {line}", file=sys.stderr),
+    ).scorer()
+
+
+def _write(out: Path, todo: tuple[Path, Scorer, rows.Columns], tally: Tally) -> None:
     """Scores what is not yet in `out` and counts all that is."""
-    path, reward, columns, *_ = todo
+    path, scorer, columns = todo
+    reward = scorer.reward
     is_parquet = out.suffix == results.PARQUET
     if is_parquet:
         results.need_pyarrow(out)
@@ -67,27 +95,21 @@ def _write(out: Path, todo: tuple[Path, Reward, rows.Columns, int | None, float,
         results.make_parquet(out, list(reward.verifiers))
 
 
-def score_file(
-    path: Path,
-    reward: Reward,
-    columns: rows.Columns,
-    workers: int | None,
-    timeout_s: float,
-    memory_mib: int | None,
-    skip: int = 0,
-) -> Iterator[dict[str, Any]]:
+def score_file(path: Path, scorer: Scorer, columns: rows.Columns, skip: int = 0) -> Iterator[dict[str, Any]]:
     """Results in the order of the rows, in constant memory; the first `skip` rows are left out.
 
     A row that can't be read has reward None and says why.
     """
     pending: collections.deque[tuple[int, str, str]] = collections.deque()  # line, id, why it can't be read
 
+    reads_gold = scorer.reward.reads_gold
+
     def pairs() -> Iterator[tuple[Problem, Completion]]:
         for count, (number, row) in enumerate(rows.rows(path)):
             if count < skip:
                 continue
             try:
-                problem, completion = rows.pair(row, columns, default_id=str(number), reads_gold=reward.reads_gold)
+                problem, completion = rows.pair(row, columns, default_id=str(number), reads_gold=reads_gold)
                 pending.append((number, problem.id, ""))
             except rows.RowError as error:
                 problem, completion = Problem(), _UNREADABLE
@@ -96,7 +118,7 @@ def score_file(
 
     progress = Progress("completions")
     try:
-        for score in scores(reward, pairs(), workers, timeout_s, memory_mib):
+        for score in scorer.map(pairs()):
             number, name, unreadable = pending.popleft()
             progress.add()
             yield result(number, name, Score(None, {}, unreadable) if unreadable else score)

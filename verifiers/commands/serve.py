@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import resource
 import shlex
 import socket
@@ -13,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from verifiers.commands.shared import count, finite, make_reward, port, positive, read_options
+from verifiers.cores import cores
 from verifiers.formula import Formula
 
 if TYPE_CHECKING:
@@ -90,7 +90,7 @@ def run(options: argparse.Namespace) -> int:
         if error.name not in ("fastapi", "uvicorn", "starlette"):
             raise
         raise ValueError(f"serve needs {error.name}: pip install 'r1lite[serve]'") from error
-    workers = options.workers or len(os.sched_getaffinity(0))
+    workers = options.workers or cores()
     connections = Connections(ConnectionLimits(count=_connections(options.max_connections, workers)))
     server = Server(_settings(options, workers))
     with _listener(options.host, options.port) as listener:

@@ -13,6 +13,7 @@ from typing import Any
 
 import verifiers
 from verifiers.core import GoldError, Verdict, VerifierError
+from verifiers.cores import cores
 from verifiers.sandbox import judge, packages, probe, wire
 from verifiers.sandbox.limits import MIB, Limits
 from verifiers.sandbox.pool import Pool, ServerDied, Usage, finishing
@@ -75,7 +76,7 @@ class Scorer:
         self._packages = {**packages.needed_by(target.partition(":")[0], more), **own}
         self._scorer = {"target": target, "options": dict(options)}
         self._isolation, self._evaluates, self._limits = isolation, evaluates, limits
-        self.servers = servers or len(os.sched_getaffinity(0))
+        self.servers = servers or cores()
         self._pool: Pool | None = None
         self._lock, self._pid = threading.Lock(), os.getpid()
 

@@ -12,6 +12,7 @@ from types import TracebackType
 from typing import Any
 
 from verifiers.core import Completion, Problem, Verdict, VerifierError
+from verifiers.cores import cores
 from verifiers.sandbox import judge, probe, spec
 from verifiers.sandbox.checkers import Allowed, load
 from verifiers.sandbox.languages import LANGUAGES
@@ -90,7 +91,7 @@ class CodeVerifier:
         )  # fmt: skip
         self._common = common_names
         self._isolation = isolation
-        self._servers = servers or 2 * len(os.sched_getaffinity(0))
+        self._servers = servers or 2 * cores()
         self._packages = {name: path for package in packages for name, path in _files_of(package).items()}
         self._preload = tuple(preload)
         for name in checkers:

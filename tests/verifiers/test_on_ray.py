@@ -1,0 +1,280 @@
+"""Scoring on a Ray cluster: the results of one machine, whatever happens to actors and nodes."""
+
+import json
+import os
+import secrets
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+import pytest
+
+from verifiers import Completion, Problem, Reward, VerifierError, score_many
+from verifiers.commands.score import make_scorer
+from verifiers.cores import cores
+from verifiers.on_ray import Actors, address_of
+from verifiers.on_ray.work import Work
+
+ROOT = Path(__file__).resolve().parents[2]
+TESTS = ROOT / "tests"
+# Read once, when Ray is imported: its nodes listen on all addresses, and take nobody's calls but those with this token.
+os.environ |= {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": secrets.token_hex(32), "RAY_USAGE_STATS_ENABLED": "0"}
+
+
+@pytest.mark.quick
+def test_places():
+    assert address_of("ray") is None
+    assert address_of("ray:10.0.0.1:6379") == "10.0.0.1:6379"
+    assert address_of("ray://head:10001") == "ray://head:10001"
+    for wrong in ("", "Ray", "rays", "ray:", "ray:head", "ray://", "local"):
+        with pytest.raises(ValueError, match="expected ray, ray:HOST:PORT or ray://HOST:PORT"):
+            address_of(wrong)
+
+
+@pytest.mark.quick
+def test_cores(monkeypatch):
+    monkeypatch.delenv("VERIFIERS_CPUS", raising=False)
+    assert cores() == len(os.sched_getaffinity(0))
+    monkeypatch.setenv("VERIFIERS_CPUS", "3")
+    assert cores() == 3
+    for wrong in ("0", "-1", "two", "1.5"):
+        monkeypatch.setenv("VERIFIERS_CPUS", wrong)
+        with pytest.raises(ValueError, match="VERIFIERS_CPUS must be a whole number above 0"):
+            cores()
+
+
+def items(count):
+    return ((Problem(id=str(number)), Completion(str(number))) for number in range(count))
+
+
+def ids(call):
+    return [(float(problem.id), [], "") for problem, _ in call.items]
+
+
+@pytest.mark.quick
+def test_calls_come_back_in_order_whenever_they_end():
+    work = Work(items(100))
+    calls = [work.next_call() for _ in range(7)]
+    assert [len(call.items) for call in calls] == [16, 16, 16, 16, 16, 16, 4]
+    assert work.next_call() is None
+    seen = []
+    for call in (*calls[3:], *calls[:3]):
+        assert not work.is_done
+        work.finished(call, (ids(call), 1.0))
+        seen += [result[0] for results in work.in_turn() for result in results]
+    assert seen == list(map(float, range(100)))
+    assert work.is_done
+
+
+@pytest.mark.quick
+def test_lost_calls_are_made_again_and_unscored_at_last():
+    work = Work(items(32))
+    first, second = work.next_call(), work.next_call()
+    work.again([first], "gone")
+    assert work.next_call() is first
+    work.finished(second, (ids(second), 1.0))
+    work.again([first], "gone")
+    assert work.next_call() is first
+    work.again([first], "gone")
+    assert work.next_call() is None
+    lost, kept = work.in_turn()
+    assert lost == [(None, [], "VerifierError: no verdict from 3 actors: gone")] * 16
+    assert kept == ids(second)
+    assert work.is_done
+
+
+@pytest.mark.quick
+def test_calls_last_about_half_a_second_and_the_source_is_not_read_far_ahead():
+    read = []
+
+    def source():
+        for number in range(10**9):
+            read.append(number)
+            yield Problem(id=str(number)), Completion("x")
+
+    work = Work(source())
+    for seconds, size in ((0.0, 16), (0.0, 32), (60.0, 64), (0.5, 16), (1.0, 16), (0.0, 8), (0.0, 16)):
+        call = work.next_call()
+        assert len(call.items) == size
+        work.finished(call, (ids(call), seconds))
+        list(work.in_turn())
+    opened = 0
+    while work.next_call() is not None:
+        opened += 1
+    assert opened == 64
+    assert len(read) == 168 + 64 * 32
+
+
+def test_ray_that_is_missing_and_verifiers_that_can_not_travel(monkeypatch):
+    monkeypatch.setitem(sys.modules, "ray", None)
+    with pytest.raises(ValueError, match=r"scoring on Ray needs it: pip install 'r1lite\[ray\]'"):
+        Actors([Reward("math")])
+    with pytest.raises(ValueError, match="--workers counts the actors"):
+        make_scorer(Reward("math"), 0, 30.0, None, on="ray")
+    monkeypatch.undo()
+    pytest.importorskip("ray")
+    with pytest.raises(ValueError, match="name its verifiers as 'module:attr'"):
+        Actors([Reward("mine", verifiers={"mine": lambda problem, completion: 1.0})])
+
+
+# --- a cluster -------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def cluster():
+    """Three nodes of one and two CPUs, all of them on this machine, and how another process reaches them."""
+    pytest.importorskip("ray")
+    from ray.cluster_utils import Cluster
+
+    small = {"include_dashboard": False, "object_store_memory": 100 << 20}
+    made = Cluster(initialize_head=True, head_node_args={"num_cpus": 1, **small})
+    made.others = [made.add_node(num_cpus=2, object_store_memory=100 << 20) for _ in range(2)]
+    made.wait_for_nodes()
+    yield made
+    made.shutdown()
+
+
+def plain(scores):
+    return [(score.reward, dict(score.verdicts), score.error, score.versions) for score in scores]
+
+
+def sums(count):
+    return [
+        (
+            Problem("q", answer=str(number), id=str(number)),
+            Completion(f"<think>{'so ' * (number % 40)}</think><answer>{number + (number % 3 == 0)}</answer>"),
+        )
+        for number in range(count)
+    ]
+
+
+@pytest.fixture
+def on(cluster):
+    """A function: actors on the cluster, ended with the test."""
+    made = []
+
+    def start(*rewards, **options):
+        made.append(Actors(rewards, address=cluster.address, **options))
+        return made[-1]
+
+    yield start
+    for actors in made:
+        actors.close()
+
+
+@pytest.mark.slow
+def test_results_and_order_are_those_of_one_machine(on):
+    reward, told = Reward("math + 0.1*format"), []
+    actors = on(reward, Reward("format"), say=told.append)
+    pairs = sums(1500)
+    assert plain(actors.map(0, iter(pairs))) == plain(score_many(reward, pairs))
+    assert plain(actors.map(1, pairs[:50])) == plain(score_many(Reward("format"), pairs[:50]))
+    (line,) = told
+    assert ": 4 actors" in line  # of five CPUs one is left for others
+    scores = actors.map(0, iter(pairs))  # one that is not read to its end
+    assert next(scores) == score_many(reward, pairs[:1])[0]
+    scores.close()
+    assert plain(actors.map(0, pairs[:100])) == plain(score_many(reward, pairs[:100]))
+
+
+@pytest.mark.slow
+def test_trouble_costs_its_own_item(on, monkeypatch):
+    monkeypatch.syspath_prepend(str(TESTS))
+    reward = Reward("pool_trouble_for_tests:trouble")
+    texts = ["1", "hang", "2", "crash", "x", "exit", "raise", "gold", "nan", *map(str, range(30)), "spin", "5"]
+    pairs = [(Problem(id=str(place)), Completion(text)) for place, text in enumerate(texts)]
+    actors = on(reward, count=2, timeout_s=2.0)
+    found = list(actors.map(0, pairs))
+    want = score_many(reward, pairs, workers=1, timeout_s=2.0)
+    assert [(score.reward, score.error) for score in found] == [(score.reward, score.error) for score in want]
+    assert [text for text, score in zip(texts, found, strict=True) if score.reward is None] == [
+        *("hang", "crash", "exit", "raise", "gold", "nan", "spin")
+    ]
+
+
+@pytest.mark.slow
+def test_what_a_node_can_not_set_up_and_what_there_is_no_room_for(on, cluster, tmp_path, monkeypatch):
+    with pytest.raises(ValueError, match="9 actors of one CPU each were asked for, and Ray has 5 CPUs free"):
+        on(Reward("math"), count=9).start()
+    (tmp_path / "only_here.py").write_text(
+        "import os\nif 'VERIFIERS_CPUS' in os.environ: raise OSError('no licence')\ndef fine(p, c): return 1.0\n"
+    )
+    monkeypatch.syspath_prepend(str(tmp_path))
+    with pytest.raises(ValueError, match=r"the reward can't be set up on .*no licence"):
+        on(Reward("only_here:fine"), count=1).start()
+
+
+@pytest.mark.slow
+def test_programs_are_judged_in_the_sandbox_of_their_node(on):
+    told = []
+    reward = Reward("code", options={"code": {"time_s": 1.0}})
+    problem = Problem("Print the sum", tests={"style": "stdin", "inputs": ["1 2"], "outputs": ["3"]})
+    texts = ["print(sum(map(int, input().split())))", "print(4)", "while True: pass", "import os; os.abort()"]
+    pairs = [(problem, Completion(f"```python\n{text}\n```")) for text in texts]
+    actors = on(reward, count=2, say=told.append)
+    found = [(score.reward, score.verdicts["code"].reason) for score in actors.map(0, pairs)]
+    assert found == [(1.0, "AC"), (0.0, "WA"), (0.0, "TLE"), (0.0, "RTE")]
+    assert f"code at level {reward.verifiers['code'].level}" in told[0]
+
+
+@pytest.mark.slow
+def test_a_process_and_a_node_that_are_lost_cost_nothing(on, cluster, monkeypatch):
+    monkeypatch.syspath_prepend(str(TESTS))
+    reward = Reward("on_ray_for_tests:slow_sum")
+    pairs = sums(400)
+    actors = on(reward, count=4)
+    actors.start()
+    want = plain(score_many(reward, pairs))
+    assert len({score[0] for score in want}) == 2
+
+    def trouble():
+        time.sleep(0.5)
+        import ray
+
+        ray.kill(actors._actors[0].handle)
+        time.sleep(0.5)
+        cluster.remove_node(cluster.others.pop(), allow_graceful=False)
+
+    thread = threading.Thread(target=trouble)
+    thread.start()
+    found = plain(actors.map(0, pairs))
+    thread.join()
+    assert found == want
+    assert plain(actors.map(0, pairs[:20])) == want[:20]
+    cluster.others.append(cluster.add_node(num_cpus=2, object_store_memory=100 << 20))
+
+
+@pytest.mark.slow
+def test_the_command_writes_the_same_file_and_goes_on_after_a_kill(cluster, tmp_path):
+    rows = tmp_path / "rows.jsonl"
+    with rows.open("w") as file:
+        for problem, completion in sums(900):
+            file.write(json.dumps({"id": problem.id, "answer": problem.answer, "completion": completion.text}) + "\n")
+    command = [sys.executable, "-m", "verifiers", "score", str(rows), "--reward", "on_ray_for_tests:slow_sum"]
+    environment = {**os.environ, "PYTHONPATH": f"{ROOT}{os.pathsep}{TESTS}"}
+
+    def flags(name, *more):
+        return [*command, "--out", str(tmp_path / name), *more]
+
+    there = ("--on", f"ray:{cluster.address}", "--workers", "3")
+    subprocess.run(flags("here.jsonl"), env=environment, capture_output=True, timeout=300)
+    process = subprocess.Popen(flags("there.jsonl", *there), env=environment, stderr=subprocess.DEVNULL)
+    out, until = tmp_path / "there.jsonl", time.monotonic() + 240
+    while not (out.exists() and out.read_bytes().count(b"\n") > 100):
+        assert process.poll() is None
+        assert time.monotonic() < until
+        time.sleep(0.02)
+    process.kill()
+    process.wait()
+    assert out.read_bytes().count(b"\n") < 900
+    done = subprocess.run(flags("there.jsonl", *there), env=environment, capture_output=True, text=True, timeout=300)
+    assert "scoring on " in done.stderr, done.stderr
+    assert out.read_bytes() == (tmp_path / "here.jsonl").read_bytes()
+
+
+def test_no_cluster():
+    pytest.importorskip("ray")
+    with pytest.raises(VerifierError, match=r"no Ray cluster answers at 127\.0\.0\.1:1"):
+        Actors([Reward("format")], address="127.0.0.1:1").start()

@@ -1,0 +1,18 @@
+"""How many CPU cores this process has."""
+
+from __future__ import annotations
+
+import os
+
+
+def cores() -> int:
+    """VERIFIERS_CPUS where it is set, else the cores that the process may run on.
+
+    Raises: ValueError if VERIFIERS_CPUS is no whole number above 0.
+    """
+    given = os.environ.get("VERIFIERS_CPUS", "")
+    if not given:
+        return len(os.sched_getaffinity(0))
+    if not given.isdecimal() or int(given) < 1:
+        raise ValueError(f"VERIFIERS_CPUS must be a whole number above 0, got {given!r}")
+    return int(given)
