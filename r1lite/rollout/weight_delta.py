@@ -29,9 +29,9 @@ def encode(before: Tensor | None, now: Tensor) -> tuple[str, Tensor]:
     """
     if before is None or before.shape != now.shape or before.dtype != now.dtype:
         return "whole", as_bytes(now)
-    new = _bits(now)
-    changed = new != _bits(before)  # bits, since -0.0 equals 0.0 and NaN does not equal itself
-    count, size = int(changed.sum()), now.itemsize
+    new = _bits(now).numpy()
+    changed = new != _bits(before).numpy()  # bits, since -0.0 equals 0.0 and NaN does not equal itself
+    count, size = int(np.count_nonzero(changed)), now.itemsize
     if count == 0:
         return "same", torch.empty(0, dtype=torch.uint8)
     sizes = {"whole": now.nbytes, "mask": -(-now.numel() // 8) + count * size}
@@ -40,11 +40,9 @@ def encode(before: Tensor | None, now: Tensor) -> tuple[str, Tensor]:
     form = min(sizes, key=lambda name: sizes[name])
     if form == "whole":
         return form, as_bytes(now)
-    if form == "mask":
-        marks = torch.from_numpy(np.packbits(changed.numpy()))
-    else:
-        marks = as_bytes(changed.nonzero().view(-1).to(torch.int32))
-    return form, torch.cat([marks, as_bytes(new[changed])])
+    where = np.flatnonzero(changed)
+    marks = np.packbits(changed) if form == "mask" else where.astype(np.int32).view(np.uint8)
+    return form, torch.from_numpy(np.concatenate([marks, new[where].view(np.uint8)]))
 
 
 def decode(form: str, payload: Tensor, target: Tensor) -> None:
@@ -69,8 +67,8 @@ def decode(form: str, payload: Tensor, target: Tensor) -> None:
     if form == "mask":
         split = -(-held.numel() // 8)
         bits = np.unpackbits(payload[:split].numpy(), count=held.numel()) if payload.numel() >= split else np.empty(0)
-        if bits.size == held.numel() and int(bits.sum()) * size == payload.numel() - split:
-            held[torch.from_numpy(bits).bool()] = payload[split:].clone().view(held.dtype)
+        if bits.size == held.numel() and int(np.count_nonzero(bits)) * size == payload.numel() - split:
+            held[torch.from_numpy(np.flatnonzero(bits))] = payload[split:].clone().view(held.dtype)
             return
     raise ValueError(f"{payload.numel()} bytes of form '{form}' make no tensor of {held.numel()} values")
 
