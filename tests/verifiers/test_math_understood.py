@@ -6,6 +6,18 @@ from verifiers import Completion, Problem, resolve
 
 MATH = resolve("math")
 PAID = [
+    "O perímetro é 24 cm.",
+    "Il valore di x è uguale a 24.",
+    "La respuesta final es, por tanto, 24.",
+    "Entonces Ana gasta 24 euros.",
+    "Por tanto, el tren recorre 24 km.",
+    "In totale ci sono 24 studenti.",
+    "No total há 24 alunos.",
+    "Следовательно, поезд проехал 24 км.",
+    "解得 $x=24$。",
+    "所以火车行驶了24千米。",
+    "全部で24人の生徒がいます。",
+    "المجموع هو 24.",
     "The answer is 24 (all other cases lead to a contradiction).",
     "#### 24 (units: dollars)",
     "#### 24 (dollars)",
@@ -66,6 +78,19 @@ PAID = [
     "全部で24通りあります。",
 ]
 REFUSED = [
+    "-x equals 24",
+    "x + y equals 24",
+    "x squared is 24",
+    "Half of x is 24",
+    "El cuadrado es 24.",
+    "Le carré de x vaut 24.",
+    "Das Quadrat ist gleich 24.",
+    "La réponse est 24, comme minimum.",
+    "Die Antwort ist 24, wie Tom behauptet.",
+    "La respuesta es, tal vez, 24.",
+    "Entonces la respuesta de Ana es 24.",
+    "O perímetro é menos de 24 cm.",
+    "المجموع هو 24 تقريبا",
     "The answer is 24 (before adding the tax).",
     "The answer is 24 (in base seven)",
     "#### 24 (excluding the tax)",

@@ -47,12 +47,13 @@ _WORDS_ALONE = (
     r"(?![^()]*\b(?:and|or|plus|minus|negative|times|over|squared|cubed|percent|degrees?|mod|modulo|base|binary|half|dozen"
     r"|score|hundred|thousand|million|billion|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|\w+teen|\w+ty"
     r"|each|per|not|no|\w+n['’]t|twice|thrice|doubled?|triple|still|need\w*|rest|add\w*|subtract\w*|remain\w*|before|after"
-    r"|excluding|including|without|parts?|first|second|third|last|next|step|if|unless|only|just)\b)"
+    r"|excluding|including|without|parts?|first|second|third|last|next|step|if|unless|only|just|m[aáií]n?[xní]\w*im\w*|aprox\w*|approx\w*|м[аи][кн]\w*имум)\b)"
 )
 # What else follows a value after a comma or in brackets and is none of it; `not_understood` reads it.
 _ASIDE = re.compile(
     rf"(?<=[\w$)}}\]%])\s+\({_WORDS_ALONE}(?=[a-z]{{3,}}[ :,][^()\d=\\$]{{3,120}}\)[\s.]*$)"
-    rf"|(?<=[\w$)}}\]%]),\s+so\s+{_WORDS_ALONE}(?=[^()\d=\\$]{{3,120}}$)|"
+    rf"|(?<=[\w$)}}\]%]),\s+so\s+{_WORDS_ALONE}(?=[^()\d=\\$]{{3,120}}$)"
+    rf"|(?<=[\w$)}}\]%]),\s+(?:wie|was|comme|como|come|как)\s+{_WORDS_ALONE}(?=[^()\d=\\$]{{3,80}}$)|"
     rf"(?<=[\w$)}}\]%]),?\s+(?:(?:and|but) )?not {VALUE},? as\b|(?<=[\w$)}}\]%])\s+and (?:it|this|that) "
     rf"is\b|(?<=[\w$)}}\]%])(?:,\s+|\s+[—–-]+\s+)(?:"
     r"(?:no|without(?: a| any)?|beyond(?: a| any)?) (?:\w+ )?doubt|and (?:it|this|that|nothing|no)\b"
@@ -128,7 +129,7 @@ _SAID_AFTER = re.compile(
     r"|(?:이라|라)고\s*(?:한다|하지만|하는\s*(?:사람|것)|말하|주장|생각하는)|(?:이라|라)는\s*(?:말|주장|의견|사람)"
 )
 _FILLER = re.compile(
-    r"\s*(?:(?:therefore|thus|hence|then|simply|just|also|for sure|surely|certainly|definitely"
+    r"\s*(?:,\s*)?(?:(?:therefore|thus|hence|then|simply|just|also|for sure|surely|certainly|definitely"
     r"|clearly|actually|really|indeed|daher"
     r"|folglich|somit|demnach|donc|alors|bien"
     r"|entonces|pues|por lo tanto"

@@ -57,13 +57,13 @@ _SETUP = re.compile(
     r"|we know|given|we are given|say|try|guess\w*|find|determine|compute|calculate|evaluate|show|prove|recall"
     r"|remember|note|hint|check|test|where|when|if|for"
     r"|i(?!(?: (?:get|got|find|found|obtain)|(?: am|['’]m) (?:\w+ )?(?:certain|sure|confident|positive))\b)"
-    r"|in(?! (?:total|all|conclusion|summary|short|interval|set|simplest|exact)\b)"
+    r"|in(?! (?:totale?|tutto|all|conclusion|summary|short|interval|set|simplest|exact)\b)"
     r"|at|after(?! \w+ing\b)|before|by|see|what|why|how|who|is"
     r"|which(?! (?:\w+ )?(?:gives?|means|implies|is|are|equals?|simplifies|yields|leaves|leads|can be|evaluates)\b)"
     r"|are|does|do(?! đó)|can|could|would|let['’]s"
     r"|solve|simplify|expand|factor|plug|substitute|verify|use|using"
     r"|problem|question|exercise|step|part|page|chapter|section|figure|table|example|case|room|class|version"
-    r"|level|round|task|option|choice|line|row|item|no\.?"
+    r"|level|round|task|option|choice|line|row|item|no(?=\.?\s*\d)"
     r"|sei|angenommen|gegeben|aufgabe|frage|schritt|ich|soit|supposons|exercice|question|étape|je|sea"
     r"|supongamos|problema|ejercicio|pregunta|paso|yo|seja|suponha|exercício|questão|passo|eu"
     r"|sia|supponiamo|esercizio|domanda|io|opgave|vraag|soru|soal)\b|(?:пусть|предположим|задача|вопрос|шаг|я"
@@ -85,7 +85,8 @@ _CONCLUDES = re.compile(
     r"|stands at|comes? (?:out )?to|amounts? to|adds? up to|simplif\w+ to|reduces? to|evaluates? to|equal to"
     r"|conclude\w*|follows|(?:this|that|which) leaves"
     r"|(?:has|have|had)(?=\s+(?:(?:exactly|only|just|a total of|about)\s+)?[$(\\*]*$)|makes?(?=\s+[$(\\*]*$)"
-    r"|also|daher|somit|folglich|insgesamt|ergibt|lautet|lauten"
+    r"|also|daher|somit|folglich|insgesamt|ergibt|lautet|lauten|am ende"
+    r"|en tout|al final|no total|ao todo|alla fine|por tanto|[éè]"
     r"|bleib\w+|ist|sind|erhalten|beträgt|donc|ainsi"
     r"|reste\w*|est|sont|obtient|vaut|vale|valen|valem|equivale"
     r"|por lo tanto|así que|entonces|luego|qued\w+|en total|hay|es|son|obtenemos"
@@ -94,8 +95,8 @@ _CONCLUDES = re.compile(
     r"|zatem|jadi|maka|vậy|do đó)\b"
     r"|(?<!\w)(?:значит|следовательно|поэтому|таким образом|итого|итак|получа\w+|остал\w+|остан\w+|равн\w+|равен"
     r"|составля\w+|всего)|∴|\\therefore|\\implies|=|≈|⇒|=>"
-    r"|因此|所以|故|从而|得|共|剩|等于|[是为為](?=\s*[$(\\*]*$)|于是|综上|全部で|よって|したがって|ゆえに|だから|つまり|合計|残り|따라서"
-    r"|그러므로|결국|모두|총|남|هو(?=\s*$)|هناك(?=\s*$)|يساوي"
+    r"|因此|所以|故|从而|得|共|剩|等于|[是为為](?=\s*[$(\\*]*$)|于是|综上|全部で|解くと|計算すると|よって|したがって|ゆえに|だから|つまり|合計|残り|따라서"
+    r"|그러므로|결국|모두|총|남|هو(?=\s*$)|هناك(?=\s*$)|يساوي|تساوي"
     r"|إذن|لذا|لذلك|ومنه|ดังนั้น|المجموع|अतः|इसलिए|कुल",
     re.IGNORECASE,
 )
@@ -176,7 +177,7 @@ _LEAD_IN = re.compile(
     r"|we get|so|thus|hence|therefore|clearly|certainly|yes|indeed|finally|altogether|overall|in total"
     r"|also|somit|daher|dann|donc|ainsi|alors|por lo tanto|entonces|así|portanto|então|logo|quindi|allora|итак|значит"
     r"|следовательно)\b[,:]?\s+(?=[$\\\d-]|[A-Za-z]\s*=|(?-i:\(?[A-J]\)?)[.\s]*$)"
-    r"|(?:所以|因此|故|综上(?:所述)?|由此(?:可得)?|于是|即|よって|したがって|ゆえに|따라서"
+    r"|(?:所以|因此|故|综上(?:所述)?|由此(?:可得)?|解得|求得|可得|于是|即|よって|したがって|ゆえに|따라서"
     r"|∴)[，,、:：]?\s*(?=[$\\\d-]|[A-Za-z]\s*=))",
     re.IGNORECASE,
 )
@@ -367,6 +368,7 @@ def stands_as_value(text: str, sentence: Span, span: Span, *, evidence: bool) ->
         (_ARGUMENT.search(before[-80:]) and not by_percent)
         or _BOUND.search(before[-40:])
         or _NOT_THE_VALUE.match(after)
+        or _TRANSFORMED.search(before)
         or _SCALED.match(after)
     ):
         return False
@@ -399,7 +401,12 @@ def stands_as_value(text: str, sentence: Span, span: Span, *, evidence: bool) ->
     if conclusion is None and not emphasised and before.strip(" \t*_`>#|-:"):
         return (
             _CONCLUDES.match(after.lstrip()) is not None
-            or re.search(r"\b(?:left|remain\w*|altogether|in (?:total|all))\b|übrig|剩|남", after) is not None
+            or re.search(
+                r"\b(?:left|remain\w*|altogether|in (?:total|all)|en (?:tout|total)"
+                r"|au total|in tutto|ao todo|insgesamt)\b|übrig|剩|남",
+                after,
+            )
+            is not None
         )
     return True
 
@@ -463,7 +470,23 @@ _UNSPACED = re.compile(
 )  # Chinese, Japanese, Korean, Thai
 
 
-_SAID_EQUAL = re.compile(r"\b(?:equals|is)\s+[$\\(]*[-+]?\d[\d,./]*\W*$", re.IGNORECASE)  # "x equals 42"
+_SAID_EQUAL = re.compile(
+    r"[^\W\d_²³][^\W\d_²³' ]*(?: [^\W\d_²³' ]+)*?"
+    r"(?:\s(?:equals|is|ist|est|es|égale?|igual a|uguale a|gleich|vaut|vale|[éè]|рав[ен]\w*|هو|هي|تساوي|يساوي))"
+    r"\s+[$\\(]*[-+]?\d[\d,./]*(?:\s+[A-Za-z°²³]{1,4})?\W*",
+    re.IGNORECASE,
+)  # "x equals 42"
+# The sentence gives what the value was made into.
+_TRANSFORMED = re.compile(
+    r"^\W*(?:(?:so|therefore|thus|hence|then|and|also|donc|luego|quindi|portanto|somit)\b,?\s+)?"
+    r"(?:(?:the|la|le|el|o|a|il|das|die|lo)\s+)?(?:half|twice|double|square|cube|negative|mitad|doble|cuadrado|cubo|moitié"
+    r"|carré|metade|dobro|quadrado|metà|doppio|quadrato|hälfte|doppelte|quadrat)\s+"
+    r"(?:(?:of|de|di|do|von|da)\s+(?:\$?[a-z]\$?|it|this|that|the (?:number|answer|value|result|total))\s+)?"
+    r"(?:is|equals|es|est|vaut|vale|[éè]|ist|ergibt)\b"
+    r"|\b(?:squared|cubed|doubled|halved|al cuadrado|au carré|al quadrato|ao quadrado|zum quadrat)\s+"
+    r"(?:is|equals|es|est|vaut|vale|[éè]|ist|ergibt)\b",
+    re.IGNORECASE,
+)
 
 
 def _no_prose(text: str) -> bool:
@@ -471,7 +494,7 @@ def _no_prose(text: str) -> bool:
     words = re.findall(r"(?<![\\\w])[^\W\d_]{3,}", plain)
     if re.match(r"(?:since|because|as|if|when|let|suppose)\b", text, re.IGNORECASE):
         return False
-    if _SAID_EQUAL.search(text):
+    if _SAID_EQUAL.fullmatch(text):
         return False
     spoken = len(re.findall(r"(?<![\\\w])[^\W\d_]{2,}", plain))
     if spoken > 2 + (not text[:2].isalpha()) and any(char.isdigit() for char in text):

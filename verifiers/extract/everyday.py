@@ -65,6 +65,7 @@ everybody equivalent corresponding respective resulting count counts tasty delic
 quiet free whole entire per apiece altogether leftover
 """
 _GERMAN = """
+heft zeigt gekauft verkauft gegessen gefahren gelaufen ausgegeben zug
 noch mehr kinder kind schüler schülerin schülerinnen mädchen jungen junge frau frauen mann männer birnen birne bananen
 orangen kuchen brot brote eier ei kekse bonbons blumen blume rosen bäume baum bücher buch hefte stifte stift
 bleistifte murmeln kugeln kugel karten karte münzen münze autos auto fahrräder fahrrad busse zug züge häuser haus
@@ -74,6 +75,8 @@ bezahlt kauft verkauft isst trinkt läuft fährt geht braucht brauchen spart ver
 milliliter quadratmeter quadratzentimeter kubikmeter dreieck quadrat rechteck kreis würfel seitenlänge
 """
 _ROMANCE = """
+train parcourt dépense dépensé acheté vendu mangé payé tren recorre recorrió gasta gastó ahorró compró vendió comió pagó
+trem percorre gastou comprou vendeu comeu pagou treno spende speso comprato venduto mangiato pagato
 garçons garçon filles fille élève pomme poires oranges gâteaux gâteau pain œufs oeufs fleurs fleur arbres arbre livres
 livre crayons stylos billes cartes pièces voitures voiture vélos maisons maison chaises tables vaches moutons poules
 chiens chats oiseaux poissons invités bouteilles boîtes paquets pages semaines semaine mois encore côté carré triangle
@@ -89,6 +92,8 @@ pecore galline cani gatti uccelli pesci ospiti bottiglie scatole pacchi pagine s
 triangolo rettangolo cerchio mangia beve cammina guadagna risparmia pianta caramelle palloncini biscotti operai
 """
 _RUSSIAN = """
+поезд проехал проехала прошёл прошла потратил потратила купил купила съел съела заплатил заплатила автомобиль машина
+велосипедист пешеход осталось продали собрали
 ещё еще больше детей ребёнка ребят мальчиков девочек учеников учениц яблоко груш апельсинов конфет пирогов хлеба яиц
 цветов деревьев книг книги тетрадей карандашей ручек шаров шариков карточек монет машин велосипедов домов стульев
 столов коров овец кур собак кошек птиц рыб гостей бутылок ящиков коробок пакетов страниц недель месяцев рабочих

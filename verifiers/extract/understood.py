@@ -278,6 +278,10 @@ _CALCULATED = re.compile(r"\d[\s$)]*[-+*/×x÷−–][\s$(]*\d[\d.,]*[\s$)%]*=[\
 _POINT_NAMES = re.compile(r"\b(?!NOT?\b|OR\b)[A-Z]{2,3}\b")  # "the length of AB"
 _ENGLISH = re.compile(r"\b(?:the|is|has|that|therefore|so|of|in|we)\b", re.IGNORECASE)
 _NAME = re.compile(r"(?<=[a-z,] )[A-Z][a-z]+(?:'s)?\b(?! (?:answers?|guess|result|solution|opinion|key)\b)")
+_GERMAN = re.compile(
+    r"\b(?:der|die|das|ist|sind|ein|eine|einen|also|somit|daher|damit|hat|es|insgesamt)\b", re.IGNORECASE
+)
+_NAME_ELSE = re.compile(r"(?<=[a-zà-ÿа-яё,] )[A-ZÀ-ÖА-Я][a-zà-ÿа-яё]+\b")
 _OR = re.compile(r"§(?:,?\s+or\s+(?:about\s+)?|或)(?:[A-Za-z]\s*=\s*)?§")  # values that were compared with each other
 _PLURAL = re.compile(r"§[\s$})*]{0,3}([^\W\d_]+)")
 _CONDITIONAL = re.compile(
@@ -473,6 +477,8 @@ def _unknown_before(before: str, known: frozenset[str], prompt: str, everyday: b
     clause = _POINT_NAMES.sub(" ", clause)
     if _ENGLISH.search(clause):
         clause = _NAME.sub(" ", clause)
+    if everyday and not _GERMAN.search(clause):  # where nouns have capitals too
+        clause = _NAME_ELSE.sub(" ", clause)
     if _CALCULATED.search(before):  # the sum that was just done says what the value is, whatever it is of
         return _objection(clause)
     return _unknown(clause, known, prompt, everyday)
