@@ -44,16 +44,16 @@ _REASONING = re.compile(
 )
 # In words alone, and in none that change the value before them.
 _WORDS_ALONE = (
-    r"(?![^()]*\b(?:and|or|plus|minus|negative|times|over|squared|cubed|percent|degrees?|mod|modulo|base|binary|half|dozen"
+    r"(?![^()]{0,130}\b(?:and|or|plus|minus|negative|times|over|squared|cubed|percent|degrees?|mod|modulo|base|binary|half|dozen"
     r"|score|hundred|thousand|million|billion|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|\w+teen|\w+ty"
     r"|each|per|not|no|\w+n['’]t|twice|thrice|doubled?|triple|still|need\w*|rest|add\w*|subtract\w*|remain\w*|before|after"
     r"|excluding|including|without|parts?|first|second|third|last|next|step|if|unless|only|just|m[aáií]n?[xní]\w*im\w*|aprox\w*|approx\w*|м[аи][кн]\w*имум)\b)"
 )
 # What else follows a value after a comma or in brackets and is none of it; `not_understood` reads it.
 _ASIDE = re.compile(
-    rf"(?<=[\w$)}}\]%])\s+\({_WORDS_ALONE}(?=[a-z]{{3,}}[ :,][^()\d=\\$]{{3,120}}\)[\s.]*$)"
-    rf"|(?<=[\w$)}}\]%]),\s+so\s+{_WORDS_ALONE}(?=[^()\d=\\$]{{3,120}}$)"
-    rf"|(?<=[\w$)}}\]%]),\s+(?:wie|was|comme|como|come|как)\s+{_WORDS_ALONE}(?=[^()\d=\\$]{{3,80}}$)|"
+    rf"(?<=[\w$)}}\]%])\s+\((?=[a-z]{{3,20}}[ :,][^()\d=\\$]{{3,120}}\)[\s.]{{0,20}}$){_WORDS_ALONE}"
+    rf"|(?<=[\w$)}}\]%]),\s+so\s+(?=[^()\d=\\$]{{3,120}}$){_WORDS_ALONE}"
+    rf"|(?<=[\w$)}}\]%]),\s+(?:wie|was|comme|como|come|как)\s+(?=[^()\d=\\$]{{3,80}}$){_WORDS_ALONE}|"
     rf"(?<=[\w$)}}\]%]),?\s+(?:(?:and|but) )?not {VALUE},? as\b|(?<=[\w$)}}\]%])\s+and (?:it|this|that) "
     rf"is\b|(?<=[\w$)}}\]%])(?:,\s+|\s+[—–-]+\s+)(?:"
     r"(?:no|without(?: a| any)?|beyond(?: a| any)?) (?:\w+ )?doubt|and (?:it|this|that|nothing|no)\b"
@@ -142,6 +142,7 @@ PRAISE = re.compile(
     r"|correct[aeo]|corret[ao]|corrett[ao]|giust[ao]|верный|верен|правильный|正确|正確|正しい)(?:的|です)?",
     re.IGNORECASE,
 )  # "this result is plausible" is no second answer
+_LONGEST_LINE = 400  # characters of a line that begins with a value and says something of it
 _PLAIN = frozenset("so therefore thus hence and then the our my final answer result solution is are".split())
 _FENCE = re.compile(r"[ \t]*\n*```[\w+-]*[ \t]*\n")
 _SUFFIX = re.compile(r"['’][dt][ıiuü]r$")  # the Turkish copula
@@ -241,6 +242,8 @@ def _asked(before: str) -> bool:
 
 def without_aside(text: str, span: Span) -> Span:
     """The value that a line begins with, before what is said about it."""
+    if span[1] - span[0] > _LONGEST_LINE:
+        return span
     aside = _ASIDE.search(text, *span) if "," in text[slice(*span)] or "(" in text[slice(*span)] else None
     return (span[0], aside.start()) if aside else span
 
