@@ -23,7 +23,7 @@ COMPARES = re.compile(
     re.IGNORECASE,
 )
 CONTRAST = re.compile(
-    rf"(?<!\bor)(?<!\bor ),?\s*\(?(?:(?<!\w)(?:(?:and |but )?not|rather than|instead of|(?:und )?nicht"
+    rf"(?<!\bor)(?<!\bor )(?<!\s)\s*+,?\s*+\(?(?:(?<!\w)(?:(?:and |but )?not|rather than|instead of|(?:und )?nicht"
     rf"|(?:et )?non|pas|y no|e non|e não|а не)\s+|，?(?:而?不是|而非|并非)\s*)"
     rf"(?:{VALUE}\)?|\(?[A-J](?![A-Za-z])\)?[.。]?)\s*$",
     re.IGNORECASE,
