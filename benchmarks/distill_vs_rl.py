@@ -31,7 +31,7 @@ SFT_STEPS, SFT_ROWS = 40, 32
 EVERY = 15  # RL steps between two evaluations
 DEV, SEEDS, SWEEP_SEED = 200, (0, 1, 2), 100
 LRS = (1.5e-4, 5e-4, 1.5e-3)  # the sweep, the same for both arms
-PARTS = ("base", "teacher", "set", "sweep", "all")
+PARTS = ("teacher", "set", "base", "sweep", "all")
 COMMON = [
     *("--task", "gsm8k", "--template", "short", "--max-completion-tokens", "64", "--threads", "1", "--device", "cpu"),
     *("--engine", "transformers"),
@@ -61,21 +61,22 @@ class Study:
 
     def run(self, until: str) -> None:
         """Runs what is not finished, up to this part."""
-        from r1lite.config import DistillConfig, GRPOConfig, PretrainConfig, RejectConfig
+        from r1lite.config import DistillConfig, GRPOConfig, RejectConfig
+        from r1lite.nano.config import PretrainConfig
         from r1lite.stages import distill, grpo, pretrain, reject
 
         parts = PARTS[: PARTS.index(until) + 1]
         make_data(self.out)
-        if not self.base.exists():
-            _stage(PretrainConfig, pretrain.run, self.base, [str(ROOT / "recipes" / "distill_vs_rl_base.yaml")])
-        if "teacher" in parts:
-            rl = ["--model", "nano", "--steps", str(TEACHER_STEPS), "--lr", "5e-4", "--lr-schedule", "cosine"]
-            _stage(GRPOConfig, grpo.run, self.out / "teacher", [*rl, *RL, *self._source("dev")])
+        rl = ["--model", "nano", "--steps", str(TEACHER_STEPS), "--lr", "5e-4", "--lr-schedule", "cosine"]
+        _stage(GRPOConfig, grpo.run, self.out / "teacher", [*rl, *RL, *self._source("dev")])
         if "set" in parts:
             asked = ["--max-problems", str(ASKED), "--samples", str(SAMPLES), "--per-problem", "2", "--workers", "1"]
             kept = ["--no-difficulty-window", "--filters", "correct", "finished", "format", "repetition"]
             model = ["--model", str(_newest(self.out / "teacher"))]
             _stage(RejectConfig, reject.run, self.out / "set", [*model, *asked, *kept, *COMMON, *self._source("dev")])
+
+        if "base" in parts and not self.base.exists():
+            _stage(PretrainConfig, pretrain.run, self.base, [str(ROOT / "recipes" / "distill_vs_rl_base.yaml")])
 
         def train_rl(name: str, lr: float, seed: int, split: str) -> None:
             lengths = ["--steps", str(self.rl_steps()), "--eval-every", str(EVERY), "--keep-rollouts", "0"]
@@ -174,7 +175,7 @@ class Study:
 
 
 def make_data(out: Path) -> None:
-    """Two sources with the same training problems: `dev` is tested on the last of the bundled ones, `test` on theirs."""
+    """Two sources with the same training problems: `dev` is tested on the last bundled ones, `test` on theirs."""
     bundled = ROOT / "datasets" / "gsm8k_style"
     lines = (bundled / "train.jsonl").read_text().splitlines(keepends=True)
     for name, tested in (("dev", lines[-DEV:]), ("test", None)):

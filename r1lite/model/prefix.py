@@ -28,6 +28,10 @@ class GrowingLayer(DynamicLayer):
     def update(self, key_states: Tensor, value_states: Tensor, *args: Any, **kwargs: Any) -> tuple[Tensor, Tensor]:
         if not self.is_initialized:
             self.lazy_initialization(key_states, value_states)
+        device = key_states.device.type
+        if torch.is_autocast_enabled(device) and key_states.dtype == torch.float32:
+            # Rotary embeddings leave keys in float32; attention would round all of them again at every token.
+            key_states = key_states.to(torch.get_autocast_dtype(device))
         start = self.get_seq_length()
         end = start + key_states.shape[-2]
         if self._room is None or self._room[0].shape[-2] < end:
