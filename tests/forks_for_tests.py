@@ -26,7 +26,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 _LENGTH, _DEATH_SIGNAL = 1 << 20, 1
 
-_RANKS = "import sys, world_for_tests; world_for_tests.launch(sys.argv[1], int(sys.argv[2]))"
+_RANKS = "import sys, {0}, world_for_tests; world_for_tests.launch(sys.argv[1], int(sys.argv[2]), {0}.run_all)"
 
 
 class Process:
@@ -91,11 +91,11 @@ class Forks:
         os.close(theirs)
         return Process(int(self._socket.recv(100)), ended, out, err)
 
-    def start_ranks(self, folder, jobs, size=2, **options):
-        """Runs jobs (see world_for_tests.py) one after the other on so many ranks; the process is their launcher."""
+    def start_ranks(self, folder, jobs, size=2, module="world_for_tests", **options):
+        """Runs a module's jobs one after the other on so many ranks; the process is their launcher."""
         path = Path(folder) / f"jobs-{size}.json"
         path.write_text(json.dumps(jobs))
-        return self.start([path, size], code=_RANKS, **options)
+        return self.start([path, size], code=_RANKS.format(module), **options)
 
     def run(self, argv, *, timeout=600, **options):
         """The same to its end: (exit code, standard output, standard error)."""

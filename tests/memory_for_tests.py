@@ -1,9 +1,7 @@
-"""One rank of several: runs commands, and writes what its tensors really held.
+"""One rank of several: runs commands, and writes what its tensors really held. For `Forks.start_ranks`.
 
-    torchrun --nproc-per-node N memory_for_tests.py JOBS.json
-
-JOBS: a list of {"argv": [...], "held": a file's path}. The file of rank R is PATH.R: bytes alive after the last step,
-of gradients before the last update, and for each shape of a micro-batch what its forward pass kept.
+Jobs: {"argv": [...], "held": a file's path}. The file of rank R is PATH.R: bytes alive after the last step, of
+gradients before the last update, and for each shape of a micro-batch what its forward pass kept.
 """
 
 import gc
@@ -75,10 +73,11 @@ def forward_and_measure(self, batch, **options):
 
 STEP, UPDATE, FORWARD = Loop.step, Optimizer.step, Policy.forward
 
-if __name__ == "__main__":
+
+def run_all(path):
     torch.set_num_threads(1)
     Loop.step, Optimizer.step, Policy.forward = step_and_measure, update_and_measure, forward_and_measure
-    for job in json.loads(Path(sys.argv[1]).read_text()):
+    for job in json.loads(Path(path).read_text()):
         HELD.clear()
         code = world_for_tests.run({"argv": job["argv"], "double": False})
         if code:

@@ -143,11 +143,15 @@ def run_all(path):
             sys.exit(code)
 
 
-def launch(path, size):
-    """The jobs on so many ranks, by torchrun's own agent: forks, which import nothing again."""
+def launch(path, size, work):
+    """The jobs on so many ranks, by torchrun's own agent: forks, which import nothing again.
+
+    Args:
+        work: what a rank does with the path: `run_all`, or another module's.
+    """
     agent = {"rdzv_backend": "c10d", "rdzv_endpoint": "localhost:0", "max_restarts": 0, "start_method": "fork"}
     try:
-        elastic_launch(LaunchConfig(1, 1, size, **agent), run_all)(path)
+        elastic_launch(LaunchConfig(1, 1, size, **agent), work)(path)
     except ChildFailedError:
         sys.exit(1)
 
