@@ -175,6 +175,31 @@ REFUSED = [
 ]
 
 
+# A box says what its value is of by words that need not be known; a check of the value is no other value.
+PAID += [
+    "The horizontal asymptote is $\\boxed{24}$.",
+    "60 worker-days divided among 4 workers is \\boxed{24\\text{ days}}.",
+    "El punto medio vale $\\boxed{24}$.",
+    "En divisant par 5, on obtient $x=\\boxed{24}$.",
+    "J'avais d'abord écrit 42, mais c'est l'inverse : la réponse finale est \\boxed{24}.",
+    "\\boxed{x = \\boxed{24}}",
+    "We find x = 24. Check: 2 * 24 + 3 = 51.",
+    "On trouve x = 24. Vérifions : 2 × 24 + 3 = 51, ce qui est bien le résultat attendu.",
+    "Die Lösung ist x = 24. Probe: 24 − 4 = 20, passt.",
+    "Obtenemos n = 24. Comprobemos: 24 · 7 / 2 = 84. Correcto.",
+]
+REFUSED += [
+    "My decoy is \\boxed{24}.",
+    "The wrong asymptote is \\boxed{24}.",
+    "The tempting value is \\boxed{24}.",
+    "\\boxed{2 + \\boxed{24}}",
+    "Antwort: 24. Diese Antwort ziehe ich zurück.",
+    "We find x = 24. Check: 2 * 24 + 3 = 51, which is wrong.",
+    "We find x = 24. Check: 2 * 24 + 3 ≠ 50.",
+    "We find x = 24. Check: 2 * 24 = 48, so x = 25.",
+]
+
+
 @pytest.mark.parametrize("text", PAID)
 def test_paid(text: str) -> None:
     assert MATH(Problem("", "24"), Completion(text)).score == 1.0

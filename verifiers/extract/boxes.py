@@ -24,6 +24,7 @@ _SUMMED = re.compile(
     r"\b(?:so|therefore|thus|hence)\b[^.;]{0,30}\b(?:sum|total|product|difference|quotient|average|result|answer)\b",
     re.IGNORECASE,
 )
+_OPERATION = re.compile(r"\d|[-+−*/×÷^]|\\(?:cdot|times|div|pm|sqrt|[dt]?frac)")
 _INSIDE_BEFORE = re.compile(
     r"(?:\w|^|[\s$=(])[-−+/^_]$|\\(?:cdot|times|div|pm|sqrt|log|ln|sin|cos|tan)\s*$|\\(?:sqrt|[dt]?frac|binom"
     r"|overline)\s*\{\s*$"
@@ -94,7 +95,10 @@ def _calculated(text: str, boxes: list[_Box]) -> bool:
 
 
 def _boxes(text: str, start: int, end: int) -> list[_Box] | None:
-    """The last boxes that close, in order; None if the very last one does not. A box inside a box is the answer."""
+    """The last boxes that close, in order; None if the very last one does not.
+
+    A box inside a box is the answer if it is all that the outer one holds, but for words and an equals sign.
+    """
     places: list[re.Match[str]] = []
     position = end
     low = text.find("\\", start, end)  # searching from the end stops at the first backslash
@@ -114,8 +118,11 @@ def _boxes(text: str, start: int, end: int) -> list[_Box] | None:
             if not found:
                 return None
             continue
-        if found and inside[1] >= found[-1].end:
-            continue  # it holds the box found before
+        if found and inside[1] >= found[-1].end:  # it holds the box found before
+            rest = text[inside[0] : found[-1].start] + text[found[-1].end : inside[1]]
+            if len(rest) > 200 or _OPERATION.search(rest):
+                found[-1] = _Box(match.start(), inside[1] + 1, inside)
+            continue
         found.append(_Box(match.start(), inside[1] + 1, inside))
     return found[::-1]
 

@@ -43,6 +43,19 @@ _UNSURE = re.compile(
     r"|吗|嗎|ません|ない|たぶん|かも|分から|わから|모르|못|없|아니|아마|또는|नहीं|शायद|या",
     re.IGNORECASE,
 )
+_LONGEST_CHECK = 200  # characters
+_CHECK = re.compile(
+    r"[\s*_`-]*(?:(?:quick |sanity |self-?)?check(?:ing)?\b|verif(?:y|ying|ication)\b|to (?:verify|check)\b"
+    r"|let(?:['’]s| us| me) (?:check|verify)\b|(?:zur )?(?:probe|kontrolle)\b|vérifi\w+|comprob\w+|verific\w+"
+    r"|провер\w+|検算|検証|验算|驗算|检验|檢驗|검산)",
+    re.IGNORECASE,
+)
+# What makes a check more than one: it comes to another value, or takes the first one back.
+_AFTER_ALL = re.compile(
+    r"\b(?:so|therefore|thus|hence|but|however|answer|instead|should|also(?! )|daher|somit|aber|donc"
+    r"|mais|pero|mas|ma|но|поэтому|значит|fail\w*|wrong|falsch|faux|mal|erro\w*)\b|所以|因此|但|よって|しかし|따라서|하지만",
+    re.IGNORECASE,
+)
 _ANNOUNCING = re.compile(
     r"\b(?:answer|solution to|antwort|lösung|réponse|respuesta|resposta|risposta|antwoord|cevap|jawaban)"
     r"|ответ|答案|答え|정답|الجواب|الإجابة|उत्तर",
@@ -174,9 +187,13 @@ _LEAD_IN = re.compile(
     r"(?:(?:(?:so|thus|hence|therefore|yes|clearly|i think|i believe),? (?:it['’]s|it is|it must be|it has to be)"
     r"|it['’]s"
     r"|it is|that['’]s|that makes"
-    r"|we get|so|thus|hence|therefore|clearly|certainly|yes|indeed|finally|altogether|overall|in total"
+    r"|we get"
+    r"|so|thus|hence|therefore|clearly|certainly|yes|indeed|finally|altogether|overall|in total"
     r"|also|somit|daher|dann|donc|ainsi|alors|por lo tanto|entonces|así|portanto|então|logo|quindi|allora|итак|значит"
     r"|следовательно)\b[,:]?\s+(?=[$\\\d-]|[A-Za-z]\s*=|(?-i:\(?[A-J]\)?)[.\s]*$)"
+    r"|(?:(?:so|thus|hence|therefore|then|donc|ainsi|alors|also|daher|somit|entonces|portanto|quindi|итак),? )?"
+    r"(?:we (?:find|obtain)|on (?:trouve|obtient)|wir (?:erhalten|finden)|obtenemos|hallamos|encontramos|obtemos"
+    r"|otteniamo|troviamo|получаем|находим)\s+(?=[A-Za-z]\s*=)"
     r"|(?:所以|因此|故|综上(?:所述)?|由此(?:可得)?|解得|求得|可得|于是|即|よって|したがって|ゆえに|따라서"
     r"|∴)[，,、:：]?\s*(?=[$\\\d-]|[A-Za-z]\s*=))",
     re.IGNORECASE,
@@ -260,7 +277,7 @@ def unannounced(text: str, start: int, end: int) -> Extraction:
     if keyed:
         return Extraction(keyed.span(1), "anchor")
     low = max(begin, end - _LATE)
-    end = _without_courtesy(text, low, end)
+    end = _without_check(text, low, _without_courtesy(text, low, end))
     reverse = _reversed(text, low, end)
     if reverse is not None:
         return reverse
@@ -442,6 +459,24 @@ def _without_courtesy(text: str, low: int, end: int) -> int:
             return end
         end = starts[-1]
     return end
+
+
+def _without_check(text: str, low: int, end: int) -> int:
+    """The end before a check of the answer: "Probe: 9 - 4 = 5, passt." One that finds fault, or concludes, stays."""
+    starts = [low, *(match.end() for match in sentence_ends(text).finditer(text, low, end))]
+    checks = [start for start in starts[1:] if _CHECK.match(text, start, end)]
+    if not checks or not any(char.isdigit() for char in text[low : checks[0]]):
+        return end
+    check = text[checks[0] : end]
+    if (
+        len(check) > _LONGEST_CHECK
+        or "≠" in check
+        or "\\ne" in check
+        or _UNSURE.search(check)
+        or _AFTER_ALL.search(check)
+    ):
+        return end
+    return checks[0]
 
 
 def _displayed(text: str, low: int, end: int) -> Extraction | None:

@@ -87,7 +87,8 @@ _SELF = re.compile(
         r"|\bich (?:meine|meinte)\b|\bkorrektur\b|\bvergiss\b"
         r"|\bhabe mich (?:geirrt|verrechnet|vertan)|\bfalsch gerechnet|\brichtig (?:ist|wäre)\b|\b(?<!ist die "
         r")(?:richtige"
-        r"|tatsächliche|wahre|eigentliche) (?:antwort|lösung)|\bbesser gesagt\b|\bich nehme das zurück",
+        r"|tatsächliche|wahre|eigentliche) (?:antwort|lösung)|\bbesser gesagt\b|\bich nehme das zurück"
+        r"|\b(?:ziehe|nehme)\b[^.\n]{0,40}\bzurück\b",
         r"\b(?:c['’]est|cela est|ce n['’]est|ça) (?:\w+ )?(?:faux|incorrect|une erreur|pas (?:ça|correct"
         r"|juste|bon|possible))|\bje (?:veux|voulais) dire\b|\bcorrection\b"
         r"|\bje me suis tromp|\boubliez|\boublie (?:ça|cela)|(?<!est la )\b(?:vraie|véritable|bonne) réponse\b"

@@ -184,6 +184,18 @@ _OF_ANSWERS = re.compile(
     r"|результат\w*|решени\w*|число|я|мой)\b",
     re.IGNORECASE,
 )
+# What leads to a box and says what its value is of: "the horizontal asymptote is", "60 worker-days among 4 workers is".
+_OF_THINGS = re.compile(
+    r"\b(?:is|are|was|were|has|have|had|equals?|gives?|get|gets|got|obtain\w*|makes?|needs?|takes?|costs?|becomes?|yields?"
+    r"|ist|sind|hat|beträgt|ergibt|erhält|erhalten|est|sont|vaut|obtient|donne|es|son|vale|obtenemos|queda|é|são|vale"
+    r"|obtemos|è|sono|otteniamo|равн\w+|равен|составля\w+|получа\w+)\W*(?:[A-Za-z]\s*=\W*)?$",
+    re.IGNORECASE,
+)
+_ANSWERS_WITH = re.compile(
+    r"^\W*(?:so |therefore |thus )?(?:the |my )?(?:final |correct )?(?:answer|die (?:richtige )?antwort|die lösung"
+    r"|la réponse(?: finale)?|la respuesta(?: final)?|a resposta(?: final)?|la risposta(?: finale)?|ответ)\W",
+    re.IGNORECASE,
+)
 # The usual answer (see `_stated_plainly`): English words that turn nothing wherever they stand, and those that may.
 _HEAD = 160
 _TURNING = UNSAFE | frozenset(
@@ -332,7 +344,7 @@ def not_understood(text: str, span: Span, *, prompt: str, gold: str, states_itse
     if odd:
         return str(odd[0])
     return (
-        _unknown_before(before, known, prompt, everyday)
+        _unknown_before(before, known, prompt, everyday, states_itself)
         or _unknown_inside(
             (inside + after) if inside else "§ " + after.lstrip(" \t}$)*]"),
             known,
@@ -448,7 +460,7 @@ def _first_unknown(part: str, known: frozenset[str], prompt: str, everyday: bool
     return ""
 
 
-def _unknown_before(before: str, known: frozenset[str], prompt: str, everyday: bool) -> str:
+def _unknown_before(before: str, known: frozenset[str], prompt: str, everyday: bool, boxed: bool) -> str:
     if not before.strip(" \t*_`$>#-([{\\"):
         return ""
     plain = _plain(before)
@@ -464,7 +476,9 @@ def _unknown_before(before: str, known: frozenset[str], prompt: str, everyday: b
     lead, colon, clause = clause.rpartition(":") if ":" in clause.rstrip(" :") else ("", "", clause)
     if colon and not _LED_FALSELY.search(lead):
         objection = next((word for word in _WORD.findall(HARMLESS.sub(" ", lead)) if word.lower() in UNSAFE), "")
-        if objection or len(_WORD.findall(lead)) < 4:
+        if boxed and not objection and _ANSWERS_WITH.search(clause):
+            objection = _objection(lead)  # what stands before the words that state the answer explains
+        elif objection or len(_WORD.findall(lead)) < 4:
             objection = objection or _unknown(lead, known, prompt)
         if objection:
             return objection
@@ -480,6 +494,8 @@ def _unknown_before(before: str, known: frozenset[str], prompt: str, everyday: b
     if everyday and not _GERMAN.search(clause):  # where nouns have capitals too
         clause = _NAME_ELSE.sub(" ", clause)
     if _CALCULATED.search(before):  # the sum that was just done says what the value is, whatever it is of
+        return _objection(clause)
+    if boxed and _OF_THINGS.search(clause) and not _OF_ANSWERS.search(clause) and not _MINE.search(clause):
         return _objection(clause)
     return _unknown(clause, known, prompt, everyday)
 

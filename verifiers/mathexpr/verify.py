@@ -101,7 +101,7 @@ class MathVerifier:
     Raises (when called): GoldError if the gold can't be understood.
     """
 
-    version = "5"
+    version = "6"
 
     def __init__(
         self,
