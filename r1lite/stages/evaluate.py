@@ -71,7 +71,7 @@ def _run(config: EvalConfig, world: World) -> dict[str, Any]:
     other = _other(config)
     asked = from_main(world, lambda: [resolve_config(one) for one in _each_task(config)])
     for settled, _ in asked:
-        refuse(settled, world)
+        refuse(settled, world.size)
     setup = open_run(*asked[0], world=world)
     try:
         jobs = _jobs([one for one, _ in asked], setup)

@@ -122,7 +122,7 @@ def run_life(
         stop.world = world = ranks.world
         with stop.interruptible():
             config, notes = from_main(world, lambda: resolve(config))
-            refuse(config, world)
+            refuse(config, world.size)
             check(config.log_to)
             watchdog = guards.enter_context(Watchdog(config))
             ranks.describe(watchdog.doing)

@@ -31,6 +31,7 @@ from r1lite.training.memory import (
     sampler_of,
 )
 from r1lite.training.setup import forward_dtype, resolve_config
+from r1lite.training.several import refuse
 
 _GIB = 1 << 30
 _USABLE = 0.9  # of a GPU's memory
@@ -282,6 +283,7 @@ def show_estimate(config: RLConfig) -> dict[str, Any]:
         config = config.model_copy(update={"device": "cpu"})
     settled, _ = resolve_config(config)
     ranks = settled.estimate_ranks or (here.size if here is not None else 1)
+    refuse(settled, ranks)
     dtype = torch.bfloat16 if on_gpu and settled.dtype == "auto" else forward_dtype(settled)
     plan = Plan(settled, dtype)
     layout = Layout(ranks, settled.shard)
@@ -364,16 +366,15 @@ def suggestion(plan: Plan, gpus: int, size: int) -> list[str]:
     changes += [(True, budget) for budget in budgets]
     if gpus == 1:
         return _on_one(plan, room, title, changes)
-    least = max(1, gpus // 4)
-    shards = (
-        ("none", "grad", "full") if config.base_quantization == "none" else ("none",)
-    )  # 4 bits aren't held in parts
+    least = max(1, gpus // 4) if _may_run(config, 2, "none") else 1
     closest: int | None = None
     for most in (max(least, gpus // 2), gpus - 1):
         for checkpointing, budget in changes:
             for train in range(least, most + 1):
                 engine = plan.engine(gpus - train)
-                for shard in shards[: 1 if train == 1 else 3]:
+                for shard in ("none", "grad", "full")[: 1 if train == 1 else 3]:
+                    if not _may_run(config, train, shard):
+                        continue
                     layout = Layout(train, shard)
                     rank = plan.rank(layout, samples_here=False, checkpointing=checkpointing, budget=budget)
                     closest = min(rank.peak, closest) if closest is not None else rank.peak
@@ -390,6 +391,15 @@ def suggestion(plan: Plan, gpus: int, size: int) -> list[str]:
         f"{title}: none was found: a rank that trains needs at least {_gib(closest).strip()}, and {_gib(room).strip()} "
         "are usable: --lora-rank, a shorter --max-completion-tokens or more GPUs"
     ]
+
+
+def _may_run(config: RLConfig, train: int, shard: str) -> bool:
+    """Would so many ranks start with these settings, and servers that sample?"""
+    try:
+        refuse(config.model_copy(update={"shard": shard, "engine": "vllm-server"}), train)
+    except UserError:
+        return False
+    return True
 
 
 def _on_one(plan: Plan, room: int, title: str, changes: list[tuple[bool, int]]) -> list[str]:

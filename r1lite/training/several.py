@@ -24,25 +24,25 @@ def refuse_command(name: str, size: int) -> None:
         )
 
 
-def refuse(config: TrainConfig | RewardModelConfig | EvalConfig, world: World) -> None:
-    """Refuses what would not be the same run on several ranks. Raises UserError."""
-    if world.size == 1:
+def refuse(config: TrainConfig | RewardModelConfig | EvalConfig, size: int) -> None:
+    """Refuses what would not be the same run on so many ranks. Raises UserError."""
+    if size == 1:
         return
-    refuse_command(config.stage, world.size)
+    refuse_command(config.stage, size)
     if isinstance(config, ProblemsConfig) and not (spec := find_engine(config.engine)).shares_weights:
         if not spec.runs_aside:
             raise UserError(
-                f"--engine {config.engine} works with one rank so far, and there are {world.size}: say --engine "
+                f"--engine {config.engine} works with one rank so far, and there are {size}: say --engine "
                 "transformers, with which each rank samples for itself, or an engine of servers, as vllm-server"
             )
         if getattr(config, "max_staleness", 0):
             raise UserError(
                 f"--max-staleness {getattr(config, 'max_staleness', 0)} works with one rank so far, and there are "
-                f"{world.size}: say --max-staleness 0, with which servers sample and ranks learn in turns"
+                f"{size}: say --max-staleness 0, with which servers sample and ranks learn in turns"
             )
     if isinstance(config, ProblemsConfig) and config.scoring != "local" and config.score_workers is None:
         raise UserError(
-            f"--scoring {config.scoring} with {world.size} ranks needs --score-workers: how many actors, of one CPU "
+            f"--scoring {config.scoring} with {size} ranks needs --score-workers: how many actors, of one CPU "
             "each, a rank has"
         )
     if isinstance(config, DistillConfig) and config.needs_set and config.data is None:

@@ -149,6 +149,19 @@ def test_layouts(gpus, gib, says, large):
         assert words in text, text
 
 
+def test_what_a_run_refuses_is_not_proposed(large, capsys):
+    config = large.config.model_copy(update={"lora_rank": 8, "base_quantization": "nf4"})
+    text = "\n".join(suggestion(Plan(config, torch.bfloat16), 8, 80 * _GIB))
+    assert "train, " in text
+    assert "--shard" not in text
+    alone = Plan(large.config.model_copy(update={"max_staleness": 1}), torch.bfloat16)
+    assert "none was found: a rank that trains needs" in "\n".join(suggestion(alone, 8, 24 * _GIB))
+    assert ": 1 train, " in "\n".join(suggestion(alone, 8, 80 * _GIB))
+    refused = ["--estimate-ranks", "4", "--shard", "full", "--lora-rank", "4", "--base-quantization", "nf4"]
+    assert main(["grpo", "--model", "nano", "--estimate", *refused]) == 2
+    assert "weights in 4 bits are not held in parts" in capsys.readouterr().err
+
+
 def test_the_command_says_it_and_reads_no_weights(model, sums_path, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     place = tmp_path.parent / f"{tmp_path.name}-model"

@@ -6,7 +6,6 @@ import pytest
 
 from r1lite.cli import main
 from r1lite.config import GRPOConfig, load
-from r1lite.distributed.world import SingleProcess
 from r1lite.errors import UserError
 from r1lite.training.several import refuse
 
@@ -45,10 +44,6 @@ def test_the_same_rollouts_metrics_and_evaluations(tiny_path, sums_path, tmp_pat
         assert json.loads((here / name).read_text()) == json.loads((there / name).read_text())
 
 
-class Two(SingleProcess):
-    size = 2
-
-
 def test_what_is_refused(capsys):
     for argv, said in (
         (["grpo", "--scoring", "far"], "--scoring far: expected ray, ray:HOST:PORT or ray://HOST:PORT, or local"),
@@ -57,4 +52,4 @@ def test_what_is_refused(capsys):
         assert main(argv) == 2
         assert said in capsys.readouterr().err
     with pytest.raises(UserError, match="--scoring ray with 2 ranks needs --score-workers"):
-        refuse(load(GRPOConfig, ["--scoring", "ray", "--engine", "transformers"]), Two())
+        refuse(load(GRPOConfig, ["--scoring", "ray", "--engine", "transformers"]), 2)

@@ -17,7 +17,6 @@ from world_cases import CASES, EVALUATED, IN_PARTS, PRESET_CASES, REWARD_MODEL, 
 from r1lite.config import DistillConfig, GRPOConfig, SFTConfig
 from r1lite.distributed.dealing import hands
 from r1lite.distributed.launcher import RankInfo, rank_info
-from r1lite.distributed.world import ALONE
 from r1lite.errors import UserError
 from r1lite.training.several import refuse
 from verifiers import rows
@@ -296,9 +295,9 @@ class Two:
 )
 def test_what_several_ranks_can_not_do_is_refused(config_class, settings, message):
     config = config_class(**{"engine": "transformers", **settings})
-    refuse(config, ALONE)
+    refuse(config, 1)
     with pytest.raises(UserError, match=message):
-        refuse(config, Two())
+        refuse(config, 2)
 
 
 def test_a_command_of_one_process_refuses_several(tmp_path):
