@@ -10,6 +10,7 @@ from stalling_programs import Program, programs
 from test_code_hacks import answer, descendants
 
 from verifiers import Completion, Problem, Verdict, VerifierError
+from verifiers.cores import cores
 from verifiers.sandbox import REASONS, CodeVerifier, probe
 from verifiers.sandbox.languages import LANGUAGES, installed
 from verifiers.sandbox.pool import Run, Usage
@@ -101,8 +102,9 @@ def test_every_program_is_a_verdict_and_leaves_nothing(level: str, monkeypatch: 
         honest = [verifier(Problem(tests=TESTS[style]), Completion(code)) for style, code in GOOD.items()]
         assert [verdict.reason for verdict in honest] == ["AC"] * len(GOOD)
         assert left_over(earlier) == []
-    # The test code has a second more, of both clocks.
-    assert [usage for usage in used if usage.wall_s - usage.waited_s > WALL_S + 2 or usage.cpu_s > TIME_S + 2] == []
+    # The test code has a second more, of both clocks. Where more wants to run than there are cores, all of it is late.
+    late_s = 2 * max(1.0, 2 * os.getloadavg()[0] / cores())
+    assert [one for one in used if one.wall_s - one.waited_s > WALL_S + late_s or one.cpu_s > TIME_S + 2] == []
 
 
 @pytest.mark.parametrize("language", ["cpp", "javascript"])
