@@ -63,7 +63,7 @@ class _Worker:
         assert self.process.stdin is not None
         assert self.process.stdout is not None
         self.inbox, self.outbox, self.given = self.process.stdin, self.process.stdout, 0
-        self._send((plan, folder))
+        self._send((plan, folder, os.getpid()))
 
     def give(self, block: tuple[int, Block]) -> None:
         """Hands out one more block."""
@@ -119,7 +119,9 @@ def main() -> None:
     inbox, outbox = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb", buffering=0)
     os.dup2(2, 1)  # a verifier that prints must not speak in our pipe
     end_with_parent()  # it would write on in a folder that a resumed run works in
-    plan, folder = pickle.load(inbox)
+    plan, folder, parent = pickle.load(inbox)
+    if os.getppid() != parent:  # it was killed before its end would have been ours
+        return
     scanner = Scanner(plan, folder)
     try:
         while True:
