@@ -28,6 +28,7 @@ from verifiers.worker import Result
 _AHEAD = 2  # calls handed out per actor, the one in work included
 _FAILED_STARTS = 3  # for each actor, one after the other
 _START_S = 300.0  # for all actors to start
+_FREE_S = 30.0  # for Ray to notice that the CPUs of actors that ended are free
 _PATIENCE_S = 60.0  # that a call may take beyond the deadlines of its items
 _POLL_S = 0.5
 _ANSWER_S = 10.0  # for a cluster's port to be reached
@@ -144,7 +145,7 @@ class Actors:
             finally:
                 for actor in self._actors:
                     if actor.calls:  # the caller stopped early: what is in work is not wanted any more
-                        self._rewhere(actor)
+                        self._replace(actor)
 
     # --- actors ------------------------------------------------------------------------------------------------------
 
@@ -153,13 +154,7 @@ class Actors:
             return
         if not self._connected:
             self._connected = _connect(self._ray, self._address)
-        free = int(self._ray.available_resources().get("CPU", 0))
-        count = max(1, free - 1) if self._count is None else self._count
-        if free < count:
-            raise ValueError(
-                f"{count} actors of one CPU each were asked for, and Ray has {free} CPUs free on "
-                f"{sum(node['Alive'] for node in self._ray.nodes())} nodes; ask for fewer, or add nodes"
-            )
+        count = self._room()
         self._class = self._ray.remote(num_cpus=1, max_restarts=0, max_task_retries=0)(_actor_class())
         self._actors = [self._new() for _ in range(count)]
         until = time.monotonic() + _START_S
@@ -168,20 +163,38 @@ class Actors:
                 ready = sum(actor.ready for actor in self._actors)
                 self._give_up()
                 raise ValueError(f"{ready} of {count} actors have started within {_START_S:g} s: are CPUs free?")
-            self._take_in_ready()
+            self._take_in_ready(_POLL_S)
         self.nodes = [actor.node for actor in self._actors if actor.node is not None]
         self._say(self.describe())
+
+    def _room(self) -> int:
+        """How many actors to start. Raises ValueError if there is no room for them."""
+        wanted, until = self._count or 2, time.monotonic() + _FREE_S
+        held = int(self._ray.cluster_resources().get("CPU", 0))
+        while (free := self._free()) < wanted <= held and time.monotonic() < until:
+            time.sleep(_POLL_S)
+        count = max(1, free - 1) if self._count is None else self._count
+        if free < count:
+            nodes = sum(node["Alive"] for node in self._ray.nodes())
+            raise ValueError(
+                f"{count} actors need {count} CPUs, and Ray has {held} on {nodes} nodes, {free} of them free; use "
+                "fewer (--workers, --score-workers), or add nodes"
+            )
+        return count
+
+    def _free(self) -> int:
+        return int(self._ray.available_resources().get("CPU", 0))
 
     def _new(self) -> _Actor:
         handle = self._class.remote(_ROOT, self._setup)
         return _Actor(handle, handle.node.remote())
 
-    def _take_in_ready(self) -> None:
-        """Waits a moment for actors that start. Raises ValueError if one can't be set up."""
+    def _take_in_ready(self, wait_s: float) -> None:
+        """Waits so long for an actor that starts. Raises ValueError if one can't be set up."""
         starting = {actor.starting: actor for actor in self._actors if actor.starting is not None}
         if not starting:
             return
-        ready, _ = self._ray.wait(list(starting), num_returns=1, timeout=_POLL_S)
+        ready, _ = self._ray.wait(list(starting), num_returns=1, timeout=wait_s)
         for reference in ready:
             actor = starting[reference]
             try:
@@ -217,7 +230,7 @@ class Actors:
         with contextlib.suppress(Exception):  # it is gone, or the cluster is
             self._ray.kill(actor.handle)
 
-    def _rewhere(self, actor: _Actor) -> None:
+    def _replace(self, actor: _Actor) -> None:
         self._kill(actor)
         self._actors[self._actors.index(actor)] = self._new()
 
@@ -227,15 +240,16 @@ class Actors:
         if self._failed_starts > _FAILED_STARTS * len(self._actors):
             self._give_up()
             raise VerifierError(f"Ray's actors are lost before they score anything: {one_line(error)}")
-        self._rewhere(actor)
+        self._replace(actor)
 
     def _collect(self, work: Work) -> None:
-        """Takes in what actors report, and rewheres those that are lost or late."""
-        self._take_in_ready()
+        """Takes in what actors report, and replaces those that are lost or late."""
         owners = {reference: actor for actor in self._actors for reference in actor.calls}
+        self._take_in_ready(0 if owners else _POLL_S)  # an actor that starts must not hold up those that score
         if not owners:
             self._refuse_no_actors()
             return
+        self._idle_since = 0.0
         ready, _ = self._ray.wait(list(owners), num_returns=1, timeout=_POLL_S)
         for reference in ready:
             actor = owners[reference]
@@ -255,14 +269,14 @@ class Actors:
             oldest = next(iter(actor.calls.values()), None)
             if oldest is not None and now - oldest.began > _PATIENCE_S + _AHEAD * len(oldest.items) * self.timeout_s:
                 work.again(actor.calls.values(), "its process does not answer")
-                self._rewhere(actor)
+                self._replace(actor)
 
     def _refuse_no_actors(self) -> None:
         """Waits for one, as long as starting may take. Raises VerifierError."""
-        self._idle_since = self._idle_since or time.monotonic()
         if any(actor.ready for actor in self._actors):
-            self._idle_since = 0.0
-        elif time.monotonic() - self._idle_since > _START_S:
+            return
+        self._idle_since = self._idle_since or time.monotonic()
+        if time.monotonic() - self._idle_since > _START_S:
             self._give_up()
             raise VerifierError(f"all of Ray's actors were lost, and none has started again within {_START_S:g} s")
 
@@ -370,9 +384,7 @@ def _connect(ray: Any, address: str | None) -> bool:
     try:
         ray.init(address=address, log_to_driver=False, logging_level="warning", include_dashboard=None)
     except Exception as error:
-        raise VerifierError(
-            f"no Ray cluster answers{f' at {address}' if address else ''}: {one_line(error)}"
-        ) from error
+        raise VerifierError(f"no Ray cluster answers{at}: {one_line(error)}") from error
     finally:
         if threading.current_thread() is threading.main_thread():
             for number, handler in handlers.items():  # Ray sets its own
