@@ -63,6 +63,9 @@ class Completion:
     prefill: str = ""  # what the prompt wrote of the reply before `text`: "", "<think>" or "<think></think>"
     # [start, end) of the token_ids that were put in, not sampled: their log-probabilities are 0.
     inserted: tuple[int, int] = (0, 0)
+    # (first token, version) of each stretch, where several versions wrote it one after the other; `policy_version` is
+    # then the oldest of them.
+    stretches: tuple[tuple[int, int], ...] = ()
 
     @property
     def num_sampled(self) -> int:

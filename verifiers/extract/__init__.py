@@ -14,8 +14,9 @@ from verifiers.extract.echo import repeats_prompt
 from verifiers.extract.hedges import hedge, restated
 from verifiers.extract.retractions import instead, plain_tail, retracted
 from verifiers.extract.spans import Extraction, Span, after_thinking, closing_brace, ending
+from verifiers.extract.statements import stated
 from verifiers.extract.turns import CORRECTION
-from verifiers.extract.words import VALUE
+from verifiers.extract.words import VALUE, WORD
 
 __all__ = [
     "Extraction",
@@ -44,14 +45,15 @@ def final_answer(text: str) -> Span | None:
     return find(text).span
 
 
-def find(text: str, *, strict: bool = False) -> Extraction:
+def find(text: str, *, strict: bool = False, prompt: str | None = None) -> Extraction:
     """The final answer's place.
 
     What stands in `<think>` never counts, and an unclosed `<think>` means no answer. Then, in this order: the
     `<answer>` block (there must be exactly one: several are several guesses), the last `\\boxed{}`, the last `####`,
     a phrase that announces the answer, the whole text if it is nothing but maths, the last maths or number if the
     end states it as a conclusion. A box inside the answer block is the answer. What follows an answer may deny it,
-    take it back or offer another. With `strict` only the answer block counts.
+    take it back or offer another. With `strict` only the answer block counts. With a `prompt`, "" where the question
+    is not known, what the last sentence says of things counts too.
     """
     start = after_thinking(text)
     if start is None:
@@ -80,10 +82,10 @@ def find(text: str, *, strict: bool = False) -> Extraction:
             found = Extraction(span, "hashes", _other_hashes(text, start, hashes.start()))
             return _unless_taken_back(text, found, span[1], end)
     start = max(start, end - _TAIL)
-    return _phrased(text, start, end)
+    return _phrased(text, start, end, prompt)
 
 
-def _phrased(text: str, start: int, end: int) -> Extraction:
+def _phrased(text: str, start: int, end: int, prompt: str | None) -> Extraction:
     """What a phrase announces, or the end states; a "result" on the way gives way to a later conclusion."""
     instead_of = replaced(text, start, end)
     if instead_of is not None:
@@ -94,7 +96,11 @@ def _phrased(text: str, start: int, end: int) -> Extraction:
         if letter is not None:
             return _with_letter(text, letter, found)
     if found is None:
-        return unannounced(text, start, end)
+        found = unannounced(text, start, end)
+        short = found.source == "whole" and len(WORD.findall(text, start, end)) < 4
+        if prompt is None or short or found.source in ("anchor", "code", "options", "unfinished"):
+            return found
+        return stated(text, start, end, prompt) or found
     if found.source != "result" or found.span is None:
         return found
     if text[found.span[1] :].strip(" .*$\n"):

@@ -39,7 +39,8 @@ _UNSURE = re.compile(
     r"|desculp\w+|non|forse|niet|misschien|nie|może|değil|belki|không|tidak|bukan)\b"
     r"|(?<![^\W\d_])(?:не|нет|или|возможно|может|ليس|لا|لست|ربما|أو)(?![^\W\d_])|[?？؟]|(?<![^\W\d_])no (?:es"
     r"|puedo|sé|se|lo|son)(?![^\W\d_])"
-    r"|不(?:会|會|知|能|是|对|對|确|確|行|满足|滿足|符合|成立)|満たさ|没(?:有?办法|法|有答案)|沒(?:有?辦法|法)|无法|無法|或|也许|可能|猜"
+    r"|不(?:会|會|知|能|是|对|對|确|確|行|满足|滿足|符合|成立)|満たさ|没(?:有?办法|法|有答案)|沒(?:有?辦法|法)"
+    r"|无法|無法|或|也许|可能|猜"
     r"|吗|嗎|ません|ない|たぶん|かも|分から|わから|모르|못|없|아니|아마|또는|नहीं|शायद|या",
     re.IGNORECASE,
 )
@@ -53,7 +54,8 @@ _CHECK = re.compile(
 # What makes a check more than one: it comes to another value, or takes the first one back.
 _AFTER_ALL = re.compile(
     r"\b(?:so|therefore|thus|hence|but|however|answer|instead|should|also(?! )|daher|somit|aber|donc"
-    r"|mais|pero|mas|ma|но|поэтому|значит|fail\w*|wrong|falsch|faux|mal|erro\w*)\b|所以|因此|但|よって|しかし|따라서|하지만",
+    r"|mais|pero|mas|ma|но|поэтому|значит|fail\w*|wrong|falsch|faux|mal|erro\w*)\b|所以|因此|但|よって|しかし"
+    r"|따라서|하지만",
     re.IGNORECASE,
 )
 _ANNOUNCING = re.compile(
@@ -108,7 +110,8 @@ _CONCLUDES = re.compile(
     r"|zatem|jadi|maka|vậy|do đó)\b"
     r"|(?<!\w)(?:значит|следовательно|поэтому|таким образом|итого|итак|получа\w+|остал\w+|остан\w+|равн\w+|равен"
     r"|составля\w+|всего)|∴|\\therefore|\\implies|=|≈|⇒|=>"
-    r"|因此|所以|故|从而|得|共|剩|等于|[是为為](?=\s*[$(\\*]*$)|于是|综上|全部で|解くと|計算すると|よって|したがって|ゆえに|だから|つまり|合計|残り|따라서"
+    r"|因此|所以|故|从而|得|共|剩|等于|[是为為](?=\s*[$(\\*]*$)|于是|综上|全部で|解くと|計算すると|よって"
+    r"|したがって|ゆえに|だから|つまり|合計|残り|따라서"
     r"|그러므로|결국|모두|총|남|هو(?=\s*$)|هناك(?=\s*$)|يساوي|تساوي"
     r"|إذن|لذا|لذلك|ومنه|ดังนั้น|المجموع|अतः|इसलिए|कुल",
     re.IGNORECASE,
@@ -127,7 +130,8 @@ _LEADS = re.compile(
     r"|(?:ce qui|cela|ça) (?:nous )?(?:donne|signifie que|implique que)|on (?:trouve|en déduit)(?: que)?|finalement,?"
     r"|daraus folgt|(?:das|dies) (?:bedeutet|heißt),?(?: dass)?|(?:lo que|esto) (?:nos )?(?:da|significa que"
     r"|implica que)"
-    r"|(?:o que|isso) (?:nos )?(?:dá|significa que|implica que)|(?:il che|ciò) (?:ci )?(?:dà|significa che|implica che)"
+    r"|(?:o que|isso) (?:nos )?(?:dá|significa que|implica que)|(?:il che|ciò) (?:ci )?(?:dà|significa che"
+    r"|implica che)"
     r"|yani|(?:это )?(?:означает|значит), что|(?:^|[\s，,])即|합계는|즉,?)\s*$",
     re.IGNORECASE,
 )
@@ -150,7 +154,8 @@ _ARGUMENT = re.compile(
     rf"{_not_after('price cost score perimeter profit weight height answer count')}\bof"
     rf"|{_not_after('equal equals comes come amounts out up down simplifies reduces evaluates sums rounds converges')}"
     rf"{_not_after('add equivalent corresponds leads')}\bto"
-    r"|\b(?:than|from|per|mod|modulo|(?<!left )(?<! up )(?<! us )with|after|before|until|since|over|under|above"
+    r"|\b(?:than|from|per|mod|modulo|(?<!left )(?<! up )(?<! us )(?<! her )(?<! him )(?<! them )with|after|before"
+    r"|until|since|over|under|above"
     r"|below|between|within"
     r"|against|near|beyond|plus|minus|times|divided by|multiplied by|square|cube|root|twice|double|half|nor"
     r"|not|no|without|except|but|on|(?<!is )(?<!are )(?<!lies )"
@@ -158,12 +163,14 @@ _ARGUMENT = re.compile(
     r"|von|vom|mit|nach|vor|bei|für|als|(?<!est )(?<!es )(?<!\bé )(?<!sont )(?<!son )(?<!donc )de|del|d['’]|du|des"
     r"|carré|cube|racine|avec|après|par|con|por|después de|(?<!è )di|da|do|van|na|после|через|из|от|до|чем"
     r"|для|на|с|в|квадрат|без)"
-    r"|(?<![存现現所實实])在|见|見|百分之|минус|负|負|マイナス|마이너스|음수|سالب|ناقص|menos|moins|meno|من|بعد|مربع)\s*(?:the\s+|a\s+|an\s+"
+    r"|(?<![存现現所實实])在|见|見|百分之|минус|负|負|マイナス|마이너스|음수|سالب|ناقص|menos|moins|meno|من|بعد"
+    r"|مربع)\s*(?:the\s+|a\s+|an\s+"
     r"|number\s+|numbers?\s+|числа\s+)*[$(\\]*\s*$",
     re.IGNORECASE,
 )
 _INCREASED = re.compile(
-    r"\b(?:increas|decreas|grow|grew|ris|rose|fall|fell|drop|reduc|chang|shr[aiu]nk|improv|declin)\w*\s+by\s*[$(\\]*$",
+    r"\b(?:increas|decreas|grow|grew|ris|rose|fall|fell|drop|reduc|chang|shr[aiu]nk|improv"
+    r"|declin)\w*\s+by\s*[$(\\]*$",
     re.IGNORECASE,
 )  # "the area decreases by 25%"
 _IN = re.compile(r"\b(?:in|for|during|en|pendant|dans|durante|during|за)\s*$", re.IGNORECASE)
@@ -222,8 +229,10 @@ _ASIDE = re.compile(
 )
 # A value that bounds, or that a clause gives up as something on the way.
 _BOUND = re.compile(
-    r"\b(?:at (?:least|most)|(?:more|less|fewer|greater|smaller|larger|higher|lower|other) than|nearly|almost|close to"
-    r"|(?:never |not )?exceeds?|up to|half(?: of)?|twice|mindestens|höchstens|fast|knapp|beinahe|annähernd"
+    r"\b(?:at (?:least|most)|(?:more|less|fewer|greater|smaller|larger|higher|lower|other) than|nearly|almost"
+    r"|close to"
+    r"|(?:never |not )?exceeds?|(?<!add )(?<!adds )(?<!added )(?<!sum )(?<!sums )up to|half(?: of)?|twice"
+    r"|mindestens|höchstens|fast|knapp|beinahe|annähernd"
     r"|au (?:moins|plus)|presque"
     r"|al menos|como (?:máximo|mínimo)|casi|(?:pelo|ao) menos|no (?:máximo|mínimo)|quase|almeno|al massimo"
     r"|quasi)\s*[$(\\*]*$"
@@ -263,7 +272,7 @@ _OF_THE_QUESTION = re.compile(
     r"|\b(?:divisor|factor|multiple|digit|part|half) of (?:the|my|our) (?:answer|result|solution)\b",
     re.IGNORECASE,
 )
-_OPTION_LABEL = re.compile(r"(?:^|\s|(?<![A-Za-z])[(\[])[A-J][).\]:]\s*\S")  # and not P(A)
+OPTION_LABEL = re.compile(r"(?:^|\s|(?<![A-Za-z])[(\[])[A-J][).\]:]\s*\S")  # and not P(A)
 
 
 def unannounced(text: str, start: int, end: int) -> Extraction:
@@ -297,7 +306,7 @@ def unannounced(text: str, start: int, end: int) -> Extraction:
         return Extraction(None, "unsure")
     if text.count("```", 0, sentence[0]) % 2:
         return Extraction(None, "code")
-    if len(_OPTION_LABEL.findall(text[sentence[0] : sentence[1]])) > 1 or len(_OPTION_LABEL.findall(text[low:end])) > 2:
+    if len(OPTION_LABEL.findall(text[sentence[0] : sentence[1]])) > 1 or len(OPTION_LABEL.findall(text[low:end])) > 2:
         return Extraction(None, "options")
     if _UNFINISHED.search(text, sentence[1], end):
         return Extraction(None, "unfinished")
@@ -363,6 +372,7 @@ def _unopposed(text: str, sentence: Span, value: Span) -> bool:
 
 def turned(text: str) -> bool:
     """Do the words after an answer's number deny or change it, in a language that puts them there? ("7的平方")"""
+    text = text.replace("−", "-")
     if text.isascii():
         return False
     letter = _CHOSEN.match(text)
@@ -374,24 +384,43 @@ def turned(text: str) -> bool:
     )
 
 
+def unsure(part: str) -> bool:
+    """Does a word doubt, deny, offer or bound?"""
+    return _UNSURE.search(part) is not None
+
+
+def concludes(part: str) -> bool:
+    """Does a word conclude, or say what something is?"""
+    return _CONCLUDES.search(part) is not None
+
+
+def altered(text: str, sentence: Span, span: Span, *, placed: bool = False) -> bool:
+    """Do the words right beside a value make something else of it: a label, an argument, a bound, a denial?
+
+    `placed`: a preposition that leads to it makes it no argument, as "at" before a time or "a share of" before 0.6.
+    """
+    before, after = text[sentence[0] : span[0]], text[span[1] : sentence[1]]
+    by_percent = text[span[1] - 1] == "%" and _INCREASED.search(before[-40:])
+    return bool(
+        (_ARGUMENT.search(before[-80:]) and not by_percent and not placed)
+        or _BOUND.search(before[-40:])
+        or _NOT_THE_VALUE.match(after)
+        or _TRANSFORMED.search(before)
+        or _SCALED.match(after)
+        or denied_after(text, span[1], sentence[1])
+        or hangs_on(text, span[1], sentence[1])
+        or _OF_THE_QUESTION.search(after)
+    )
+
+
 def stands_as_value(text: str, sentence: Span, span: Span, *, evidence: bool) -> bool:
     """Is the number or formula at `span` what its sentence says, and not a label, an argument or a premise?
 
     With `evidence` the sentence must conclude with it; without, it must not speak against it.
     """
+    if altered(text, sentence, span):
+        return False
     before, after = text[sentence[0] : span[0]], text[span[1] : sentence[1]]
-    by_percent = text[span[1] - 1] == "%" and _INCREASED.search(before[-40:])
-    if (
-        (_ARGUMENT.search(before[-80:]) and not by_percent)
-        or _BOUND.search(before[-40:])
-        or _NOT_THE_VALUE.match(after)
-        or _TRANSFORMED.search(before)
-        or _SCALED.match(after)
-    ):
-        return False
-    end = sentence[1]
-    if denied_after(text, span[1], end) or hangs_on(text, span[1], end) or _OF_THE_QUESTION.search(after):
-        return False
     setup = _SETUP.match(before)
     if not evidence:
         return setup is None or setup.end() == 0
@@ -514,7 +543,8 @@ _SAID_EQUAL = re.compile(
 # The sentence gives what the value was made into.
 _TRANSFORMED = re.compile(
     r"^\W*(?:(?:so|therefore|thus|hence|then|and|also|donc|luego|quindi|portanto|somit)\b,?\s+)?"
-    r"(?:(?:the|la|le|el|o|a|il|das|die|lo)\s+)?(?:half|twice|double|square|cube|negative|mitad|doble|cuadrado|cubo|moitié"
+    r"(?:(?:the|la|le|el|o|a|il|das|die|lo)\s+)?(?:half|twice|double|square|cube|negative|mitad|doble|cuadrado"
+    r"|cubo|moitié"
     r"|carré|metade|dobro|quadrado|metà|doppio|quadrato|hälfte|doppelte|quadrat)\s+"
     r"(?:(?:of|de|di|do|von|da)\s+(?:\$?[a-z]\$?|it|this|that|the (?:number|answer|value|result|total))\s+)?"
     r"(?:is|equals|es|est|vaut|vale|[éè]|ist|ergibt)\b"

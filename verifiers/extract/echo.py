@@ -32,7 +32,7 @@ def repeats_prompt(prompt: str, text: str, extraction: Extraction) -> bool:
         return False
     if len(text) - start <= len(prompt) + 80 and _within(text[start:], prompt):
         return True
-    if extraction.source not in ("maths", "number"):
+    if extraction.source not in ("maths", "number", "statement"):
         return False
     low = sentence_start(text, extraction.span[0], start)
     end = sentence_ends(text).search(text, extraction.span[1])

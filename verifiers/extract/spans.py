@@ -23,9 +23,10 @@ class Extraction:
     """Where the final answer stands, and how it was found."""
 
     span: Span | None
-    source: str  # "answer", "box", "hashes", "anchor", "maths", "number", "whole"; or why there is none
+    source: str  # "answer", "box", "hashes", "anchor", "maths", "number", "whole", "statement"; or why there is none
     others: tuple[Span, ...] = ()  # other final answers that stand beside it, and must agree with it
     joint: tuple[Span, ...] = ()  # boxes of one sentence that make a list together, the last one included
+    said: str = ""  # in digits, what the span spells in words
 
 
 def ending(text: str) -> int:

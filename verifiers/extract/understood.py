@@ -23,6 +23,7 @@ from collections.abc import Iterator
 
 from verifiers.extract.everyday import EVERYDAY
 from verifiers.extract.spans import Span, ending
+from verifiers.extract.statement_words import REPORTS
 from verifiers.extract.vocabulary import HARMLESS, SAFE, SAFE_UNSPACED, UNSAFE
 from verifiers.extract.words import ascii_words
 
@@ -130,6 +131,7 @@ _ODD_SIGN = re.compile(
 _ABOUT = re.compile(
     r"(?:≈|∼|\\approx|\\simeq|\\sim)(?![a-z])\s*\W{0,4}$|^\W*[A-Za-z]+\s*(?:≈|∼|\\approx|\\simeq|\\sim)"
 )
+_NOT_EQUAL = re.compile(r"(?:\\neq?(?![a-z])|\\not\s*=|≠|!=)[\s$({]*$")
 _LED_FALSELY = re.compile(
     r"\b(?:do not|don['’]?t|never) (?:be (?:fooled|misled|deceived|tricked)|worry|panic)"
     r"|make no mistake|^\W*correction\W*$"
@@ -184,12 +186,8 @@ _OF_ANSWERS = re.compile(
     r"|результат\w*|решени\w*|число|я|мой)\b",
     re.IGNORECASE,
 )
-# What leads to a box and says what its value is of: "the horizontal asymptote is", "60 worker-days among 4 workers is".
-_OF_THINGS = re.compile(
-    r"\b(?:is|are|was|were|has|have|had|equals?|gives?|get|gets|got|obtain\w*|makes?|needs?|takes?|costs?|becomes?|yields?"
-    r"|ist|sind|hat|beträgt|ergibt|erhält|erhalten|est|sont|vaut|obtient|donne|es|son|vale|obtenemos|queda|é|são|vale"
-    r"|obtemos|è|sono|otteniamo|равн\w+|равен|составля\w+|получа\w+)\W*(?:[A-Za-z]\s*=\W*)?$",
-    re.IGNORECASE,
+_OF_FORMS = re.compile(
+    r"\b(?:examples?|formats?|templates?|samples?|instructions?|placeholders?|syntax|style)\b", re.IGNORECASE
 )
 _ANSWERS_WITH = re.compile(
     r"^\W*(?:so |therefore |thus )?(?:the |my )?(?:final |correct )?(?:answer|die (?:richtige )?antwort|die lösung"
@@ -296,7 +294,7 @@ _GERMAN = re.compile(
 _NAME_ELSE = re.compile(r"(?<=[a-zà-ÿа-яё,] )[A-ZÀ-ÖА-Я][a-zà-ÿа-яё]+\b")
 _OR = re.compile(r"§(?:,?\s+or\s+(?:about\s+)?|或)(?:[A-Za-z]\s*=\s*)?§")  # values that were compared with each other
 _PLURAL = re.compile(r"§[\s$})*]{0,3}([^\W\d_]+)")
-_CONDITIONAL = re.compile(
+CONDITIONAL = re.compile(
     r"\b(?:serait|seraient|pourrait|devrait|vaudrait|donnerait|ferait|aurait|sería|serían|podría|debería"
     r"|daría|valdría|seria|seriam"
     r"|poderia|deveria|daria|sarebbe|sarebbero|potrebbe|dovrebbe|darebbe|wäre|wären|würde|würden|könnte"
@@ -335,6 +333,9 @@ def not_understood(text: str, span: Span, *, prompt: str, gold: str, states_itse
     whole = gold.lstrip("-").isdigit()
     if whole and (_ABOUT.search(text, low, span[0]) or _ABOUT.search(text[slice(*span)])):
         return "≈"
+    denied = _NOT_EQUAL.search(before)
+    if denied:
+        return denied[0]
     rough = _APPROXIMATE.match(_STRUCK.sub("", text[slice(*span)])) if whole else None
     if rough:
         return rough[0].strip()
@@ -471,7 +472,7 @@ def _unknown_before(before: str, known: frozenset[str], prompt: str, everyday: b
     if intro and not _MINE.search(intro[0]) and not _CONDITION.match(plain):
         plain = plain[intro.end() :]
     clause = _BREAK.split(_CONCESSION.sub("", plain))[-1]
-    if _CONDITION.match(stated) or _CONDITIONAL.search(clause):
+    if _CONDITION.match(stated) or CONDITIONAL.search(clause):
         return (stated.split() or [clause.strip()])[0]
     lead, colon, clause = clause.rpartition(":") if ":" in clause.rstrip(" :") else ("", "", clause)
     if colon and not _LED_FALSELY.search(lead):
@@ -495,7 +496,7 @@ def _unknown_before(before: str, known: frozenset[str], prompt: str, everyday: b
         clause = _NAME_ELSE.sub(" ", clause)
     if _CALCULATED.search(before):  # the sum that was just done says what the value is, whatever it is of
         return _objection(clause)
-    if boxed and _OF_THINGS.search(clause) and not _OF_ANSWERS.search(clause) and not _MINE.search(clause):
+    if boxed and not any(turn.search(clause) for turn in (_OF_ANSWERS, _MINE, _OF_FORMS, REPORTS)):
         return _objection(clause)
     return _unknown(clause, known, prompt, everyday)
 

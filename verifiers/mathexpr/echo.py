@@ -11,6 +11,7 @@ from verifiers.mathexpr.normal import normal
 from verifiers.mathexpr.options import options
 
 _MAX_PROMPT, _MAX_EXPRESSION = 20_000, 200
+_NUMBERS = re.compile(r"\d+")
 _SPELLINGS = (("\\dfrac", "\\frac"), ("\\tfrac", "\\frac"), ("\\left", ""), ("\\right", ""), ("\\times", "*"),
               ("\\cdot", "*"), ("×", "*"), ("·", "*"), ("−", "-"), ("\\,", " "), ("\\!", ""), ("{", ""), ("}", ""),
               ("$", " "))  # fmt: skip
@@ -22,6 +23,8 @@ def restates(prompt: str, gold: Answer, answer: Answer, text: str) -> bool:
         return False
     if len(text) > _MAX_EXPRESSION or _is_literal(answer.node) or not _has_work_left(gold.node, answer.node):
         return False
+    if "mod" in text and _NUMBERS.findall(text) and set(_NUMBERS.findall(text)) <= set(_NUMBERS.findall(prompt)):
+        return True  # the remainder that the question asks for, in signs
     wanted, told = _plain(text), _plain(prompt[-_MAX_PROMPT:])
     letters = "".join(wanted.split())
     if not letters or letters not in "".join(told.split()):

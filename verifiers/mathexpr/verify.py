@@ -23,6 +23,7 @@ from verifiers.extract import (
     squeezed,
     turned,
 )
+from verifiers.extract.numerals import language_of
 from verifiers.extract.understood import not_understood
 from verifiers.extract.wordings import says_no_solution
 from verifiers.mathexpr.answers import Answer, type_name
@@ -101,7 +102,7 @@ class MathVerifier:
     Raises (when called): GoldError if the gold can't be understood.
     """
 
-    version = "6"
+    version = "7"
 
     def __init__(
         self,
@@ -137,7 +138,7 @@ class MathVerifier:
         return replace(verdict, span=original(verdict.span, cuts)) if cuts and verdict.span is not None else verdict
 
     def _judge(self, problem: Problem, gold: _Gold, text: str, explanation: Explanation | None) -> Verdict:
-        found = find(text, strict=self.strict)
+        found = find(text, strict=self.strict, prompt=problem.prompt)
         if found.span is None and not self.strict and gold.answer is not None:
             found = _worded(text, gold.answer) or found
         if explanation is not None:
@@ -171,7 +172,7 @@ class MathVerifier:
         self, verdict: Verdict, problem: Problem, gold: _Gold, text: str, extraction: Extraction
     ) -> Verdict:
         """The verdict, unless it would pay an answer beside which a word is not understood."""
-        if verdict.score != 1.0 or verdict.span is None or self.strict:
+        if verdict.score != 1.0 or verdict.span is None or self.strict or extraction.source == "statement":
             return verdict
         assert gold.answer is not None
         word = not_understood(
@@ -254,7 +255,9 @@ class MathVerifier:
         assert extraction.span is not None
         budget.trace = [] if explanation is not None else None
         policy = self._policy(problem)
-        answer = text[extraction.span[0] : extraction.span[1]].strip(" \n\r")  # a tab may be what is left of "\\text"
+        answer = extraction.said or text[slice(*extraction.span)].strip(
+            " \n\r"
+        )  # a tab may be what is left of "\\text"
         if len(answer) > MAX_ANSWER_CHARS:
             return Verdict(0.0, "too_long", f"answer of {len(answer)} characters", None, extraction.span, gold.type)
         reason, detail = "", ""
@@ -303,6 +306,7 @@ class MathVerifier:
                 answer = parts[0]
             else:
                 return Verdict(0.0, "hedged", "a restatement with another value", answer, span, gold.type)
+        gold, answer = _with_decimal_comma(gold, answer, f"{problem.prompt[-600:]} {text[-600:]}")
         reason, detail = self._reason(gold, answer, problem, policy, budget, explanation)
         if reason in ("unparseable", "type_clash") and extraction.source in ("answer", "anchor", "hashes", "box"):
             for inner in _embedded(text, extraction, gold):
@@ -365,6 +369,15 @@ class MathVerifier:
         except Unreadable as error:
             return "type_clash", str(error)
         return reason, ""
+
+
+def _with_decimal_comma(gold: _Gold, answer: str, context: str) -> tuple[_Gold, str]:
+    """Both as decimals, where `0{,}25` or "2,5 m" shows that the comma of a gold "0,25", or of one in a language that
+    writes decimals so, parts no list."""
+    comma = _DECIMAL_COMMA.fullmatch(answer) if _LIST_OR_DECIMAL.fullmatch(gold.text) else None
+    if comma is None or not (gold.text.lstrip("-").startswith("0,") or language_of(context) in _WITH_DECIMAL_COMMA):
+        return gold, answer
+    return read_gold(gold.text.replace(",", ".")), f"{comma[1]}.{comma[2]}{comma[3]}"
 
 
 def _worded(text: str, gold: Answer) -> Extraction | None:
@@ -454,6 +467,11 @@ def _refers_to_itself(answer: str) -> bool:
     return found is not None and re.search(rf"(?<![A-Za-z\\]){found[1]}(?![A-Za-z_({{])", found[2]) is not None
 
 
+_LIST_OR_DECIMAL = re.compile(r"-?\d{1,9},\d{1,9}")
+_WITH_DECIMAL_COMMA = frozenset("de fr es pt it nl sv pl ru tr vi id".split())
+_DECIMAL_COMMA = re.compile(
+    r"\s*\$?([-+−]?\d{1,9})(?:\{,\}|,(?=\d{1,9}\s?[^\W\d]|\d{1,9}\\text))(\d{1,9})(\s?[^,;]{0,30})", re.ASCII
+)
 _IN_WORDS = ("text", "truth", "choice", "empty", "undefined", "region")
 _ASSIGNED = re.compile(r"[\s$]*([A-Za-z])\s*=([^=<>]{1,200})")
 _FORMULA = re.compile(r"\$[^$]{1,200}\$|\\[dt]?frac\{[^{}]{1,40}\}\{[^{}]{1,40}\}|\\\([^()]{1,200}\\\)")

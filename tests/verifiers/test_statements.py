@@ -1,0 +1,68 @@
+"""The value that the last sentence says of things, where nothing announces an answer: what is paid and what is not."""
+
+from pathlib import Path
+
+import pytest
+
+from verifiers import Completion, Problem, resolve
+from verifiers.extract.numerals import language_of, numerals
+
+TABLE = Path(__file__).parents[1] / "statement_cases.txt"
+CASES = [
+    (*(part.strip().replace("⏎", "\n") for part in line[1:].split("|", 2)), float(line[0] == "="))
+    for line in TABLE.read_text(encoding="utf-8").splitlines()
+    if line[:1] in ("=", "!")
+]
+
+
+@pytest.mark.parametrize(("gold", "prompt", "text", "score"), CASES)
+def test_what_the_last_sentence_says(gold, prompt, text, score):
+    verdict = resolve("math")(Problem(answer=gold, prompt=prompt), Completion(text))
+    assert verdict.score == score, verdict
+
+
+def test_the_value_that_is_taken_does_not_depend_on_the_gold():
+    verify = resolve("math")
+    for gold, prompt, text, score in CASES:
+        if score:
+            other = verify(
+                Problem(answer=f"{gold} + 10^6" if "=" in gold else "123456789", prompt=prompt), Completion(text)
+            )
+            right = verify(Problem(answer=gold, prompt=prompt), Completion(text))
+            assert other.score == 0.0
+            assert other.span == right.span
+
+
+@pytest.mark.parametrize(
+    ("language", "words", "value"),
+    [
+        ("en", "twenty four", 24),
+        ("de", "siebenunddreißig", 37),
+        ("fr", "quatre vingt seize", 96),
+        ("es", "treinta y dos", 32),
+        ("pt", "quarenta e oito", 48),
+        ("it", "ventotto", 28),
+        ("nl", "drieënzestig", 63),
+        ("sv", "fyrtiosju", 47),
+        ("pl", "dwadzieścia trzy", 23),
+        ("ru", "пятьдесят девять", 59),
+        ("tr", "kırk iki", 42),
+        ("vi", "hai mươi lăm", 25),
+        ("id", "tujuh belas", 17),
+        ("hi", "पचपन", 55),
+        ("ko", "스물두", 22),
+        ("ar", "خمسة وثلاثون", 35),
+    ],
+)
+def test_numbers_in_words(language, words, value):
+    assert numerals(language)[words] == value
+    assert {*range(1, 100)} <= set(numerals(language).values())
+
+
+def test_the_language_is_told_from_script_and_common_words():
+    assert language_of("How many apples are in the box?") == "en"
+    assert language_of("Wie viele Äpfel sind in der Kiste?") == "de"
+    assert language_of("Il y a cinq pommes dans le panier.") == "fr"
+    assert language_of("箱にりんごが五個あります。") == "ja"
+    assert language_of("篮子里有五个苹果。") == "zh"
+    assert language_of("42") == "en"

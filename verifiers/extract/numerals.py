@@ -1,0 +1,208 @@
+"""The numbers 0 to 100, and 1,000, in words of 16 languages: "vingt-sept", "kırk iki", 열한.
+
+Languages share spellings (Turkish "on" is ten, Vietnamese "ba" three), so words are looked up in the language of their
+text alone, which is told from its script or its commonest words. Chinese and Japanese numerals are characters, which
+`verifiers.mathexpr.number_words` reads.
+"""
+
+from __future__ import annotations
+
+import functools
+import itertools
+import re
+from collections import Counter
+
+# 0 to 19, then 20, 30 ... 90, then 100 and 1000. "/" parts spellings and genders, "-" stands for none.
+_BASES = {
+    "en": "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen"
+    " seventeen eighteen nineteen twenty thirty forty fifty sixty seventy eighty ninety hundred/a_hundred"
+    " thousand/a_thousand",
+    "de": "null eins/ein zwei drei vier fünf sechs sieben acht neun zehn elf zwölf dreizehn vierzehn fünfzehn"
+    " sechzehn"
+    " siebzehn achtzehn neunzehn zwanzig dreißig/dreissig vierzig fünfzig sechzig siebzig achtzig neunzig"
+    " hundert/einhundert tausend/eintausend",
+    "fr": "zéro un/une deux trois quatre cinq six sept huit neuf dix onze douze treize quatorze quinze seize dix-sept"
+    " dix-huit dix-neuf vingt trente quarante cinquante soixante - quatre-vingts - cent mille",
+    "es": "cero uno/un/una dos tres cuatro cinco seis siete ocho nueve diez once doce trece catorce quince dieciséis"
+    " diecisiete dieciocho diecinueve veinte treinta cuarenta cincuenta sesenta setenta ochenta noventa cien mil",
+    "pt": "zero um/uma dois/duas três quatro cinco seis sete oito nove dez onze doze treze quatorze/catorze quinze"
+    " dezesseis/dezasseis dezessete/dezassete dezoito dezenove/dezanove vinte trinta quarenta cinquenta sessenta"
+    " setenta oitenta noventa cem mil",
+    "it": "zero uno/un/una due tre quattro cinque sei sette otto nove dieci undici dodici tredici quattordici"
+    " quindici"
+    " sedici diciassette diciotto diciannove venti trenta quaranta cinquanta sessanta settanta ottanta novanta cento"
+    " mille",
+    "nl": "nul een/één twee drie vier vijf zes zeven acht negen tien elf twaalf dertien veertien vijftien zestien"
+    " zeventien achttien negentien twintig dertig veertig vijftig zestig zeventig tachtig negentig honderd duizend",
+    "sv": "noll ett/en två tre fyra fem sex sju åtta nio tio elva tolv tretton fjorton femton sexton sjutton arton"
+    " nitton tjugo trettio fyrtio femtio sextio sjuttio åttio nittio hundra/etthundra tusen",
+    "pl": "zero jeden/jedna/jedno dwa/dwie trzy cztery pięć sześć siedem osiem dziewięć dziesięć jedenaście dwanaście"
+    " trzynaście czternaście piętnaście szesnaście siedemnaście osiemnaście dziewiętnaście dwadzieścia trzydzieści"
+    " czterdzieści pięćdziesiąt sześćdziesiąt siedemdziesiąt osiemdziesiąt dziewięćdziesiąt sto tysiąc",
+    "ru": "ноль один/одна/одно два/две три четыре пять шесть семь восемь девять десять одиннадцать двенадцать"
+    " тринадцать четырнадцать пятнадцать шестнадцать семнадцать восемнадцать девятнадцать двадцать тридцать сорок"
+    " пятьдесят шестьдесят семьдесят восемьдесят девяносто сто тысяча",
+    "tr": "sıfır bir iki üç dört beş altı yedi sekiz dokuz on - - - - - - - - - yirmi otuz kırk elli altmış yetmiş"
+    " seksen doksan yüz bin",
+    "vi": "- một/mốt hai ba bốn/tư -/lăm sáu bảy tám chín mười - - - - - - - - - - - - - - - - - - -",
+    "id": "nol satu dua tiga empat lima enam tujuh delapan sembilan sepuluh sebelas - - - - - - - - - - - - - - - -"
+    " seratus seribu",
+    "hi": "शून्य एक दो तीन चार पाँच/पांच छह/छः/छे सात आठ नौ दस ग्यारह बारह तेरह चौदह पंद्रह/पन्द्रह सोलह सत्रह"
+    " अठारह उन्नीस"
+    " बीस तीस चालीस पचास साठ सत्तर अस्सी नब्बे सौ हज़ार/हजार",
+    "ko": "영 하나/한 둘/두 셋/세 넷/네 다섯 여섯 일곱 여덟 아홉 열 - - - - - - - - - 스물/스무 서른 마흔 쉰 예순"
+    " 일흔 여든"
+    " 아흔 백 천",
+    "ar": "صفر واحد/واحدة اثنان/اثنتان/اثنين/اثنتين ثلاثة/ثلاث/ثلاثا أربعة/أربع/أربعا خمسة/خمس/خمسا ستة/ست/ستا"
+    " سبعة/سبع/سبعا ثمانية/ثماني/ثمان/ثمانيا تسعة/تسع/تسعا عشرة/عشر/عشرا"
+    " -/أحد_عشر/إحدى_عشرة -/اثنا_عشر/اثنتا_عشرة/اثني_عشر/اثنتي_عشرة -/ثلاثة_عشر/ثلاث_عشرة -/أربعة_عشر/أربع_عشرة"
+    " -/خمسة_عشر/خمس_عشرة -/ستة_عشر/ست_عشرة -/سبعة_عشر/سبع_عشرة -/ثمانية_عشر/ثماني_عشرة -/تسعة_عشر/تسع_عشرة"
+    " عشرون/عشرين ثلاثون/ثلاثين أربعون/أربعين خمسون/خمسين ستون/ستين سبعون/سبعين ثمانون/ثمانين تسعون/تسعين مئة/مائة"
+    " ألف",
+}
+# "Ten two" for 12 and "two ten three" for 23: what stands before the ones of 11 to 19, and behind those of 20 to 99.
+_COUNTED_TENS = {"vi": ("mười", "mươi"), "id": ("", "puluh"), "tr": ("on", ""), "ko": ("열", "")}
+# What joins tens and ones, where the tens come first; those of `_ONES_FIRST` come after.
+_JOINED = {
+    "en": ("{t}-{u}",), "fr": ("{t}-{u}",), "es": ("{t} y {u}",), "pt": ("{t} e {u}",), "it": ("{t}{u}",),
+    "sv": ("{t}{u}",), "pl": ("{t} {u}",), "ru": ("{t} {u}",), "tr": ("{t} {u}",), "ko": ("{t}{u}", "{t} {u}"),
+}  # fmt: skip
+_ONES_FIRST = {"de": ("{u}und{t}",), "nl": ("{u}en{t}", "{u}ën{t}"), "ar": ("{u} و{t}",)}
+# Parts of a whole, halves to tenths, as they follow their number.
+_PARTS = {
+    "en": "half/halves third/thirds quarter/quarters/fourth/fourths fifth/fifths sixth/sixths seventh/sevenths"
+    " eighth/eighths ninth/ninths tenth/tenths",
+    "de": "- drittel viertel fünftel sechstel siebtel achtel neuntel zehntel",
+    "fr": "- tiers quart/quarts cinquième/cinquièmes sixième/sixièmes septième/septièmes huitième/huitièmes"
+    " neuvième/neuvièmes dixième/dixièmes",
+    "es": "- tercio/tercios cuarto/cuartos quinto/quintos sexto/sextos séptimo/séptimos octavo/octavos noveno/novenos"
+    " décimo/décimos",
+    "pt": "- terço/terços quarto/quartos quinto/quintos sexto/sextos sétimo/sétimos oitavo/oitavos nono/nonos"
+    " décimo/décimos",
+    "it": "- terzo/terzi quarto/quarti quinto/quinti sesto/sesti settimo/settimi ottavo/ottavi nono/noni decimo/decimi",
+    "nl": "- derde kwart/vierde vijfde zesde zevende achtste negende tiende",
+    "sv": "- tredjedel/tredjedelar fjärdedel/fjärdedelar femtedel/femtedelar sjättedel/sjättedelar"
+    " sjundedel/sjundedelar"
+    " åttondel/åttondelar niondel/niondelar tiondel/tiondelar",
+    "pl": "- - czwarta/czwarte piąta/piąte szósta/szóste siódma/siódme ósma/ósme dziewiąta/dziewiąte"
+    " dziesiąta/dziesiąte",
+    "ru": "- треть/трети четверть/четверти пятая/пятых шестая/шестых седьмая/седьмых восьмая/восьмых девятая/девятых"
+    " десятая/десятых",
+}
+_HINDI = (  # 21 to 99 without the tens
+    "इक्कीस बाईस तेईस चौबीस पच्चीस छब्बीस सत्ताईस अट्ठाईस उनतीस इकतीस बत्तीस तैंतीस चौंतीस पैंतीस छत्तीस सैंतीस"
+    " अड़तीस उनतालीस"
+    " इकतालीस बयालीस तैंतालीस चौवालीस पैंतालीस छियालीस सैंतालीस अड़तालीस उनचास इक्यावन बावन तिरपन चौवन पचपन छप्पन"
+    " सत्तावन"
+    " अट्ठावन उनसठ इकसठ बासठ तिरसठ चौंसठ पैंसठ छियासठ सड़सठ अड़सठ उनहत्तर इकहत्तर बहत्तर तिहत्तर चौहत्तर पचहत्तर"
+    " छिहत्तर"
+    " सतहत्तर अठहत्तर उनासी इक्यासी बयासी तिरासी चौरासी पचासी छियासी सत्तासी अट्ठासी नवासी इक्यानवे बानवे तिरानवे"
+    " चौरानवे"
+    " पचानवे छियानवे सत्तानवे अट्ठानवे निन्यानवे"
+)
+# The words for 1 that are articles or pronouns too, and count nothing by themselves.
+ARTICLES = frozenset(
+    "one ein eins un une uno una um uma een en et ett jeden jedna jedno один одна одно bir một satu 하나 한 एक"
+    " واحد واحدة".split()
+)
+_SCRIPTS = (
+    ("ja", re.compile("[\u3040-\u30ff]")),
+    ("ko", re.compile("[\uac00-\ud7af]")),
+    ("zh", re.compile("[\u4e00-\u9fff]")),
+    ("ru", re.compile("[\u0400-\u04ff]")),
+    ("ar", re.compile("[\u0621-\u064a]")),
+    ("hi", re.compile("[\u0904-\u0939]")),
+)
+_COMMON = {
+    "en": "the of and is are in to has have how many so with for each he she they there that it",
+    "de": "der die das und ist sind ein eine wie viele viel hat er sie es von den dem im mit also auf zu man",
+    "fr": "le la les des du et est un une combien de il elle dans donc chaque en qui avec il a pour on",
+    "es": "el la los las y es un una cuántos cuántas cuánto de en tiene por hay se le con al qué son cada",
+    "pt": "o a os as e é um uma quantos quantas quanto de em tem por há se com ao do da são cada não logo",
+    "it": "il lo la i gli le e è un una quanti quante quanto di in ha per ci sono con ne che quindi dunque ogni",
+    "nl": "de het een en is zijn hoeveel van in heeft dus met op er hij ze te voor elk elke per wij",
+    "sv": "och är en ett det att i hur många mycket har så alltså med på som av den han hon finns varje",
+    "pl": "i jest są ile w na z ma więc po do to że się każdy każdym razem zatem czyli",
+    "tr": "ve bir kaç vardır var ile için eder olur her de da tane bu ne kadar dolayısıyla göre",
+    "vi": "là có và mỗi một bao nhiêu của số được vậy thì hỏi cho trong các",
+    "id": "adalah dan berapa di yang ada jadi setiap dengan untuk ini itu maka banyak dari",
+}
+_SIGNS: dict[str, list[str]] = {}
+for _language, _words in _COMMON.items():
+    for _word in _words.split():
+        _SIGNS.setdefault(_word, []).append(_language)
+_LETTERS = re.compile(r"[^\W\d_]+")
+
+
+def language_of(text: str) -> str:
+    """The code of the language that a short text is most likely written in; "en" where nothing tells."""
+    if not text.isascii():
+        for language, script in _SCRIPTS:
+            if script.search(text):
+                return language
+    seen = Counter(language for word in _LETTERS.findall(text.lower()) for language in _SIGNS.get(word, ()))
+    return max(_COMMON, key=lambda language: seen[language])
+
+
+@functools.cache
+def numerals(language: str) -> dict[str, int]:
+    """Each spelling in lower case, with spaces for hyphens, and its value."""
+    if language not in _BASES:
+        return {}
+    base = [words.split("/") for words in _BASES[language].split()]
+    return {word.replace("-", " "): value for word, value in _spellings(language, base)}
+
+
+@functools.cache
+def first_words(language: str) -> frozenset[str]:
+    """What a number in words begins with."""
+    return frozenset(word.split()[0] for word in numerals(language))
+
+
+@functools.cache
+def parts(language: str) -> dict[str, int]:
+    """The words for the parts of a whole, each with how many make the whole."""
+    rows = enumerate(_PARTS.get(language, "").split(), 2)
+    return {word: whole for whole, words in rows for word in words.split("/") if word != "-"}
+
+
+def _spellings(language: str, base: list[list[str]]) -> list[tuple[str, int]]:
+    base = [[word.replace("_", " ") for word in words if word != "-"] for words in base]
+    known = [(word, value) for value in range(20) for word in base[value]]
+    known += [(word, 10 * tens) for tens in range(2, 10) for word in base[18 + tens]]
+    known += [(word, value) for value, words in ((100, base[28]), (1000, base[29])) for word in words]
+    for tens, ones in itertools.product(range(2, 10), range(1, 10)):
+        for t, u in itertools.product(base[18 + tens], base[ones]):
+            for shape in (*_JOINED.get(language, ()), *_ONES_FIRST.get(language, ())):
+                known.append((shape.format(t=t, u=u), 10 * tens + ones))
+    return known + _irregular(language, base)
+
+
+def _irregular(language: str, base: list[list[str]]) -> list[tuple[str, int]]:
+    if language in _COUNTED_TENS:
+        ten, tens_word = _COUNTED_TENS[language]
+        joint = "" if language == "ko" else " "
+        known = [(f"{ten}{joint}{u}", 10 + n) for n in range(1, 10) for u in base[n]] if ten else []
+        if language == "id":
+            known += [(f"{base[n][0]} belas", 10 + n) for n in range(2, 10)]
+        if tens_word:
+            for n in range(2, 10):
+                known.append((f"{base[n][0]} {tens_word}", 10 * n))
+                known += [(f"{base[n][0]} {tens_word} {u}", 10 * n + m) for m in range(1, 10) for u in base[m]]
+        return known
+    if language == "fr":
+        teens = [(10 + n, base[10 + n][0]) for n in range(10)]
+        return [
+            *((f"soixante-{word}", 60 + n) for n, word in teens),
+            *((f"quatre-vingt-{word}", 80 + n) for n, word in (*((m, base[m][0]) for m in range(1, 10)), *teens)),
+            *((f"{base[18 + t][0]} et {one}", 10 * t + 1) for t in range(2, 7) for one in ("un", "une")),
+            ("soixante et onze", 71),
+        ]
+    if language == "es":
+        return [(f"veinti{word}", 20 + n) for n in range(1, 10) for word in base[n]]
+    if language == "it":  # venti + uno: ventuno
+        return [(f"{base[18 + t][0][:-1]}{base[n][0]}", 10 * t + n) for t in range(2, 10) for n in (1, 8)]
+    if language == "hi":
+        values = [value for value in range(21, 100) if value % 10]
+        return list(zip(_HINDI.split(), values, strict=True))
+    return []

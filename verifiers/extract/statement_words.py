@@ -1,0 +1,213 @@
+"""What the words of a closing sentence say of its value: that it concludes, doubts, reports, supposes; 18 languages."""
+
+from __future__ import annotations
+
+import re
+
+STOP = re.compile(
+    r"(?<![.!?\s][A-Za-z])(?<!\bMr)(?<!\bMrs)(?<!\bDr)(?<!\bSt)[.!?]+(?=[*_`)\]\"”»']*(?:\s|$))[*_`)\]\"”»']*"
+    r"|[。！？؟।]+[」）)]*|\n"
+)
+ORNAMENT = " \t\r\n*_`>#-–—•|"
+WORD = re.compile(r"[^\W\d_]+(?:['’][^\W\d_]+)*")
+UNSPACED = re.compile(r"[\u3040-\u30ff\u3400-\u9fff]")
+
+# -- what may follow the answer
+COURTESY = re.compile(
+    r"(?:many |so |and )?(?:thanks?|thank you|i (?:really )?hope|hope|hoping|let me know|feel free|please (?:let"
+    r"|feel)"
+    r"|good luck|cheers|enjoy|best (?:of luck|wishes|regards)|have (?:a|fun)|happy to|glad|you['’]re welcome"
+    r"|any (?:other|more"
+    r"|further)? ?questions|q\.?e\.?d|done|that['’]?s (?:it|all)|(?:a |what a |such a )?(?:very |quite )?(?:nice"
+    r"|fun|neat|lovely|great|cute"
+    r"|easy|simple|pleasant)\b|(?:that|this|it) was (?:\w+ )?(?:fun|nice|easy|a pleasure|simple)"
+    r"|ich hoffe|hoffentlich|danke|vielen dank|viel (?:erfolg|spaß|glück)|gern|fertig"
+    r"|j['’]espère|merci|bonne|bon courage|voilà|espero|gracias|muchas gracias|suerte|mucha suerte|listo|un saludo"
+    r"|saludos|obrigad[oa]|boa sorte|pronto|abraços?|grazie|spero|in bocca al lupo|buona|ecco|hopelijk|bedankt|dank"
+    r"|succes|veel (?:succes|plezier)|graag gedaan|tack|hoppas|jag hoppas|lycka till|mam nadzieję|dziękuję"
+    r"|powodzenia|umarım|teşekkür|iyi"
+    r"|kolay gelsin|hy vọng|cảm ơn|chúc|semoga|terima kasih|selamat"
+    r"|надеюсь|спасибо|удачи|готово|希望|谢谢|谢|祝|加油|ありがとう|お役|ご参考|以上です|頑張|감사|도움이|고맙"
+    r"|수고|شكرا|آمل|أتمنى"
+    r"|بالتوفيق|أرجو|धन्यवाद|आशा|शुभ)",
+    re.IGNORECASE,
+)
+CHECK = re.compile(
+    r"(?:as a |for a |by way of |a |the |quick |sanity |to |we can |one can |let['’]s |let us |let me |just to "
+    r"|self-|zur |als |en |per |come |para |pour "
+    r"|ter |för |na |dla )*"
+    r"(?:(?:double-|re)?check\w*|verif\w+|proof|probe|kontroll\w*|controle\w*|controll\w*|gegenprobe|überprüf\w+"
+    r"|vérif\w+|preuve|comprob\w+"
+    r"|prueba|prova|confer\w+|sprawdz\w+|провер\w+|kontrol\w*|sağlama\w*|thử lại|kiểm tra\w*|periksa|pemeriksaan|cek"
+    r"|जाँच|जांच|التحقق|للتحقق|検算|検証|確認|確かめ|验算|驗算|检验|檢驗|검산|확인)",
+    re.IGNORECASE,
+)
+EQUATION = re.compile(
+    r"(?<![\d.,/·*×x+=−-])(?<![·*×x+−-] )(\d{1,9}(?:[.,]\d{1,6})?)\s*([-+−–·*×x/÷:])\s*(\d{1,9}(?:[.,]\d{1,6})?)\s*="
+    r"\s*[$€£]?(\d{1,9}(?:[.,]\d{1,6})?)(?![\d/]|[.,]\d)"
+)
+
+# -- what a sentence may not hold: the whole of it, and the clause of the value
+REPORTS = re.compile(
+    r"\b(?:said|says?|saying|claim\w*|believe\w*|think|thinks|thought|guess\w*|argu(?:e|es|ed)|told|tells?|heard"
+    r"|hears?|suppos\w+|assum\w+"
+    r"|imagin\w+|pretend\w*|suspect\w*|reckon\w*|according|rumou?r\w*|legend|allegedly|supposedly|apparently|seem\w*"
+    r"|hop(?:e|es|ed|ing)|wish\w*|dream\w*|expect\w*|predict\w*|estimat\w+|should|ought|would|might|may|wants?"
+    r"|wanted|plans|planned|intends?"
+    r"|try|tries|tried|if only|unless|whether|let|suppose|prove|show that|were to|had been|so far|up to now|for now"
+    r"|at first|first guess|initially|originally|not yet|in a dream|say|mistak\w*|wrong\w*|incorrect\w*|false\w*"
+    r"|misread\w*|miscount\w*"
+    r"|sagt\w*|meint\w*|behaupt\w+|glaub\w+|dachte|denkt|schätz\w+|laut|angeblich|vermut\w+|hoff\w+|scheint"
+    r"|soll(?:te)?"
+    r"|möchte|bisher|zuerst|anfangs|falsch\w*|dit|disait|prétend\w*|croi[st]|pens(?:e|ait)|selon|d['’]après|paraît"
+    r"|semble\w*|espère|devrait"
+    r"|voudrait|au début|d['’]abord|faux|fausse|dice|dijo|dicen|afirma\w*|cree\w*|piens\w+|según|supon\w+"
+    r"|parece\w*|quisiera"
+    r"|quería|al principio|disse|diz|acha\w*|segundo [oa]|achou|pensa\w*|secondo (?:il|la|lui|me)|crede\w*"
+    r"|sembra\w*|all['’]inizio|vorrebbe"
+    r"|zegt|zei|denkt|gelooft|volgens|beweert|lijkt|säger|sade|tror|påstår|enligt|verkar|mówi\w*|twierdzi\w*"
+    r"|myśli\w*|według|podobno"
+    r"|diyor|dedi|söylüyor|sanıyor|düşünüyor|nói|cho rằng|nghĩ|katanya|bilang|mengira|menurut"
+    r"|говор\w+|сказал\w*|счита\w+|дума\w+|утвержда\w+|якобы|кажется|вроде|по словам|сначала)\b"
+    r"|说|說|认为|認為|觉得|覺得|据|以为|假设|假設|如果|言っ|言う|思っ|思う|らしい|そうです|と仮定|もし|말했|말하"
+    r"|생각|만약|라고"
+    r"|قال|يقول|يظن|يعتقد|لو|कहा|कहता|सोच|मान लो|अगर|यदि",
+    re.IGNORECASE,
+)
+SUPPOSES = re.compile(
+    r"\W*(?:so |then |and |but )?\b(?:if(?! (?:we|you|one)\b)|unless|suppose|had|were|let|wenn(?! man\b)|falls"
+    r"|angenommen"
+    r"|si(?! (?:on|se|nous)\b)|se(?! (?:si|obt|obtiene|ottiene|divid\w+ (?:por|entre)|\w+amos)\b)|если"
+    r"|als je denkt|om\b|jeśli|gdyby|eğer|nếu|jika|kalau"
+    r"|for example|e\.g\.|z\.?\s?b\.|par exemple|por ejemplo|например)(?!\w)",
+    re.IGNORECASE,
+)
+STARTS = re.compile(
+    r"\W*(?:(?:so|now|next|then|first|firstly|and),? )?(?:first(?:ly)?|next|step|part|problem|question|exercise"
+    r"|example|case|option|choice"
+    r"|to (?:find|know|see|solve|answer|work out|figure out|get)\b|given|find|note|recall|remember|consider"
+    r"|compute|calculate|determine|guess|hint|attempt|draft|zuerst|zunächst|aufgabe|frage|schritt"
+    r"|d['’]abord|question|étape|exercice|primero|problema|paso|pregunta|ejercicio|primeiro|passo|pergunta|exercício"
+    r"|prima|domanda|esercizio|сначала|задача|вопрос|шаг|ilk önce|soru|bài|câu|soal)\b(?! (?:the )?(?:number|of)\b)"
+    r"|\W*(?:第|首先|先|问题|題|题|まず|問|최초|먼저|문제|أولا|السؤال|पहले|प्रश्न)",
+    re.IGNORECASE,
+)
+OPPOSED = re.compile(
+    r"\b(?:(?-i:I)|my|mine|answers?|solutions?|nothing|none|n't|another|elsewhere|a different|(?:habr|tendr|ser"
+    r"|quedar|costar|deber|podr)ían?"
+    r"|(?:aur|ser|fer|rester|faudr|pourr)ai(?:en)?t|(?:haver|ter|ser|ficar|restar)iam?|(?:avr|sar"
+    r"|rester)ebbe(?:ro)?|too (?:few|many|much|little|short|long|big|small)|short of|zu (?:wenig|viele?)|never"
+    r"|hardly|barely|scarcely|only if|roughly|approx\w*|about|almost|nearly"
+    r"|jamais|aucune?|guère|environ|presque|nunca|ningun[oa]?|aproximadamente|casi|quase|nenhuma?|nessun[oa]?"
+    r"|quasi|circa"
+    r"|niet|geen|misschien|ongeveer|bijna|inte|ej|kanske|ungefär|nästan|nie|może|około|prawie|chyba"
+    r"|değil\w*|yok\w*|belki|yaklaşık|neredeyse|veya|không|có lẽ|khoảng|gần|hoặc|tidak|bukan|mungkin|sekitar"
+    r"|hampir|atau|eller|lub|albo|maar|men|ale|tetapi|tapi|ama|fakat|nhưng|yoksa)\b"
+    r"|(?<![^\W\d_])(?:не|нет|почти|примерно|около|ли|بل|ليس|ليست|لم|لن|لا|حوالي|تقريبا|ربما|أو|नहीं|शायद|लगभग|या"
+    r"|करीब)(?![^\W\d_])"
+    r"|[~≈∼≠?？؟]|\\(?:approx|sim|ne|neq|not|cancel|sout)\b|~~|[不没沒未](?!同)|大约|大約|约|約|也许|可能|或|ない"
+    r"|ません|ほど|くらい|ぐらい|たぶん|おそらく"
+    r"|아닙|아닌|아녔|않|못|안 |없|약 |아마|정도|쯤|또는|혹은",
+    re.IGNORECASE,
+)
+# The languages of UNSAFE, each with the words of others that are harmless in it.
+HARMFUL_IN = {
+    "en": {"fast", "tal", "ob", "non", "ma", "mas", "si"}, "de": set(), "fr": {"ne", "ma", "si"}, "es": {"si"},
+    "pt": {"no", "se", "ne"}, "it": {"ne"}, "ru": set(), "ar": set(), "zh": set(), "ja": set(),
+    "ko": set(), "hi": set(),
+}  # fmt: skip
+# An earlier sentence that takes back or supposes all that follows.
+FRAMES = re.compile(
+    r"\b(?:wrong|incorrect|false|mistaken|flawed|bad|naive) (?:solution|answer|approach|way|reasoning|attempt"
+    r"|argument|calculation|method)"
+    r"|\b(?:no (?:clue|idea)|give up|(?:can['’]?t|cannot|could ?n[o'’]t|unable to"
+    r"|don['’]t know how to) (?:\w+ )?(?:solve|answer|tell|know|find|say|work))"
+    r"|(?:^|[.!?\n]\s*)\W*(?:suppose|imagine|assume|pretend|let['’]s say|let us say|what if|angenommen"
+    r"|nehmen wir an|supposons|imaginons"
+    r"|supongamos|imaginemos|suponhamos|imagine|supponiamo|immaginiamo|stel|anta att|załóżmy|предположим|допустим"
+    r"|假设|假如|仮に)\b"
+    r"|falsche (?:lösung|rechnung|antwort)|mauvaise (?:solution|réponse)|(?:solución|respuesta) (?:falsa"
+    r"|incorrecta|equivocada)"
+    r"|weiß (?:ich )?nicht|keine ahnung|je ne sais pas|no sé|não sei|non (?:lo )?so\b|не знаю|不知道|分かりません"
+    r"|わかりません|모르겠",
+    re.IGNORECASE,
+)
+MORE = re.compile(
+    r"\b(?:more|less|fewer|extra|mehr|weniger|de plus|de moins|más|menos|a mais|a menos|in più|in meno|больше"
+    r"|меньше|meer|minder"
+    r"|mer|mindre|więcej|mniej)\W*$",
+    re.IGNORECASE,
+)
+LABELLED = re.compile(r"(?!(?:so|then|thus|hence|therefore|and|is|are|now|finally)\b)\b[A-Za-z]+ $", re.IGNORECASE)
+DOES = re.compile(r"\s+(?:is|has|was|had|holds?|contains?|goes|comes|went|came|leaves|starts)\b", re.IGNORECASE)
+QUOTED = re.compile(r"[\"“”„«»]")
+GOT = re.compile(
+    r"\b(?!(?:we|you|one|it|that|this|which|wir|man|on|nous)\b)\w+ (?:get|gets|got|finds?|found|obtain\w*"
+    r"|computed?|answer\w*|wrote|put|puts|chose"
+    r"|chooses|picks?|picked|calculate[sd]?)\s*$",
+    re.IGNORECASE,
+)
+
+# -- which of its numbers are not what it says
+SO = re.compile(
+    r"(?:[,;:—–]|^|\s)\s*(?:and )?\b(?:so|therefore|thus|hence|altogether|daher|also|somit|folglich|deshalb|donc"
+    r"|ainsi|alors|así que"
+    r"|por lo tanto|por tanto|entonces|luego|portanto|logo|então|assim|quindi|dunque|perciò|pertanto|dus|daarom"
+    r"|alltså|så|därför|więc"
+    r"|zatem|czyli|dolayısıyla|böylece|öyleyse|vậy|do đó|nên|jadi|maka|sehingga|поэтому|значит|следовательно|итого"
+    r"|итак)\b"
+    r"|(?<![^\W\d_])(?:إذن|لذلك|وبذلك|لذا|فإن|इसलिए|अतः|तो)(?![^\W\d_])"
+    r"|\b(?:in other words|that is|that means|i\.e\.|which (?:is|means|gives|makes)|d\.\s?h\.|das heißt"
+    r"|c['’]est-à-dire|es decir|o sea|ou seja"
+    r"|isto é|cioè|vale a dire|to jest|oftewel|dat wil zeggen|det vill säga|yani|tức là|yaitu|artinya|то есть"
+    r"|т\.\s?е\.)(?!\w)"
+    r"|أي (?=\d)|यानी|即|也就是|すなわち|つまり|즉|因此|所以|因而|故|于是|共|よって|したがって|ゆえに|だから"
+    r"|ので[、，]|から[、，]|따라서|그러므로|그래서|그러면|므로|니까|[⇒→∴]|=>",
+    re.IGNORECASE,
+)
+REASON = re.compile(
+    r"[,(]?\s*\b(?:because|since|as (?=\d)|weil|denn|car|puisque|parce que|porque|ya que|pois|perché|poiché"
+    r"|siccome|omdat|want|eftersom|ty"
+    r"|ponieważ|bo|çünkü|vì|karena|потому что|так как)\b",
+    re.IGNORECASE,
+)
+# "If we divide 81 by 3, we get 27", "Wenn man ... teilt, ..."
+BY_DOING = re.compile(
+    r"\W*(?:(?:if|when|once) (?:we|you|one)|wenn (?:man|wir)|si (?:on|nous|se)|se (?:si|\w+amos)|als (?:je|we|men)"
+    r"|om (?:man|vi)|если)\b[^,]{1,200},",
+    re.IGNORECASE,
+)
+OPERATED = re.compile(r"\s*[-+−–·*×x/÷^]\s*[$€£]?\d")
+OPERATES = re.compile(r"\d[\s%]*(?:[-+−–·*×x/÷:^])\s*[$€£]?$")
+# A preposition before a value that makes it no argument.
+PLACED = re.compile(
+    r"\b(?:puts?|sets?|brings?|keeps?|stands?|stays?|lands?|remains?)\b[^,.;]{0,60} at\s*$"
+    r"|\b(?:proportion|share|fraction|rate|ratio|mean|width|size|depth|age|loss|gain|salary|fee|bill|discount"
+    r"|capacity|quotient"
+    r"|difference|product|remainder|circumference|perimeter|radius|diameter|mass|balance|change|tip|tax|interest"
+    r"|duration) of\s*$"
+    r"|\b(?:total|distance|distancia|distância|longueur|longitud|comprimento|aire|área|area|superficie|volume"
+    r"|volumen|prix|precio"
+    r"|preço|somme|suma|soma|durée|duración|duração|hauteur|altura|vitesse|velocidad|velocidade|poids|peso"
+    r"|probabilité|probabilidad"
+    r"|probabilidade|montant|importe|périmètre|perímetro|âge|edad|idade|largeur|anchura|largura|reste|reparto"
+    r"|bénéfice|beneficio|lucro|coût"
+    r"|coste|costo|custo|proportion|part) (?:est )?de\s*$"
+    r"|\b(?:totale|distanza|lunghezza|area|volume|prezzo|somma|durata|altezza|velocità|peso|probabilità|importo"
+    r"|perimetro|età"
+    r"|larghezza|costo|guadagno|resto) (?:è )?di\s*$"
+    r"|\b(?:Gesamtsumme|Summe|Länge|Höhe|Breite|Fläche|Flächeninhalt|Volumen|Preis|Betrag|Strecke"
+    r"|Wahrscheinlichkeit|Gewicht|Rest"
+    r"|Gewinn|Anteil|Alter|Geschwindigkeit|Umfang) von\s*$",
+    re.IGNORECASE,
+)
+ADJUNCT = re.compile(
+    r"\W*(?:so |thus |therefore |hence |also |donc |dus |alltså |quindi |portanto |logo |así que )?(?:in|for"
+    r"|during|after|per|with|within|of|at|on|from|out of|each|every|all|nach|für|mit|bei|von|pro|während|en|dans"
+    r"|pour|avec|après|pendant|sur|por|durante|con|tras|de|em|com|para|após|dos|das|di|dei|delle|dopo|på|under"
+    r"|efter|med|av|na|voor|met|uit|w|za|po|z|за|в|на"
+    r"|из|через|после|с|trong|với|sau|dalam|dari|في|من|بعد|خلال)\s+(?:(?:the|all|these|those|den|die|der|les|des"
+    r"|ces|los|las|os|as|gli"
+    r"|i|le|de|het|każdy\w*)\s+)?",
+    re.IGNORECASE,
+)
