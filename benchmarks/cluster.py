@@ -1,27 +1,39 @@
 """Scoring on Ray beside one machine's worker processes: rows a second, and rows a CPU second of all processes.
 
     python benchmarks/cluster.py [--rows 30000] [--actors 1 2 4] [--rounds 3]
+    python benchmarks/cluster.py --stream 1000000 [--shard-rows 100000] [--actors 1 2 4] [--only actors]
 
-More actors than cores share them (`oversubscribed` in the table). Each round scores the same rows once in each way, one
-after the other; the table has the medians. CPU seconds are those of this process, of all that descends from it, and so
-of the cluster that is started here: Ray's own daemons are counted too.
+More actors than cores share them (`oversubscribed` in the table). CPU seconds are those of all processes, with Ray's
+daemons.
+
+Without `--stream` each round scores the same rows of this process's memory once in each way, one after the other; the
+table has the medians. With it, `python -m verifiers score` goes once in each way through a folder of shards (four
+different ones, linked as often as is needed), and the table has the peak memory too: proportional, of the command with
+all its workers or actors, and of Ray's daemons beside them.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
+import math
 import os
 import random
+import secrets
+import shutil
 import statistics
+import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 os.environ |= {"RAY_USAGE_STATS_ENABLED": "0", "RAY_ADDRESS": "local"}
+os.environ |= {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": secrets.token_hex(32)}  # Ray listens on all addresses
 
-import psutil
+from watching import Watch
 
 from verifiers import Completion, Problem, Reward
 from verifiers.on_ray import Actors
@@ -29,12 +41,14 @@ from verifiers.pool import Pool
 from verifiers.reward import Score
 
 _FORMULA = "math + 0.1*format"
+_CORES = len(os.sched_getaffinity(0))
+_DIFFERENT = 4  # shards
 Pairs = Sequence[tuple[Problem, Completion]]
 
 
-def made(count: int) -> Pairs:
+def made(count: int, seed: int = 0) -> Pairs:
     """Completions of a few hundred characters, a third of them wrong."""
-    rng = random.Random(0)
+    rng = random.Random(seed)
     found = []
     for number in range(count):
         price, pieces = rng.randrange(2, 90), rng.randrange(2, 40)
@@ -48,41 +62,22 @@ def made(count: int) -> Pairs:
     return found
 
 
-def cpu_s() -> float:
-    """CPU seconds of this process and its descendants so far."""
-    total = 0.0
-    for process in (psutil.Process(), *psutil.Process().children(recursive=True)):
-        try:
-            times = process.cpu_times()
-        except psutil.NoSuchProcess:
-            continue
-        total += times.user + times.system
-    return total
-
-
 def timed(score: Callable[[Pairs], Iterable[Score]], pairs: Pairs) -> tuple[float, float]:
     """(seconds, CPU seconds) of one pass. Raises RuntimeError if a completion is unscored."""
-    began, before = time.monotonic(), cpu_s()
-    if any(found.reward is None for found in score(pairs)):
-        raise RuntimeError("a completion is unscored")
-    return time.monotonic() - began, cpu_s() - before
+    began = time.monotonic()
+    with Watch() as watch:
+        if any(found.reward is None for found in score(pairs)):
+            raise RuntimeError("a completion is unscored")
+        seconds = time.monotonic() - began
+    return seconds, watch.spent_s
 
 
-def main() -> None:
-    """Prints the table."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--rows", type=int, default=30_000)
-    parser.add_argument("--actors", type=int, nargs="+", default=[1, 2, 4])
-    parser.add_argument("--rounds", type=int, default=3)
-    options = parser.parse_args()
-    import ray
-
-    cores = len(os.sched_getaffinity(0))
-    pairs, reward = made(options.rows), Reward(_FORMULA)
-    ray.init(num_cpus=max(cores, *options.actors), log_to_driver=False, include_dashboard=False, logging_level="error")
+def in_memory(rows: int, counts: Sequence[int], rounds: int) -> None:
+    """Prints the table of rows that travel from this process."""
+    pairs, reward = made(rows), Reward(_FORMULA)
     figures: dict[str, list[tuple[float, float]]] = {}
-    for _ in range(options.rounds):
-        for count in options.actors:
+    for _ in range(rounds):
+        for count in counts:
             with Pool(reward, workers=count) as pool:
                 list(pool.map(pairs[:200]))  # the workers have loaded
                 figures.setdefault(f"processes | {count}", []).append(timed(pool.map, pairs))
@@ -92,13 +87,82 @@ def main() -> None:
                 figures.setdefault(f"actors | {count}", []).append(timed(actors.scorer().map, pairs))
             finally:
                 actors.close()
-    ray.shutdown()
-    print(f"{options.rows:,} rows, {cores} cores, Ray {ray.__version__}\n")
     print("| | workers | rows/s | rows a CPU second | |\n| --- | --- | --- | --- | --- |")
-    for name, rounds in figures.items():
-        seconds, cpu = (statistics.median(column) for column in zip(*rounds, strict=True))
-        note = "oversubscribed" if int(name.split()[-1]) > cores else ""
-        print(f"| {name} | {options.rows / seconds:,.0f} | {options.rows / cpu:,.0f} | {note} |")
+    for name, found in figures.items():
+        seconds, cpu = (statistics.median(column) for column in zip(*found, strict=True))
+        print(f"| {name} | {rows / seconds:,.0f} | {rows / cpu:,.0f} | {_note(name)} |")
+
+
+def write_shards(folder: Path, rows: int, each: int) -> None:
+    """So many rows, in shards of `each`."""
+    for number in range(math.ceil(rows / each)):
+        path, first = folder / f"part-{number:05d}.jsonl", folder / f"part-{number % _DIFFERENT:05d}.jsonl"
+        size = min(each, rows - number * each)
+        if path != first and size == each:
+            os.link(first, path)
+            continue
+        with path.open("w", encoding="utf-8") as file:
+            for problem, completion in made(size, seed=number):
+                row = {"id": problem.id, "question": problem.prompt, "answer": problem.answer}
+                file.write(json.dumps({**row, "completion": completion.text}) + "\n")
+
+
+def stream(rows: int, each: int, counts: Sequence[int], address: str, only: str) -> None:
+    """Prints the table of shards that go through the command."""
+    with tempfile.TemporaryDirectory() as place:
+        shards, out = Path(place) / "in", Path(place) / "out"
+        shards.mkdir()
+        write_shards(shards, rows, each)
+        print("| | workers | rows/s | rows a CPU second | peak MiB | Ray's daemons, MiB | |")
+        print("| --- | --- | --- | --- | --- | --- | --- |")
+        for count in counts:
+            for kind, on in (("processes", []), ("actors", ["--on", f"ray:{address}"])):
+                if only not in (kind, "both"):
+                    continue
+                command = [sys.executable, "-m", "verifiers", "score", str(shards), "--reward", _FORMULA]
+                command += ["--out", str(out), "--workers", str(count), *on]
+                began = time.monotonic()
+                with Watch() as watch:
+                    subprocess.run(command, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+                    seconds = time.monotonic() - began
+                manifest = json.loads((out / "manifest.json").read_text())
+                if sum(shard["rows"] for shard in manifest["shards"]) != rows:
+                    raise RuntimeError("rows are missing")
+                shutil.rmtree(out)
+                name = f"{kind} | {count}"
+                memory = f"{watch.peak_mib:,.0f} | {watch.daemons_mib if on else 0:,.0f}"
+                rates = f"{rows / seconds:,.0f} | {rows / watch.spent_s:,.0f}"
+                print(f"| {name} | {rates} | {memory} | {_note(name)} |", flush=True)
+
+
+def _note(name: str) -> str:
+    return "oversubscribed" if int(name.split()[-1]) > _CORES else ""
+
+
+def main() -> None:
+    """Prints one of the tables."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--rows", type=int, default=30_000)
+    parser.add_argument("--actors", type=int, nargs="+", default=[1, 2, 4])
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--stream", type=int, default=0, metavar="ROWS")
+    parser.add_argument("--shard-rows", type=int, default=100_000)
+    parser.add_argument("--only", choices=("both", "processes", "actors"), default="both")
+    options = parser.parse_args()
+    import ray
+
+    cpus = max(_CORES, *options.actors)
+    store = 100 << 20  # names, counts and a few thousand rows are all that it holds
+    started = ray.init(
+        num_cpus=cpus, object_store_memory=store, log_to_driver=False, include_dashboard=False, logging_level="error"
+    )
+    rows = options.stream or options.rows
+    print(f"{rows:,} rows, {_CORES} cores, Ray {ray.__version__}\n")
+    if options.stream:
+        stream(rows, options.shard_rows, options.actors, started.address_info["gcs_address"], options.only)
+    else:
+        in_memory(rows, options.actors, options.rounds)
+    ray.shutdown()
 
 
 if __name__ == "__main__":

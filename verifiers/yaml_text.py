@@ -18,6 +18,8 @@ class _Loader(yaml.SafeLoader):
         for key, _ in node.value if isinstance(node, yaml.MappingNode) else ():
             if not isinstance(key, yaml.ScalarNode) or key.tag == "tag:yaml.org,2002:merge":
                 continue
+            if key.tag == "tag:yaml.org,2002:bool":  # `on` and `yes` are names there
+                key.tag = "tag:yaml.org,2002:str"
             if key.value in seen:
                 raise yaml.YAMLError(f"the key '{key.value}' stands there twice (line {key.start_mark.line + 1})")
             seen.add(key.value)

@@ -1,8 +1,8 @@
 """Scoring on a Ray cluster gives the results of one machine, also when actors and nodes are lost."""
 
+import contextlib
 import json
 import os
-import secrets
 import subprocess
 import sys
 import threading
@@ -10,17 +10,17 @@ import time
 from pathlib import Path
 
 import pytest
+from on_ray_for_tests import set_token, three_nodes, without_a_node
 
 from verifiers import Completion, Problem, Reward, VerifierError, score_many
 from verifiers.commands.score import make_scorer
 from verifiers.cores import cores
 from verifiers.on_ray import Actors, address_of
-from verifiers.on_ray.work import Work
+from verifiers.on_ray.work import Scoring
 
 ROOT = Path(__file__).resolve().parents[2]
 TESTS = ROOT / "tests"
-# Read once, when Ray is imported: its nodes listen on all addresses, and take nobody's calls but those with this token.
-os.environ |= {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": secrets.token_hex(32), "RAY_USAGE_STATS_ENABLED": "0"}
+set_token()
 
 
 @pytest.mark.quick
@@ -50,14 +50,14 @@ def items(count):
 
 
 def ids(call):
-    return [(float(problem.id), [], "") for problem, _ in call.items]
+    return [(float(Problem(*problem).id), [], "") for problem, _ in call.job[1]]
 
 
 @pytest.mark.quick
 def test_calls_come_back_in_order_whenever_they_end():
-    work = Work(items(100))
+    work = Scoring(items(100))
     calls = [work.next_call() for _ in range(7)]
-    assert [len(call.items) for call in calls] == [16, 16, 16, 16, 16, 16, 4]
+    assert [call.size for call in calls] == [16, 16, 16, 16, 16, 16, 4]
     assert work.next_call() is None
     seen = []
     for call in (*calls[3:], *calls[:3]):
@@ -70,7 +70,7 @@ def test_calls_come_back_in_order_whenever_they_end():
 
 @pytest.mark.quick
 def test_lost_calls_are_made_again_and_unscored_at_last():
-    work = Work(items(32))
+    work = Scoring(items(32))
     first, second = work.next_call(), work.next_call()
     work.again([first], "gone")
     assert work.next_call() is first
@@ -94,22 +94,23 @@ def test_calls_last_about_half_a_second_and_the_source_is_not_read_far_ahead():
             read.append(number)
             yield Problem(id=str(number)), Completion("x")
 
-    work = Work(source())
+    work = Scoring(source())
     for seconds, size in ((0.0, 16), (0.0, 32), (60.0, 64), (0.5, 16), (1.0, 16), (0.0, 8), (0.0, 16)):
         call = work.next_call()
-        assert len(call.items) == size
+        assert call.size == size
         work.finished(call, (ids(call), seconds))
         list(work.in_turn())
     opened = 0
     while work.next_call() is not None:
         opened += 1
-    assert opened == 64
-    assert len(read) == 168 + 64 * 32
+    assert opened == 131072 / 32  # two for each of a thousand actors, and as many again
+    assert len(read) == 168 + 131072
+    assert next(work.in_turn(), None) is None
 
 
 def test_ray_that_is_missing_and_verifiers_that_can_not_travel(monkeypatch):
     monkeypatch.setitem(sys.modules, "ray", None)
-    with pytest.raises(ValueError, match=r"scoring on Ray needs it: pip install 'r1lite\[ray\]'"):
+    with pytest.raises(ValueError, match=r"Ray is not installed: pip install 'r1lite\[ray\]'"):
         Actors([Reward("math")])
     with pytest.raises(ValueError, match="--workers counts the actors"):
         make_scorer(Reward("math"), 0, 30.0, None, on="ray")
@@ -124,16 +125,9 @@ def test_ray_that_is_missing_and_verifiers_that_can_not_travel(monkeypatch):
 
 @pytest.fixture(scope="module")
 def cluster():
-    """Three nodes of one and two CPUs, all of them on this machine, and how another process reaches them."""
     pytest.importorskip("ray")
-    from ray.cluster_utils import Cluster
-
-    small = {"include_dashboard": False, "object_store_memory": 100 << 20}
-    made = Cluster(initialize_head=True, head_node_args={"num_cpus": 1, **small})
-    made.others = [made.add_node(num_cpus=2, object_store_memory=100 << 20) for _ in range(2)]
-    made.wait_for_nodes()
-    yield made
-    made.shutdown()
+    with three_nodes() as made:
+        yield made
 
 
 def plain(scores):
@@ -204,7 +198,7 @@ def test_what_a_node_can_not_set_up_and_what_there_is_no_room_for(on, cluster, t
         "import os\nif 'VERIFIERS_CPUS' in os.environ: raise OSError('no licence')\ndef fine(p, c): return 1.0\n"
     )
     monkeypatch.syspath_prepend(str(tmp_path))
-    with pytest.raises(ValueError, match=r"the reward can't be set up on .*no licence"):
+    with pytest.raises(ValueError, match=r"an actor can't be set up on .*no licence"):
         on(Reward("only_here:fine"), count=1).start()
 
 
@@ -231,13 +225,15 @@ def test_a_process_and_a_node_that_are_lost_cost_nothing(on, cluster, monkeypatc
     want = plain(score_many(reward, pairs))
     assert len({score[0] for score in want}) == 2
 
+    nodes = contextlib.ExitStack()
+
     def trouble():
         time.sleep(0.5)
         import ray
 
-        ray.kill(actors._actors[0].handle)
+        ray.kill(actors.fleet._actors[0].handle)
         time.sleep(0.5)
-        cluster.remove_node(cluster.others.pop(), allow_graceful=False)
+        nodes.enter_context(without_a_node(cluster))
 
     thread = threading.Thread(target=trouble)
     thread.start()
@@ -245,7 +241,7 @@ def test_a_process_and_a_node_that_are_lost_cost_nothing(on, cluster, monkeypatc
     thread.join()
     assert found == want
     assert plain(actors.map(0, pairs[:20])) == want[:20]
-    cluster.others.append(cluster.add_node(num_cpus=2, object_store_memory=100 << 20))
+    nodes.close()
 
 
 @pytest.mark.slow

@@ -154,7 +154,7 @@ def test_score_names_file_and_line(what, tmp_path, capsys):
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["{folder}"], "Is a directory"),
+        (["{folder}"], "--out FOLDER is needed"),
         (["{folder}/none.jsonl"], "No such file"),
         (["{folder}/some.parquet"], "Parquet"),
     ],

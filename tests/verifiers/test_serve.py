@@ -375,7 +375,7 @@ def test_mistakes_of_use(tmp_path, capsys, monkeypatch):
         with pytest.raises(SystemExit, match="2"):
             main(["serve", *flags])
     capsys.readouterr()
-    from verifiers.server.limits import is_loopback
+    from verifiers.server.loopback import is_loopback
 
     assert is_loopback("localhost")
     assert is_loopback("::1")

@@ -1,4 +1,4 @@
-"""`python -m verifiers score`: scores a file of completions, of any size, and goes on where it was stopped."""
+"""`python -m verifiers score`: scores files of completions, of any size, and goes on where it was stopped."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from typing import Any
 from verifiers import rows
 from verifiers.commands import results
 from verifiers.commands.shared import Progress, Tally, add_reward, make_reward, read_options
+from verifiers.commands.storage import is_several
 from verifiers.core import Completion, Problem
 from verifiers.on_ray import Actors, RayScorer, address_of
 from verifiers.reward import Reward, Score
@@ -24,9 +25,15 @@ _UNREADABLE = Completion("")
 
 def arguments(parser: argparse.ArgumentParser) -> None:
     """The command's options."""
-    parser.add_argument("file", type=Path, help="JSONL (also .gz) or Parquet, one completion a row")
+    parser.add_argument(
+        "file",
+        help="JSONL (also .gz) or Parquet, one completion a row; or a folder of such files, a pattern such as "
+        "'part-*.jsonl', or a URL that fsspec opens (s3://, gs://, hf://, ...)",
+    )
     add_reward(parser)
-    parser.add_argument("--out", type=Path, help="results, JSONL or .parquet; unfinished ones are continued")
+    parser.add_argument(
+        "--out", help="results, JSONL or .parquet; of several files a folder, or its URL; unfinished ones go on"
+    )
     parser.add_argument(
         "--on", metavar="PLACE", help="score on a Ray cluster: ray, ray:HOST:PORT or ray://HOST:PORT; --workers: actors"
     )
@@ -38,14 +45,23 @@ def run(options: argparse.Namespace) -> int:
     """Exit code 0: every row has a reward; 1: some could not be scored."""
     reward = make_reward(options.reward, read_options(options.options))
     columns = rows.Columns(**{kind: getattr(options, f"{kind}_column") for kind in rows.NAMES})
-    tally = Tally()
-    with make_scorer(reward, options.workers, options.timeout, options.memory, on=options.on) as scorer:
-        todo = (options.file, scorer, columns)
+    limits = {"timeout_s": options.timeout, "memory_mib": options.memory}
+    if is_several(options.file):
         if options.out is None:
-            for row in score_file(*todo):
-                tally.add(row)
-        else:
-            _write(options.out, todo, tally)
+            raise ValueError(f"--out FOLDER is needed: {options.file} may be several files, each with its results")
+        from verifiers.commands.shards import score_shards  # which takes `score_file` from here
+
+        here = {"workers": options.workers, "on": options.on}
+        tally = score_shards(options.file, reward, columns, options.out, **here, **limits)
+    else:
+        tally = Tally()
+        with make_scorer(reward, options.workers, **limits, on=options.on) as scorer:
+            todo = (Path(options.file), scorer, columns)
+            if options.out is None:
+                for row in counted(score_file(*todo)):
+                    tally.add(row)
+            else:
+                _write(Path(options.out), todo, tally)
     print(tally)
     return 1 if tally.unscored else 0
 
@@ -88,17 +104,33 @@ def _write(out: Path, todo: tuple[Path, Scorer, rows.Columns], tally: Tally) -> 
         return
     done = _resume(log, tally)
     with log.open("a", encoding="utf-8") as file:
-        for row in score_file(*todo, skip=done):
+        for row in counted(score_file(*todo, skip=done)):
             file.write(json.dumps(row, ensure_ascii=False) + "\n")
             tally.add(row)
     if is_parquet:
         results.make_parquet(out, list(reward.verifiers))
 
 
-def score_file(path: Path, scorer: Scorer, columns: rows.Columns, skip: int = 0) -> Iterator[dict[str, Any]]:
+def counted(scored: Iterator[dict[str, Any]]) -> Iterator[dict[str, Any]]:
+    """The same results, which are counted on the terminal as they come."""
+    progress = Progress("completions")
+    try:
+        for row in scored:
+            progress.add()
+            yield row
+    finally:
+        progress.finish()
+
+
+def score_file(
+    path: Path, scorer: Scorer, columns: rows.Columns, skip: int = 0, shown: str = ""
+) -> Iterator[dict[str, Any]]:
     """Results in the order of the rows, in constant memory; the first `skip` rows are left out.
 
     A row that can't be read has reward None and says why.
+
+    Args:
+        shown: what the file is called there; by default its path.
     """
     pending: collections.deque[tuple[int, str, str]] = collections.deque()  # line, id, why it can't be read
 
@@ -113,17 +145,12 @@ def score_file(path: Path, scorer: Scorer, columns: rows.Columns, skip: int = 0)
                 pending.append((number, problem.id, ""))
             except rows.RowError as error:
                 problem, completion = Problem(), _UNREADABLE
-                pending.append((number, "", f"{path}:{number}: {error}"))
+                pending.append((number, "", f"{shown or path}:{number}: {error}"))
             yield problem, completion
 
-    progress = Progress("completions")
-    try:
-        for score in scorer.map(pairs()):
-            number, name, unreadable = pending.popleft()
-            progress.add()
-            yield result(number, name, Score(None, {}, unreadable) if unreadable else score)
-    finally:
-        progress.finish()
+    for score in scorer.map(pairs()):
+        number, name, unreadable = pending.popleft()
+        yield result(number, name, Score(None, {}, unreadable) if unreadable else score)
 
 
 def scores(

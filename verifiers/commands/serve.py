@@ -126,7 +126,8 @@ def _example(url: str, token_file: Path | None) -> str:
 
 def _settings(options: argparse.Namespace, workers: int) -> Settings:
     from verifiers.server.app import Settings
-    from verifiers.server.limits import RequestLimits, is_loopback
+    from verifiers.server.limits import RequestLimits
+    from verifiers.server.loopback import is_loopback
 
     token = options.token_file.read_text(encoding="utf-8").strip() if options.token_file else ""
     if options.token_file and not token:

@@ -16,6 +16,7 @@ from verifiers.reward import Reward
 from verifiers.terminal import one_line, raw
 
 _EVERY_S = 0.5
+_ERRORS = 100  # different ones that are kept of a file
 _LARGEST = 1_000_000_000  # of a number on the command line
 
 
@@ -150,6 +151,30 @@ class Tally:
             score = verdict["score"]
             kind = "abstains" if score is None else "1" if score == 1 else "0" if score == 0 else "part"
             self.reasons.setdefault(name, collections.Counter())[kind, verdict["reason"]] += 1
+
+    def as_json(self) -> dict[str, Any]:
+        """All counts; of the errors the most frequent ones."""
+        return {
+            "rows": self.count,
+            "unscored": self.unscored,
+            "reward_sum": self.total,
+            "reward_range": [self.low, self.high] if self.count > self.unscored else None,
+            "reasons": [
+                [name, *key, count] for name, counts in self.reasons.items() for key, count in sorted(counts.items())
+            ],
+            "errors": dict(self.errors.most_common(_ERRORS)),
+        }
+
+    def add_json(self, counts: Mapping[str, Any]) -> None:
+        """Counts what `as_json` says of other rows."""
+        self.count += counts["rows"]
+        self.unscored += counts["unscored"]
+        self.total += counts["reward_sum"]
+        low, high = counts["reward_range"] or (self.low, self.high)
+        self.low, self.high = min(self.low, low), max(self.high, high)
+        for name, kind, reason, count in counts["reasons"]:
+            self.reasons.setdefault(name, collections.Counter())[kind, reason] += count
+        self.errors.update(counts["errors"])
 
     def __str__(self) -> str:
         scored = self.count - self.unscored

@@ -1,9 +1,14 @@
-"""Scores on the nodes of a Ray cluster (`pip install 'r1lite[ray]'`), with the results and the order of one machine.
+"""Works on the nodes of a Ray cluster (`pip install 'r1lite[ray]'`), with the results and the order of one machine.
 
-Each actor takes one CPU and judges as one machine does: with a worker process that is killed at a deadline, and the
-sandbox. Only plain values travel. A call that is lost with its actor or node is made again elsewhere.
+`Fleet` holds actors and replaces those that are lost; a call that is lost with its actor or node is made again
+elsewhere. `Actors` score in one: each takes one CPU and judges as one machine does, with a worker process that is
+killed at a deadline, and the sandbox. Only plain values travel.
 """
 
-from verifiers.on_ray.actors import Actors, RayScorer, address_of
+from verifiers.on_ray.actors import Actors, RayScorer
+from verifiers.on_ray.connecting import address_of
+from verifiers.on_ray.fleet import CallError, Fleet, Resources
+from verifiers.on_ray.host import Worker
+from verifiers.on_ray.work import Jobs
 
-__all__ = ["Actors", "RayScorer", "address_of"]
+__all__ = ["Actors", "CallError", "Fleet", "Jobs", "RayScorer", "Resources", "Worker", "address_of"]

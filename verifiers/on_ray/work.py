@@ -1,37 +1,109 @@
-"""What is to be scored on other nodes: cut into calls, made again where they are lost, put back into order."""
+"""Work for actors: cut into calls, which are made again where they are lost."""
 
 from __future__ import annotations
 
 import collections
-from collections.abc import Iterable, Iterator
+import math
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 
-from verifiers.core import Completion, Problem
+from verifiers.core import Completion, Problem, VerifierError
+from verifiers.pool import OF_COMPLETION, OF_PROBLEM
 from verifiers.worker import Result
 
 _CALL_S = 0.5  # that a call is to take: short enough to be balanced, long enough to hide what a call costs
 _FIRST_ITEMS, _MOST_ITEMS, _MOST_CHARS = 16, 512, 1 << 20  # of a call
-_OPEN = 64  # calls that may be finished before the oldest one is: what bounds the memory
-_TRIES = 3  # of a call whose actors are lost
+# Rows given out or finished while the oldest call is not. It bounds the memory, and lets a thousand workers go on while
+# a program runs into its deadline of ten seconds.
+_OPEN = 1 << 17
+_TRIES = 3  # of a call whose actors are lost while they make it
 
-Items = list[tuple[Problem, Completion]]
+Row = tuple[tuple[Any, ...], tuple[Any, ...]]  # the fields of a problem and of a completion
 
 
 @dataclass(eq=False, slots=True)
 class Call:
+    """What an actor is asked once."""
+
     number: int  # among the calls
-    items: Items
+    job: Any
+    size: int = 1  # items of the job
+    limit_s: float = math.inf  # after which it counts as lost
     tries: int = 0
+    alone: bool = False  # its actor is to have no other call
     began: float = 0.0
 
 
-class Work:
-    """What is to be scored: cut into calls of about half a second, given out, and put back into order."""
+def lost(calls: Sequence[Call]) -> Iterator[tuple[Call, bool]]:
+    """Each call of an actor that was lost, and whether it was lost too often; only the first one was in work.
 
-    def __init__(self, pairs: Iterator[tuple[Problem, Completion]]) -> None:
-        self._pairs, self._again = pairs, collections.deque[Call]()
+    What an actor returned can be lost with it, so the first one may have been done, and the next one have ended the
+    actor. Each is made again with no other beside it, and the one at fault is known.
+    """
+    for place, call in enumerate(calls):
+        call.alone = True
+        call.tries += place == 0
+        yield call, call.tries == _TRIES
+
+
+class Jobs:
+    """Jobs that are each a call; results are taken as they come."""
+
+    def __init__(self, jobs: Iterator[Any]) -> None:
+        self._jobs = enumerate(jobs)
+        self._again = collections.deque[Call]()
+        self._done = list[tuple[int, Any]]()
+        self._out, self._ended = 0, False
+
+    @property
+    def is_done(self) -> bool:
+        return self._ended and not self._out
+
+    def next_call(self, *, beside: bool = False) -> Call | None:
+        """See `Work`."""
+        if self._again:
+            return None if beside else self._again.popleft()
+        found = None if self._ended else next(self._jobs, None)
+        if found is None:
+            self._ended = True
+            return None
+        self._out += 1
+        return Call(*found)
+
+    def finished(self, call: Call, result: Any) -> None:
+        """Keeps a result."""
+        self._out -= 1
+        self._done.append((call.number, result))
+
+    def again(self, calls: Sequence[Call], why: str) -> None:
+        """Raises VerifierError for a job that was lost too often."""
+        for call, is_over in lost(calls):
+            if is_over:
+                raise VerifierError(f"job {call.number + 1} was lost with {_TRIES} actors, one after the other: {why}")
+            self._again.append(call)
+
+    def taken(self) -> Iterator[tuple[int, Any]]:
+        """(number of the job, result) of what was finished since."""
+        while self._done:
+            yield self._done.pop()
+
+
+class Scoring:
+    """What is to be scored: cut into calls of about half a second, given out, and put back into order.
+
+    Args:
+        number: of the reward.
+        timeout_s: of an item.
+    """
+
+    def __init__(
+        self, pairs: Iterator[tuple[Problem, Completion]], number: int = 0, timeout_s: float = math.inf
+    ) -> None:
+        self._pairs, self._number, self._timeout_s = pairs, number, timeout_s
+        self._again = collections.deque[Call]()
         self._done: dict[int, list[Result]] = {}
-        self._next = self._turn = self._out = 0
+        self._next = self._turn = self._out = self._open = 0
         self._ended = False
         self._size: float = _FIRST_ITEMS
 
@@ -39,49 +111,51 @@ class Work:
     def is_done(self) -> bool:
         return self._ended and not self._out and not self._done
 
-    def next_call(self) -> Call | None:
-        """None while nothing may be given out."""
+    def next_call(self, *, beside: bool = False) -> Call | None:
+        """See `Work`."""
         if self._again:
-            return self._again.popleft()
-        if self._ended or self._next >= self._turn + _OPEN:
+            return None if beside else self._again.popleft()
+        if self._ended or self._open >= _OPEN:
             return None
-        items: Items = []
+        rows: list[Row] = []
         size = 0
-        while len(items) < self._size and size < _MOST_CHARS:
+        while len(rows) < self._size and size < _MOST_CHARS:
             pair = next(self._pairs, None)
             if pair is None:
                 self._ended = True
                 break
-            items.append(pair)
+            rows.append((OF_PROBLEM(pair[0]), OF_COMPLETION(pair[1])))
             size += len(pair[1].text) + 200
-        if not items:
+        if not rows:
             return None
-        call = Call(self._next, items)
+        call = Call(self._next, (self._number, rows), len(rows), len(rows) * self._timeout_s)
         self._next += 1
         self._out += 1
+        self._open += len(rows)
         return call
 
     def finished(self, call: Call, results: tuple[list[Result], float]) -> None:
         """Keeps results; the next calls are as long as this one's time says."""
         self._done[call.number], seconds = results
         self._out -= 1
-        fitting = len(call.items) * _CALL_S / max(seconds, 1e-4)
+        fitting = call.size * _CALL_S / max(seconds, 1e-4)
         fitting = min(max(fitting, self._size / 4), self._size * 2)  # one call's time is not that of all
         self._size = min(max(fitting, 1.0), _MOST_ITEMS)
 
-    def again(self, calls: Iterable[Call], why: str) -> None:
+    def again(self, calls: Sequence[Call], why: str) -> None:
         """Calls to be made once more; the items of one that was lost too often are unscored."""
-        for call in calls:
-            call.tries += 1
-            if call.tries < _TRIES:
+        for call, is_over in lost(calls):
+            if not is_over:
                 self._again.append(call)
                 continue
             error = f"VerifierError: no verdict from {_TRIES} actors: {why}"
-            self._done[call.number] = [(None, [], error)] * len(call.items)
+            self._done[call.number] = [(None, [], error)] * call.size
             self._out -= 1
 
     def in_turn(self) -> Iterator[list[Result]]:
         """What is finished, as far as nothing before it is open."""
         while self._turn in self._done:
-            yield self._done.pop(self._turn)
+            results = self._done.pop(self._turn)
+            self._open -= len(results)
             self._turn += 1
+            yield results

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import hmac
-import ipaddress
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -12,6 +11,7 @@ from dataclasses import dataclass
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from verifiers.server.lanes import Metrics
+from verifiers.server.loopback import is_loopback
 from verifiers.server.replies import Reply
 
 _OPEN = ("/healthz",)  # routes without a token
@@ -139,13 +139,3 @@ def _is_own(host: str, names: Sequence[str]) -> bool:
     """True if the Host header names this machine's loopback, or one of `names`."""
     name = host[1 : host.find("]")] if host.startswith("[") else host.partition(":")[0]
     return is_loopback(name) or name.lower() in names
-
-
-def is_loopback(host: str) -> bool:
-    """True if only this machine can reach it."""
-    if host.lower() == "localhost":
-        return True
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return False

@@ -1,0 +1,167 @@
+"""`python -m verifiers score` of folders, patterns and URLs: the same results, wherever and however often."""
+
+import json
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from on_ray_for_tests import set_token, three_nodes
+
+from verifiers.__main__ import main
+from verifiers.commands import storage
+from verifiers.commands.results import read
+
+set_token()
+ROOT = Path(__file__).resolve().parents[2]
+REWARD = ["--reward", "math + 0.1*format", "--workers", "0"]
+
+
+def row(number):
+    said = number + (number % 3 == 0)
+    return {"id": str(number), "answer": str(number), "completion": f"<think>so</think><answer>{said}</answer>"}
+
+
+def write_shards(folder, count=6, size=20):
+    """JSONL, compressed and Parquet shards, one of them in a folder of its own, and a file that is none."""
+    import gzip
+
+    import pyarrow
+    import pyarrow.parquet
+
+    (folder / "more").mkdir(parents=True)
+    for shard in range(count):
+        rows = [row(number) for number in range(shard * size, (shard + 1) * size)]
+        text = "".join(json.dumps(one) + "\n" for one in rows)
+        if shard == 1:
+            pyarrow.parquet.write_table(pyarrow.Table.from_pylist(rows), folder / f"part-{shard}.parquet")
+        elif shard == 2:
+            (folder / f"part-{shard}.jsonl.gz").write_bytes(gzip.compress(text.encode()))
+        else:
+            (folder / ("more" if shard == 3 else ".") / f"part-{shard}.jsonl").write_text(text)
+    (folder / "readme.txt").write_text("no shard")
+    return folder
+
+
+def files(folder):
+    return {
+        path.relative_to(folder).as_posix(): path.read_bytes() for path in sorted(folder.rglob("*")) if path.is_file()
+    }
+
+
+@pytest.fixture
+def shards(tmp_path):
+    return write_shards(tmp_path / "in")
+
+
+def test_each_shard_has_results_and_a_summary_and_all_a_manifest(shards, tmp_path, capsys):
+    out = tmp_path / "out"
+    assert main(["score", str(shards), *REWARD, "--out", str(out)]) == 0
+    assert capsys.readouterr().out.startswith("120 completions, 0 unscored")
+    manifest = json.loads((out / "manifest.json").read_text())
+    names = ["more/part-3.jsonl", *(f"part-{n}.{'parquet' if n == 1 else 'jsonl'}" for n in (0, 1, 2, 4, 5))]
+    assert [shard["results"] for shard in manifest["shards"]] == names
+    assert manifest["reward"] == "math + 0.1*format"
+    for name in names:
+        shard = int(name.rpartition("-")[2].partition(".")[0])
+        found = list(read(out / name))
+        assert [one["id"] for one in found] == [str(n) for n in range(shard * 20, (shard + 1) * 20)]
+        assert [one["reward"] for one in found] == [
+            0.1 if n % 3 == 0 else 1.1 for n in range(shard * 20, shard * 20 + 20)
+        ]
+    one = tmp_path / "one.jsonl"
+    assert main(["score", str(shards / "part-0.jsonl"), *REWARD, "--out", str(one)]) == 0
+    assert one.read_bytes() == (out / "part-0.jsonl").read_bytes()
+
+
+def test_what_is_done_stays_done(shards, tmp_path, monkeypatch, capsys):
+    out = tmp_path / "out"
+    argv = ["score", f"{shards}/*.jsonl", *REWARD, "--out", str(out)]
+    assert main(argv) == 0
+    whole, said = files(out), capsys.readouterr().out
+    assert {"part-0.jsonl", "part-4.jsonl", "part-5.jsonl"} < set(whole)
+    (out / "manifest.json").unlink()
+    (out / "part-4.jsonl.summary.json").unlink()
+    (out / ".part-4.0123.part.jsonl").write_text("half")
+    done = (out / "part-0.jsonl").stat().st_mtime_ns
+    assert main(argv) == 0
+    assert files(out) == whole
+    assert capsys.readouterr().out == said
+    assert (out / "part-0.jsonl").stat().st_mtime_ns == done
+    assert main([*argv[:2], "--reward", "format", "--out", str(out)]) == 2
+    assert "holds results of another reward and versions" in capsys.readouterr().err
+    (shards / "part-9.jsonl").write_text("{}\n")
+    assert main(argv) == 2
+    assert "holds results of another inputs" in capsys.readouterr().err
+
+
+def test_urls_of_fsspec(shards, tmp_path, capsys):
+    memory = pytest.importorskip("fsspec").filesystem("memory")
+    memory.put(str(shards), "/bucket/in", recursive=True)
+    assert main(["score", "memory://bucket/in", *REWARD, "--out", "memory://bucket/out"]) == 0
+    assert main(["score", str(shards), *REWARD, "--out", str(tmp_path / "here")]) == 0
+    assert main(["score", f"file://{shards}", *REWARD, "--out", f"file://{tmp_path}/there"]) == 0
+    for name, content in files(tmp_path / "here").items():
+        assert memory.cat(f"/bucket/out/{name}") == content, name
+        assert (tmp_path / "there" / name).read_bytes() == content, name
+    found = storage.list_files("memory://bucket/in/more/*.jsonl", (".jsonl",))
+    assert [(one.name, one.url) for one in found] == [("part-3.jsonl", "memory:///bucket/in/more/part-3.jsonl")]
+    assert main(["score", "memory://bucket/nothing", *REWARD, "--out", str(tmp_path / "x")]) == 2
+    assert "no .jsonl, .jsonl.gz, .parquet file there" in capsys.readouterr().err
+
+
+def test_what_is_refused(shards, tmp_path, capsys, monkeypatch):
+    Path(f"{shards}.txt").touch()
+    for argv, said in (
+        (["score", str(shards), *REWARD], "--out FOLDER is needed"),
+        (["score", str(shards), *REWARD, "--out", str(shards / "scores")], "its results would be taken for shards"),
+        (["score", str(shards), *REWARD, "--out", str(shards) + ".txt"], "and this is a file"),
+        (["score", "nosuch://a/b", *REWARD, "--out", str(tmp_path)], "nosuch"),
+    ):
+        assert main(argv) == 2
+        assert said in capsys.readouterr().err
+    (shards / "part-2.jsonl").write_text("{}\n")
+    assert main(["score", str(shards), *REWARD, "--out", str(tmp_path / "x")]) == 2
+    assert "2 shards would have the results part-2.jsonl" in capsys.readouterr().err
+    monkeypatch.setitem(sys.modules, "fsspec.core", None)
+    assert main(["score", "s3://bucket/in", *REWARD, "--out", "x"]) == 2
+    assert "URLs need fsspec: pip install fsspec" in capsys.readouterr().err
+
+
+@pytest.mark.slow
+def test_on_a_cluster_with_a_kill_and_a_lost_node(tmp_path):
+    pytest.importorskip("ray")
+    shards = write_shards(tmp_path / "in", count=12, size=60)
+    command = [sys.executable, "-m", "verifiers", "score", str(shards), "--reward", "on_ray_for_tests:slow_sum"]
+    environment = {**os.environ, "PYTHONPATH": f"{ROOT}{os.pathsep}{ROOT / 'tests'}"}
+    here, there = tmp_path / "here", tmp_path / "there"
+    subprocess.run([*command, "--out", str(here)], env=environment, capture_output=True, timeout=300, check=True)
+
+    def summaries():
+        return len(list(there.rglob("*.summary.json")))
+
+    def waits_for(count):
+        until = time.monotonic() + 240
+        while summaries() < count:
+            assert process.poll() is None
+            assert time.monotonic() < until
+            time.sleep(0.02)
+
+    with three_nodes() as cluster:
+        on_ray = [*command, "--out", str(there), "--on", f"ray:{cluster.address}", "--workers", "2"]
+        process = subprocess.Popen(on_ray, env=environment, stderr=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
+        waits_for(2)
+        process.kill()
+        process.wait()
+        assert not (there / "manifest.json").exists()
+        process = subprocess.Popen(on_ray, env=environment, stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        waits_for(6)
+        for node in cluster.others[:1]:
+            cluster.remove_node(node, allow_graceful=False)
+        said, trouble = process.communicate(timeout=300)
+        assert process.returncode == 0, trouble
+        assert "scoring on " in trouble
+        assert "720 completions, 0 unscored" in said
+    assert files(there) == files(here)

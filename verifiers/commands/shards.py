@@ -1,0 +1,202 @@
+"""`python -m verifiers score` of many files: each is scored by itself, so that many can be at once, here or on Ray.
+
+OUT/NAME                 results of the shard NAME, of its kind (a .gz unpacked)
+OUT/NAME.summary.json    their counts; put in place last: a shard that has one is done
+OUT/about.json           what is scored, by what
+OUT/manifest.json        all counts: a folder that has one is finished
+"""
+
+from __future__ import annotations
+
+import collections
+import contextlib
+import functools
+import json
+import sys
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from verifiers import rows
+from verifiers.commands import results, storage
+from verifiers.commands.score import score_file
+from verifiers.commands.shared import Progress, Tally
+from verifiers.on_ray import CallError, Fleet, Jobs, Resources, address_of
+from verifiers.reward import Reward
+from verifiers.scoring import BatchScorer
+
+SUFFIXES = (".jsonl", ".jsonl.gz", ".parquet")
+_ABOUT, _SUMMARY, _MANIFEST = "about.json", ".summary.json", "manifest.json"
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """How each shard is scored. It is sent to the nodes."""
+
+    formula: str
+    options: Mapping[str, Mapping[str, Any]]
+    columns: rows.Columns
+    out: str  # folder
+    about: Mapping[str, Any]  # what OUT/about.json holds
+    workers: int | None
+    timeout_s: float
+    memory_mib: int | None
+
+
+class ShardScorer:
+    """Scores shards: one of this process, or one in each actor."""
+
+    def __init__(self, task: Task) -> None:
+        if storage.read_json(storage.joined(task.out, _ABOUT)) != task.about:
+            raise ValueError(f"--out {task.out} is not seen here: it must lie where all nodes see it")
+        self._task, reward = task, Reward(task.formula, options=task.options)
+        if dict(reward.versions) != task.about["versions"]:
+            raise ValueError(
+                f"other versions of the verifiers, {reward.versions}: install the same r1lite on all nodes"
+            )
+        self._scorer = BatchScorer(reward, workers=task.workers, timeout_s=task.timeout_s, memory_mib=task.memory_mib)
+        levels = {name: getattr(verify, "level", None) for name, verify in reward.verifiers.items()}
+        self.told = [f"{name} at level {level}" for name, level in levels.items() if level is not None]
+
+    def __call__(self, shard: storage.StoredFile) -> dict[str, Any]:
+        """Puts the results of a shard in place, and then their summary. Returns: the summary."""
+        name, tally = out_name(shard.name), Tally()
+        with storage.fetched(shard.url) as path, storage.put(storage.joined(self._task.out, name)) as out:
+            log = results.log_of(out)
+            with log.open("w", encoding="utf-8") as file:
+                for row in score_file(path, self._scorer, self._task.columns, shown=shard.name):
+                    file.write(json.dumps(row, ensure_ascii=False) + "\n")
+                    tally.add(row)
+            if out.suffix == results.PARQUET:
+                results.make_parquet(out, list(self._scorer.reward.verifiers))
+        summary = {"shard": shard.name, "bytes": shard.size, "results": name, **tally.as_json()}
+        storage.put_json(storage.joined(self._task.out, name + _SUMMARY), summary)
+        return summary
+
+    def close(self) -> None:
+        """Ends the worker processes."""
+        self._scorer.close()
+
+
+def out_name(name: str) -> str:
+    """The file of a shard's results."""
+    return name.removesuffix(".gz")
+
+
+def score_shards(
+    url: str,
+    reward: Reward,
+    columns: rows.Columns,
+    out: str,
+    *,
+    workers: int | None,
+    timeout_s: float,
+    memory_mib: int | None,
+    on: str | None,
+) -> Tally:
+    """Scores every shard that has no results yet.
+
+    Args:
+        url: a folder, a pattern, or an address that fsspec opens.
+        on: a Ray cluster, with `workers` actors; None: this machine, with `workers` processes.
+
+    Returns: the counts of all shards.
+
+    Raises: ValueError: there are no shards; the folder holds results of others; a shard can't be read.
+    """
+    shards = storage.list_files(url, SUFFIXES)
+    _refuse(url, out, shards)
+    about = json.loads(json.dumps(_about(reward, columns, shards), default=str))
+    _check_about(out, about)
+    task = Task(
+        reward.formula, reward.options, columns, out, about, workers if on is None else 1, timeout_s, memory_mib
+    )
+    summaries = {shard.name: storage.read_json(_summary_of(out, shard)) for shard in shards}
+    waiting = [shard for shard in shards if summaries[shard.name] is None]
+    progress = Progress("shards")
+    try:
+        for shard, summary in _here(task, waiting) if on is None else _on_nodes(task, waiting, on, workers):
+            summaries[shard.name] = summary
+            progress.add()
+    finally:
+        progress.finish()
+    storage.clear_parts(out)  # of actors that were lost
+    storage.put_json(storage.joined(out, _MANIFEST), {**about, "shards": [summaries[shard.name] for shard in shards]})
+    tally = Tally()
+    for summary in summaries.values():
+        tally.add_json(summary)
+    return tally
+
+
+def _here(task: Task, shards: list[storage.StoredFile]) -> Iterator[tuple[storage.StoredFile, dict[str, Any]]]:
+    if shards:
+        with contextlib.closing(ShardScorer(task)) as scorer:
+            for shard in shards:
+                yield shard, scorer(shard)
+
+
+def _on_nodes(
+    task: Task, shards: list[storage.StoredFile], on: str, count: int | None
+) -> Iterator[tuple[storage.StoredFile, dict[str, Any]]]:
+    if not shards:
+        return
+    if count == 0:
+        raise ValueError("--on: --workers counts the actors, so it must be 1 or more")
+    make = functools.partial(ShardScorer, task)
+    fleet = Fleet(make, address=address_of(on), resources=Resources(count), most=len(shards))
+    with contextlib.closing(fleet):
+        fleet.start()
+        print(f"scoring on {fleet.describe(lambda told: told)}", file=sys.stderr)
+        work = Jobs(iter(shards))
+        with contextlib.closing(fleet.rounds(work)) as rounds:
+            try:
+                for _ in rounds:
+                    for number, summary in work.taken():
+                        yield shards[number], summary
+            except CallError as error:
+                if isinstance(error.cause, ValueError | OSError):
+                    raise error.cause from None
+                raise
+
+
+def _summary_of(out: str, shard: storage.StoredFile) -> str:
+    return storage.joined(out, out_name(shard.name) + _SUMMARY)
+
+
+def _refuse(url: str, out: str, shards: list[storage.StoredFile]) -> None:
+    """Raises ValueError."""
+    if not storage.is_remote(out) and storage.as_path(out).is_file():
+        raise ValueError(f"--out {out}: of several shards the results go into a folder, and this is a file")
+    names = collections.Counter(out_name(shard.name) for shard in shards)
+    name, count = names.most_common(1)[0]
+    if count > 1:
+        raise ValueError(f"{url}: {count} shards would have the results {name}; name them otherwise")
+    if any(name.endswith(results.PARQUET) for name in names):
+        results.need_pyarrow(Path(out))
+    if storage.lies_in(out, url) or any(storage.lies_in(shard.url, out) for shard in shards):
+        raise ValueError(f"--out {out} lies in {url}, where its results would be taken for shards; choose another")
+
+
+def _about(reward: Reward, columns: rows.Columns, shards: list[storage.StoredFile]) -> dict[str, Any]:
+    return {
+        "reward": reward.formula,
+        "options": reward.options,
+        "versions": dict(reward.versions),
+        "columns": {kind: getattr(columns, kind) for kind in rows.NAMES},
+        "inputs": [[shard.name, shard.size] for shard in shards],
+    }
+
+
+def _check_about(out: str, about: dict[str, Any]) -> None:
+    """Notes what the results are of; if there are some already, they must be of the same. Raises ValueError."""
+    before = storage.read_json(storage.joined(out, _ABOUT))
+    if before is None:
+        storage.put_json(storage.joined(out, _ABOUT), about)
+        return
+    storage.clear_parts(out)
+    changed = [key for key in about if not isinstance(before, dict) or before.get(key) != about[key]]
+    if changed:
+        raise ValueError(
+            f"--out {out} holds results of another {' and '.join(changed)}; remove it, or choose another --out"
+        )

@@ -1,0 +1,187 @@
+"""Files of this machine, and those that fsspec reaches (s3://, gs://, hf://, ...): found, fetched, put in place.
+
+A URL is what fsspec takes for one, or a path; `file://` is a path too.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import glob
+import importlib
+import json
+import os
+import secrets
+import tempfile
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+_MAGIC = "*?["
+_PART = ".part"
+
+
+@dataclass(frozen=True, slots=True)
+class StoredFile:
+    """A file."""
+
+    name: str  # from the folder that was looked in on
+    url: str
+    size: int  # bytes
+
+
+def is_remote(url: str) -> bool:
+    """True for a URL that fsspec opens."""
+    return "://" in url and not url.startswith("file://")
+
+
+def is_several(url: str) -> bool:
+    """True for a folder, a pattern, and anything that is not a file of this machine."""
+    return is_remote(url) or any(sign in url for sign in _MAGIC) or as_path(url).is_dir()
+
+
+def list_files(url: str, suffixes: tuple[str, ...]) -> list[StoredFile]:
+    """The files of a folder and its folders, of a pattern, or the one file, by name. Raises ValueError if none is."""
+    with _reached(url):
+        files = list(_remote_files(url) if is_remote(url) else _files_here(str(as_path(url))))
+    chosen = [file for file in sorted(files, key=lambda file: file.name) if file.name.endswith(suffixes)]
+    if not chosen:
+        raise ValueError(f"{url}: no {', '.join(suffixes)} file there")
+    return chosen
+
+
+def lies_in(url: str, folder: str) -> bool:
+    """True for a file or folder that a folder or its folders hold."""
+    if is_remote(url) != is_remote(folder):
+        return False
+    if is_remote(url):
+        return f"{url.rstrip('/')}/".startswith(f"{folder.rstrip('/')}/")
+    return as_path(url).resolve().is_relative_to(as_path(folder).resolve())
+
+
+def joined(folder: str, name: str) -> str:
+    """The URL of a file in a folder."""
+    return f"{folder.rstrip('/')}/{name}" if is_remote(folder) else str(as_path(folder) / name)
+
+
+@contextlib.contextmanager
+def fetched(url: str) -> Iterator[Path]:
+    """A file of this machine that holds what lies at `url`."""
+    if not is_remote(url):
+        yield as_path(url)
+        return
+    files, path = _opened(url)
+    with tempfile.TemporaryDirectory() as folder:
+        here = Path(folder) / PurePosixPath(path).name
+        with _reached(url):
+            files.get_file(path, str(here))
+        yield here
+
+
+@contextlib.contextmanager
+def put(url: str) -> Iterator[Path]:
+    """Yields a path to write to; what it holds at the end is then at `url`, all at once."""
+    if is_remote(url):
+        files, path = _opened(url)
+        with tempfile.TemporaryDirectory() as folder:
+            here = Path(folder) / PurePosixPath(path).name
+            yield here
+            with _reached(url):
+                files.makedirs(str(PurePosixPath(path).parent), exist_ok=True)
+                files.put_file(str(here), path)
+        return
+    target = as_path(url)
+    target.parent.mkdir(parents=True, exist_ok=True)
+    aside = target.with_name(f".{target.stem}.{secrets.token_hex(8)}{_PART}{target.suffix}")
+    try:
+        yield aside
+        os.replace(aside, target)
+    finally:
+        aside.unlink(missing_ok=True)
+
+
+def put_json(url: str, value: Any) -> None:
+    """Puts a value as indented JSON."""
+    with put(url) as path:
+        path.write_text(json.dumps(value, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
+
+
+def read_json(url: str) -> Any:
+    """The value of a JSON file; None if there is no file. Raises ValueError."""
+    try:
+        with fetched(url) as path:
+            return json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        return None
+    except ValueError as error:
+        raise ValueError(f"{url}: damaged: {error}") from error
+
+
+def clear_parts(folder: str) -> None:
+    """Removes what killed processes left half written in a folder of this machine."""
+    if not is_remote(folder):
+        for path in as_path(folder).rglob(f".*{_PART}.*"):
+            path.unlink(missing_ok=True)
+
+
+def as_path(url: str) -> Path:
+    """Of a file or folder of this machine."""
+    return Path(url.removeprefix("file://")).expanduser()
+
+
+def _files_here(url: str) -> Iterator[StoredFile]:
+    paths: Iterable[Path]
+    if any(sign in url for sign in _MAGIC):
+        parts = Path(url).parts
+        depth = next(number for number, part in enumerate(parts) if any(sign in part for sign in _MAGIC))
+        base, paths = Path(*parts[:depth]), map(Path, glob.iglob(url, recursive=True))
+    elif Path(url).is_dir():
+        base, paths = Path(url), Path(url).rglob("*")
+    else:
+        base, paths = Path(url).parent, [Path(url)]
+    for path in paths:
+        if path.is_file() and not path.name.startswith("."):
+            yield StoredFile(path.relative_to(base).as_posix(), str(path), path.stat().st_size)
+
+
+def _remote_files(url: str) -> Iterator[StoredFile]:
+    files, path = _opened(url)
+    if any(sign in path for sign in _MAGIC):
+        parts = PurePosixPath(path).parts
+        depth = next(number for number, part in enumerate(parts) if any(sign in part for sign in _MAGIC))
+        base, paths = PurePosixPath(*parts[:depth]), files.glob(path, detail=True)
+    elif files.isdir(path):
+        base, paths = PurePosixPath(path), files.find(path, detail=True)
+    elif files.exists(path):
+        base, paths = PurePosixPath(path).parent, {path: files.info(path)}
+    else:
+        return
+    for name, about in paths.items():
+        if about["type"] == "file":
+            yield StoredFile(
+                PurePosixPath(name).relative_to(base).as_posix(), files.unstrip_protocol(name), int(about["size"] or 0)
+            )
+
+
+@contextlib.contextmanager
+def _reached(url: str) -> Iterator[None]:
+    """Raises ValueError, naming the URL, for what the client of a storage raises besides OSError."""
+    try:
+        yield
+    except (OSError, ValueError):
+        raise
+    except Exception as error:  # each client has exceptions of its own
+        raise ValueError(f"{url}: {type(error).__name__}: {error}") from error
+
+
+def _opened(url: str) -> tuple[Any, str]:
+    """(file system, path in it). Raises ValueError."""
+    try:
+        url_to_fs = importlib.import_module("fsspec.core").url_to_fs
+    except ImportError as error:
+        raise ValueError(f"{url}: URLs need fsspec: pip install fsspec (and s3fs, gcsfs, ...)") from error
+    try:
+        files, path = url_to_fs(url)
+    except ImportError as error:
+        raise ValueError(f"{url}: {error}") from error
+    return files, str(path)

@@ -1,0 +1,59 @@
+"""How a Ray cluster is named and reached."""
+
+from __future__ import annotations
+
+import importlib
+import os
+import signal
+import socket
+import threading
+from typing import Any
+
+from verifiers.core import VerifierError
+from verifiers.on_ray.host import one_line
+
+_ANSWER_S = 10.0  # for a cluster's port to be reached
+
+
+def address_of(where: str) -> str | None:
+    """The address in `ray`, `ray:HOST:PORT` or `ray://HOST:PORT`; None: the cluster of RAY_ADDRESS or of this machine,
+    or one that is started here. Raises ValueError."""
+    if where == "ray":
+        return None
+    if where.startswith("ray://") and len(where) > len("ray://"):
+        return where
+    if where.startswith("ray:") and where.rpartition(":")[2].isdecimal():
+        return where.removeprefix("ray:")
+    raise ValueError(f"{where}: expected ray, ray:HOST:PORT or ray://HOST:PORT")
+
+
+def imported() -> Any:
+    """Ray. Raises ValueError if it is not installed."""
+    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+    try:
+        return importlib.import_module("ray")
+    except ImportError as error:
+        raise ValueError("Ray is not installed: pip install 'r1lite[ray]'") from error
+
+
+def connect(ray: Any, address: str | None) -> bool:
+    """True if this process was not connected before. Raises VerifierError."""
+    if ray.is_initialized():
+        return False
+    at = f" at {address}" if address else ""
+    if address:
+        host, _, port = address.removeprefix("ray://").rpartition(":")
+        try:  # Ray itself would try for minutes
+            socket.create_connection((host.strip("[]"), int(port)), _ANSWER_S).close()
+        except (OSError, ValueError, OverflowError) as error:
+            raise VerifierError(f"no Ray cluster answers{at}: {one_line(error)}") from error
+    handlers = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT)}
+    try:
+        ray.init(address=address, log_to_driver=False, logging_level="warning", include_dashboard=None)
+    except Exception as error:
+        raise VerifierError(f"no Ray cluster answers{at}: {one_line(error)}") from error
+    finally:
+        if threading.current_thread() is threading.main_thread():
+            for number, handler in handlers.items():  # Ray sets its own
+                signal.signal(number, handler)
+    return True
