@@ -1,0 +1,212 @@
+"""The commands of a run's processes, and what they find in their environment."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from r1lite.config import (
+    DistillConfig,
+    DPOConfig,
+    EvalConfig,
+    GRPOConfig,
+    PPOConfig,
+    ProblemsConfig,
+    RewardModelConfig,
+    RunConfig,
+    SFTConfig,
+    load,
+)
+from r1lite.config.engines import find_engine
+from r1lite.config.launch import LaunchConfig
+from r1lite.errors import UserError
+from r1lite.launch.layout import ProcessSpec
+from r1lite.rollout.http_server import TOKEN
+from r1lite.run.run_dir import LAUNCH, check_begun, claim_path, newest_path
+from r1lite.training.early import check_early
+from r1lite.training.machine import load_config
+from r1lite.training.setup import resolve_config
+from r1lite.training.several import refuse
+
+STAGES: dict[str, type[Any]] = {
+    config.stage: config
+    for config in (GRPOConfig, PPOConfig, SFTConfig, DPOConfig, DistillConfig, RewardModelConfig, EvalConfig)
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """A stage as it is launched.
+
+    Args:
+        words: that name the stage, its recipe and its flags, as the user typed them.
+        asked: the configuration that they ask for.
+        settled: the same with what the model's own recipe, or the run that goes on, adds to it.
+        out: its run directory.
+        context: tokens of the longest prompt and completion together, for the engines; 0 where there are none.
+        gpus: of each node.
+        threads: of each process, where the words don't say it.
+    """
+
+    launch: LaunchConfig
+    words: tuple[str, ...]
+    asked: RunConfig
+    settled: Any
+    out: Path
+    context: int
+    gpus: int
+    threads: int
+    interpreter: str = field(default=sys.executable)  # of the nodes that the processes run on
+
+    @property
+    def stage(self) -> str:
+        """The command that is launched."""
+        return self.words[0]
+
+    @property
+    def weights_folder(self) -> Path | None:
+        """That all nodes see, for weights which go to engines of other nodes as files."""
+        together = self.launch.nodes == 1 and not self.launch.on.startswith("ray")  # Ray may take another node each
+        if together or not self.launch.engines or self.settled.weight_transport != "file":
+            return None
+        return Path(self.settled.engine_weights_dir or self.out / LAUNCH / "weights")
+
+    def has_begun(self) -> bool:
+        """True once there is a run to go on with."""
+        return (self.out / "config.yaml").exists()
+
+    def rank_words(self, urls: Sequence[str], *, resume: bool = False) -> list[str]:
+        """The command of every rank.
+
+        Args:
+            urls: of the engines.
+            resume: goes on from the newest checkpoint of a run that has begun.
+        """
+        words = [*self.words, *([] if self.asked.out else ["--out", str(self.out)])]
+        if self.asked.resume:
+            resume = False  # the words say it
+        elif "device" not in self.asked.model_fields_set:
+            words += ["--device", "cuda" if self.gpus else "cpu"]
+        words += ["--resume"] * resume
+        if self.asked.threads is None and not self.asked.resume:
+            words += ["--threads", str(self.threads)]
+        if urls:
+            if self.weights_folder is not None:
+                words += ["--engine-weights-dir", str(self.weights_folder)]
+            words += ["--engine", self.settled.engine, *(word for url in urls for word in ("--engine-url", url))]
+        return [self.interpreter, "-m", "r1lite", *words]
+
+    def engine_words(self, host: str, port: int | str) -> list[str]:
+        """The command of an engine that listens there; the port may be an expression of a shell."""
+        if self.launch.engine_command is not None:
+            given = shlex.split(self.launch.engine_command)
+            return [word.replace("{host}", host).replace("{port}", str(port)) for word in given]
+        run = self.settled
+        flags = ["--untested"] * run.engine_untested + ["--batch-invariant"] * run.engine_batch_invariant
+        if rank := getattr(run, "lora_rank", 0):
+            flags += ["--lora-rank", str(rank)]
+        if run.weight_transport != "file":
+            flags += ["--weight-transport", run.weight_transport]
+        if self.launch.tensor_parallel > 1:
+            flags += ["--tensor-parallel", str(self.launch.tensor_parallel)]
+        return [
+            *(self.interpreter, "-m", "r1lite", "serve-engine", "--model", run.model),
+            *("--host", host, "--port", str(port)),
+            *("--device", "cuda" if self.gpus else "cpu", "--dtype", run.dtype, "--threads", str(self.threads)),
+            *("--context", str(self.context), *flags),
+        ]
+
+
+def read_job(launch: LaunchConfig, words: Sequence[str], gpus: int, threads: int) -> Job:
+    """What is launched. Makes its run directory, except for a dry run.
+
+    Raises:
+        UserError: no such stage, or settings that can't be launched so.
+    """
+    if not words or words[0] not in STAGES:
+        given = f"'{words[0]}' can't be launched" if words else "nothing comes after --"
+        raise UserError(f"r1lite launch [OPTIONS] -- STAGE [RECIPE] [FLAGS]: {given}; stages: {', '.join(STAGES)}")
+    asked = load(STAGES[words[0]], list(words[1:]), prog=f"r1lite launch -- {words[0]}")
+    if not launch.dry_run:
+        check_early(asked)
+    if asked.device.startswith("cuda") and not gpus:
+        raise UserError(f"--device {asked.device}, but --gpus-per-node is 0")
+    if asked.device == "cpu" and gpus:
+        raise UserError("--device cpu: say --gpus-per-node 0 before the --")
+    settled, context = asked, 0
+    if launch.engines:
+        settled = _settled(launch, asked, gpus)
+        context = _context(settled)
+    elif not asked.resume:
+        refuse(asked, launch.ranks)
+    return Job(launch, tuple(words), asked, settled, _place(launch, asked), context, gpus, threads)
+
+
+def _settled(launch: LaunchConfig, asked: Any, gpus: int) -> Any:
+    """With all that the engines have to know. Raises UserError."""
+    if not isinstance(asked, ProblemsConfig):
+        raise UserError(f"--engines {launch.engines}: r1lite {asked.stage} samples nothing")
+    if asked.engine_url:
+        raise UserError(
+            f"--engine-url and --engines {launch.engines} contradict each other: launched ones get addresses"
+        )
+    if asked.engine != "auto" and not find_engine(asked.engine).takes_urls:
+        raise UserError(f"--engine {asked.engine} has no servers: leave it off, or say --engines 0")
+    if gpus and asked.model is None and not asked.resume:
+        raise UserError("--model is missing: engines and ranks must load the same one")
+    given: dict[str, Any] = {
+        "engine": "vllm-server" if asked.engine == "auto" else asked.engine,
+        "engine_url": ("http://127.0.0.1:1",),
+    }
+    if asked.resume and asked.engine_weights_dir is None and (launch.nodes > 1 or launch.on.startswith("ray")):
+        given["engine_weights_dir"] = str(
+            _place(launch, asked) / LAUNCH / "weights"
+        )  # said here, so the run may keep it
+    own = {} if asked.resume else {"device": "cpu"}  # there need be no GPU here; the lengths are the same
+    settled: Any = resolve_config(asked.model_copy(update={**given, **own}))[0]
+    refuse(settled, launch.ranks)
+    return settled
+
+
+def _context(settled: Any) -> int:
+    """As the run asks its engines for. Raises UserError."""
+    wanted: int = settled.max_prompt_tokens + settled.max_completion_tokens
+    longest = getattr(load_config(settled), "max_position_embeddings", None)
+    return wanted if longest is None else min(wanted, longest)
+
+
+def _place(launch: LaunchConfig, asked: RunConfig) -> Path:
+    if asked.resume:
+        path = Path(asked.out).expanduser() if asked.out else newest_path(asked.stage)
+        check_begun(path)
+    elif asked.out:
+        path = Path(asked.out).expanduser()
+    elif launch.dry_run:
+        path = Path("runs") / "DATE"
+    else:
+        about = getattr(asked, "task", "pairs"), getattr(asked, "model", None) or "default"
+        path = claim_path(asked.stage, *about)
+    return path.resolve()
+
+
+def rank_environment(spec: ProcessSpec, ranks: int, address: str, port: int, token: str) -> dict[str, str]:
+    """Of a rank, as torchrun sets it."""
+    found = {
+        "RANK": str(spec.number),
+        "WORLD_SIZE": str(ranks),
+        "LOCAL_RANK": str(spec.local_rank),
+        "LOCAL_WORLD_SIZE": str(spec.local_ranks),
+        "MASTER_ADDR": address,
+        "MASTER_PORT": str(port),
+    }
+    return found | environment_of(spec, token)
+
+
+def environment_of(spec: ProcessSpec, token: str) -> dict[str, str]:
+    """Of any spec: the engines' token, and its GPUs."""
+    found = {TOKEN: token} if token else {}
+    return found | ({"CUDA_VISIBLE_DEVICES": ",".join(map(str, spec.gpus))} if spec.gpus else {})

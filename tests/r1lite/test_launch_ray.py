@@ -1,0 +1,117 @@
+"""`r1lite launch --on ray`: a cluster of three nodes on this machine, one of which is lost in the middle of a run."""
+
+import contextlib
+import json
+import os
+import secrets
+import signal
+import time
+
+import psutil
+import pytest
+from test_launch import ENGINE, STAGE, all_gone, steps_of, until_steps
+
+from r1lite.cli import main
+
+# Read once, when Ray is imported: its nodes listen on all addresses, and take nobody's calls but those with this token.
+os.environ.setdefault("RAY_AUTH_MODE", "token")
+os.environ.setdefault("RAY_AUTH_TOKEN", secrets.token_hex(32))
+os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
+
+
+@pytest.fixture(scope="module")
+def cluster():
+    """A head without CPUs for us, and two nodes of four; the numbers are Ray's to count with."""
+    pytest.importorskip("ray")
+    from ray.cluster_utils import Cluster
+
+    small = {"include_dashboard": False, "object_store_memory": 100 << 20}
+    made = Cluster(initialize_head=True, head_node_args={"num_cpus": 0, **small})
+    made.others = [made.add_node(num_cpus=4, object_store_memory=100 << 20) for _ in range(2)]
+    made.wait_for_nodes()
+    yield made
+    made.shutdown()
+
+
+def processes_of(node):
+    """Our processes on a node: the descendants of its Ray that are commands of ours."""
+    (raylet,) = node.all_processes["raylet"]
+    found = children_of(psutil.Process(raylet.process.pid))
+    keepers = [process for process in found if "keeper.py" in command_of(process)]
+    return list({*keepers, *(one for keeper in keepers for one in children_of(keeper))})
+
+
+def children_of(process):
+    """None for one that has just ended."""
+    with contextlib.suppress(psutil.NoSuchProcess):
+        return process.children(recursive=True)
+    return []
+
+
+def command_of(process):
+    """Empty for one that has just ended."""
+    with contextlib.suppress(psutil.NoSuchProcess):
+        return " ".join(process.cmdline())
+    return ""
+
+
+def environment(cluster):
+    return {name: value for name, value in os.environ.items() if name.startswith("RAY_")}
+
+
+def test_a_place_that_is_wrong_is_told(capsys, tmp_path):
+    stage = ["--", "grpo", "--out", str(tmp_path / "run")]
+    for options, said in (
+        (["--on", "rays"], "--on rays: expected ray, ray:HOST:PORT or ray://HOST:PORT, local or slurm"),
+        (["--on", "ray"], "--on ray needs --gpus-per-node"),
+    ):
+        assert main(["launch", *options, *stage]) == 2
+        assert said in capsys.readouterr().err
+    pytest.importorskip("ray")
+    assert main(["launch", "--on", "ray:127.0.0.1:1", "--gpus-per-node", "0", *stage]) == 2
+    assert "--on ray:127.0.0.1:1: no Ray cluster answers at 127.0.0.1:1" in capsys.readouterr().err
+
+
+@pytest.mark.slow
+def test_a_node_that_is_lost_costs_a_restart(cluster, tiny_path, sums_path, tmp_path, forks):
+    run = tmp_path / "run"
+    options = ["launch", "--on", f"ray:{cluster.address}", "--gpus-per-node", "0", "--ranks", "2", "--engines", "2"]
+    options += ["--engine-command", ENGINE]
+    stage = ["grpo", "--model", tiny_path, "--source", sums_path, *STAGE, "--out", run]
+
+    launcher = forks.start([*options, "--cpus", "3", "--", *stage], env=environment(cluster))
+    out, err = launcher.communicate(300)
+    assert launcher.returncode == 2, out + err
+    assert "2 ranks and 2 engines need bundles of 6 CPU, 3 CPU, 3 CPU, which don't fit its 3 nodes" in err
+
+    options += ["--cpus", "1", "--restarts", "3", "--"]
+    launcher = forks.start([*options, *stage, "--steps", "900"], env=environment(cluster))
+    until_steps(launcher, run, 2)
+    busy = [node for node in cluster.others if any(" grpo " in command_of(one) for one in processes_of(node))]
+    assert len(busy) == 1  # the ranks of a node stay together
+    gone = [process.pid for process in processes_of(busy[0])]
+    cluster.remove_node(busy[0], allow_graceful=False)
+    cluster.others.remove(busy[0])
+    assert all_gone(gone)
+    before, deadline = steps_of(run), time.monotonic() + 300
+    while not processes_of(cluster.others[0]):
+        assert time.monotonic() < deadline
+        assert launcher.poll() is None, launcher.communicate(1)
+        time.sleep(0.2)
+    until_steps(launcher, run, before + 2)
+    launcher.send_signal(signal.SIGINT)
+    out, err = launcher.communicate(300)
+    assert launcher.returncode == 130, out + err
+    assert out.count(" was lost with its node: ") == 1, out
+
+    done = steps_of(run)
+    assert (run / "checkpoints" / f"step-{done:06d}").is_dir()
+    steps = [json.loads(line)["step"] for line in (run / "metrics.jsonl").read_text().splitlines()]
+    assert steps == list(range(1, done + 1))
+    assert not processes_of(cluster.others[0])
+
+    again = forks.start([*options, "grpo", "--resume", "--out", run, "--steps", done + 2], env=environment(cluster))
+    out, err = again.communicate(600)
+    assert again.returncode == 0, out + err
+    assert steps_of(run) == done + 2
+    assert not processes_of(cluster.others[0])
