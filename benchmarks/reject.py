@@ -1,6 +1,6 @@
 """What `r1lite reject` costs on stored rollouts: rows a second, CPU seconds, and the peak memory of all its processes.
 
-    python benchmarks/reject.py [--rows 100000] [--workers 2] [--keep DIR]
+    python benchmarks/reject.py [--rows 100000] [--workers 2] [--keep DIR] [options of reject, such as --on ray]
 
 Makes a run directory with the rollouts of many steps out of the bundled problems: right chains in many wordings, slips,
 guesses, broken formats, loops, foreign words, exact and near duplicates, and questions of the test set. Each row has
@@ -14,14 +14,14 @@ import gzip
 import json
 import os
 import random
-import resource
 import shutil
 import subprocess
 import sys
 import tempfile
-import threading
 import time
 from pathlib import Path
+
+from watching import Watch
 
 from r1lite.bundled import bundled
 
@@ -120,20 +120,6 @@ def make_run(place: Path, count: int) -> None:
             path.write_bytes(gzip.compress(("\n".join(lines) + "\n").encode(), 5, mtime=0))
 
 
-def memory_mib(pid: int) -> float:
-    """Proportional memory of a process and its children; what they share counts once."""
-    total = 0.0
-    try:
-        for line in Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines():
-            if line.startswith("Pss:"):
-                total += int(line.split()[1]) / 1024
-        for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split():
-            total += memory_mib(int(child))
-    except (OSError, ValueError):
-        pass  # it has just ended
-    return total
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rows", type=int, default=100_000)
@@ -149,25 +135,15 @@ def main() -> None:
         *(sys.executable, "-m", "r1lite", "reject", "--rollouts", str(place / "run"), "--out", str(place / "set")),
         *("--workers", str(options.workers), "--pairs", "1", *more),
     ]
-    before, began = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()
-    process = subprocess.Popen(command, env={**os.environ, "OMP_NUM_THREADS": "1"})
-    peak = [0.0]
-
-    def watch() -> None:
-        while process.poll() is None:
-            peak[0] = max(peak[0], memory_mib(process.pid))
-            time.sleep(0.1)
-
-    watcher = threading.Thread(target=watch)
-    watcher.start()
-    code = process.wait()
-    watcher.join()
-    wall, after = time.perf_counter() - began, resource.getrusage(resource.RUSAGE_CHILDREN)
-    cpu = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+    began = time.perf_counter()
+    with Watch() as watch:
+        code = subprocess.run(command, env={**os.environ, "OMP_NUM_THREADS": "1"}, check=False).returncode
+    wall, cpu = time.perf_counter() - began, watch.spent_s
+    daemons = f", {watch.daemons_mib:,.0f} MiB of Ray's daemons beside it" if watch.daemons_mib else ""
     print(
         f"\nexit code {code}: {options.rows:,} rows ({bytes_in / 2**20:,.0f} MiB) in {wall:.1f} s wall, {cpu:.1f} CPU "
         f"seconds: {options.rows / wall:,.0f} rows/s, {options.rows / cpu:,.0f} rows per CPU second; peak memory "
-        f"{peak[0]:,.0f} MiB"
+        f"{watch.peak_mib:,.0f} MiB{daemons}"
     )
     if options.keep is None:
         shutil.rmtree(place)

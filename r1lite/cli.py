@@ -60,6 +60,7 @@ COMMANDS: dict[str, tuple[type[Section], str, str]] = {
 
 # Those without a configuration: sub-command -> ("module:function" of the arguments that returns the exit code, help)
 PLAIN: dict[str, tuple[str, str]] = {
+    "launch": ("r1lite.launch.command:main", "start ranks and engines, and watch over them"),
     "doctor": ("r1lite.doctor.command:main", "say what is wrong with a run, or with this machine"),
     "log": ("r1lite.trackers.command:main", "send a run to W&B, trackio, TensorBoard or MLflow afterwards"),
     "selftest": ("r1lite.selftest.command:main", "try engines, training, memory and verdicts on this machine"),

@@ -51,6 +51,7 @@ class Group:
     prompt_ids: tuple[int, ...]
     rollouts: tuple[Rollout, ...]
     optimal_value: float | None = None  # what the best policy near the reference earns, where that was estimated
+    ticket: int | None = None  # its number in the order of asking, where sampling runs ahead of learning
 
     @property
     def has_signal(self) -> bool:

@@ -60,10 +60,12 @@ class FakeVLLM:
     Args:
         plan: called with each request's path (without its query); a fault's name, or None.
         down_s: how long it is away after it died.
+        delay: seconds of each completion, or what gives them for a request's body.
         counts: it counts tokens in its metrics: one each time it is asked while it samples.
         lora_rank: the greatest of adapters that it takes; 0 = none.
     """
 
+    HOST = "127.0.0.1"
     GENERATES, COUNT = "v1/completions", 'vllm:generation_tokens_total{engine="0"}'
     OF_THE_ENGINE = ("v1/completions", "is_paused", "pause", "resume", "collective_rpc", "reset_prefix_cache")
 
@@ -133,7 +135,7 @@ class FakeVLLM:
 
         for patience in reversed(range(100)):
             try:
-                self.server = Listening(("127.0.0.1", self.port), Handler)
+                self.server = Listening((self.HOST, self.port), Handler)
                 break
             except OSError:  # a connection to somewhere took the port meanwhile
                 if not patience:
@@ -300,16 +302,21 @@ class FakeVLLM:
         with self.lock:
             while self.paused and not self.dead:
                 self.lock.wait(1)
-            rounds, until = self.rounds, time.monotonic() + self.delay
+            until = time.monotonic() + (self.delay(body) if callable(self.delay) else self.delay)
+            rounds, weights = self.rounds, self.weights + self.adapters.get(body.get("model"), 0)
             self.sampling += 1
             while self.rounds == rounds and not self.dead and (left := until - time.monotonic()) > 0:
                 self.lock.wait(left)
             self.sampling -= 1
-            self.aborted += self.rounds != rounds
-            return self.choices(body, cut=self.rounds != rounds)
+            if self.rounds == rounds:
+                return self.choices(body, cut=False)
+            self.aborted += 1
+            return self.choices(body, cut=True, weights=weights)
 
-    def choices(self, body, *, cut):
-        found, weights = [], self.weights + self.adapters.get(body["model"], 0)
+    def choices(self, body, *, cut, weights=None):
+        """`cut`: aborted, with what these weights had sampled by then."""
+        found = []
+        weights = self.weights + self.adapters.get(body["model"], 0) if weights is None else weights
         for i in range(body["n"]):
             ids, logprobs, reason = sampled(
                 *(weights, body["prompt"], body["seed"] + i),
@@ -318,8 +325,11 @@ class FakeVLLM:
                 ends=body["stop_token_ids"],
             )
             values = {"token_logprobs": logprobs}
-            if cut:  # before its first token
+            count = ids[0] % len(ids)  # as good as any
+            if cut and count < 1:  # before its first token
                 ids, values, reason = [], None, "abort"
+            elif cut:
+                ids, values, reason = ids[:count], {"token_logprobs": logprobs[:count]}, "abort"
             found.append({"index": i, "token_ids": ids, "logprobs": values, "finish_reason": reason})
         return 200, {"choices": found[::-1], "model": body["model"]}
 

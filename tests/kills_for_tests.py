@@ -3,7 +3,7 @@
     python kills_for_tests.py JOB.json
 
 JOB: {"seed", "kills", "argv", "resume": argv, "out"}. Prints a line of JSON for each kill: when it came, the steps that
-were recorded, and the newest checkpoint.
+were recorded, the newest checkpoint, and the checksums of rollouts/.
 """
 
 import gc
@@ -15,6 +15,7 @@ import signal
 import sys
 import time
 import traceback
+import zlib
 from pathlib import Path
 
 import preloaded  # noqa: F401  # so that no child has to
@@ -83,6 +84,9 @@ def run(job):
         code = kill_at(pid, out, when, rng)
         step, damaged = newest(out)
         told = {"when": when, "code": code, "recorded": recorded(out), "checkpoint": step, "damaged": damaged}
+        told["rollouts"] = {
+            path.name: zlib.crc32(path.read_bytes()) for path in (out / "rollouts").glob("step-*") if path.is_file()
+        }
         print(json.dumps(told), flush=True)
         if code is not None:
             sys.exit(f"kill {number} came too late: the command had ended with {code}")

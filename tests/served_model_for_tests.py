@@ -32,7 +32,7 @@ class ServedModel(FakeVLLM):
                 self.given += 1
         return super().route(path, body)
 
-    def choices(self, body, *, cut):
+    def choices(self, body, *, cut, weights=None):
         sampling = Sampling(
             body["temperature"], body["max_tokens"], (body.get("stop") or [None])[0], min_p=body.get("min_p", 0.0)
         )

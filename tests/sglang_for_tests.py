@@ -109,7 +109,7 @@ class FakeSGLang(FakeVLLM):
                 return 400, {"error": {"message": "Requested token count exceeds the model's maximum context length"}}
         return self.complete(body)
 
-    def choices(self, body, *, cut):
+    def choices(self, body, *, cut, weights=None):
         answers = []
         for prompt, asked in zip(body["input_ids"], body["sampling_params"], strict=True):
             tokens = min(asked["max_new_tokens"], self.context - 2 - len(prompt))  # without a word

@@ -17,6 +17,7 @@ import time
 from pathlib import Path
 
 import torch
+from torch.distributed.checkpoint import HuggingFaceStorageWriter
 from torch.distributed.elastic.multiprocessing.errors import ChildFailedError
 from torch.distributed.launcher.api import LaunchConfig, elastic_launch
 from transformers.models.qwen2.modeling_qwen2 import Qwen2RMSNorm
@@ -116,6 +117,30 @@ def full_disk():
         append_metrics(self, record)
 
     append_metrics, RunDir.append_metrics = RunDir.append_metrics, append
+
+
+def in_second_part(do):
+    """Has `do` done where the second checkpoint's parts are written."""
+    write, times = HuggingFaceStorageWriter.write_data, []
+
+    def write_or_not(self, plan, planner):
+        times.append(plan)
+        if len(times) == 2:
+            do()
+        return write(self, plan, planner)
+
+    HuggingFaceStorageWriter.write_data = write_or_not
+
+
+def full_disk_of_parts():
+    def full():
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    in_second_part(full)
+
+
+def killed_in_parts():
+    in_second_part(lambda: os.kill(os.getpid(), signal.SIGKILL))
 
 
 def run(job):

@@ -7,6 +7,7 @@ from r1lite.config.engine import EngineConfig
 from r1lite.config.evaluate import EvalConfig
 from r1lite.config.loading import OF_THE_COMMAND, dump, load, read_recipe, read_saved, validated
 from r1lite.config.objective import ObjectiveConfig
+from r1lite.config.on_ray import OnRayConfig
 from r1lite.config.optimizer import OptimizerConfig
 from r1lite.config.ppo import PPOConfig
 from r1lite.config.problems import ProblemsConfig
@@ -28,6 +29,7 @@ __all__ = [
     "EvalConfig",
     "GRPOConfig",
     "ObjectiveConfig",
+    "OnRayConfig",
     "OptimizerConfig",
     "PPOConfig",
     "ProblemsConfig",

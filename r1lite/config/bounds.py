@@ -22,6 +22,7 @@ _MOST = {
     "lora_rank": 100_000,
     "max_completion_tokens": 10_000_000,
     "max_prompt_tokens": 10_000_000,
+    "max_staleness": 1000,
     "max_tokens": 10_000_000,
     "micro_batch_tokens": 100_000_000,
     "packed_tokens": 100_000_000,

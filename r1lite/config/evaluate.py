@@ -6,10 +6,10 @@ from typing import Any, ClassVar
 
 from pydantic import Field, model_validator
 
-from r1lite.config.problems import ProblemsConfig
+from r1lite.config.on_ray import OnRayConfig
 
 
-class EvalConfig(ProblemsConfig):
+class EvalConfig(OnRayConfig):
     """Measure a model on test problems: greedy accuracy, pass@k, maj@k, each with its interval; or compare two."""
 
     stage: ClassVar[str] = "eval"
@@ -43,6 +43,11 @@ class EvalConfig(ProblemsConfig):
             )
         if self.verifiers and self.verifier is None:
             raise ValueError("verifiers: options are for the names in verifier:, and there is no such formula")
+        if self.on != "local" and self.scoring != "local" and self.score_workers is None:
+            raise ValueError(
+                "--on and --scoring both take actors: say how many by --score-workers (and --engine-actors), so that "
+                "those that score leave room for the engines"
+            )
         return self
 
     @property

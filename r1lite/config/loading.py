@@ -140,6 +140,7 @@ _EVERYDAY = (
     *("task", "tasks", "model", "teacher", "source", "data", "rollouts", "reward", "verifier", "template", "preset"),
     *("steps", "epochs", "lr", "group_size", "prompts_per_step", "samples", "format", "max_prompt_tokens"),
     *("max_completion_tokens", "engine", "engine_url", "device", "out", "resume"),
+    *("on", "ranks", "engines", "nodes", "gpus_per_node", "restarts", "dry_run", "submit"),
 )
 _FEW = 6  # options that are shown in any case
 

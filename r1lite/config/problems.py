@@ -56,9 +56,14 @@ class ProblemsConfig(EngineConfig):
     @field_validator("scoring")
     @classmethod
     def _is_a_place(cls, value: str) -> str:
-        if value != "local":
-            try:
-                address_of(value)
-            except ValueError as error:
-                raise ValueError(f"--scoring {error}, or local") from error
-        return value
+        return checked_place("scoring", value)
+
+
+def checked_place(option: str, value: str) -> str:
+    """`local`, or a Ray cluster. Raises ValueError."""
+    if value != "local":
+        try:
+            address_of(value)
+        except ValueError as error:
+            raise ValueError(f"--{option} {error}, or local") from error
+    return value

@@ -7,10 +7,10 @@ from typing import Any, ClassVar, Literal
 from pydantic import Field, model_validator
 
 from r1lite.config.names import HubRepository
-from r1lite.config.problems import ProblemsConfig
+from r1lite.config.on_ray import OnRayConfig
 
 
-class CurationConfig(ProblemsConfig):
+class CurationConfig(OnRayConfig):
     """Where completions come from, which are kept, and in what form."""
 
     rollouts: str | None = None
@@ -71,7 +71,8 @@ class CurationConfig(ProblemsConfig):
     keep_rejects: bool = True
     """Write rejected.jsonl: what was not kept, and why."""
     workers: int | None = Field(None, ge=1)
-    """Processes that verify and filter; by default one per core. The result is the same for any number."""
+    """Processes that verify and filter; by default one per core. With --on ray: actors of one CPU each. The result is
+    the same for any number."""
     push_to_hub: HubRepository | None = None
     """Upload the finished set to this data set repository on the Hugging Face Hub (made private if new)."""
 
@@ -79,8 +80,7 @@ class CurationConfig(ProblemsConfig):
     def _is_scored_here(self) -> CurationConfig:
         if self.scoring != "local":
             raise ValueError(
-                f"--scoring {self.scoring}: {self.stage} scores in processes of this machine, see --workers; runs that "
-                "train and eval score on Ray"
+                f"--scoring {self.scoring}: {self.stage} scores where it does everything else: --on {self.scoring}"
             )
         return self
 

@@ -78,11 +78,16 @@ class RLConfig(PlanningConfig, RolloutConfig, TrainConfig, ObjectiveConfig):
                 f"--max-staleness {self.max_staleness} samples before the last step is scored, but "
                 f"{'--dynamic-sampling' if self.dynamic_sampling else '--curriculum'} chooses problems by its scores",
             ),
+            (
+                self.max_staleness > 0 and self.importance == "off" and self.ratio_to == "old",
+                f"--max-staleness {self.max_staleness} learns from tokens of earlier weights, which --importance off "
+                "takes for those of the newest: use --importance token, or --ratio-to engine",
+            ),
             *self._interruptions(),
             (
                 self.retire_solved is not None and (self.curriculum or self.max_staleness > 0),
                 f"--retire-solved chooses problems by what the last steps measured; "
-                f"{'--curriculum does so too: choose one' if self.curriculum else '--max-staleness 1 cannot wait'}",
+                f"{'--curriculum does so too: choose one' if self.curriculum else '--max-staleness cannot wait'}",
             ),
             (
                 self.dynamic_sampling and self.group_size < 2,

@@ -36,9 +36,13 @@ class RolloutConfig(Section):
     ratio_to: Literal["old", "engine"] = "old"
     """What the loss's ratio compares the policy with: itself before the step, while --importance weighs the engine's
     difference from that; or the engine that sampled, at once, so that clips and gates bound staleness too."""
-    max_staleness: Literal[0, 1] = 0
-    """1: sample the next step's completions while this one trains, from weights one step old (--engine vllm-server);
-    0: strictly on policy."""
+    max_staleness: int = Field(0, ge=0)
+    """N: servers sample on while a step is learnt from, the groups of the next N steps; what they are at goes on with
+    new weights, and a group with a token from weights more than N steps old is dropped. 0: strictly on policy."""
+    replay_order: str | None = None
+    """Directory of a run with the same settings and --max-staleness, which is done once more in its order: each step
+    learns from the same groups, sampled by the same versions. Ends with the same bytes where the engine repeats
+    itself."""
     interrupt_thinking_after: int | None = Field(None, ge=1)
     """In training, a completion that has not ended its thinking (</think>) after this many tokens gets
     --interruption-phrase, and its answer is sampled on. The phrase's own tokens are not learnt (ScaleRL: 12,288)."""
@@ -53,6 +57,12 @@ class RolloutConfig(Section):
     prove_weights_every: int = Field(5, ge=0)
     """Changes of weights from one comparison of vLLM's weights with the trainer's, byte for byte, to the next; the
     first change is always compared (vLLM 0.32; a GB takes about a second on each side). 0: never."""
+
+    @model_validator(mode="after")
+    def _order_of_what_is_sampled_ahead(self) -> RolloutConfig:
+        if self.replay_order is not None and not self.max_staleness:
+            raise ValueError("--replay-order is for runs with --max-staleness: others have one order only")
+        return self
 
     @model_validator(mode="after")
     def _one_correction(self) -> RolloutConfig:

@@ -12,8 +12,8 @@ from r1lite.config.base import Section
 class ServeEngineConfig(Section):
     """Start a vLLM server that a run of --engine vllm-server samples from: it takes new weights after every step.
 
-    Whoever reaches its address can replace its weights and read its memory: leave it on this machine's own address,
-    or on a network of your own.
+    Whoever may call it can replace its weights. With R1LITE_ENGINE_TOKEN in its environment every call needs that
+    token; a --host that other machines reach needs one. Nothing is encrypted: use a network of your own.
     """
 
     stage: ClassVar[str] = "serve-engine"
@@ -21,7 +21,7 @@ class ServeEngineConfig(Section):
     model: str = "nano"
     """Hugging Face id or path of the model that is trained (its first weights don't matter), or nano."""
     host: str = "127.0.0.1"
-    """Address to listen on."""
+    """Address to listen on; one that other machines reach needs R1LITE_ENGINE_TOKEN."""
     port: int = Field(8100, ge=1, le=65535)
     """Port to listen on."""
     device: str = "auto"

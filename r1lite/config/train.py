@@ -26,6 +26,15 @@ class TrainConfig(WatchdogConfig, OptimizerConfig, ProblemsConfig):
     """With several ranks (torchrun), none: each holds the whole model, and gradients are added up; full: each holds its
     part of weights, gradients and optimizer, and a layer's weights are put together when it is their turn (FSDP2);
     grad: likewise, but they stay together from the forward to the backward pass."""
+    shard_copies: int = Field(1, ge=1)
+    """With --shard full or grad: so many copies of the model among the ranks, as one a machine (HSDP). Ranks of one
+    copy, which follow one another, exchange weights; copies exchange gradients alone."""
+    offload_optimizer: bool = False
+    """On a GPU: keep AdamW's moments and a copy of the weights that learn in the CPU's memory, and compute the update
+    there: 8 bytes a weight less, for a slower step."""
+    offload_reference: bool = False
+    """On a GPU: keep the layers of the reference (distill: of the teacher) in the CPU's memory, and copy each to the
+    GPU when it is its turn."""
     lora_rank: int = Field(0, ge=0)
     """Train adapters of this rank in place of the model's own weights, which serve as the reference too (needs peft);
     0: train all weights."""
@@ -36,6 +45,15 @@ class TrainConfig(WatchdogConfig, OptimizerConfig, ProblemsConfig):
     base_quantization: Literal["none", "nf4"] = "none"
     """Hold the weights below an adapter in 4 bits (QLoRA, needs bitsandbytes): an eighth of what they take
     otherwise, for more time a step. An engine, and checkpoints, get them dequantized."""
+
+    @model_validator(mode="after")
+    def _copies_of_parts(self) -> TrainConfig:
+        if self.shard_copies > 1 and self.shard == "none":
+            raise ValueError(
+                f"--shard-copies {self.shard_copies} with --shard none: each rank holds a copy by itself; say --shard "
+                "full"
+            )
+        return self
 
     @model_validator(mode="after")
     def _quantized_below_an_adapter(self) -> TrainConfig:

@@ -15,7 +15,8 @@ _FORMULAS = ("reward", "verifier", "correct")
 _FUNCTIONS = ("loss", "advantage")  # a built-in name, or module:function
 _MARKS = ("environment.json", "reward.json", "metrics.jsonl", "manifest.json", "summary.json", ".lock")
 _WRITTEN = ("out", "push_to_hub", "engine_weights_dir")  # keys by which data leaves the run's folder
-_MOST = {"workers": 64, "score_workers": 64}  # processes
+_CLUSTERS = ("scoring", "on")  # keys that name a Ray cluster
+_MOST = {"workers": 64, "score_workers": 64, "engine_actors": 64}  # processes
 _LOCAL = "tensorboard"  # the tracker that writes into the run's folder alone
 _LOOPBACK = ("127.0.0.1", "::1", "localhost")
 _CONFIG = "config.yaml"  # what a run calls its own
@@ -70,8 +71,7 @@ def _destinations(values: Mapping[str, Any]) -> list[str]:
             own = False
         if not own:
             found.append(f"engine_url: {url}")
-    if (scoring := values.get("scoring", "local")) not in ("local", "ray"):
-        found.append(f"scoring: {scoring}")
+    found += [f"{key}: {values[key]}" for key in _CLUSTERS if values.get(key, "local") not in ("local", "ray")]
     trackers = values.get("log_to")
     found += [f"log_to: {name}" for name in trackers if name != _LOCAL] if isinstance(trackers, list | tuple) else []
     return found
@@ -113,7 +113,7 @@ def check(values: Mapping[str, Any], where: object, *, said: Mapping[str, Any], 
         trust: everything is.
     """
     allowed = set(foreign(said))
-    replaced = {*_WRITTEN, *_MOST, "engine_url", "log_to", "scoring"} & set(said)
+    replaced = {*_WRITTEN, *_MOST, *_CLUSTERS, "engine_url", "log_to"} & set(said)
     named = foreign({key: value for key, value in values.items() if key not in replaced})
     checked([name for name in named if name not in allowed], where, trust=trust)
 

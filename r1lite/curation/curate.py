@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shutil
 import sqlite3
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -15,7 +15,7 @@ from r1lite.curation import emit
 from r1lite.curation.card import card
 from r1lite.curation.index import DIFFICULTY, EXACT, MAX_ROWS, NEAR, PER_PROBLEM, Index
 from r1lite.curation.scan import DECONTAMINATE, Plan, outcome, verifier_options
-from r1lite.curation.workers import scan_all
+from r1lite.curation.sources import Block
 from r1lite.errors import RunError, UserError
 from r1lite.run.files import read_json, write_json, write_text
 from verifiers.rows import completion_of
@@ -23,6 +23,9 @@ from verifiers.rows import completion_of
 WORK, MANIFEST, CARD = "work", "manifest.json", "README.md"
 _EXAMPLES = 3  # rejected rows shown for each reason
 _SHOWN = 400  # characters of an example
+
+# Does numbered blocks, writes their outcomes into the folder, and gives the numbers as they are done.
+Scan = Callable[[Plan, Path, Sequence[tuple[int, Block]]], Iterator[int]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +41,7 @@ def curate(
     config: CurationConfig,
     folder: Path,
     *,
-    workers: int,
+    scan: Scan,
     start: Callable[[str, int], None] = lambda what, total: None,
     progress: Callable[[float], None] = lambda done: None,
 ) -> Curated:
@@ -46,6 +49,7 @@ def curate(
 
     Args:
         plan: of the first pass; the configuration has what the others need.
+        scan: makes that pass, such as `workers.scan_all`.
         start, progress: told what is begun, out of how much, and how far it is.
 
     Raises:
@@ -59,7 +63,7 @@ def curate(
     waiting = [(number, block) for number, block in enumerate(blocks) if not outcome(work, number)[1].exists()]
     start("verifying and filtering", len(blocks))
     done = len(blocks) - len(waiting)
-    for _ in scan_all(plan, work, waiting, workers):
+    for _ in scan(plan, work, waiting):
         done += 1
         progress(done)
     start("comparing and choosing", 1)

@@ -3,22 +3,25 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
 from r1lite.config import OF_THE_COMMAND, CurationConfig, dump, read_saved, trust, validated
-from r1lite.curation.curate import CARD, MANIFEST, WORK, Curated, curate
+from r1lite.curation.curate import CARD, MANIFEST, WORK, Curated, Scan, curate
 from r1lite.curation.emit import PAIRS
 from r1lite.curation.hub import push
+from r1lite.curation.on_ray import on_nodes, scan_on_nodes
 from r1lite.curation.planning import default_workers, evaluation_sets, make_plan, task_of, version_warnings
 from r1lite.curation.rewrite import FOLDER as REWRITTEN
-from r1lite.curation.rewrite import Rewrite, rewrite_all
+from r1lite.curation.rewrite import Rewrite, Rewriter, rewrite_all, rewrite_here
 from r1lite.curation.scan import Plan
-from r1lite.curation.sources import open_source
+from r1lite.curation.sources import Block, open_source
+from r1lite.curation.workers import scan_all
 from r1lite.errors import UserError
 from r1lite.report import report_at_end
 from r1lite.run.display import Display
@@ -26,6 +29,7 @@ from r1lite.run.ending import ending
 from r1lite.run.environment import read_environment
 from r1lite.run.run_dir import RunDir, check_begun, claim_path, newest_path
 from r1lite.run.signals import StopSignal
+from verifiers.on_ray import Resources
 
 C = TypeVar("C", bound=CurationConfig)
 
@@ -35,12 +39,13 @@ class Rewriting:
     """What brings right completions into another form before they are curated."""
 
     name: str  # for their provenance
-    # May load a model, so it is only entered where something is left to do.
+    # May load a model, so it is only entered where something is left to do; sent to the nodes of a cluster.
     make: Callable[[], AbstractContextManager[Rewrite]]
+    by_model: bool
 
 
 _FINISHED = ("data", "steps", "stage", "name")  # keys of a manifest that is whole
-_MAY_CHANGE = {"workers", "push_to_hub", "threads", "rollout_rows"}
+_MAY_CHANGE = {"workers", "on", "engine_actors", "push_to_hub", "threads", "rollout_rows"}
 
 
 def finish(
@@ -59,13 +64,16 @@ def finish(
 
     if rewriting is not None:
         start(f"rewriting by {rewriting.name}", len(plan.source.blocks))
-        source = rewrite_all(plan, run_dir.path / REWRITTEN, rewriting.name, rewriting.make, display.progress)
+        folder = run_dir.path / REWRITTEN
+        make = functools.partial(Rewriter, plan, folder, rewriting.name, rewriting.make)
+        do = _rewrite(config, display, plan, make, by_model=rewriting.by_model)
+        source = rewrite_all(plan, folder, rewriting.name, do, display.progress)
         plan = dataclasses.replace(plan, source=source)
     made = curate(
         plan,
         config,
         run_dir.path,
-        workers=config.workers or default_workers(),
+        scan=_scan(config, display),
         start=start,
         progress=display.progress,
     )
@@ -74,6 +82,23 @@ def finish(
     if config.report:
         report_at_end(made.folder, display.say)
     return made
+
+
+def _scan(config: CurationConfig, display: Display) -> Scan:
+    """Where the first pass is made."""
+    if config.on == "local":
+        return functools.partial(scan_all, workers=config.workers or default_workers())
+    return functools.partial(scan_on_nodes, on=config.on, resources=Resources(config.workers), say=display.say)
+
+
+def _rewrite(
+    config: CurationConfig, display: Display, plan: Plan, make: Callable[[], Rewriter], *, by_model: bool
+) -> Callable[[Path, Sequence[tuple[int, Block]]], Iterator[int]]:
+    """Where rewriting is done."""
+    if not (config.engines_on_ray if by_model else config.on != "local"):
+        return functools.partial(rewrite_here, make)
+    resources = config.engines if by_model else Resources(config.workers)
+    return functools.partial(on_nodes, make, plan=plan, on=config.on, resources=resources, say=display.say)
 
 
 def report(config: CurationConfig, made: Curated, display: Display) -> None:

@@ -18,7 +18,7 @@ from r1lite.curation.rows import Provenance
 from r1lite.curation.sources import SAMPLES, Source, model_hash, open_source, write_about
 from r1lite.errors import UserError
 from r1lite.rl.sampling import completion_seed
-from r1lite.rollout import CompletionEngine, Sampling
+from r1lite.rollout import Sampling, each
 from r1lite.run.ending import ending
 from r1lite.run.files import replaced_file
 from r1lite.run.signals import StopSignal
@@ -27,7 +27,7 @@ from r1lite.tasks import Problems, find
 from r1lite.tasks import prompts as templates
 from r1lite.training.setup import Loaded, Setup, open_run, resolve_config
 from r1lite.types import Prompt
-from verifiers import Problem
+from verifiers import Completion, Problem
 
 C = TypeVar("C", bound=CurationConfig)
 _PART = 32  # problems in a part
@@ -100,32 +100,43 @@ def sample(
     sampling = Sampling(config.temperature, config.max_completion_tokens, separator or config.stop_text)
     write_about(folder, provenance(config, setup, sampling.stop_text))
     starts = range(0, len(asked), _PART)
-    setup.display.start("sampling", len(starts))
-    for number, start in enumerate(starts):
-        path = folder / f"part-{number:0{_DIGITS}d}.jsonl"
-        if not path.exists():
-            chunk = asked[start : start + _PART]
-            with replaced_file(path) as aside, open(aside, "w", encoding="utf-8", errors="backslashreplace") as file:
-                for row in rows(chunk, rendered[start : start + _PART], setup.engine, sampling, config, separator):
-                    file.write(json.dumps(row, ensure_ascii=False, default=str) + "\n")
-        setup.display.progress(number + 1)
+    paths = [folder / f"part-{number:0{_DIGITS}d}.jsonl" for number in range(len(starts))]
+    missing = [number for number, path in enumerate(paths) if not path.exists()]
+
+    def part(number: int) -> slice:
+        return slice(starts[number], starts[number] + _PART)
+
+    calls = ((_prompts(asked[part(number)]), _seeds(asked[part(number)], config)) for number in missing)
+    done = len(paths) - len(missing)
+    setup.display.start("sampling", len(paths))
+    for place, groups in each(setup.engine, calls, sampling):
+        number = missing[place]
+        with (
+            replaced_file(paths[number]) as aside,
+            open(aside, "w", encoding="utf-8", errors="backslashreplace") as file,
+        ):
+            for row in rows(asked[part(number)], rendered[part(number)], groups, separator):
+                file.write(json.dumps(row, ensure_ascii=False, default=str) + "\n")
+        done += 1
+        setup.display.progress(done)
     setup.display.finish()
 
 
-def rows(
-    asked: Sequence[Prompt],
-    rendered: Sequence[str],
-    engine: CompletionEngine,
-    sampling: Sampling,
-    config: CurationConfig,
-    separator: str | None,
-) -> Iterator[dict[str, Any]]:
-    """A row a completion, without the separator that ended it (a stop text of the user's is part of the text)."""
-    seeds = [
+def _prompts(asked: Sequence[Prompt]) -> list[tuple[int, ...]]:
+    return [prompt.token_ids for prompt in asked]
+
+
+def _seeds(asked: Sequence[Prompt], config: CurationConfig) -> list[list[int]]:
+    return [
         [completion_seed(config.seed, config.stage, 0, prompt.problem.id, g) for g in range(config.samples)]
         for prompt in asked
     ]
-    groups = engine.generate([prompt.token_ids for prompt in asked], seeds, sampling)
+
+
+def rows(
+    asked: Sequence[Prompt], rendered: Sequence[str], groups: Sequence[Sequence[Completion]], separator: str | None
+) -> Iterator[dict[str, Any]]:
+    """A row a completion, without the separator that ended it (a stop text of the user's is part of the text)."""
     for prompt, text, group in zip(asked, rendered, groups, strict=True):
         for g, completion in enumerate(group):
             ended = completion.text if separator is None else completion.text.partition(separator)[0]

@@ -17,7 +17,7 @@ from r1lite.errors import UserError
 from r1lite.tasks import Source as TaskSource
 from r1lite.tasks import Task, find
 from r1lite.tasks.rows import read_rows
-from verifiers import Problem, Reward
+from verifiers import Problem
 from verifiers.rows import RowError
 from verifiers.trust import beyond_in_options
 
@@ -168,12 +168,7 @@ def version_warnings(plan: Plan) -> list[str]:
             for verdict in (verdicts if isinstance(verdicts, list) else [])
             if isinstance(verdict, dict)
         }
-    now = {
-        name: version
-        for link in plan.chain()
-        if isinstance(link.verifier, Reward)
-        for name, version in link.verifier.versions.items()
-    }
+    now = plan.versions()
     return [
         f"the completions were judged by version {version} of '{name}', this is {now[name]}: all are verified again"
         for name, version in sorted(before.items())

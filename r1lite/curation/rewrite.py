@@ -18,7 +18,7 @@ from typing import Any
 from r1lite.curation.rows import Candidate
 from r1lite.curation.scan import Plan
 from r1lite.curation.sources import Block, Source, candidate, read_block
-from r1lite.run.files import replaced_file
+from r1lite.run.files import clear_parts, replaced_file
 from verifiers import Score
 from verifiers.rows import RowError
 from verifiers.scoring import BatchScorer
@@ -65,35 +65,75 @@ def house_form(text: str, answer: str | None) -> str | None:
     return f"<think>{reasoning}</think> <answer>{said}</answer>" if reasoning and said else None
 
 
+class Rewriter:
+    """Rewrites blocks: one of this process, or one in each actor.
+
+    Args:
+        folder: for the parts.
+        name: of what rewrites, for the rows' provenance.
+        make: makes what rewrites.
+    """
+
+    def __init__(
+        self, plan: Plan, folder: Path, name: str, make: Callable[[], contextlib.AbstractContextManager[Rewrite]]
+    ) -> None:
+        self._source, self._folder, self._name, self._opened = plan.source, folder, name, contextlib.ExitStack()
+        self._rewrite = self._opened.enter_context(make())
+        self._scorer = self._opened.enter_context(plan.scorer(plan.reward()))
+
+    def __call__(self, number: int, block: Block) -> None:
+        """Writes the part of a block."""
+        path = _part(self._folder, number)
+        with (
+            replaced_file(path, alone=False) as aside,
+            open(aside, "w", encoding="utf-8", errors="replace") as file,
+        ):
+            for row in _rewritten(self._source, block, self._name, self._rewrite, self._scorer):
+                file.write(json.dumps(row, ensure_ascii=False, default=str) + "\n")
+
+    def close(self) -> None:
+        """Ends what rewrites, and the verifiers' processes."""
+        self._opened.close()
+
+
+def rewrite_here(make: Callable[[], Rewriter], folder: Path, blocks: Sequence[tuple[int, Block]]) -> Iterator[int]:
+    """Does the blocks in this process, and gives their numbers; `make` is called if there are any."""
+    if blocks:
+        with contextlib.closing(make()) as rewriter:
+            for number, block in blocks:
+                rewriter(number, block)
+                yield number
+
+
 def rewrite_all(
     plan: Plan,
     folder: Path,
     name: str,
-    make: Callable[[], contextlib.AbstractContextManager[Rewrite]],
+    do: Callable[[Path, Sequence[tuple[int, Block]]], Iterator[int]],
     progress: Callable[[float], None] = lambda done: None,
 ) -> Source:
     """Writes the parts that are missing. Returns: the source that they are.
 
     Args:
-        folder: for the parts.
-        name: of what rewrites, for the rows' provenance.
-        make: makes what rewrites; entered only if a part is missing.
+        name: of what rewrites.
+        do: has a `Rewriter` do blocks, as `rewrite_here` does.
         progress: told how many blocks are done.
     """
     folder.mkdir(exist_ok=True)
-    paths, rewrite = [], None
-    with plan.scorer(plan.reward()) as scorer, contextlib.ExitStack() as opened:
-        for number, block in enumerate(plan.source.blocks):
-            path = folder / f"part-{number:0{_DIGITS}d}.jsonl"
-            paths.append(path)
-            if not path.exists():
-                rewrite = opened.enter_context(make()) if rewrite is None else rewrite
-                with replaced_file(path) as aside, open(aside, "w", encoding="utf-8", errors="replace") as file:
-                    for row in _rewritten(plan.source, block, name, rewrite, scorer):
-                        file.write(json.dumps(row, ensure_ascii=False, default=str) + "\n")
-            progress(number + 1)
+    blocks = plan.source.blocks
+    paths = [_part(folder, number) for number in range(len(blocks))]
+    waiting = [(number, block) for number, block in enumerate(blocks) if not paths[number].exists()]
+    done = len(blocks) - len(waiting)
+    for _ in do(folder, waiting):
+        done += 1
+        progress(done)
+    clear_parts(folder)  # of actors that were lost
     provenance = dataclasses.replace(plan.source.provenance, rewritten=name)
     return dataclasses.replace(plan.source, kind="samples", path=folder, files=tuple(paths), provenance=provenance)
+
+
+def _part(folder: Path, number: int) -> Path:
+    return folder / f"part-{number:0{_DIGITS}d}.jsonl"
 
 
 def _rewritten(

@@ -68,6 +68,18 @@ class Plan:
         """The filters."""
         return chain(self.filters, self.reward(), self.options)
 
+    def versions(self) -> dict[str, str]:
+        """Of the verifiers in the chain, by name."""
+        return {name: version for reward in self._rewards() for name, version in reward.versions.items()}
+
+    def levels(self) -> dict[str, str]:
+        """Of the sandbox on this machine, by the verifiers that have one."""
+        verifiers = {name: verify for reward in self._rewards() for name, verify in reward.verifiers.items()}
+        return {name: str(verify.level) for name, verify in verifiers.items() if hasattr(verify, "level")}
+
+    def _rewards(self) -> list[Reward]:
+        return [link.verifier for link in self.chain() if link.verifier is not None]
+
 
 class Fate(NamedTuple):
     """Which filter rejects a row, by its number in steps() from 1 on, and why; 0: none."""
@@ -125,7 +137,7 @@ class Scanner:
             if scorer is not None:
                 scorer.close()
 
-    def scan(self, number: int, block: Block) -> None:
+    def __call__(self, number: int, block: Block) -> None:
         """Writes the outcome of a block."""
         rows_path, index_path = outcome(self.folder, number)
         # Left in reverse order: the index last.
@@ -221,7 +233,7 @@ def verifier_options(filters: list[Filter]) -> dict[str, Mapping[str, Any]]:
 
 @contextlib.contextmanager
 def _replaced(path: Path) -> Iterator[IO[bytes]]:
-    with replaced_file(path) as aside, open(aside, "wb") as file:
+    with replaced_file(path, alone=False) as aside, open(aside, "wb") as file:
         yield file
         file.flush()
 

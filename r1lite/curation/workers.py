@@ -34,7 +34,7 @@ def scan_all(plan: Plan, folder: Path, blocks: Sequence[tuple[int, Block]], work
         scanner = Scanner(plan, folder)
         try:
             for number, block in blocks:
-                scanner.scan(number, block)
+                scanner(number, block)
                 yield number
         finally:
             scanner.close()
@@ -129,7 +129,7 @@ def main() -> None:
                 number, block = pickle.load(inbox)
             except EOFError:
                 return
-            scanner.scan(number, block)
+            scanner(number, block)
             outbox.write(b"%d\n" % number)
     except UserError as error:
         sys.exit(str(error))  # the last line that the parent passes on

@@ -108,11 +108,24 @@ def joined(*, device: str, start_s: float, limit_s: float, wait_s: float) -> Ite
         yield Joined(Ranks(pulse.lost), pulse)
         Ranks(pulse.lost).barrier()  # until then each gives signs of life
     except BaseException as error:
+        if (why := _broken_connection(error)) is not None:
+            pulse.lost(why)  # ends this process
         raise SystemExit(_told(error, pulse, here)) from None
     finally:
         pulse.leave()
     if not outer:
         dist.destroy_process_group()
+
+
+def _broken_connection(error: BaseException | None) -> str | None:
+    """What a library's own collective says of a rank that is gone; None if that is not what the error comes from."""
+    import torch.distributed as dist
+
+    while error is not None:
+        if isinstance(error, dist.DistError) or (isinstance(error, RuntimeError) and "gloo/transport" in str(error)):
+            return str(error)
+        error = error.__cause__
+    return None
 
 
 def _own_gpu(device: str, here: RankInfo) -> bool:

@@ -18,7 +18,7 @@ from r1lite.errors import RunError
 from r1lite.evaluation.intervals import mean_rate
 from r1lite.rl.passk import pass_at_k
 from r1lite.rl.sampling import completion_seed
-from r1lite.rollout import CompletionEngine, Sampling
+from r1lite.rollout import CompletionEngine, Sampling, each
 from r1lite.scoring.scorer import Mark, Scorer
 from r1lite.scoring.voting import Vote, majority
 from r1lite.types import Prompt
@@ -102,17 +102,23 @@ def measure(
     def asked(chosen: Sequence[Prompt], most: int, samples: int, sampling: Sampling) -> list[list[Completion]]:
         """Of prompts of this rank, of which no rank has more than `most`: all ask as often, with nothing if need be."""
         nonlocal done
-        found: list[list[Completion]] = []
-        for start in range(0, most, _CHUNK):
-            chunk = chosen[start : start + _CHUNK]
-            seeds = [
-                [completion_seed(seed, "evaluation", 0, prompt.problem.id, sample) for sample in range(samples)]
-                for prompt in chunk
-            ]
-            found += engine.generate([prompt.token_ids for prompt in chunk], seeds, sampling)
-            done += len(chunk) * samples
+        chunks = [chosen[start : start + _CHUNK] for start in range(0, most, _CHUNK)]
+        calls = (
+            (
+                [prompt.token_ids for prompt in chunk],
+                [
+                    [completion_seed(seed, "evaluation", 0, prompt.problem.id, sample) for sample in range(samples)]
+                    for prompt in chunk
+                ],
+            )
+            for chunk in chunks
+        )
+        found: dict[int, list[list[Completion]]] = {}
+        for number, groups in each(engine, calls, sampling):
+            found[number] = groups
+            done += len(groups) * samples
             progress(done / max(total, 1))
-        return found
+        return [group for number in range(len(chunks)) for group in found[number]]
 
     def judged(chosen: Sequence[Prompt], groups: Sequence[Sequence[Completion]]) -> list[tuple[Answer, ...]]:
         pairs = [prompt.judged(c) for prompt, group in zip(chosen, groups, strict=True) for c in group]

@@ -15,10 +15,12 @@ from r1lite.grpo.learner import Learner, PolicyLearner
 from r1lite.grpo.loop import Loop
 from r1lite.grpo.losses import loss_function
 from r1lite.grpo.optimal_values import optimal_values
+from r1lite.model.offload import check_offload, stream_layers
 from r1lite.model.optimizer import Optimizer
 from r1lite.model.policy import Policy
 from r1lite.model.sharding import shard
 from r1lite.rollout.interruption import Interruption, make_interruption
+from r1lite.run.arrivals import ARRIVALS
 from r1lite.run.bad_batches import BadBatches
 from r1lite.run.signals import StopSignal
 from r1lite.training.on_problems import run_training
@@ -45,16 +47,20 @@ def make_learner(config: RLConfig, setup: Setup) -> PolicyLearner:
     )
     setup.world.copy_from_main(list(policy.model.parameters()))  # each has read its own files
     reference, critic, value_model = _reference(config, policy), None, None
+    check_offload(config, reference)
     if isinstance(config, PPOConfig):
         value_model = make_value_model(config, policy, setup.tokenizer)
     if in_parts(config, setup.world):
-        shard(policy, whole_in_between=config.shard == "grad")
+        how: Any = {"copies": config.shard_copies, "whole_in_between": config.shard == "grad"}
+        shard(policy, **how)
         setup.engine.measured_by(policy)
         if reference is not None:
-            shard(reference, learns=False)
+            shard(reference, copies=config.shard_copies, learns=False, offload=config.offload_reference)
         if value_model is not None and not value_model.shared:
-            shard(value_model.backbone, whole_in_between=config.shard == "grad")
-    optimizer = Optimizer.configured(policy.model, config, setup.world)
+            shard(value_model.backbone, **how)
+    elif config.offload_reference and reference is not None:
+        stream_layers(reference.model)
+    optimizer = Optimizer.configured(policy.model, config, setup.world, offload=config.offload_optimizer)
     if isinstance(config, PPOConfig):
         assert value_model is not None
         critic = LearningCritic(config, value_model, BadBatches(setup.run_dir.bad_batches), setup.world)
@@ -110,6 +116,7 @@ def train(config: R, make_learner: Callable[[R, Setup], Learner]) -> dict[str, A
             retired=Retired(config.retire_solved) if config.retire_solved is not None else None,
             interruption=interruption,
             optimal_values=values,
+            arrivals=setup.run_dir.path / ARRIVALS,
         )
 
     return run_training(config, make_loop)

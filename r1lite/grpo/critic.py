@@ -69,7 +69,7 @@ class LearningCritic:
 
     def __init__(self, config: PPOConfig, value_model: ValueModel, bad: BadBatches, world: World = ALONE) -> None:
         self.config, self.model, self.bad, self.world = config, value_model, bad, world
-        self.optimizer = Optimizer.configured(value_model.model, config, world)
+        self.optimizer = Optimizer.configured(value_model.model, config, world, offload=config.offload_optimizer)
         self._alone = False  # the policy is held: nothing of the value loss may reach a shared backbone
         self._waiting: list[RolloutBatch] = []  # of the update that is being prepared
         self._losses: list[float] = []

@@ -291,11 +291,18 @@ class PolicyLearner:
             return
         self.reference.take_apart()
         if every and (step + 1) % every == 0:
-            self.reference.model.load_state_dict(self.policy.model.state_dict())
+            for follows, leads in self._both():
+                follows.copy_(leads)
         if decay < 1:
-            theirs, ours = self.reference.model.parameters(), self.policy.model.parameters()
-            for follows, leads in zip(theirs, ours, strict=True):
-                local(follows).lerp_(local(leads), 1 - decay)
+            for follows, leads in self._both():
+                follows.lerp_(leads.to(follows.device), 1 - decay)
+
+    def _both(self) -> Iterator[tuple[Tensor, Tensor]]:
+        """Each weight of the reference beside the policy's, or the parts of this rank."""
+        assert self.reference is not None
+        theirs, ours = self.reference.model.parameters(), self.policy.model.parameters()
+        for follows, leads in zip(theirs, ours, strict=True):
+            yield local(follows), local(leads)
 
     def _entropy_bonus(self, entropy: float | None) -> float:
         """The weight of the entropy bonus in this step: 0 while the policy's mean entropy is above its target."""

@@ -10,17 +10,22 @@ import math
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, ClassVar
 
 from r1lite.config import RLConfig
+from r1lite.distributed.together import from_main, together
 from r1lite.distributed.world import ALONE, World
 from r1lite.grpo import choice
+from r1lite.grpo.ahead import Ahead
 from r1lite.grpo.choice import Curriculum, Retired
 from r1lite.grpo.learner import Learner
 from r1lite.grpo.metrics import rollout_metrics
-from r1lite.grpo.sampler import Ahead, Sampler, pack, unpack
+from r1lite.grpo.recorded_order import RecordedOrder
+from r1lite.grpo.sampler import Sampler
 from r1lite.rollout.interruption import Interruption
 from r1lite.rollout.trust import TrustedEngine
+from r1lite.run.arrivals import Arrivals
 from r1lite.run.signals import StopSignal
 from r1lite.run.watchdog import Watchdog
 from r1lite.scoring.scorer import Scorer
@@ -45,14 +50,16 @@ class Loop:
     retired: Retired | None = None
     interruption: Interruption | None = None
     optimal_values: Mapping[str, float] = field(default_factory=dict)
+    arrivals: Path = Path("arrivals.jsonl")  # where the order of what is sampled ahead is kept
     _clock: dict[str, float] = field(default_factory=dict)
-    _ahead: dict[int, list[Group]] = field(default_factory=dict)  # by step: groups that are there already
+    _ahead: Ahead | RecordedOrder | None = field(init=False)  # of the main rank
     sampler: Sampler = field(init=False)
 
     def __post_init__(self) -> None:
         self.sampler = Sampler(
             self.config, self.engine, self.scorer, self.interruption, self.optimal_values, self.world
         )
+        self._ahead = together(self.world, self._order)
 
     @property
     def steps(self) -> int:
@@ -70,50 +77,55 @@ class Loop:
         """
         started = time.perf_counter()
         self._clock = {"generate_s": 0.0, "score_s": 0.0}
-        groups = self._ahead.get(step) or self._rollout(self._first_choice(step), step, "train")
         passed_over: list[Group] = []
-        refilled: dict[str, Any] = {}
+        sampled: dict[str, Any] = {}
+        if self.config.max_staleness:
+            groups, sampled = self._taken(step)
+        else:
+            groups = self._rollout(self._first_choice(step), step, "train")
         if self.config.dynamic_sampling:
-            groups, passed_over, refilled = self._refilled(groups, step)
-        ahead = self._begun_ahead(step)
+            groups, passed_over, sampled = self._refilled(groups, step)
         rolled_out = time.perf_counter()
         with self.watchdog.during("train", f"step {step + 1}, {len(groups)} groups"):
             self.engine.sleep()
             groups, learnt = self.learner.learn(groups, step)
-        trained = time.perf_counter()
-        self._ahead.pop(step, None)  # only now: a run that is stopped before can still do this step
-        # It is watched in its own thread: here nothing but its end is waited for.
-        if ahead is not None and (sampled := ahead.result()) is not None:
-            self._ahead[step + 1] = sampled
+        if self._ahead is not None:
+            self._ahead.learnt()  # only now: a run that is stopped before can still do this step
         self.engine.offer(self.learner.policy.named_weights, version=step + 1)
         ended = time.perf_counter()
         groups += passed_over
         for observer in (self.curriculum, self.retired):
             if observer is not None:
                 observer.observe(groups)
-        if ahead is not None:
-            self._clock["ahead_wait_s"] = ended - trained
         metrics = {
             **rollout_metrics(groups),
-            **refilled,
+            **sampled,
             **learnt,
             **self.engine.take_metrics(),
             **self._clock,
-            "train_s": trained - rolled_out,
+            "train_s": ended - rolled_out,
             "staleness": _staleness(groups, step),
             "step_s": ended - started,
         }
         return groups, metrics
+
+    def _order(self) -> Ahead | RecordedOrder | None:
+        """What samples ahead, if anything does: on the main rank, for all."""
+        config = self.config
+        if not config.max_staleness or not self.world.is_main:
+            return None
+        given = config, self.prompts, self.sampler
+        if config.replay_order is not None:
+            return RecordedOrder(*given, Path(config.replay_order), self.watchdog)
+        return Ahead(*given, Arrivals(self.arrivals), self.watchdog)
 
     def state_dict(self) -> dict[str, Any]:
         """What a checkpoint keeps beside the learner's state."""
         state: dict[str, Any] = {} if self.curriculum is None else {"curriculum": self.curriculum.state_dict()}
         if self.retired is not None:
             state["retired"] = self.retired.state_dict()
-        for step, groups in self._ahead.items():  # sampled from weights that are gone by now
-            places = {prompt.problem.id: place for place, prompt in enumerate(self.prompts)}
-            chosen = [places[group.problem.id] for group in groups]
-            state["ahead"] = {"step": step, "prompts": chosen, "completions": pack(groups)}
+        if self._ahead is not None:
+            state["sampled_ahead"] = self._ahead.state_dict()
         return state
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
@@ -122,10 +134,8 @@ class Loop:
             self.curriculum.load_state_dict(state["curriculum"])
         if self.retired is not None:
             self.retired.load_state_dict(state["retired"])
-        if "ahead" in state:
-            ahead = state["ahead"]
-            chosen = [self.prompts[place] for place in ahead["prompts"]]
-            self._ahead = {ahead["step"]: self.sampler.score(chosen, unpack(ahead["completions"]))}
+        if self._ahead is not None:
+            self._ahead.load_state_dict(state["sampled_ahead"])
 
     def _first_choice(self, step: int) -> list[Prompt]:
         count, seed = self.config.prompts_per_step, self.config.seed
@@ -179,12 +189,16 @@ class Loop:
         self._clock["score_s"] += sampled.score_s
         return sampled.groups
 
-    def _begun_ahead(self, step: int) -> Ahead | None:
-        """The next step's sampling, from the weights that this one began with, if it may run ahead."""
-        if self.config.max_staleness == 0 or step + 1 >= self.steps:
-            return None
-        with self.stop.interruptible(), self.watchdog.during("rollout", f"the canary of step {step + 2}"):
-            return Ahead(self.sampler, self._first_choice(step + 1), step + 1, self.watchdog)
+    def _taken(self, step: int) -> tuple[list[Group], dict[str, Any]]:
+        """The groups of a step out of those that are sampled ahead. The main rank takes them, for all."""
+        with self.watchdog.during("rollout", f"new weights before step {step + 1}"):
+            with self.stop.interruptible(together=True):
+                self.engine.push([prompt.token_ids for prompt in self._first_choice(step)])
+            return from_main(self.world, functools.partial(self._take, step))
+
+    def _take(self, step: int) -> tuple[list[Group], dict[str, Any]]:
+        assert self._ahead is not None  # on the main rank
+        return self._ahead.take(step, self.stop.interruptible)
 
 
 def _staleness(groups: Sequence[Group], step: int) -> float:

@@ -1,4 +1,4 @@
-"""Groups of completions, scored while the rest is still being sampled; on request for the next step, behind its back.
+"""Groups of completions, scored while the rest is still being sampled.
 
 Shapes: P prompts, G group.
 """
@@ -14,17 +14,15 @@ from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
-from typing import Any
 
 from r1lite.config import RLConfig
 from r1lite.distributed.together import everyone
 from r1lite.distributed.world import ALONE, World
 from r1lite.errors import RunError
 from r1lite.rl.sampling import completion_seed
-from r1lite.rollout import EngineError, Sampling
+from r1lite.rollout import Sampling
 from r1lite.rollout.interruption import Interruption
 from r1lite.rollout.trust import TrustedEngine
-from r1lite.run.watchdog import Watchdog
 from r1lite.scoring.scorer import Scorer
 from r1lite.types import Group, Prompt, Rollout
 from verifiers import Completion
@@ -49,7 +47,7 @@ class Sampler:
     interruption: Interruption | None = None
     optimal_values: Mapping[str, float] = field(default_factory=dict)  # by problem
     world: World = ALONE
-    _scoring: _ScoringThread | None = field(default=None)
+    _scoring: ScoringThread | None = field(default=None)
 
     def run(
         self,
@@ -79,16 +77,10 @@ class Sampler:
 
         shares = everyone(self.world, share)
         groups = [
-            Group(
-                prompt.problem,
-                prompt.text,
-                prompt.token_ids,
-                shares[place % len(shares)][0][place // len(shares)],
-                self.optimal_values.get(prompt.problem.id),
-            )
+            self.group(prompt, shares[place % len(shares)][0][place // len(shares)])
             for place, prompt in enumerate(chosen)
         ]
-        self._check_scored(groups)
+        self.check_scored(groups)
         return Sampled(groups, max(seconds for _, seconds, _ in shares), max(seconds for _, _, seconds in shares))
 
     def _share(
@@ -100,7 +92,7 @@ class Sampler:
         waiting: Callable[[], AbstractContextManager[None]],
     ) -> tuple[list[tuple[Rollout, ...]], float, float]:
         """The rollouts of this rank's prompts: every so many from its own number on, so whole groups. And seconds."""
-        scoring, config, started = self._scores(), self.config, time.perf_counter()
+        scoring, config, started = self.scoring, self.config, time.perf_counter()
         mine = range(self.world.rank, len(chosen), self.world.size)
         # The place in the step tells a problem's groups apart where a small set comes round twice in one step.
         seeds = [
@@ -113,7 +105,7 @@ class Sampler:
         scored: dict[int, Future[list[Rollout]]] = {}
         token_ids = [chosen[p].token_ids for p in mine]
         for place, completions in self.engine.stream(token_ids, seeds, sampling_of(config), self.interruption):
-            _check_finite(completions, step)
+            check_finite(completions, f"step {step + 1}")
             scored[place] = scoring.give(chosen[mine[place]], completions)
             beat()
         generated = time.perf_counter()
@@ -121,30 +113,20 @@ class Sampler:
             rollouts = [tuple(scored[place].result()) for place in range(len(mine))]
         return rollouts, generated - started, time.perf_counter() - generated
 
-    def score(self, chosen: Sequence[Prompt], completions: Sequence[Sequence[Completion]]) -> list[Group]:
-        """Scores what was sampled before."""
-        scoring = self._scores()
-        pairs = zip(chosen, completions, strict=True)
-        scored = [scoring.give(prompt, list(group)) for prompt, group in pairs]
-        groups = [
-            Group(
-                prompt.problem,
-                prompt.text,
-                prompt.token_ids,
-                tuple(future.result()),
-                self.optimal_values.get(prompt.problem.id),
-            )
-            for prompt, future in zip(chosen, scored, strict=True)
-        ]
-        self._check_scored(groups)
-        return groups
-
-    def _scores(self) -> _ScoringThread:
+    @property
+    def scoring(self) -> ScoringThread:
+        """Scores groups, from the first call on."""
         if self._scoring is None:
-            self._scoring = _ScoringThread(self.scorer)
+            self._scoring = ScoringThread(self.scorer)
         return self._scoring
 
-    def _check_scored(self, groups: Sequence[Group]) -> None:
+    def group(self, prompt: Prompt, rollouts: Sequence[Rollout], ticket: int | None = None) -> Group:
+        """A prompt's group."""
+        value = self.optimal_values.get(prompt.problem.id)
+        return Group(prompt.problem, prompt.text, prompt.token_ids, tuple(rollouts), value, ticket)
+
+    def check_scored(self, groups: Sequence[Group]) -> None:
+        """Raises RunError where too many completions could not be scored."""
         rollouts = [rollout for group in groups for rollout in group.rollouts]
         unscored = [r.score.error or "every verifier abstained" for r in rollouts if r.score.reward is None]
         if len(unscored) > self.config.max_unscored_rate * len(rollouts):
@@ -166,41 +148,7 @@ def sampling_of(config: RLConfig) -> Sampling:
     )
 
 
-class Ahead:
-    """The next step's groups, sampled while this one trains."""
-
-    def __init__(self, sampler: Sampler, chosen: Sequence[Prompt], step: int, watchdog: Watchdog) -> None:
-        self.chosen, self.step = list(chosen), step
-        self._result: Future[Sampled] = Future()
-        # The engine gets its weights here: its check is a forward pass of the model that is about to change.
-        sampler.engine.push([prompt.token_ids for prompt in chosen])
-
-        def work() -> None:
-            try:
-                note = f"step {step + 1}, ahead of it"
-                with watchdog.during("rollout", note):
-                    sampled = sampler.run(
-                        self.chosen, step, "train", watchdog.beat, lambda: watchdog.during("score", note)
-                    )
-                self._result.set_result(sampled)
-            except BaseException as error:
-                self._result.set_exception(error)
-
-        threading.Thread(target=work, name="rollout-ahead", daemon=True).start()
-
-    def result(self) -> list[Group] | None:
-        """The groups, once they are there; None if the engine failed: the step samples for itself, and may then say so.
-
-        Raises:
-            RunError: as `Sampler.run`, but for the engine.
-        """
-        try:
-            return self._result.result().groups
-        except EngineError:
-            return None
-
-
-class _ScoringThread:
+class ScoringThread:
     """One thread that scores groups, all that wait at once, so that a pool of workers is kept busy."""
 
     def __init__(self, scorer: Scorer) -> None:
@@ -233,34 +181,9 @@ class _ScoringThread:
         return [list(itertools.islice(rollouts, len(group))) for _, group in batch]
 
 
-def pack(groups: Sequence[Group]) -> list[list[list[Any]]]:
-    """Completions as plain values, for a checkpoint."""
-    return [
-        [
-            [c.text, list(c.token_ids), list(c.logprobs), c.finish_reason, c.policy_version, list(c.inserted)]
-            for c in (rollout.completion for rollout in group.rollouts)
-        ]
-        for group in groups
-    ]
-
-
-def unpack(packed: Sequence[Sequence[Sequence[Any]]]) -> list[list[Completion]]:
-    """Restores what `state_dict()` returned."""
-    return [
-        [
-            Completion(text, tuple(ids), tuple(logprobs), reason, version, inserted=(start, end))
-            # A checkpoint of 0.1.0 has no place of a phrase.
-            for text, ids, logprobs, reason, version, (start, end) in (
-                row if len(row) > 5 else [*row, (0, 0)] for row in group
-            )
-        ]
-        for group in packed
-    ]
-
-
-def _check_finite(completions: Sequence[Completion], step: int) -> None:
+def check_finite(completions: Sequence[Completion], what: str) -> None:
+    """Raises RunError where a log-probability is not finite, with `what` was sampled."""
     if not all(math.isfinite(logprob) for completion in completions for logprob in completion.logprobs):
         raise RunError(
-            f"step {step + 1}: the model's log-probabilities are not finite. The last checkpoint stands; "
-            "try a lower --lr"
+            f"{what}: the model's log-probabilities are not finite. The last checkpoint stands; try a lower --lr"
         )

@@ -10,7 +10,7 @@ from torch import Tensor, nn
 from r1lite.config import OptimizerConfig
 from r1lite.distributed.world import ALONE, World
 from r1lite.model.gradients import nonfinite_gradients
-from r1lite.model.sharding import is_part, like, local, part_like
+from r1lite.model.sharding import holders, is_part, like, local, part_like
 
 
 class Optimizer:
@@ -18,6 +18,8 @@ class Optimizer:
 
     Args:
         world: the ranks whose gradients add up to the whole.
+        offload: moments, and a copy of the weights that learn, lie in the CPU's memory, where the update is computed:
+            8 bytes a weight less on a GPU, and a transfer of gradients and of weights a step.
     """
 
     def __init__(
@@ -28,6 +30,7 @@ class Optimizer:
         weight_decay: float,
         max_grad_norm: float,
         world: World = ALONE,
+        offload: bool = False,
     ) -> None:
         self.model, self.max_grad_norm, self.world = model, max_grad_norm, world
         self.parameters = [p for p in model.parameters() if p.requires_grad]
@@ -35,10 +38,15 @@ class Optimizer:
         self.nonfinite: list[str] = []  # parameters whose gradient was not finite at the last step
         # Of a weight in parts, AdamW sees this rank's part, which lies in the same memory.
         self._own = [nn.Parameter(local(p).detach()) if is_part(p) else p for p in self.parameters]
+        self._offloads = offload
+        if offload:
+            self._own = [nn.Parameter(own.detach().to("cpu", copy=True)) for own in self._own]
         self.adamw = torch.optim.AdamW(self._own, lr=0.0, betas=betas, weight_decay=weight_decay, fused=True)
 
     @classmethod
-    def configured(cls, model: nn.Module, config: OptimizerConfig, world: World = ALONE) -> Optimizer:
+    def configured(
+        cls, model: nn.Module, config: OptimizerConfig, world: World = ALONE, *, offload: bool = False
+    ) -> Optimizer:
         """With the configuration's betas, weight decay and gradient norm."""
         return cls(
             model,
@@ -46,6 +54,7 @@ class Optimizer:
             weight_decay=config.weight_decay,
             max_grad_norm=config.max_grad_norm,
             world=world,
+            offload=offload,
         )
 
     def step(self, lr: float) -> float | None:
@@ -65,10 +74,19 @@ class Optimizer:
             for group in self.adamw.param_groups:
                 group["lr"] = lr
             for own, p in zip(self._own, self.parameters, strict=True):
-                own.grad = None if p.grad is None else local(p.grad)
+                own.grad = None if p.grad is None else local(p.grad).to(own.device)
             self.adamw.step()
+            if self._offloads:
+                self._copy(to_model=True)
         self.discard()
         return float(norm) if finite else None
+
+    @torch.no_grad()
+    def _copy(self, *, to_model: bool) -> None:
+        """Between the weights that the update is computed on and the model's."""
+        for own, p in zip(self._own, self.parameters, strict=True):
+            source, target = (own, local(p)) if to_model else (local(p), own)
+            target.copy_(source)
 
     def _add_up(self) -> None:
         """Every rank's gradient becomes the sum of all; one that no rank has stays None, as it would with one rank.
@@ -93,7 +111,8 @@ class Optimizer:
         parts = [local(p.grad) for p in self._in_parts if p.grad is not None]
         if not self._in_parts:
             return norm
-        squares = self.world.sum(float(sum(part.double().square().sum() for part in parts)))
+        of_parts = zip(parts, (holders(p) for p in self._in_parts if p.grad is not None), strict=True)
+        squares = self.world.sum(float(sum(part.double().square().sum() / count for part, count in of_parts)))
         return (norm.double().square() + squares).sqrt()
 
     def _clip(self, norm: Tensor) -> None:
@@ -128,10 +147,12 @@ class Optimizer:
         return {**state, "state": of_parameters}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Restores what `state_dict()` returned."""
+        """Restores what `state_dict()` returned; the model's weights are in place."""
+        if self._offloads:
+            self._copy(to_model=False)
         of_parameters = {
             number: {
-                name: local(like(self.parameters[number], value)) if value.ndim else value
+                name: local(like(self.parameters[number], value)).to(self._own[number].device) if value.ndim else value
                 for name, value in moments.items()
             }
             for number, moments in state["state"].items()

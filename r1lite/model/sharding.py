@@ -6,7 +6,11 @@ embedding and the head, which may be one matrix, belongs to the policy itself, w
 
 from __future__ import annotations
 
+import functools
+import math
+import tempfile
 from collections.abc import Iterator, Mapping
+from pathlib import Path
 from typing import Any
 
 import torch
@@ -28,21 +32,25 @@ _FORWARD = (
 )
 
 
-def shard(policy: Any, *, whole_in_between: bool = False, learns: bool = True) -> None:
+def shard(
+    policy: Any, *, copies: int = 1, whole_in_between: bool = False, learns: bool = True, offload: bool = False
+) -> None:
     """Leaves each rank its part of the policy's weights. Every rank calls this, with the same weights.
 
     Args:
         policy: a `Policy`.
+        copies: of the model among the ranks (HSDP): each is held by as many ranks, whose numbers follow one another.
         whole_in_between: a layer's weights stay together from its forward to its backward pass.
         learns: False: of a reference the embedding and the head stay together after a forward pass, since another
             model's pass reads the head; `reshard()` takes them apart.
+        offload: the layers' parts lie in the CPU's memory, and are copied to the GPU when they are put together.
 
     Raises:
         UserError: the model does not say what its layers are.
     """
     from torch.distributed.device_mesh import init_device_mesh
     from torch.distributed.distributed_c10d import get_world_size
-    from torch.distributed.fsdp import fully_shard, register_fsdp_forward_method
+    from torch.distributed.fsdp import CPUOffloadPolicy, OffloadPolicy, fully_shard, register_fsdp_forward_method
 
     if policy.above is not None:  # the model is the policy's, in parts already
         policy.shares_prompts = False
@@ -55,9 +63,15 @@ def shard(policy: Any, *, whole_in_between: bool = False, learns: bool = True) -
         raise UserError(
             f"--shard with an adapter on {odd[0]}, which is not a linear layer: leave it out of --lora-targets"
         )
-    mesh = init_device_mesh(model.device.type, (get_world_size(),))
+    ranks = get_world_size()
+    mesh = init_device_mesh(
+        model.device.type,
+        (ranks,) if copies == 1 else (copies, ranks // copies),
+        mesh_dim_names=("parts",) if copies == 1 else ("copies", "parts"),
+    )
+    place = CPUOffloadPolicy(pin_memory=model.device.type == "cuda") if offload else OffloadPolicy()
     for layer in layers:
-        fully_shard(layer, mesh=mesh, reshard_after_forward=not whole_in_between)
+        fully_shard(layer, mesh=mesh, reshard_after_forward=not whole_in_between, offload_policy=place)
     fully_shard(policy, mesh=mesh, reshard_after_forward=learns)
     for name in _FORWARD:
         register_fsdp_forward_method(policy, name)
@@ -87,13 +101,24 @@ def local(value: Tensor) -> Tensor:
     return value.to_local() if is_part(value) else value  # type: ignore[attr-defined]
 
 
+def holders(value: Tensor) -> int:
+    """How many ranks hold the same part of it as this one."""
+    if not is_part(value):
+        return 1
+    given: Any = value
+    return math.prod(given.device_mesh.size(place) for place, how in enumerate(given.placements) if how.is_replicate())
+
+
 def whole(value: Tensor) -> Tensor:
     """All of it; every rank asks for it."""
     return value.full_tensor() if is_part(value) else value  # type: ignore[attr-defined]
 
 
-def like(part: Tensor, value: Tensor) -> Tensor:
-    """A whole tensor, which every rank has, in parts as `part` is; as it is if that is no part."""
+def like(part: Tensor, value: Any) -> Tensor:
+    """A whole tensor, which every rank has or which lies on a disk, in parts as `part` is; whole if that is no part."""
+    if not isinstance(value, Tensor):  # it reads itself
+        read: Tensor = value.like(part)
+        return read
     if not is_part(part):
         return value
     from torch.distributed.tensor import distribute_tensor
@@ -105,8 +130,13 @@ def like(part: Tensor, value: Tensor) -> Tensor:
 
 
 @torch.no_grad()
-def put_into(model: nn.Module, weights: Mapping[str, Tensor], *, some: bool = False) -> None:
-    """Loads whole weights, which every rank has, into a model that may be in parts; `some`: not all of its weights."""
+def put_into(model: nn.Module, weights: Mapping[str, Any], *, some: bool = False) -> None:
+    """Loads whole weights into a model that may be in parts.
+
+    Args:
+        weights: every rank has them, or they lie on a disk.
+        some: they are not all of the model's.
+    """
     own = model.state_dict()
     parts = {name: like(own[name], value) if name in own else value for name, value in weights.items()}
     model.load_state_dict(parts, strict=not some)
@@ -119,39 +149,60 @@ def part_like(part: Tensor, value: Tensor) -> Tensor:
     from torch.distributed.tensor import DTensor
 
     given: Any = part
-    return DTensor.from_local(
-        value, given.device_mesh, given.placements, run_check=False, shape=given.shape, stride=given.stride()
-    )
+    mesh = given.device_mesh
+    if value.device.type != mesh.device_type:  # it would be moved there
+        mesh = _mesh_of(value.device.type, tuple(mesh.shape))
+    return DTensor.from_local(value, mesh, given.placements, run_check=False, shape=given.shape, stride=given.stride())
 
 
-def weights_on_main(model: nn.Module, weights: Iterator[tuple[str, Any]], world: World) -> dict[str, Tensor]:
-    """`whole_on_main` of the model's weights, as they come; a weight with two names is one tensor again."""
+@functools.cache
+def _mesh_of(device: str, shape: tuple[int, ...]) -> Any:
+    """The ranks' places, for tensors on another kind of device."""
+    from torch.distributed.device_mesh import init_device_mesh
+
+    return init_device_mesh(device, shape)
+
+
+def weights_on_main(
+    model: nn.Module, weights: Iterator[tuple[str, Tensor]], world: World, *, folder: Path, dtype: torch.dtype | None
+) -> dict[str, Tensor]:
+    """The model's weights, whole, on the main rank; others get empty ones. A weight with two names is one tensor again.
+
+    One after the other is put together, and lies on the disk then: the main rank's memory holds one, and what the
+    system keeps of the files while there is room.
+
+    Args:
+        weights: by name; every rank has the same, in the same order.
+        folder: for files without a name, which are gone when the tensors are.
+        dtype: of the floating-point tensors that are returned; None: their own.
+
+    Raises:
+        OSError: on the main rank: the disk is full.
+    """
     numbers = {name: id(parameter) for name, parameter in model.named_parameters(remove_duplicate=False)}
     made: dict[Any, Tensor] = {}
     found: dict[str, Tensor] = {}
     for name, value in weights:
         number = numbers.get(name, name)
         if number not in made:
-            made[number] = whole_on_main(value, world)
-            if isinstance(made[number], Tensor) and not is_part(value):  # merged, it came whole to every rank
-                made[number] = value.cpu() if world.is_main else value.new_empty(0)
+            held = whole(value)
+            if world.is_main:
+                made[number] = _in_file(held.to(dtype) if dtype and held.is_floating_point() else held, folder)
+            else:
+                made[number] = held.new_empty(0)
         found[name] = made[number]
     return found
 
 
-def whole_on_main(value: Any, world: World) -> Any:
-    """The same dictionaries and lists with whole tensors, on the CPU, on the main rank; others get empty ones.
-
-    One tensor at a time is put together, so no rank but the main one ever holds all of them.
-    """
-    if isinstance(value, dict):
-        return {name: whole_on_main(one, world) for name, one in value.items()}
-    if isinstance(value, list | tuple):
-        return type(value)(whole_on_main(one, world) for one in value)
-    if is_part(value):
-        found = whole(value)
-        return found.cpu() if world.is_main else found.new_empty(0)
-    return value
+def _in_file(value: Tensor, folder: Path) -> Tensor:
+    """The same on the CPU, as a file that has no name."""
+    value = value.detach().cpu().contiguous()
+    if value.numel() == 0:
+        return value
+    with tempfile.NamedTemporaryFile(dir=folder) as file:
+        file.write(value.flatten().view(torch.uint8).numpy().data)
+        file.flush()
+        return torch.from_file(file.name, shared=False, size=value.numel(), dtype=value.dtype).view(value.shape)
 
 
 def whole_weights(weights: Iterator[tuple[str, Tensor]]) -> Iterator[tuple[str, Tensor]]:

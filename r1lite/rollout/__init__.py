@@ -37,6 +37,7 @@ class Sampling:
     top_p: float = 1.0  # off
     top_k: int = 0  # off
     min_p: float = 0.0  # off
+    across_weights: bool = False  # new weights that come in the middle go on from there, where the engine can
 
 
 class CompletionEngine(Protocol):
@@ -93,6 +94,28 @@ class AdapterEngine(Protocol):
             AdapterRefusedError: not this one.
             EngineError: it can't go on.
         """
+
+
+Call = tuple[Sequence[Sequence[int]], Sequence[Sequence[int]]]  # prompts and seeds of one call of generate()
+
+
+@runtime_checkable
+class SpreadEngine(Protocol):
+    """An engine that answers several calls at once."""
+
+    def each(self, calls: Iterable[Call], sampling: Sampling) -> Iterator[tuple[int, list[list[Completion]]]]:
+        """(number of the call, what generate() returns) as they are finished; `calls` is read as they are begun."""
+
+
+def each(
+    engine: CompletionEngine, calls: Iterable[Call], sampling: Sampling
+) -> Iterator[tuple[int, list[list[Completion]]]]:
+    """`SpreadEngine.each` of any engine: of one that answers a call at a time, one after the other."""
+    if isinstance(engine, SpreadEngine):
+        yield from engine.each(calls, sampling)
+        return
+    for number, (prompts, seeds) in enumerate(calls):
+        yield number, engine.generate(prompts, seeds, sampling)
 
 
 def collect(count: int, groups: Iterable[tuple[int, list[Completion]]]) -> list[list[Completion]]:

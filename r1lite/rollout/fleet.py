@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import concurrent.futures
 import contextlib
+import dataclasses
 import os
+import queue
 import threading
 import time
 import uuid
@@ -19,6 +21,7 @@ from r1lite.errors import UserError
 from r1lite.model.lora import Adapter
 from r1lite.rollout import EngineError, Sampling, check_prompts, collect, text_of
 from r1lite.rollout.client import Refused, Unreachable
+from r1lite.rollout.continued import ABORTED, joined, rest, seed_after
 from r1lite.rollout.heartbeat import Heartbeat, Waits
 from r1lite.rollout.layout import Layout, unchanged
 from r1lite.rollout.server import Server
@@ -29,6 +32,7 @@ from verifiers import Completion
 _LOOK_EVERY_S = 2.0  # whether a dead server has come back
 _POLL_S = 0.2  # while all are dead
 _GROUPS_A_SERVER = 64  # at once; vLLM queues what it can't take
+_PARTS_A_SERVER = 512  # likewise, of completions that new weights interrupted: each is a request of its own
 _TRIES = 3  # of a group at least, before it is given up
 _COUNT_S = 10.0  # for the count of tokens, before a run
 _PAUSE_S = 1.0  # at most, before a group is given again to a server that had too much to do
@@ -90,7 +94,7 @@ class ServerEngine:
         self.servers = [connect(url, self._run) for url in urls]
         self.tokenizer, self.context, self.timeout_s = tokenizer, context, timeout_s
         self._stall_s, self._say, self._layout = stall_s, say, layout
-        self._vocabulary, self._ends, self._only = vocabulary, frozenset(eos), ""
+        self._vocabulary, self._ends, self._only = vocabulary, frozenset(eos), _Only()
         self._software = self.servers[0].software
         for server in self.servers:
             if not server.wait(start_wait_s):
@@ -118,6 +122,9 @@ class ServerEngine:
         self._pool = concurrent.futures.ThreadPoolExecutor(
             _GROUPS_A_SERVER * len(urls), thread_name_prefix="r1lite-rollout"
         )
+        self._parts = concurrent.futures.ThreadPoolExecutor(
+            _PARTS_A_SERVER * len(urls), thread_name_prefix="r1lite-parts"
+        )
         self._looker = concurrent.futures.ThreadPoolExecutor(1, thread_name_prefix="r1lite-return")
         self._looking: concurrent.futures.Future[None] | None = None
         self._look = threading.Lock()
@@ -143,16 +150,34 @@ class ServerEngine:
         check_prompts(prompts, sampling.max_tokens, self.context)
         self._opened()
         self._newest()
-        left = threading.Event()
-        futures = {
-            self._submit(self._group, prompt, group, sampling, left): place
-            for place, (prompt, group) in enumerate(zip(prompts, seeds, strict=True))
-        }
+        left, only = threading.Event(), self._only.url
+        done: queue.SimpleQueue[concurrent.futures.Future[list[Completion]]] = queue.SimpleQueue()
+        futures: dict[concurrent.futures.Future[list[Completion]], tuple[int, Sequence[int]]] = {}
+
+        def wait_for(future: concurrent.futures.Future[list[Completion]], group: int, which: Sequence[int]) -> None:
+            futures[future] = group, which
+            future.add_done_callback(done.put)
+
+        groups: list[list[Completion | None]] = [[None] * len(row) for row in seeds]
+        for place, (prompt, row) in enumerate(zip(prompts, seeds, strict=True)):
+            wait_for(self._submit(self._group, prompt, row, sampling, left, only), place, range(len(row)))
         try:
-            for future in concurrent.futures.as_completed(futures):
+            while futures:
+                future = done.get()
                 if self._files is None:  # also where this group was finished in time
                     raise EngineError("the engine was closed while it sampled")
-                yield futures[future], future.result()
+                place, which = futures.pop(future)
+                group = groups[place]
+                for number, part in zip(which, future.result(), strict=True):
+                    before = group[number]
+                    group[number] = one = part if before is None else self._joined(before, part, sampling)
+                    if one.finish_reason == ABORTED:
+                        so_far, seed = one.token_ids, seed_after(seeds[place][number], len(one.token_ids))
+                        further = ([*prompts[place], *so_far], [seed], rest(sampling, len(so_far)), left, only)
+                        wait_for(self._submit(self._group, *further, pool=self._parts), place, [number])
+                whole = [one for one in group if one is not None and one.finish_reason != ABORTED]
+                if len(whole) == len(group):
+                    yield place, whole
         finally:
             if any(not future.done() for future in futures):  # left early: nobody wants the rest
                 left.set()
@@ -245,12 +270,12 @@ class ServerEngine:
 
     @contextlib.contextmanager
     def at(self, url: str) -> Iterator[None]:
-        """Inside, that server does everything, as long as it lives."""
-        self._only = url
+        """Inside, that server does everything that this thread asks for, as long as it lives."""
+        self._only.url = url
         try:
             yield
         finally:
-            self._only = ""
+            self._only.url = ""
 
     def sleep(self) -> None:
         """Nothing: the servers' devices are their own."""
@@ -267,6 +292,7 @@ class ServerEngine:
         self._pool.shutdown(
             wait=True
         )  # what has not begun ends at once; cancelled here, it would be waited for for ever
+        self._parts.shutdown(wait=True)
         files.close()
         if self._memory is not None:
             self._memory.close()
@@ -281,29 +307,42 @@ class ServerEngine:
             raise EngineError("the engine was given no weights yet")
         return self._weights
 
-    def _submit(self, work: Callable[..., Any], *arguments: Any) -> concurrent.futures.Future[Any]:
+    def _submit(
+        self, work: Callable[..., Any], *arguments: Any, pool: concurrent.futures.Executor | None = None
+    ) -> concurrent.futures.Future[Any]:
         try:
-            return self._pool.submit(work, *arguments)
+            return (pool or self._pool).submit(work, *arguments)
         except RuntimeError as error:  # closed by another thread
             raise EngineError("the engine is closed") from error
 
+    def _joined(self, before: Completion, part: Completion, sampling: Sampling) -> Completion:
+        if not before.token_ids:
+            return part
+        whole = joined(before, part, sampling.stop_text, self.tokenizer)
+        return dataclasses.replace(whole, text=text_of(self.tokenizer, whole.token_ids, self._ends))
+
     def _group(
-        self, prompt: Sequence[int], seeds: Sequence[int], sampling: Sampling, left: threading.Event
+        self, prompt: Sequence[int], seeds: Sequence[int], sampling: Sampling, left: threading.Event, only: str
     ) -> list[Completion]:
-        """All completions of one prompt, from one server: they share what it computed of the prompt."""
+        """All completions of one prompt, from one server: they share what it computed of the prompt.
+
+        With `sampling.across_weights`, those that newer weights interrupted come as far as they were, as ABORTED.
+        """
         failed: list[Server] = []
         deadline = None
         while not left.is_set():
-            server = self._least_loaded(len(seeds), left, failed)
+            server = self._least_loaded(len(seeds), left, failed, only)
             try:
                 weights, times = self._newest(), server.times_given
                 while not _has(server, weights):
                     self._update(server)
                     weights, times = self._newest(), server.times_given
                 sampled = server.complete(prompt, seeds, sampling)
+                # What was interrupted by the one update since is of the weights before it.
+                interrupted = any(reason == ABORTED for *_, reason in sampled) and server.times_given == times + 1
                 # Asked again: it may have been started anew, or taken over, since it was asked before; and another
                 # thread may have given it these weights once more, behind this one's back.
-                if not _has(server, weights) or server.times_given != times:
+                if not interrupted and (not _has(server, weights) or server.times_given != times):
                     raise Unreachable(f"{server.url} lost the weights, or was given newer ones, while it sampled")
                 if strange := {i for ids, *_ in sampled for i in ids if not 0 <= i < self._vocabulary}:
                     raise EngineError(f"{server.url} answered with token {min(strange)}, which the model does not have")
@@ -312,7 +351,7 @@ class ServerEngine:
                         text=text_of(self.tokenizer, ids, self._ends),
                         token_ids=ids,
                         logprobs=logprobs,
-                        finish_reason=reason,
+                        finish_reason="length" if len(ids) == sampling.max_tokens and reason == ABORTED else reason,
                         policy_version=weights.version,
                     )
                     for ids, logprobs, reason in sampled
@@ -323,7 +362,7 @@ class ServerEngine:
                 self._doubt(server)
                 failed.append(server)
                 deadline = deadline or time.monotonic() + self.timeout_s
-                untried = any(other not in failed for other in self._candidates())
+                untried = any(other not in failed for other in self._candidates(only))
                 if len(failed) >= _TRIES and time.monotonic() >= deadline and not untried:
                     raise EngineError(
                         f"a prompt of {len(prompt)} tokens was given up after {len(failed)} tries: {error}. Continue "
@@ -336,7 +375,7 @@ class ServerEngine:
                     server.load -= len(seeds)
         raise EngineError("the engine was closed while it sampled")
 
-    def _least_loaded(self, count: int, left: threading.Event, failed: Sequence[Server]) -> Server:
+    def _least_loaded(self, count: int, left: threading.Event, failed: Sequence[Server], only: str) -> Server:
         """A living server, with `count` completions more on its list; one of the `failed` only if there is no other.
 
         Raises EngineError if none comes back.
@@ -345,7 +384,7 @@ class ServerEngine:
         while True:
             self._look_for_returned()
             with self._routing:
-                if living := self._candidates():
+                if living := self._candidates(only):
                     living = [server for server in living if server not in failed] or living
                     server = min(living, key=lambda server: server.load)
                     server.load += count
@@ -355,9 +394,9 @@ class ServerEngine:
             self._check_return(began)
             time.sleep(_POLL_S)
 
-    def _candidates(self) -> list[Server]:
+    def _candidates(self, only: str) -> list[Server]:
         living = [server for server in self.servers if server.alive]
-        return [server for server in living if server.url == self._only] or living
+        return [server for server in living if server.url == only] or living
 
     def _wait_for_any(self) -> None:
         began = time.monotonic()
@@ -477,6 +516,12 @@ class ServerEngine:
             self.deaths += was_alive
         if was_alive:
             server.hang_up()
+
+
+class _Only(threading.local):
+    """The server that does everything, by thread: what is sampled ahead goes on at all of them."""
+
+    url = ""
 
 
 def _counts(server: Server) -> bool:

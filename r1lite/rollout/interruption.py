@@ -16,6 +16,7 @@ from r1lite.config.rollout import THINKING_END
 from r1lite.errors import UserError
 from r1lite.rl.sampling import completion_seed
 from r1lite.rollout import CompletionEngine, EngineError, Sampling, collect
+from r1lite.rollout.continued import joined
 from verifiers import Completion
 
 
@@ -57,7 +58,8 @@ def stream(
     tokens draws from a seed that follows from the completion's own.
 
     Raises:
-        EngineError: as the engine's; or its weights changed between the two parts of a completion.
+        EngineError: as the engine's; or its weights changed between the two parts of a completion, and not
+            `sampling.across_weights`.
     """
     opening = dataclasses.replace(sampling, max_tokens=interruption.after)
     waiting: list[tuple[int, list[Completion]]] = []
@@ -87,7 +89,12 @@ def stream(
         )
         for (n, g), (answer,) in zip(wanted, found, strict=True):
             group = waiting[n][1]
-            group[g] = _joined(group[g], phrase, answer, sampling.stop_text, interruption.tokenizer)
+            if answer.policy_version != group[g].policy_version and not sampling.across_weights:
+                raise EngineError(
+                    f"the engine was given weights of version {answer.policy_version} in the middle of a completion of "
+                    f"version {group[g].policy_version}"
+                )
+            group[g] = joined(group[g], answer, sampling.stop_text, interruption.tokenizer, phrase)
     yield from waiting
 
 
@@ -98,37 +105,3 @@ def _goes_on(completion: Completion, opening: Sampling) -> bool:
 def _next_seed(seed: int) -> int:
     """Of another stream: the first one's numbers are used up."""
     return completion_seed(seed, "after the interruption", 0, "", 0)
-
-
-def _joined(
-    thought: Completion, phrase: tuple[int, ...], answer: Completion, stop_text: str | None, tokenizer: Any
-) -> Completion:
-    if answer.policy_version != thought.policy_version:
-        raise EngineError(
-            f"the engine was given weights of version {answer.policy_version} in the middle of a completion of version "
-            f"{thought.policy_version}"
-        )
-    before, reason = (*thought.token_ids, *phrase), answer.finish_reason
-    kept = len(answer.token_ids)
-    if stop_text is not None and (end := _stop_across(before, answer.token_ids, stop_text, tokenizer)) is not None:
-        kept, reason = end, "stop"
-    ids = (*before, *answer.token_ids[:kept])
-    start = len(thought.token_ids)
-    return Completion(
-        text=tokenizer.decode(ids, skip_special_tokens=True),
-        token_ids=ids,
-        logprobs=(*thought.logprobs, *(0.0 for _ in phrase), *answer.logprobs[:kept]),
-        finish_reason=reason,
-        policy_version=thought.policy_version,
-        inserted=(start, start + len(phrase)) if phrase else (0, 0),
-    )
-
-
-def _stop_across(before: Sequence[int], after: Sequence[int], stop_text: str, tokenizer: Any) -> int | None:
-    """How many tokens of `after` complete a stop text that began in `before`; None if none did."""
-    window = len(stop_text.encode()) + 4  # a token is a byte or more, and the first may hold part of a character
-    tail = list(before[-window:])
-    for count in range(1, min(window, len(after)) + 1):
-        if stop_text in tokenizer.decode([*tail, *after[:count]], skip_special_tokens=True):
-            return None if stop_text in tokenizer.decode(tail, skip_special_tokens=True) else count
-    return None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import itertools
 import threading
 import time
@@ -17,9 +18,11 @@ from r1lite.model.policy import Policy
 from r1lite.rollout import (
     AdapterEngine,
     AdapterRefusedError,
+    Call,
     EngineError,
     RolloutEngine,
     Sampling,
+    SpreadEngine,
     collect,
     interruption,
 )
@@ -113,6 +116,31 @@ class TrustedEngine:
             yield from interruption.stream(self.engine, prompts, seeds, sampling, interrupted)
         if prompts:
             self._recent = [list(prompt) for prompt in prompts[:2]]
+
+    def each(self, calls: Iterable[Call], sampling: Sampling) -> Iterator[tuple[int, list[list[Completion]]]]:
+        """As `SpreadEngine.each`; engines that are several hold weights that never change."""
+        if isinstance(self.engine, SpreadEngine):
+            yield from self.engine.each(calls, sampling)
+            return
+        for number, (prompts, seeds) in enumerate(calls):
+            yield number, self.generate(prompts, seeds, sampling)
+
+    def stream_ahead(
+        self,
+        prompts: Sequence[Sequence[int]],
+        seeds: Sequence[Sequence[int]],
+        sampling: Sampling,
+        interrupted: interruption.Interruption | None = None,
+    ) -> Iterator[tuple[int, list[Completion]]]:
+        """As stream(), beside all else that is asked of it; pushes nothing, and new weights may come in the middle.
+
+        Of several ranks the main one alone may call this.
+        """
+        engine = self.engine.servers if isinstance(self.engine, RelayedEngine) else self.engine
+        sampling = dataclasses.replace(sampling, across_weights=True)
+        if interrupted is None:
+            return engine.stream(prompts, seeds, sampling)
+        return interruption.stream(engine, prompts, seeds, sampling, interrupted)
 
     def push(self, prompts: Sequence[Sequence[int]] = ()) -> None:
         """Gives the engine the newest weights, and verifies them on recent prompts, or on these. Raises EngineError."""

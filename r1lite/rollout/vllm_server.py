@@ -13,6 +13,7 @@ import torch
 from r1lite.errors import UserError
 from r1lite.rollout import AdapterRefusedError, EngineError, Sampling
 from r1lite.rollout.client import Refused, Unreachable
+from r1lite.rollout.continued import ABORTED
 from r1lite.rollout.fleet import ServerEngine
 from r1lite.rollout.http_server import HELLO_S, QUICK_S, HTTPServer, why
 from r1lite.rollout.senders import ExternalSender, GlooSender, Sender
@@ -215,10 +216,10 @@ class VLLMServer(HTTPServer):
     def give_adapter(self, folder: Path) -> None:
         """As `Server.give_adapter`. Raises Unreachable where it is gone, EngineError if its cache is not emptied."""
         ask, name = self.client.post, folder.name
-        self._adapter = None
         self.times_given += 1
         try:
             ask("pause?mode=abort", timeout_s=self.timeout_s)
+            self._adapter = None  # only now: what was aborted was all asked of the adapter before
             for old in self._adapters():
                 ask("v1/unload_lora_adapter", {"lora_name": old}, timeout_s=self.timeout_s)
             refusal = None
@@ -298,10 +299,20 @@ class VLLMServer(HTTPServer):
     def complete(self, prompt: Sequence[int], seeds: Sequence[int], sampling: Sampling) -> list[Sampled]:
         """A completion for each seed, in order. Raises Unreachable if it is gone, EngineError if it refuses."""
         values = request_values(sampling, self._eos, self._special)
-        runs = seed_runs(seeds, single=sampling.temperature == 0)
-        return [one for seed, count in runs for one in self._complete(prompt, seed, count, values)]
+        runs, ends = seed_runs(seeds, single=sampling.temperature == 0), {"stop", "length"}
+        if sampling.across_weights:
+            ends.add(ABORTED)
+        found: list[Sampled] = []
+        for seed, count in runs:
+            if any(reason == ABORTED for *_, reason in found):  # the rest would be of the newer weights
+                found += [((), (), ABORTED)] * count
+            else:
+                found += self._complete(prompt, seed, count, values, ends)
+        return found
 
-    def _complete(self, prompt: Sequence[int], seed: int, count: int, values: dict[str, Any]) -> list[Sampled]:
+    def _complete(
+        self, prompt: Sequence[int], seed: int, count: int, values: dict[str, Any], ends: set[str]
+    ) -> list[Sampled]:
         asked = self._adapter or self.model
         body = {
             "model": asked,
@@ -324,12 +335,12 @@ class VLLMServer(HTTPServer):
             if self._adapter is not None and answer["model"] != asked:
                 raise EngineError(f"{self.url} sampled from '{answer['model']}' where '{asked}' was asked for")
             choices = sorted(answer["choices"], key=lambda choice: int(choice["index"]))
-            if any(choice["finish_reason"] not in ("stop", "length") for choice in choices):  # somebody paused it
+            if any(choice["finish_reason"] not in ends for choice in choices):  # somebody paused it
                 raise Unreachable(f"{self.url}: the request was aborted")
             found = [
                 (
                     tuple(operator.index(token) for token in c["token_ids"]),
-                    tuple(float(logprob) for logprob in c["logprobs"]["token_logprobs"]),
+                    tuple(float(logprob) for logprob in (c["logprobs"]["token_logprobs"] if c["token_ids"] else ())),
                     str(c["finish_reason"]),
                 )
                 for c in choices

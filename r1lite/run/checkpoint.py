@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import re
 import shutil
 from collections.abc import Iterator, Mapping
@@ -13,13 +14,18 @@ import torch
 from safetensors import SafetensorError
 from torch import Tensor
 
+from r1lite.distributed.together import from_main, together
+from r1lite.distributed.world import ALONE, World
 from r1lite.errors import RunError, UserError
 from r1lite.model.lora import has_adapter, merged_weights
+from r1lite.model.parts_on_disk import put_back, taken_out, write_parts
 from r1lite.model.quantized import described_as_whole
+from r1lite.model.sharding import is_part, weights_on_main
 from r1lite.run.files import digest, new_folder, read_json, remove_folder, write_json, write_text
 from r1lite.run.model_card import CARD
 
-_MANIFEST, _STATE = "manifest.json", "trainer.pt"
+_MANIFEST, _STATE, _PARTS = "manifest.json", "trainer.pt", "state"
+_MODEL_FILE = "5GB"  # a larger model is written as several files
 _NAME = re.compile(r"step-(\d{6,})")
 
 
@@ -35,56 +41,100 @@ def save(
     card: str = "",
     generation: Any = None,
     dtype: torch.dtype = torch.float32,
-    weights: dict[str, Any] | None = None,
+    world: World = ALONE,
 ) -> Path:
-    """Writes `folder`/step-NNNNNN as one act and removes all but the `keep` newest.
+    """Writes `folder`/step-NNNNNN as one act and removes all but the `keep` newest. Every rank calls this.
+
+    Of tensors in parts each rank writes its own into state/; all else is written by the main rank.
 
     Args:
         step: steps that are done.
-        state: what torch.save takes: optimizer, counters.
-        records: what the run has recorded by that step, see `run.records`.
+        state: what torch.save takes: optimizer, counters; tensors in parts too.
+        records: what the run has recorded by that step, see `run.records`; the main rank's counts, as `card`'s.
         card: README.md; it may be changed afterwards.
         generation: a `transformers.GenerationConfig`, in place of the model's own.
         dtype: of the weights in the model's files.
-        weights: those of a model that holds a part of them itself; an adapter is merged into them.
 
     Raises:
         RunError: it can't be written; the older checkpoints stand.
     """
-    folder.mkdir(exist_ok=True)
-    path = folder / f"step-{step:06d}"
-    try:
-        with new_folder(path) as aside:
-            # An adapter is merged; its own weights are for the state.
-            if weights is None and has_adapter(model):
-                weights = dict(merged_weights(model))
-            with described_as_whole(model):
-                kept = weights if dtype == torch.float32 else _cast(model, weights, dtype)
-                model.save_pretrained(aside, state_dict=kept)
-            if dtype != torch.float32:
-                known = read_json(aside / "config.json")
-                write_json(aside / "config.json", {**known, "dtype": str(dtype).removeprefix("torch.")})
-            if generation is not None:
-                generation.save_pretrained(aside)
-            tokenizer.save_pretrained(aside)
-            if card:
-                write_text(aside / CARD, card)
-            torch.save(state, aside / _STATE)
-            for file in aside.glob("*.safetensors"):  # the library makes them readable for their owner alone
-                file.chmod((aside / "config.json").stat().st_mode)
+    path, rounded = folder / f"step-{step:06d}", None if dtype == torch.float32 else dtype
+    with contextlib.ExitStack() as stack:
+        aside = from_main(world, lambda: stack.enter_context(_written_aside(path, step)))
+        state, parts = taken_out(state)
+        if parts:
+            together(world, functools.partial(_check_shared, aside, world))
+            write_parts(parts, aside / _PARTS)
+        weights = None
+        if any(map(is_part, model.parameters())):
+            weights = weights_on_main(model, merged_weights(model), world, folder=aside, dtype=rounded)
+        if world.is_main:
+            _write(aside, model, tokenizer, state, weights, card, generation, dtype)
             about = {"step": step, "files": _hashes(aside)}
             write_json(aside / _MANIFEST, about if records is None else {**about, "records": records})
+    if world.is_main:
+        others = [(number, other) for number, other in _numbered(folder) if number != step]
+        later = [other for number, other in others if number > step]  # of a course of the run that was left
+        earlier = [other for number, other in others if number < step]
+        for old in [*later, *earlier[: max(0, len(earlier) - keep + 1)]]:
+            remove_folder(old)
+    return path
+
+
+@contextlib.contextmanager
+def _written_aside(path: Path, step: int) -> Iterator[Path]:
+    """As `new_folder`, and what can't be written is said by one kind of error."""
+    try:
+        path.parent.mkdir(exist_ok=True)
+        with new_folder(path) as aside:
+            yield aside
     except (OSError, RuntimeError, SafetensorError) as error:  # each library has its own word for a full disk
-        free = shutil.disk_usage(folder).free / 1e6
+        if isinstance(error, RunError):
+            raise
+        free = shutil.disk_usage(path.parent).free / 1e6
         raise RunError(
             f"the checkpoint of step {step} can't be written to {path}: {error} ({free:,.1f} MB are free there)"
         ) from error
-    others = [(number, other) for number, other in _numbered(folder) if number != step]
-    later = [other for number, other in others if number > step]  # of a course of the run that was left
-    earlier = [other for number, other in others if number < step]
-    for old in [*later, *earlier[: max(0, len(earlier) - keep + 1)]]:
-        remove_folder(old)
-    return path
+
+
+def _check_shared(aside: Path, world: World) -> None:
+    """Raises RunError if this rank does not see what the main rank has made."""
+    if not aside.is_dir():
+        raise RunError(
+            f"rank {world.rank} does not see {aside}, which rank 0 has made: with --shard each rank writes its part "
+            "of a checkpoint, so --out must be on a file system that all of them see"
+        )
+
+
+def _write(
+    aside: Path,
+    model: Any,
+    tokenizer: Any,
+    state: dict[str, Any],
+    weights: dict[str, Tensor] | None,
+    card: str,
+    generation: Any,
+    dtype: torch.dtype,
+) -> None:
+    """Writes all files but the manifest; of the state, what is not in parts."""
+    # An adapter is merged; its own weights are for the state.
+    if weights is None and has_adapter(model):
+        weights = dict(merged_weights(model))
+    with described_as_whole(model):
+        kept = weights if dtype == torch.float32 else _cast(model, weights, dtype)
+        # A file's tensors are copied before they are written.
+        model.save_pretrained(aside, state_dict=kept, max_shard_size=_MODEL_FILE)
+    if dtype != torch.float32:
+        known = read_json(aside / "config.json")
+        write_json(aside / "config.json", {**known, "dtype": str(dtype).removeprefix("torch.")})
+    if generation is not None:
+        generation.save_pretrained(aside)
+    tokenizer.save_pretrained(aside)
+    if card:
+        write_text(aside / CARD, card)
+    torch.save(state, aside / _STATE)
+    for file in aside.glob("*.safetensors"):  # the library makes them readable for their owner alone
+        file.chmod((aside / "config.json").stat().st_mode)
 
 
 def latest(folder: Path) -> tuple[tuple[int, Path] | None, list[Path]]:
@@ -104,14 +154,19 @@ def recorded(path: Path) -> dict[str, Any] | None:
 
 
 def load_state(path: Path) -> dict[str, Any]:
-    """The trainer's state of a checkpoint. Raises UserError if it can't be read."""
+    """The trainer's state of a checkpoint; tensors that were written in parts are `TensorOnDisk`.
+
+    Raises:
+        UserError: it can't be read.
+    """
     try:
         state = torch.load(path / _STATE, map_location="cpu", weights_only=True)
     except Exception as error:  # torch raises whatever the bytes make it
         raise UserError(f"{path / _STATE}: can't be read: {type(error).__name__}: {_first_line(error)}") from error
     if not isinstance(state, dict):
         raise UserError(f"{path / _STATE}: it holds a {type(state).__name__} where a dict is expected")
-    return state
+    with restoring(path):
+        return dict(put_back(state, path / _PARTS))
 
 
 @contextlib.contextmanager

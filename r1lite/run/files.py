@@ -7,6 +7,7 @@ import gzip
 import hashlib
 import json
 import os
+import secrets
 import shutil
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
@@ -19,9 +20,13 @@ _PART = ".part"  # ends the hidden name of what is being written
 
 
 @contextlib.contextmanager
-def replaced_file(path: Path) -> Iterator[Path]:
-    """Yields a temporary path beside `path`; at the end it is synced and takes its place, or is removed on an error."""
-    aside = part_of(path)
+def replaced_file(path: Path, *, alone: bool = True) -> Iterator[Path]:
+    """Yields a temporary path beside `path`; at the end it is synced and takes its place, or is removed on an error.
+
+    Args:
+        alone: no other process can be writing the same file; otherwise each writes to a path of its own.
+    """
+    aside = part_of(path if alone else path.with_name(f"{path.name}.{secrets.token_hex(8)}"))
     try:
         yield aside
         sync(aside)

@@ -49,6 +49,8 @@ def _row(step: int, group: Group, sample: int, rollout: Rollout) -> dict[str, An
         "error": score.error,
         "finish_reason": completion.finish_reason,
         "policy_version": completion.policy_version,
+        **({"stretches": completion.stretches} if completion.stretches else {}),
+        **({"ticket": group.ticket} if group.ticket is not None else {}),
         "prompt_ids": group.prompt_ids,
         "token_ids": completion.token_ids,
         "logprobs": completion.logprobs,

@@ -6,6 +6,7 @@ config.yaml          the resolved configuration; `r1lite grpo config.yaml` runs 
                      folder without it holds no run yet, and the command that was stopped starts in it once more
 metrics.jsonl        one line a step
 evaluations.jsonl    one line an evaluation on the way (--eval-every)
+arrivals.jsonl       groups that were sampled ahead, as they were finished (--max-staleness); `r1lite.run.arrivals`
 bad_batches/         what was learnt from where the gradient was not finite
 stacks.txt           what the threads were doing when the watchdog ended the run
 rollouts/            one compressed JSONL file a step (.jsonl.gz), a row a completion; `r1lite.run.rollout_rows`
@@ -13,6 +14,7 @@ evaluations/         one such file an evaluation, a row a test problem with what
 checkpoints/         step-NNNNNN/, as `from_pretrained` opens them, with the trainer's state beside; manifest.json has
                      the digests of its files and of all that was recorded up to its step
 optimal_values.json  rewards of the reference's samples, by problem (--value-samples)
+launch/              logs of all processes, where `r1lite launch` started them
 eval_before.json     the evaluation before the first step, eval_after.json that after the last
 summary.json         the outcome
 findings.json        what `r1lite doctor` said at its end
@@ -50,6 +52,8 @@ from verifiers import rows
 
 _DIGITS = 6
 _CONFIG, _LOCK = "config.yaml", ".lock"
+LAUNCH = "launch"  # what `r1lite launch` keeps: logs of all processes; there before the run, and never removed
+_BESIDE = {_LOCK, LAUNCH}  # not the run's own
 _ANSWERS = "evaluations"
 
 
@@ -129,7 +133,7 @@ class RunDir:
 
     def discard(self) -> None:
         """Removes a run that will not be continued, unless there is more than what describes it."""
-        described = {_LOCK, _CONFIG, environment.FILE, *read_environment(self.path).get("files", ())}
+        described = {*_BESIDE, _CONFIG, environment.FILE, *read_environment(self.path).get("files", ())}
         if self._restarts is not None:
             self._clear()
         elif {file.name for file in self.path.iterdir()} <= described:
@@ -332,7 +336,7 @@ def _leftovers(path: Path, restarts: str | None) -> list[Path] | None:
     parts = {part_of(path / name).name for name in (*names, _CONFIG, environment.FILE, "summary.json")}
     if own:
         names |= {"reward.json", "problems.jsonl", "against", part_of(path / "problems.jsonl").name}
-    found = [file for file in path.iterdir() if file.name != _LOCK]
+    found = [file for file in path.iterdir() if file.name not in _BESIDE]
     return found if {file.name for file in found} <= names | parts else None
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -25,9 +26,10 @@ def run(config: ColdStartConfig) -> dict[str, Any]:
     asked = resumed(config) if config.resume else config
     rewriting = None
     if asked.rewrite == "rules":
-        rewriting = Rewriting(RULES, lambda: contextlib.nullcontext(by_rules))
+        rewriting = Rewriting(RULES, _by_rules, by_model=False)
     elif asked.rewrite == "model":
-        rewriting = Rewriting(f"model {asked.rewrite_model or asked.model or 'nano'}", lambda: _by_model(asked))
+        name = f"model {asked.rewrite_model or asked.model or 'nano'}"
+        rewriting = Rewriting(name, functools.partial(_by_model, asked), by_model=True)
     if asked.rollouts is not None:
         return run_on_rollouts(config, rewriting)
     from r1lite.curation.generate import run_on_samples
@@ -46,6 +48,12 @@ def few_shot(config: ColdStartConfig) -> tuple[str, str | None]:
 
 
 @contextlib.contextmanager
+def _by_rules() -> Iterator[Rewrite]:
+    """A rewriter that needs no model."""
+    yield by_rules
+
+
+@contextlib.contextmanager
 def _by_model(config: ColdStartConfig) -> Iterator[Rewrite]:
     """A rewriter that asks a model, greedily."""
     from r1lite.rl.sampling import completion_seed
@@ -53,7 +61,9 @@ def _by_model(config: ColdStartConfig) -> Iterator[Rewrite]:
     from r1lite.training.machine import load_model
     from r1lite.training.setup import open_engine, resolve_config
 
-    wanted = {"model": config.rewrite_model or config.model, "rollouts": None, "resume": False}
+    wanted: dict[str, Any] = {"model": config.rewrite_model or config.model, "rollouts": None, "resume": False}
+    if config.on != "local":  # this is one of its nodes
+        wanted |= {"on": "local", "threads": config.engines.cpus}
     config, _ = resolve_config(type(config).model_validate({**config.model_dump(exclude_unset=True), **wanted}))
     model, tokenizer = load_model(config)
     engine, _ = open_engine(config, model, tokenizer)

@@ -84,6 +84,7 @@ def _run(config: EvalConfig, world: World) -> dict[str, Any]:
             stop.world = world
             setup.engine.interruptible(stop.interruptible)
             measured, rows = _measured(jobs, setup, stop)
+        setup.engine.close()  # another model may need the room
         against = _against(config, setup, other)
         summary = {
             "tasks": measured,

@@ -11,10 +11,13 @@ from r1lite.config.serve_engine import ServeEngineConfig
 from r1lite.errors import UserError
 from r1lite.hub.revisions import pinned, split
 from r1lite.nano import model_place
+from r1lite.rollout.http_server import TOKEN
 from r1lite.rollout.vllm_plugin import backend
 from r1lite.rollout.vllm_sizes import need
 from r1lite.rollout.vllm_support import WORKER, adapter_settings, environment, no_adapters, no_transport, required
+from r1lite.rollout.vllm_token import GUARD
 from r1lite.training.machine import default_threads
+from verifiers.server.loopback import is_loopback
 
 _CONTEXT = 2048
 
@@ -23,7 +26,7 @@ def run(config: ServeEngineConfig) -> None:
     """Becomes the server; does not return.
 
     Raises:
-        UserError: there is no vLLM that can be used, or no such model or device.
+        UserError: there is no vLLM that can be used, no such model or device, or no token where others may call.
     """
     arguments, variables = command(config)
     shown = f"http://{config.host}:{config.port}"
@@ -37,6 +40,12 @@ def command(config: ServeEngineConfig) -> tuple[list[str], dict[str, str]]:
     import torch
     from transformers import AutoConfig, AutoModelForCausalLM
 
+    token = os.environ.get(TOKEN)
+    if not token and not is_loopback(config.host):
+        raise UserError(
+            f"--host {config.host} can be reached from other machines, and whoever reaches it can replace the weights: "
+            f"put a long random token into {TOKEN}, of this command's environment and of the run's"
+        )
     found = required("r1lite serve-engine", untested=config.untested)
     if config.lora_rank and (why := no_adapters(found, config.lora_rank)):
         raise UserError(f"--lora-rank {config.lora_rank}: {why}; without it the server takes merged weights")
@@ -86,6 +95,8 @@ def command(config: ServeEngineConfig) -> tuple[list[str], dict[str, str]]:
         *("--logprobs-mode", "processed_logprobs", "--generation-config", "vllm", "--enable-prefix-caching"),
         *("--api-server-count", "1"),  # one process that counts tokens, which a run reads as signs of life
     ]
+    if token:
+        arguments += ["--middleware", GUARD]
     if adapters := adapter_settings(config.lora_rank):
         variables["VLLM_ALLOW_RUNTIME_LORA_UPDATING"] = "1"
         arguments += ["--enable-lora"]

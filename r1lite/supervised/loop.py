@@ -20,6 +20,7 @@ from r1lite.config.supervised import SupervisedConfig
 from r1lite.distributed.world import ALONE, World
 from r1lite.errors import UserError
 from r1lite.model.batch import Row, cost, micro_batches
+from r1lite.model.offload import check_offload, stream_layers
 from r1lite.model.optimizer import Optimizer
 from r1lite.model.out_of_memory import MicroBatchBudget
 from r1lite.model.packing import keeps_rows_apart, packed_batches
@@ -271,12 +272,16 @@ def make_learner(
     world.copy_from_main(list(policy.model.parameters()))  # each has read its own files
     if keeps_reference:
         reference = policy.before_adapter() if config.lora_rank else policy.frozen_copy()
+    frozen = [other for other in (reference, teacher) if other is not None]
+    check_offload(config, next(iter(frozen), None))
     if in_parts(config, world):
-        shard(policy, whole_in_between=config.shard == "grad")
+        shard(policy, copies=config.shard_copies, whole_in_between=config.shard == "grad")
         setup.engine.measured_by(policy)
-        for frozen in (reference, teacher):
-            if frozen is not None:
-                shard(frozen, learns=False)
-    optimizer = Optimizer.configured(policy.model, config, world)
+        for other in frozen:
+            shard(other, copies=config.shard_copies, learns=False, offload=config.offload_reference)
+    elif config.offload_reference:
+        for other in frozen:
+            stream_layers(other.model)
+    optimizer = Optimizer.configured(policy.model, config, world, offload=config.offload_optimizer)
     bad = BadBatches(setup.run_dir.bad_batches)
     return SupervisedLearner(config, policy, optimizer, total_steps, bad, reference, world)

@@ -310,20 +310,23 @@ class _Life:
             content = self.training.checkpoint()
             content["state"] |= {"tokens": self.tokens, "train_s": self.train_s, "wall_s": self._wall_s()}
             if self.world.is_main:
-                self.saved = self._written(step, content)
-            self.saved = self.world.broadcast_object(self.saved)
+                content |= self._described(step)
+            self.saved = checkpoint.save(
+                *(self.run_dir.checkpoints, step),
+                **content,
+                keep=self.config.keep_checkpoints,
+                world=self.world,
+            )
+            self.world.barrier()  # it stands
         self.train_s += time.perf_counter() - started
 
-    def _written(self, step: int, content: dict[str, Any]) -> Path:
+    def _described(self, step: int) -> dict[str, Any]:
+        """What the main rank adds to a checkpoint: how much was recorded by then, and the model's card."""
         measured = next((line for line in self.run_dir.evaluations() if line["step"] == step), None)
-        return checkpoint.save(
-            self.run_dir.checkpoints,
-            step,
-            **content,
-            keep=self.config.keep_checkpoints,
-            records=self.run_dir.recorded(),
-            card=model_card(self.run_dir.path, self.config, step, self.training.steps, after=measured),
-        )
+        return {
+            "records": self.run_dir.recorded(),
+            "card": model_card(self.run_dir.path, self.config, step, self.training.steps, after=measured),
+        }
 
     def _wall_s(self) -> float:
         """Seconds since the start, those of interrupted parts included up to their last checkpoint."""

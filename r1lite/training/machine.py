@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from r1lite.bundled import bundled
-from r1lite.config import GRPOConfig, PPOConfig, ProblemsConfig, SupervisedConfig, read_recipe
+from r1lite.config import GRPOConfig, OnRayConfig, PPOConfig, ProblemsConfig, SupervisedConfig, read_recipe
 from r1lite.errors import UserError
 from r1lite.hub.revisions import pinned, split
 from r1lite.model.quantized import keep_layout, quantization
@@ -46,7 +46,11 @@ class Choice:
 def choose(config: ProblemsConfig) -> Choice:
     """Device, model and source where the configuration leaves them open. Raises UserError."""
     values: dict[str, Any] = {}
-    values["device"], notes = choose_device(config.device)
+    elsewhere = isinstance(config, OnRayConfig) and config.engines_on_ray
+    # Another machine's device can't be looked at.
+    values["device"], notes = (
+        (config.device, {}) if elsewhere and config.device != "auto" else choose_device(config.device)
+    )
     reachable: bool | None = None
     if config.model is None:
         if not values["device"].startswith("cuda"):
@@ -142,6 +146,8 @@ def _engine(config: ProblemsConfig, values: dict[str, Any]) -> tuple[str, str]:
         return config.engine, ""
     if config.engine_url:
         return "vllm-server", "auto: --engine-url is given"
+    if isinstance(config, OnRayConfig) and config.engines_on_ray:
+        return "transformers", "auto: on the nodes of a cluster; --engine vllm for vLLM on their GPUs"
     if not values["device"].startswith("cuda"):
         # nano on one core: 11 k tokens/s here, 10 k by vLLM, which takes 20 s to start and copies of the weights.
         return "transformers", "auto: on a CPU vLLM is no quicker, and takes 20 s to start"
@@ -301,6 +307,21 @@ def load_model(config: ProblemsConfig) -> tuple[Any, Any]:
     except (RuntimeError, AssertionError) as error:
         raise UserError(f"--device {config.device}: {error}") from error
     return model, tokenizer
+
+
+def load_empty(config: ProblemsConfig) -> tuple[Any, Any]:
+    """(model without weights, on the device `meta`; tokenizer), where engines elsewhere sample. Raises UserError."""
+    import torch
+    from transformers import AutoModelForCausalLM, AutoTokenizer
+
+    found = load_config(config)
+    try:
+        with torch.device("meta"):
+            model = AutoModelForCausalLM.from_config(found, trust_remote_code=False)
+        return model, AutoTokenizer.from_pretrained(**pinned(model_path(config)))
+    except Exception as error:  # the library raises whatever its transport does
+        first = next((line for line in str(error).splitlines() if line.strip()), "")
+        raise UserError(f"--model {config.model}: can't be loaded: {type(error).__name__}: {first}") from error
 
 
 def own_dtype(config: ProblemsConfig) -> Any:

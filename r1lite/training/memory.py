@@ -45,6 +45,7 @@ class Layout:
 
     ranks: int = 1
     shard: str = "none"
+    copies: int = 1  # of a model in parts (HSDP)
 
     @property
     def in_parts(self) -> bool:
@@ -57,7 +58,7 @@ class Layout:
         if not self.in_parts or not parameter.ndim:
             return whole
         rows: int = parameter.shape[0]
-        return math.ceil(rows / self.ranks) * (whole // rows)
+        return math.ceil(rows / (self.ranks // self.copies)) * (whole // rows)
 
     def of_other_ranks(self, model: Any) -> int:
         """Bytes that are put together from the ranks at once, or for them, while a model learns.
@@ -181,14 +182,18 @@ def of_models(
     learning = [p for p in (*own.values(), *(p for p, _ in further.values())) if p.requires_grad]
     gradients = sum(map(layout.held, learning))
     embedding = model.get_input_embeddings().weight
+    frozen = (one for one in others if not any(p.requires_grad for p in one.parameters()))
+    aside = {
+        id(p) for one in frozen if config.offload_reference for layer in layers_of(one) for p in layer.parameters()
+    }
     return Estimate(
         base=base,
         weights=sum(map(layout.held, own.values())),
-        reference=sum(layout.held(p) for p, learns in further.values() if not learns),
+        reference=sum(layout.held(p) for number, (p, learns) in further.items() if not learns and number not in aside),
         critic=sum(layout.held(p) for p, learns in further.values() if learns),
         gradients=gradients,
         embedding=_whole([embedding]) if embedding.requires_grad else 0,
-        optimizer=2 * gradients,
+        optimizer=0 if config.offload_optimizer else 2 * gradients,
         of_other_ranks=layout.of_other_ranks(model),
         activations=activations,
         logits=logits,

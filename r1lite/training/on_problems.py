@@ -18,9 +18,9 @@ from r1lite.errors import RunError, UserError
 from r1lite.evaluation.comparison import learnt, rows_of
 from r1lite.evaluation.measure import measure, summarize
 from r1lite.hub.revisions import pinned
-from r1lite.model.lora import adapter_state, has_adapter, merged_weights
+from r1lite.model.lora import adapter_state, has_adapter
 from r1lite.model.policy import Policy
-from r1lite.model.sharding import is_part, put_into, weights_on_main, whole_on_main
+from r1lite.model.sharding import put_into
 from r1lite.run.signals import StopSignal
 from r1lite.training import memory
 from r1lite.training.lifecycle import run_life
@@ -116,7 +116,7 @@ class OnProblems:
         others = [reference.model] if reference is not None else []
         others += [critic.model.model] if critic is not None else []
         samples_here = find_engine(self.config.engine).shares_weights
-        layout = memory.Layout(setup.world.size, self.config.shard)
+        layout = memory.Layout(setup.world.size, self.config.shard, self.config.shard_copies)
         expected = memory.estimate(
             *(self.config, policy, setup.train, others), samples_here=samples_here, layout=layout
         )
@@ -159,12 +159,10 @@ class OnProblems:
             "adapter": adapter_state(model),
             **({"weights": model.state_dict()} if rounds else {}),
         }
-        in_parts = any(map(is_part, model.parameters()))
         return {
             "model": model,
             "tokenizer": tokenizer,
-            "state": whole_on_main(state, self.setup.world),
-            "weights": weights_on_main(model, merged_weights(model), self.setup.world) if in_parts else None,
+            "state": state,
             "generation": generation_settings(self.config, model, tokenizer),
             "dtype": self.dtype,
         }

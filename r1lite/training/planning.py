@@ -282,7 +282,7 @@ def show_estimate(config: RLConfig) -> dict[str, Any]:
     refuse(settled, ranks)
     dtype = torch.bfloat16 if on_gpu and settled.dtype == "auto" else forward_dtype(settled)
     plan = Plan(settled, dtype)
-    layout = Layout(ranks, settled.shard)
+    layout = Layout(ranks, settled.shard, settled.shard_copies)
     shares = find_engine(settled.engine).shares_weights
     rank = plan.rank(layout, samples_here=shares)
     engines = max(1, len(settled.engine_url))
@@ -371,7 +371,7 @@ def suggestion(plan: Plan, gpus: int, size: int) -> list[str]:
                 for shard in ("none", "grad", "full")[: 1 if train == 1 else 3]:
                     if not _may_run(config, train, shard):
                         continue
-                    layout = Layout(train, shard)
+                    layout = Layout(train, shard, config.shard_copies if shard != "none" else 1)
                     rank = plan.rank(layout, samples_here=False, checkpointing=checkpointing, budget=budget)
                     closest = min(rank.peak, closest) if closest is not None else rank.peak
                     if rank.peak <= room and engine.peak <= room:

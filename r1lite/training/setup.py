@@ -15,6 +15,7 @@ from r1lite.config import (
     OF_THE_COMMAND,
     EngineConfig,
     EvalConfig,
+    OnRayConfig,
     ProblemsConfig,
     RLConfig,
     RunConfig,
@@ -58,11 +59,13 @@ from r1lite.training.machine import (
     choose,
     default_threads,
     fitted_length,
+    load_empty,
     load_model,
     located,
     model_path,
     recipe_for,
 )
+from r1lite.training.on_nodes import start_on_nodes
 from r1lite.training.several import in_parts
 from r1lite.types import Prompt
 
@@ -75,7 +78,8 @@ _MAY_CHANGE = {
     *("eval_every", "eval_problems", "eval_samples", "eval_sample_problems"),
     # To get past what stopped it; sums are then rounded in another order, and bits may differ.
     *("max_unscored_rate", "micro_batch_tokens", "rollout_rows", "gradient_checkpointing", "threads", "shard"),
-    *("scoring", "score_workers"),
+    *("shard_copies", "offload_optimizer", "offload_reference"),
+    *("scoring", "score_workers", "on", "engine_actors"),
     *(name for name in EngineConfig.model_fields if name.startswith(("engine", "weight_"))),
     *WatchdogConfig.model_fields,
     *("workers", "push_to_hub"),  # of a curated set, which stays the same
@@ -89,6 +93,7 @@ _PATH_FIELDS = (
     "data",
     "teacher",
     "engine_weights_dir",
+    "replay_order",
 )  # fields that may hold a path
 
 
@@ -218,7 +223,8 @@ def _open_run(
     def loaded_here() -> Any:
         problems = load_problems(task, config, scorer)
         doubts = try_scorer(task, config, scorer, problems)
-        model, tokenizer = load(config)
+        elsewhere = isinstance(config, OnRayConfig) and config.engines_on_ray
+        model, tokenizer = load_empty(config) if elsewhere else load(config)
         test = make_prompts(
             problems.test[: max(config.eval_problems, config.eval_sample_problems)], config, model, tokenizer
         )
@@ -362,6 +368,9 @@ def open_engine(
     Raises:
         UserError: the engine can't be started.
     """
+    if isinstance(config, OnRayConfig) and config.engines_on_ray:
+        started = start_on_nodes(config)
+        return TrustedEngine(started.engine, None, lambda: (), pad_id=pad_id(tokenizer)), started
     context = config.max_prompt_tokens + config.max_completion_tokens
     longest = getattr(model.config, "max_position_embeddings", None)
     request = Request(
@@ -451,8 +460,8 @@ def _resolved_rollout(values: dict[str, Any]) -> dict[str, Any]:
     engine = values["engine"]
     if values.get("max_staleness") and not find_engine(engine).runs_aside:
         raise UserError(
-            f"--max-staleness 1: {engine} samples in the trainer's process, on its device, so nothing is gained by "
-            "running ahead of it; use --engine vllm-server"
+            f"--max-staleness {values['max_staleness']}: {engine} samples in the trainer's process, on its device, so "
+            "nothing is gained by running ahead of it; use --engine vllm-server"
         )
     if values.get("importance", "auto") != "auto":
         return {}

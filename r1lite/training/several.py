@@ -29,16 +29,14 @@ def refuse(config: TrainConfig | RewardModelConfig | EvalConfig, size: int) -> N
     if size == 1:
         return
     refuse_command(config.stage, size)
-    if isinstance(config, ProblemsConfig) and not (spec := find_engine(config.engine)).shares_weights:
-        if not spec.runs_aside:
+    if isinstance(config, EvalConfig) and config.on != "local":
+        raise UserError(f"--on {config.on} takes actors where there were ranks: start r1lite eval without torchrun")
+    if isinstance(config, ProblemsConfig):
+        spec = find_engine(config.engine)
+        if not spec.shares_weights and not spec.runs_aside:
             raise UserError(
                 f"--engine {config.engine} works with one rank so far, and there are {size}: say --engine "
                 "transformers, with which each rank samples for itself, or an engine of servers, as vllm-server"
-            )
-        if getattr(config, "max_staleness", 0):
-            raise UserError(
-                f"--max-staleness {getattr(config, 'max_staleness', 0)} works with one rank so far, and there are "
-                f"{size}: say --max-staleness 0, with which servers sample and ranks learn in turns"
             )
     if isinstance(config, ProblemsConfig) and config.scoring != "local" and config.score_workers is None:
         raise UserError(
@@ -49,6 +47,14 @@ def refuse(config: TrainConfig | RewardModelConfig | EvalConfig, size: int) -> N
         raise UserError(
             "--data is missing: several ranks don't sample the teacher's set. Make it before, by r1lite reject in one "
             "process, and name its folder"
+        )
+    if (
+        isinstance(config, TrainConfig)
+        and config.shard_copies > 1
+        and (size % config.shard_copies or size == config.shard_copies)
+    ):
+        raise UserError(
+            f"--shard-copies {config.shard_copies} with {size} ranks: each copy is held by as many ranks, two at least"
         )
     if isinstance(config, TrainConfig) and config.shard != "none" and config.base_quantization != "none":
         raise UserError(

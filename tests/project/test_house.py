@@ -29,7 +29,7 @@ training
 curation grpo
 supervised pipeline
 stages
-selftest
+launch selftest
 cli
 __main__
 """

@@ -17,6 +17,7 @@ from servers_for_tests import free_port
 
 from r1lite.rollout import EngineError, Sampling, eos_ids
 from r1lite.rollout.client import Client, Unreachable
+from r1lite.rollout.continued import seed_after, stretches
 from r1lite.rollout.vllm_server import vllm_fleet
 from r1lite.rollout.weight_files import WeightFiles
 
@@ -284,6 +285,43 @@ def test_newer_weights_in_the_middle_of_a_stream(fakes, engine_of, sums):
             for seed in SEEDS[place % 12]
         ]
         assert [c.token_ids for c in group] == expected
+    assert engine.deaths == 0
+
+
+def test_what_newer_weights_interrupt_is_sampled_on_by_them(fakes, engine_of, sums):
+    """Each stretch is what its version samples after the tokens before it, with a seed that follows from the first."""
+    sampling = Sampling(1.0, 40, across_weights=True)
+    engine = engine_of(fakes(delay=0.3), fakes(delay=0.3))
+    engine.load_weights(weights(1), version=1)
+    stream = engine.stream(PROMPTS, SEEDS, sampling)
+    giving = threading.Thread(
+        target=lambda: [(time.sleep(0.1), engine.load_weights(weights(v), version=v)) for v in (2, 3)]
+    )
+    giving.start()
+    seen = set()
+    for place, group in stream:
+        for seed, found in zip(SEEDS[place], group, strict=True):
+            parts = stretches(found)
+            seen.add(len(parts))
+            assert found.policy_version == parts[0][1]
+            assert len(found.logprobs) == len(found.token_ids)
+            ends = [*(start for start, _ in parts[1:]), len(found.token_ids)]
+            for (start, version), end in zip(parts, ends, strict=True):
+                ids, logprobs, _ = sampled(
+                    sums[version],
+                    [*PROMPTS[place], *found.token_ids[:start]],
+                    seed_after(seed, start),
+                    tokens=40 - start,
+                    ends=[1],
+                )
+                assert (tuple(ids[: end - start]), tuple(logprobs[: end - start])) == (
+                    found.token_ids[start:end],
+                    found.logprobs[start:end],
+                )
+            assert (found.finish_reason == "stop") == (found.token_ids[-1] == 1)
+            assert found.finish_reason == "stop" or len(found.token_ids) == 40
+    giving.join()
+    assert max(seen) > 1
     assert engine.deaths == 0
 
 

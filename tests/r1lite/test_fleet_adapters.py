@@ -129,7 +129,7 @@ def test_a_server_that_lost_the_adapter_samples_from_nothing_else(fakes, engine_
     server.adapters.clear()
     own = engine.servers[0]
     with pytest.raises(Unreachable, match="no such model"):
-        own._complete([5], 1, 1, {"max_tokens": 2, "stop_token_ids": []})
+        own._complete([5], 1, 1, {"max_tokens": 2, "stop_token_ids": []}, {"stop", "length"})
     assert not own.has_adapter(name)
     check(engine, model, tmp_path, 1)  # it gets the adapter again
     assert list(server.adapters) == [name]

@@ -13,7 +13,6 @@ from r1lite.errors import UserError
 from r1lite.grpo.learner import PolicyLearner
 from r1lite.grpo.metrics import rollout_metrics
 from r1lite.grpo.minibatch import make_minibatches
-from r1lite.grpo.sampler import pack, unpack
 from r1lite.model.optimizer import Optimizer
 from r1lite.model.policy import Policy
 from r1lite.nano import nano_path
@@ -21,6 +20,7 @@ from r1lite.rollout import EngineError, Sampling, collect
 from r1lite.rollout.hf import HFEngine
 from r1lite.rollout.interruption import make_interruption, stream
 from r1lite.rollout.trust import TrustedEngine
+from r1lite.run.arrivals import Arrival, Arrivals
 from r1lite.run.bad_batches import BadBatches
 from r1lite.types import Group, Rollout
 from verifiers import Completion, Problem, Score
@@ -86,11 +86,11 @@ def test_the_gradient_is_that_of_the_sampled_tokens():
         torch.testing.assert_close(one, other, rtol=0, atol=3e-6)
 
 
-def test_completions_of_a_checkpoint_keep_where_the_phrase_stands():
-    groups = [group_of(with_phrase(), Completion("a", (11,), (-0.5,)))]
-    assert unpack(json.loads(json.dumps(pack(groups)))) == [[r.completion for r in g.rollouts] for g in groups]
-    older = [[row[:5] for row in group] for group in pack(groups)]  # before there were interruptions
-    assert [c.inserted for c in unpack(older)[0]] == [(0, 0), (0, 0)]
+def test_what_was_sampled_ahead_keeps_where_the_phrase_stands(tmp_path):
+    arrival = Arrival(0, 0, "p", (with_phrase(), Completion("a", (11,), (-0.5,))))
+    arrivals = Arrivals(tmp_path / "arrivals.jsonl")
+    arrivals.append(arrival)
+    assert arrivals.begin(0) == [arrival]
 
 
 def test_a_stop_text_that_lies_across_the_interruption_ends_the_completion(nano_tokenizer):

@@ -4,9 +4,13 @@ import json
 import os
 import subprocess
 import sys
+import zlib
 from pathlib import Path
 
 import pytest
+from fleet_for_tests import FakeVLLM
+
+from verifiers.rows import rows
 
 ROOT = Path(__file__).resolve().parents[2]
 SAVE_EVERY = 2
@@ -73,3 +77,48 @@ def test_killed_at_random_moments(stage, tiny_path, sums_path, tmp_path):
     assert {kill["when"] for kill in told} == {"start", "step", "save"}
     assert outcome(out["killed"], steps) == outcome(out["whole"], steps)
     assert not list((out["killed"] / "checkpoints").glob(".*"))
+
+
+def delay(body):
+    """Seconds. Every fourth completion is still under way when new weights come, whatever a step takes."""
+    drawn = zlib.crc32(f"{body['seed']}".encode())
+    return 2.0 if drawn % 4 == 0 else drawn % 97 / 2000
+
+
+def test_killed_while_sampling_ahead(tiny_path, sums_path, tmp_path):
+    """Each continuation goes on in the order that is recorded: an uninterrupted run in that order ends with the same
+    bytes. A server's completions follow from the bytes of its weights, so each that is asked of other weights shows."""
+    kills, steps, servers = 8, 16, [FakeVLLM(delay=delay) for _ in range(2)]
+    killed, again = tmp_path / "killed", tmp_path / "again"
+    fixed = [
+        *("grpo", "--model", str(tiny_path), "--source", str(sums_path), *FLAGS, "--group-size", "3"),
+        *("--max-completion-tokens", "24", "--steps", str(steps), "--max-staleness", "2", "--engine", "vllm-server"),
+        *(part for server in servers for part in ("--engine-url", server.url)),
+        *("--canary-tokens", "0", "--prove-weights-every", "0"),
+    ]
+    resume = ["grpo", "--resume", "--trust", "--out", str(killed), "--quiet"]
+    job = {"seed": 7, "kills": kills, "argv": [*fixed, "--out", str(killed)], "resume": resume, "out": str(killed)}
+    try:
+        told = play(job, tmp_path)
+        assert len(told) == kills
+        assert sum(server.aborted for server in servers) > 0
+        for server in servers:
+            server.delay = 0.0
+        replay = [*fixed, "--replay-order", str(killed), "--out", str(again)]
+        assert play({**job, "kills": 0, "argv": replay, "out": str(again)}, tmp_path) == []
+    finally:
+        for server in servers:
+            server.stop()
+    rollouts, _, _, weights, after = outcome(killed, steps)
+    assert (rollouts, weights, after) == tuple(outcome(again, steps)[place] for place in (0, 3, 4))
+    # What had been learnt from since the checkpoint is learnt from again, in the same order.
+    now = {name: zlib.crc32(content) for name, content in rollouts.items()}
+    assert all(now[name] == crc for kill in told for name, crc in kill["rollouts"].items())
+    assert any(kill["recorded"] > kill["checkpoint"] for kill in told)
+    made = [row for path in sorted((killed / "rollouts").iterdir()) for _, row in rows(path)]
+    assert any(row.get("stretches") for row in made)
+    assert all(0 <= row["step"] - 1 - row["policy_version"] <= 2 for row in made)
+    assert any(row["step"] - 1 - row["policy_version"] == 2 for row in made)
+    kept = [json.loads(line)[0] for line in (killed / "arrivals.jsonl").read_text().splitlines()]
+    assert kept == list(range(kept[0], kept[-1] + 1))
+    assert len(kept) < 2 * steps  # those that no checkpoint needs are gone

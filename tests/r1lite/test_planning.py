@@ -154,7 +154,7 @@ def test_what_a_run_refuses_is_not_proposed(large, capsys):
     text = "\n".join(suggestion(Plan(config, torch.bfloat16), 8, 80 * _GIB))
     assert "train, " in text
     assert "--shard" not in text
-    alone = Plan(large.config.model_copy(update={"max_staleness": 1}), torch.bfloat16)
+    alone = Plan(large.config.model_copy(update={"scoring": "ray"}), torch.bfloat16)
     assert "none was found: a rank that trains needs" in "\n".join(suggestion(alone, 8, 24 * _GIB))
     assert ": 1 train, " in "\n".join(suggestion(alone, 8, 80 * _GIB))
     refused = ["--estimate-ranks", "4", "--shard", "full", "--lora-rank", "4", "--base-quantization", "nf4"]

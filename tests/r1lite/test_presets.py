@@ -117,6 +117,7 @@ def test_show_preset_loads_no_torch():
             "--engine vllm-server --engine-url http://x --max-staleness 1 --dynamic-sampling",
             "before the last step is scored",
         ),
+        ("--max-staleness 3 --importance off", "learns from tokens of earlier weights"),
         ("--minibatches 17", "a group is never split"),
         ("--loss clipp", "did you mean 'clip'.*module:function"),
         ("--loss my-module:f", "--loss 'my-module:f' is unknown"),

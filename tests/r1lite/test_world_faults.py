@@ -78,6 +78,26 @@ def test_a_full_disk_on_the_main_rank(ended):
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize(
+    ("trouble", "begins", "says"),
+    [
+        ("full_disk_of_parts", "error: parts of the state can't be written to ", "rank 1: [Errno 28] No space left"),
+        ("killed_in_parts", "error: rank 1 is lost (process ", "its process has ended, as if killed"),
+    ],
+)
+def test_a_rank_fails_while_its_part_is_written(trouble, begins, says, ended, tmp_path, forks):
+    printed, out = ended(trouble, [1], "--shard", "full")
+    (error,) = errors(printed)
+    assert error.startswith(begins)
+    assert says in error
+    assert [path.name for path in (out / "checkpoints").iterdir() if path.name[0] != "."] == ["step-000001"]
+    again = forks.start_ranks(tmp_path, [{"argv": ["grpo", "--resume", "--trust", "--out", str(out)]}])
+    printed = "".join(again.communicate(timeout=PATIENCE_S))
+    assert again.returncode == 0, printed
+    assert json.loads((out / "summary.json").read_text())["steps"] == 3
+
+
+@pytest.mark.slow
 def test_ctrl_c_stops_all_ranks_at_a_step(ended, tmp_path, forks):
     def interrupt(process, out):
         until = time.monotonic() + PATIENCE_S

@@ -1,6 +1,7 @@
 """Several ranks sample from servers that break down: the main rank asks for all, and all go on, or end by one error."""
 
 import json
+import shutil
 import threading
 from pathlib import Path
 
@@ -153,3 +154,28 @@ def test_the_last_server_that_dies_ends_all_ranks_by_one_error(served, tmp_path,
     # What a first push proves and checks, in the resumed process, is not what a later one does.
     assert differences(outcome(calm)["rollouts"], outcome(run)["rollouts"]) == []
     assert all(torch.allclose(value, weights(run)[name], rtol=0, atol=1e-10) for name, value in weights(calm).items())
+
+
+@pytest.mark.slow
+def test_two_ranks_learn_from_what_is_sampled_ahead(served, tmp_path, forks):
+    """Done once more by one rank in the order of two, killed or not: the same numbers."""
+    job = served("two", None, None)
+    job["argv"] += ["--shard", "full", "--max-staleness", "2"]
+    done = torchrun(forks, 2, [job], tmp_path)
+    assert done.returncode == 0, done.stdout + done.stderr
+    two, one = tmp_path / "two", tmp_path / "one"
+    versions = [(row["step"] - 1 - row["policy_version"], row["ticket"]) for row in outcome(two)["rollouts"]]
+    assert {0, 1, 2} >= {age for age, _ in versions} > {0}
+    shutil.rmtree(two / "checkpoints" / "step-000003")
+    (two / "summary.json").unlink()
+    before = outcome(two)["rollouts"]
+    again = torchrun(forks, 2, [{"argv": ["grpo", "--resume", "--trust", "--out", str(two)]}], tmp_path)
+    assert again.returncode == 0, again.stdout + again.stderr
+    assert outcome(two)["rollouts"] == before
+    job = served("one", None, None)
+    job["argv"] += ["--max-staleness", "2", "--replay-order", str(two)]
+    done = torchrun(forks, 1, [job], tmp_path)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert differences(before, outcome(one)["rollouts"]) == []
+    assert all(torch.allclose(value, weights(two)[name], rtol=0, atol=1e-10) for name, value in weights(one).items())
+    assert left(tmp_path) == []

@@ -1,0 +1,76 @@
+"""Jobs on the nodes of a Ray cluster: `verifiers.on_ray.Fleet` with the errors of runs."""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+from collections.abc import Callable, Generator, Iterable, Iterator
+from typing import Any
+
+from r1lite.errors import RunError, UserError
+from verifiers import VerifierError
+from verifiers.on_ray import CallError, Fleet, Jobs, Resources, Worker, address_of
+
+
+class Nodes:
+    """Actors that do jobs.
+
+    Args:
+        make: called on the nodes; what is wrong there is a UserError of this machine.
+        on: the cluster, as `--on` names it.
+        resources, most: of the actors.
+
+    Raises: UserError if Ray is not installed, or `make` can't be sent.
+    """
+
+    def __init__(self, make: Callable[[], Worker], on: str, resources: Resources, *, most: int = sys.maxsize) -> None:
+        fewer = "--workers, --engine-actors"
+        with _as_of_a_run():
+            self._fleet = Fleet(make, address=address_of(on), resources=resources, most=most, fewer=fewer)
+
+    def start(self) -> list[Any]:
+        """Starts the actors. Returns: what each told.
+
+        Raises:
+            UserError: there is no room for them, or they can't be set up.
+            RunError: no cluster answers.
+        """
+        with _as_of_a_run():
+            self._fleet.start()
+        return [ready.told for ready in self._fleet.ready]
+
+    def describe(self, more: Callable[[Any], list[str]] = lambda told: []) -> str:
+        """Hosts with their numbers of actors, and what `more` says of what one of a host told."""
+        return self._fleet.describe(more)
+
+    def each(self, jobs: Iterable[Any]) -> Generator[tuple[int, Any], None, None]:
+        """(number of the job, its result) as they are done; `jobs` is read as they are given out.
+
+        Raises:
+            UserError, RunError: what a job raised.
+            RunError: the cluster is lost, or a job is lost with every actor that does it.
+        """
+        work = Jobs(iter(jobs))
+        with _as_of_a_run(), contextlib.closing(self._fleet.rounds(work)) as rounds:
+            for _ in rounds:
+                yield from work.taken()
+
+    def close(self) -> None:
+        """Ends the actors."""
+        self._fleet.close()
+
+
+@contextlib.contextmanager
+def _as_of_a_run() -> Iterator[None]:
+    try:
+        yield
+    except CallError as error:
+        if isinstance(error.cause, UserError | RunError):
+            raise error.cause from None
+        raise RunError(f"--on: {error}") from error
+    except VerifierError as error:
+        raise RunError(f"--on: {error}") from error
+    except UserError:
+        raise
+    except ValueError as error:
+        raise UserError(f"--on: {error}") from error
