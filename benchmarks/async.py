@@ -27,7 +27,7 @@ from typing import Any
 
 from r1lite.config import GRPOConfig, WatchdogConfig
 from r1lite.grpo.loop import Loop
-from r1lite.rollout import Sampling
+from r1lite.rollout import Sampling, collect
 from r1lite.rollout.trust import TrustedEngine
 from r1lite.run.signals import StopSignal
 from r1lite.run.watchdog import Watchdog
@@ -79,7 +79,7 @@ class SimulatedServers:
         self, prompts: Sequence[Sequence[int]], seeds: Sequence[Sequence[int]], sampling: Sampling
     ) -> list[list[Completion]]:
         """As an engine's."""
-        raise NotImplementedError
+        return collect(len(prompts), self.stream(prompts, seeds, sampling))
 
     def stream(
         self, prompts: Sequence[Sequence[int]], seeds: Sequence[Sequence[int]], sampling: Sampling

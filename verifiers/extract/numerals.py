@@ -1,8 +1,7 @@
 """The numbers 0 to 100, and 1,000, in words of 16 languages: "vingt-sept", "kırk iki", 열한.
 
 Languages share spellings (Turkish "on" is ten, Vietnamese "ba" three), so words are looked up in the language of their
-text alone, which is told from its script or its commonest words. Chinese and Japanese numerals are characters, which
-`verifiers.mathexpr.number_words` reads.
+text alone, which is told from its script or its commonest words. Chinese and Japanese numerals are characters: 二十五.
 """
 
 from __future__ import annotations
@@ -17,8 +16,7 @@ _BASES = {
     "en": "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen"
     " seventeen eighteen nineteen twenty thirty forty fifty sixty seventy eighty ninety hundred/a_hundred"
     " thousand/a_thousand",
-    "de": "null eins/ein zwei drei vier fünf sechs sieben acht neun zehn elf zwölf dreizehn vierzehn fünfzehn"
-    " sechzehn"
+    "de": "null eins/ein zwei drei vier fünf sechs sieben acht neun zehn elf zwölf dreizehn vierzehn fünfzehn sechzehn"
     " siebzehn achtzehn neunzehn zwanzig dreißig/dreissig vierzig fünfzig sechzig siebzig achtzig neunzig"
     " hundert/einhundert tausend/eintausend",
     "fr": "zéro un/une deux trois quatre cinq six sept huit neuf dix onze douze treize quatorze quinze seize dix-sept"
@@ -28,8 +26,7 @@ _BASES = {
     "pt": "zero um/uma dois/duas três quatro cinco seis sete oito nove dez onze doze treze quatorze/catorze quinze"
     " dezesseis/dezasseis dezessete/dezassete dezoito dezenove/dezanove vinte trinta quarenta cinquenta sessenta"
     " setenta oitenta noventa cem mil",
-    "it": "zero uno/un/una due tre quattro cinque sei sette otto nove dieci undici dodici tredici quattordici"
-    " quindici"
+    "it": "zero uno/un/una due tre quattro cinque sei sette otto nove dieci undici dodici tredici quattordici quindici"
     " sedici diciassette diciotto diciannove venti trenta quaranta cinquanta sessanta settanta ottanta novanta cento"
     " mille",
     "nl": "nul een/één twee drie vier vijf zes zeven acht negen tien elf twaalf dertien veertien vijftien zestien"
@@ -47,18 +44,15 @@ _BASES = {
     "vi": "- một/mốt hai ba bốn/tư -/lăm sáu bảy tám chín mười - - - - - - - - - - - - - - - - - - -",
     "id": "nol satu dua tiga empat lima enam tujuh delapan sembilan sepuluh sebelas - - - - - - - - - - - - - - - -"
     " seratus seribu",
-    "hi": "शून्य एक दो तीन चार पाँच/पांच छह/छः/छे सात आठ नौ दस ग्यारह बारह तेरह चौदह पंद्रह/पन्द्रह सोलह सत्रह"
-    " अठारह उन्नीस"
-    " बीस तीस चालीस पचास साठ सत्तर अस्सी नब्बे सौ हज़ार/हजार",
-    "ko": "영 하나/한 둘/두 셋/세 넷/네 다섯 여섯 일곱 여덟 아홉 열 - - - - - - - - - 스물/스무 서른 마흔 쉰 예순"
-    " 일흔 여든"
-    " 아흔 백 천",
+    "hi": "शून्य एक दो तीन चार पाँच/पांच छह/छः/छे सात आठ नौ दस ग्यारह बारह तेरह चौदह पंद्रह/पन्द्रह सोलह सत्रह अठारह"
+    " उन्नीस बीस तीस चालीस पचास साठ सत्तर अस्सी नब्बे सौ हज़ार/हजार",
+    "ko": "영 하나/한 둘/두 셋/세 넷/네 다섯 여섯 일곱 여덟 아홉 열 - - - - - - - - - 스물/스무 서른 마흔 쉰 예순 일흔"
+    " 여든 아흔 백 천",
     "ar": "صفر واحد/واحدة اثنان/اثنتان/اثنين/اثنتين ثلاثة/ثلاث/ثلاثا أربعة/أربع/أربعا خمسة/خمس/خمسا ستة/ست/ستا"
-    " سبعة/سبع/سبعا ثمانية/ثماني/ثمان/ثمانيا تسعة/تسع/تسعا عشرة/عشر/عشرا"
-    " -/أحد_عشر/إحدى_عشرة -/اثنا_عشر/اثنتا_عشرة/اثني_عشر/اثنتي_عشرة -/ثلاثة_عشر/ثلاث_عشرة -/أربعة_عشر/أربع_عشرة"
-    " -/خمسة_عشر/خمس_عشرة -/ستة_عشر/ست_عشرة -/سبعة_عشر/سبع_عشرة -/ثمانية_عشر/ثماني_عشرة -/تسعة_عشر/تسع_عشرة"
-    " عشرون/عشرين ثلاثون/ثلاثين أربعون/أربعين خمسون/خمسين ستون/ستين سبعون/سبعين ثمانون/ثمانين تسعون/تسعين مئة/مائة"
-    " ألف",
+    " سبعة/سبع/سبعا ثمانية/ثماني/ثمان/ثمانيا تسعة/تسع/تسعا عشرة/عشر/عشرا -/أحد_عشر/إحدى_عشرة"
+    " -/اثنا_عشر/اثنتا_عشرة/اثني_عشر/اثنتي_عشرة -/ثلاثة_عشر/ثلاث_عشرة -/أربعة_عشر/أربع_عشرة -/خمسة_عشر/خمس_عشرة"
+    " -/ستة_عشر/ست_عشرة -/سبعة_عشر/سبع_عشرة -/ثمانية_عشر/ثماني_عشرة -/تسعة_عشر/تسع_عشرة عشرون/عشرين ثلاثون/ثلاثين"
+    " أربعون/أربعين خمسون/خمسين ستون/ستين سبعون/سبعين ثمانون/ثمانين تسعون/تسعين مئة/مائة ألف",
 }
 # "Ten two" for 12 and "two ten three" for 23: what stands before the ones of 11 to 19, and behind those of 20 to 99.
 _COUNTED_TENS = {"vi": ("mười", "mươi"), "id": ("", "puluh"), "tr": ("on", ""), "ko": ("열", "")}
@@ -82,24 +76,23 @@ _PARTS = {
     "it": "- terzo/terzi quarto/quarti quinto/quinti sesto/sesti settimo/settimi ottavo/ottavi nono/noni decimo/decimi",
     "nl": "- derde kwart/vierde vijfde zesde zevende achtste negende tiende",
     "sv": "- tredjedel/tredjedelar fjärdedel/fjärdedelar femtedel/femtedelar sjättedel/sjättedelar"
-    " sjundedel/sjundedelar"
-    " åttondel/åttondelar niondel/niondelar tiondel/tiondelar",
+    " sjundedel/sjundedelar åttondel/åttondelar niondel/niondelar tiondel/tiondelar",
     "pl": "- - czwarta/czwarte piąta/piąte szósta/szóste siódma/siódme ósma/ósme dziewiąta/dziewiąte"
     " dziesiąta/dziesiąte",
     "ru": "- треть/трети четверть/четверти пятая/пятых шестая/шестых седьмая/седьмых восьмая/восьмых девятая/девятых"
     " десятая/десятых",
 }
 _HINDI = (  # 21 to 99 without the tens
-    "इक्कीस बाईस तेईस चौबीस पच्चीस छब्बीस सत्ताईस अट्ठाईस उनतीस इकतीस बत्तीस तैंतीस चौंतीस पैंतीस छत्तीस सैंतीस"
-    " अड़तीस उनतालीस"
-    " इकतालीस बयालीस तैंतालीस चौवालीस पैंतालीस छियालीस सैंतालीस अड़तालीस उनचास इक्यावन बावन तिरपन चौवन पचपन छप्पन"
-    " सत्तावन"
-    " अट्ठावन उनसठ इकसठ बासठ तिरसठ चौंसठ पैंसठ छियासठ सड़सठ अड़सठ उनहत्तर इकहत्तर बहत्तर तिहत्तर चौहत्तर पचहत्तर"
-    " छिहत्तर"
-    " सतहत्तर अठहत्तर उनासी इक्यासी बयासी तिरासी चौरासी पचासी छियासी सत्तासी अट्ठासी नवासी इक्यानवे बानवे तिरानवे"
-    " चौरानवे"
-    " पचानवे छियानवे सत्तानवे अट्ठानवे निन्यानवे"
+    "इक्कीस बाईस तेईस चौबीस पच्चीस छब्बीस सत्ताईस अट्ठाईस उनतीस इकतीस बत्तीस तैंतीस चौंतीस पैंतीस छत्तीस सैंतीस अड़तीस"
+    " उनतालीस इकतालीस बयालीस तैंतालीस चौवालीस पैंतालीस छियालीस सैंतालीस अड़तालीस उनचास इक्यावन बावन तिरपन चौवन पचपन"
+    " छप्पन सत्तावन अट्ठावन उनसठ इकसठ बासठ तिरसठ चौंसठ पैंसठ छियासठ सड़सठ अड़सठ उनहत्तर इकहत्तर बहत्तर तिहत्तर चौहत्तर"
+    " पचहत्तर छिहत्तर सतहत्तर अठहत्तर उनासी इक्यासी बयासी तिरासी चौरासी पचासी छियासी सत्तासी अट्ठासी नवासी इक्यानवे"
+    " बानवे तिरानवे चौरानवे पचानवे छियानवे सत्तानवे अट्ठानवे निन्यानवे"
 )
+_CHARACTERS = {**{char: value for value, char in enumerate("零一二三四五六七八九")}, "〇": 0, "两": 2, "兩": 2}
+_CHARACTER_TENS = {"十": 10, "百": 100, "千": 1000}
+_MYRIADS = "万萬"
+CHARACTERS = f"[{''.join((*_CHARACTERS, *_CHARACTER_TENS))}{_MYRIADS}]{{1,12}}"  # what `in_characters` reads
 # The words for 1 that are articles or pronouns too, and count nothing by themselves.
 ARTICLES = frozenset(
     "one ein eins un une uno una um uma een en et ett jeden jedna jedno один одна одно bir một satu 하나 한 एक"
@@ -142,6 +135,24 @@ def language_of(text: str) -> str:
                 return language
     seen = Counter(language for word in _LETTERS.findall(text.lower()) for language in _SIGNS.get(word, ()))
     return max(_COMMON, key=lambda language: seen[language])
+
+
+def in_characters(text: str) -> int | None:
+    """The value of 二十五; None for 二五, which may be read in two ways, and for 万, which counts what is before it."""
+    if text[0] in _MYRIADS or (len(text) > 1 and all(char in _CHARACTERS for char in text)):
+        return None
+    total = section = digit = 0
+    for char in text:
+        if char in _CHARACTERS:
+            if digit:
+                return None
+            digit = _CHARACTERS[char]
+        elif char in _CHARACTER_TENS:
+            section += (digit or 1) * _CHARACTER_TENS[char]
+            digit = 0
+        else:
+            total, section, digit = total + (section + digit) * 10**4, 0, 0
+    return total + section + digit
 
 
 @functools.cache

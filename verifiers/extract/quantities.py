@@ -6,17 +6,15 @@ import re
 from dataclasses import dataclass
 from fractions import Fraction
 
-from verifiers.extract.numerals import ARTICLES, first_words, numerals, parts
+from verifiers.extract.numerals import ARTICLES, CHARACTERS, first_words, in_characters, numerals, parts
 from verifiers.extract.spans import Span
 
 _LETTERS = "A-Za-z_\u00aa-\u024f\u0370-\u052f\u05d0-\u05ea\u0621-\u064a\u0671-\u06d3\u0904-\u0939"
 _UNITS = (
     r"(?:[mcdk]?m[²³]?|[mcdk]?m\^[23]|[mk]?g|[mcd]?l|L|kcal|k?J|k?W|V|A|s|h|min|km/h|m/s|mph|°\s?[CF]|°|US dollars"
-    r"|dollars"
-    r"|cents?|euros?|kilograms?|grams?|milligrams?|pounds?|ounces?|(?:centi|milli|kilo)?met(?:er|re)s?|miles?"
-    r"|inches|feet"
-    r"|foot|yards?|(?:milli)?lit(?:er|re)s?|gallons?|hours?|minutes?|seconds?|days?|weeks?|months?|years?|per ?cent"
-    rf"|percent|degrees?)(?![{_LETTERS}\d/^])"
+    r"|dollars|cents?|euros?|kilograms?|grams?|milligrams?|pounds?|ounces?|(?:centi|milli|kilo)?met(?:er|re)s?"
+    r"|miles?|inches|feet|foot|yards?|(?:milli)?lit(?:er|re)s?|gallons?|hours?|minutes?|seconds?|days?|weeks?|months?"
+    rf"|years?|per ?cent|percent|degrees?)(?![{_LETTERS}\d/^])"
 )
 _IN_DIGITS = re.compile(
     r"(?P<formula>\$(?!\s|[\d.,]+\s)[^$\n]{1,100}(?<!\s)\$|\\\([^\n]{1,100}?\\\))"
@@ -33,11 +31,8 @@ _IN_DIGITS = re.compile(
 )
 _WORD = re.compile(r"[\u0900-\u0963]+|[^\W\d_]+(?:['’][^\W\d_]+)?|(?<=[^\W\d_])-(?=[^\W\d_])")
 _WORDS_OF_ONE = 4  # "twenty-five thousand", "mười lăm"
-_CHARACTERS = re.compile(r"[零〇一二三四五六七八九两兩十百千万萬]{1,12}")
+_CHARACTERS = re.compile(CHARACTERS)
 _NO_NUMBER = re.compile(r"[共起定样樣般些切直分旦番面人種緒部方日月]|$")  # "一共" is altogether, "一人" anybody
-_DIGITS = {**{char: value for value, char in enumerate("零一二三四五六七八九")}, "〇": 0, "两": 2, "兩": 2}
-_TENS = {"十": 10, "百": 100, "千": 1000}
-
 
 _HALF = {  # "two and a half"
     "en": ("and a half",), "fr": ("et demi", "et demie"), "es": ("y medio", "y media"), "pt": ("e meio", "e meia"),
@@ -54,15 +49,14 @@ _SCALES = {  # "three hundred"
 
 @dataclass(frozen=True, slots=True)
 class Quantity:
-    """A value of running text: `said` spells it in digits where the text does not; a word for one may be an"
-    " article."""
+    """A value of running text."""
 
     span: Span
     kind: str  # "number", "word", "time", "ratio", "formula", "relation"
     value: Fraction | None
     key: object  # the value, or what the text says
-    said: str = ""
-    article: bool = False
+    said: str = ""  # spelled as the verifier reads it, where the text spells it otherwise
+    article: bool = False  # a word for one, which may count nothing
 
 
 def quantities(text: str, start: int, end: int, language: str) -> list[Quantity]:
@@ -143,24 +137,8 @@ def _words(text: str, start: int, end: int, language: str) -> list[Quantity]:
 def _characters(text: str, start: int, end: int) -> list[Quantity]:
     found = []
     for match in _CHARACTERS.finditer(text, start, end):
-        value = _numeral(match[0])
+        value = in_characters(match[0])
         if value is None or (match[0] in ("一", "十", "千", "万") and _NO_NUMBER.match(text, match.end())):
             continue
         found.append(Quantity(match.span(), "word", Fraction(value), Fraction(value), str(value), value == 1))
     return found
-
-
-def _numeral(text: str) -> int | None:
-    """二十五; None for what may be read in two ways."""
-    total = section = digit = 0
-    for place, char in enumerate(text):
-        if char in _DIGITS:
-            if digit and place:
-                return None
-            digit = _DIGITS[char]
-        elif char in _TENS:
-            section += (digit or 1) * _TENS[char]
-            digit = 0
-        else:
-            total, section, digit = total + (section + digit) * 10**4, 0, 0
-    return total + section + digit

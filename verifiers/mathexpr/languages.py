@@ -1,4 +1,4 @@
-"""Numbers that other languages spell with words: scales, percentages, fractions, and the small numbers themselves."""
+"""Numbers that other languages spell with words: scales, percentages and fractions."""
 
 from __future__ import annotations
 
@@ -34,17 +34,6 @@ _MINUS = re.compile(
 )
 _PER_HUNDRED = re.compile(r"百分之\s*(\d+(?:\.\d+)?)")
 _FRACTION = re.compile(r"(\d{1,9})\s*(?:分之|分の|분의)\s*(\d{1,9})")
-
-_SMALL = (
-    "null eins zwei drei vier fünf sechs sieben acht neun zehn elf zwölf",
-    "zéro un deux trois quatre cinq six sept huit neuf dix onze douze",
-    "cero uno dos tres cuatro cinco seis siete ocho nueve diez - doce",  # "once" is an English word
-    "zero um dois três quatro cinco seis sete oito nove dez onze doze",
-    "zero uno due tre quattro cinque sei sette otto nove dieci undici dodici",
-    "ноль один два три четыре пять шесть семь восемь девять десять одиннадцать двенадцать",
-    "零 一 二 三 四 五 六 七 八 九 十 十一 十二",
-)
-SMALL = {word: value for line in _SMALL for value, word in enumerate(line.split()) if word != "-"}
 
 # A text in ASCII that holds none of these words is left as it is.
 ASCII_WORDS = frozenset({*_ENGLISH, "per", "pct", "pour", "pourcent", "por", "menos", "moins", "meno"})

@@ -8,13 +8,9 @@ from __future__ import annotations
 import re
 from fractions import Fraction
 
-from verifiers.mathexpr.languages import SMALL
+from verifiers.extract.numerals import CHARACTERS, in_characters, numerals
 
-_SMALL = {word: value for value, word in enumerate(
-    "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen"
-    " eighteen nineteen".split())}  # fmt: skip
-_TENS = {word: 10 * (index + 2) for index, word in enumerate(
-    ["twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ninety"])}  # fmt: skip
+_ENGLISH = {word: value for word, value in numerals("en").items() if value < 100 and " " not in word}
 SCALES: dict[str, int] = {
     "hundred": 100, "thousand": 1000, "million": 10**6, "billion": 10**9, "trillion": 10**12, "dozen": 12,
     "myriad": 10**4,
@@ -84,10 +80,7 @@ PARTS: dict[str, int] = {word: value for value, words in _PARTS.items() for word
 PARTS.update({word: value for value, word in _ARABIC.items()})
 COINS_AND_ROOMS = frozenset("quarters tiers cuartos quartos".split())  # are counted too: "5 quarters"
 
-_CJK_DIGITS = {**{char: value for value, char in enumerate("零一二三四五六七八九")}, "〇": 0, "两": 2, "兩": 2}
-_CJK_TENS = {"十": 10, "百": 100, "千": 1000}
-_CJK = f"[{''.join((*_CJK_DIGITS, *_CJK_TENS))}万萬]{{1,12}}"
-_CJK_NUMBER = re.compile(rf"([负負])?(?:({_CJK})分[之の])?({_CJK})")
+_CJK_NUMBER = re.compile(rf"([负負])?(?:({CHARACTERS})分[之の])?({CHARACTERS})")
 _MIXED = re.compile(r"(\d{1,6}) and ((?:a|one|two|three) [a-z]+)")
 
 
@@ -115,7 +108,14 @@ def number_in_words(lower: str) -> Fraction | None:
     return None if value is None else -value if said or signed else value
 
 
-_FIRST = frozenset({*_SMALL, *_TENS, *SCALES, *SMALL, "a", "an", "half"})
+# Zero to twelve in six other languages, but for Spanish "once", an English word.
+_OTHERS = {
+    word: value
+    for language in ("de", "fr", "es", "pt", "it", "ru")
+    for word, value in numerals(language).items()
+    if value <= 12 and word != "once"
+}
+_FIRST = frozenset({*_ENGLISH, *SCALES, *_OTHERS, "a", "an", "half"})
 
 
 def part_of(word: str, one: bool) -> int | None:
@@ -125,12 +125,12 @@ def part_of(word: str, one: bool) -> int | None:
 
 def _whole(words: list[str]) -> Fraction | None:
     words = [word for word in words if word != "and"]
-    if len(words) == 1 and words[0] in SMALL:
-        return Fraction(SMALL[words[0]])
+    if len(words) == 1 and words[0] in _OTHERS:
+        return Fraction(_OTHERS[words[0]])
     total = current = 0
     for word in words:
-        if word in _SMALL or word in _TENS:
-            current += _SMALL.get(word, _TENS.get(word, 0))
+        if word in _ENGLISH:
+            current += _ENGLISH[word]
         elif word in SCALES:
             scale = SCALES[word]
             current = (current or 1) * scale
@@ -166,24 +166,7 @@ def _cjk(text: str) -> Fraction | None:
     found = _CJK_NUMBER.fullmatch(text)
     if found is None:
         return None
-    top, bottom = _cjk_whole(found[3]), _cjk_whole(found[2]) if found[2] else 1
+    top, bottom = in_characters(found[3]), in_characters(found[2]) if found[2] else 1
     if top is None or not bottom:
         return None
     return Fraction(-top if found[1] else top, bottom)
-
-
-def _cjk_whole(text: str) -> int | None:
-    if len(text) > 1 and all(char in _CJK_DIGITS for char in text):
-        return None  # 二五 may be read in two ways
-    total = section = digit = 0
-    for char in text:
-        if char in _CJK_DIGITS:
-            if digit:
-                return None
-            digit = _CJK_DIGITS[char]
-        elif char in _CJK_TENS:
-            section += (digit or 1) * _CJK_TENS[char]
-            digit = 0
-        else:
-            total, section, digit = total + (section + digit) * 10**4, 0, 0
-    return total + section + digit
