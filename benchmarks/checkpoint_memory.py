@@ -79,8 +79,8 @@ def rank(way: str, width: int, layers: int, folder: Path, file_mb: int) -> None:
     torch.set_num_threads(1)
     torch.manual_seed(0)
     tokenizer = AutoTokenizer.from_pretrained(nano_path())
-    shape = {"hidden_size": width, "intermediate_size": 4 * width, "num_hidden_layers": layers}
-    heads = {"num_attention_heads": width // 64, "num_key_value_heads": 2, "tie_word_embeddings": True}
+    shape: Any = {"hidden_size": width, "intermediate_size": 4 * width, "num_hidden_layers": layers}
+    heads: Any = {"num_attention_heads": width // 64, "num_key_value_heads": 2, "tie_word_embeddings": True}
     model = Qwen2ForCausalLM(Qwen2Config(**shape, **heads, vocab_size=8192, max_position_embeddings=512))
     checkpoint._MODEL_FILE, parts_on_disk._FILE_BYTES = f"{file_mb}MB", file_mb * 10**6
     with joined(device="cpu", start_s=300, limit_s=0, wait_s=300) as ranks:
