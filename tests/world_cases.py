@@ -137,3 +137,8 @@ def world_data(folder):
     for name, rows in tables.items():
         (folder / f"{name}.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     return {name: str(folder / f"{name}.jsonl") for name in tables}
+
+
+def over_mark(pids, rank):
+    """A file that is there once a rank has nothing more to do but to end."""
+    return pids.with_name(f"{pids.name}-over-{rank}")

@@ -21,6 +21,7 @@ from torch.distributed.checkpoint import HuggingFaceStorageWriter
 from torch.distributed.elastic.multiprocessing.errors import ChildFailedError
 from torch.distributed.launcher.api import LaunchConfig, elastic_launch
 from transformers.models.qwen2.modeling_qwen2 import Qwen2RMSNorm
+from world_cases import over_mark
 
 import r1lite.grpo.assembly as assembly
 from r1lite.cli import main
@@ -155,6 +156,9 @@ def run(job):
         return main(job["argv"])
     except SystemExit as stopped:
         return stopped.code
+    finally:
+        if "pids" in job:
+            over_mark(Path(job["pids"]), rank).touch()
 
 
 RUN_TRAINING, LOAD_CLASSIFIER = assembly.run_training, reward_model.load_classifier

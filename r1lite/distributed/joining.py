@@ -46,10 +46,9 @@ class Joined:
         if self.pulse is not None:
             self.pulse.folder = folder
 
-    def tell(self, message: str) -> None:
-        """Tells the other ranks why this one ends."""
-        if self.pulse is not None:
-            self.pulse.tell(message)
+    def tell(self, message: str) -> bool:
+        """Tells the other ranks why this one ends. Returns: False if one of them ends the run already."""
+        return self.pulse is None or self.pulse.tell(message)
 
 
 @contextlib.contextmanager

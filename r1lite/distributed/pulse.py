@@ -105,10 +105,13 @@ class Pulse:
         except RuntimeError:  # the store is gone, and the launcher with it
             pass
 
-    def tell(self, message: str) -> None:
-        """Tells the others why this process is about to end."""
-        with contextlib.suppress(RuntimeError):
-            self._store.compare_set("failed", "", json.dumps([self.rank, message]))
+    def tell(self, message: str) -> bool:
+        """Tells the others why this process is about to end. Returns: False if another rank was first."""
+        try:
+            first = self._store.compare_set("failed", "", json.dumps([self.rank, message]))
+        except RuntimeError:  # the store is gone: nobody else can speak for all
+            return True
+        return bool(json.loads(first)[0] == self.rank)
 
     # --- the threads -------------------------------------------------------------------------------------------------
 

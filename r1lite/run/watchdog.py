@@ -20,6 +20,8 @@ _POLL_S = 0.25
 _EXIT_CODE = 1
 _STDERR = 2
 _WORDS = {"load": "loading", "rollout": "sampling", "score": "scoring", "train": "learning", "save": "saving"}
+_TELL_S = 2.0  # for the other ranks' answer
+_OTHER_S = 10.0  # another rank ends the run, with this process: so long it has for that
 _GRACE_S = 30.0  # after the limit, the interpreter's own alarm goes off: for a call that never gives the lock back
 
 
@@ -41,7 +43,8 @@ class Watchdog:
             "save": limits.stall_save_s,
         }
         self.folder: Path | None = None  # the run directory, once there is one
-        self.tell: Callable[[str], None] = lambda message: None  # what other ranks are told before this one ends
+        # Told to the other ranks before this one ends; False: one of them ends the run already, and says why.
+        self.tell: Callable[[str], bool] = lambda message: True
         self.who = ""  # of several ranks
         self._raised_in: tuple[str, str] | None = None  # the innermost work that an exception has left
         # By thread: (kind, note, deadline on the monotonic clock). A thread only ever changes its own.
@@ -118,14 +121,24 @@ class Watchdog:
             f"error: {self.who}no progress for {self._limits[kind]:g} s in {_WORDS[kind]}{doing}{resume}. "
             f"If that work may take longer: --stall-{kind}-s"
         )
+        if not self._is_first(message.removeprefix("error: ")):
+            time.sleep(_OTHER_S)
+            os._exit(_EXIT_CODE)
         # Straight to the descriptors: what hangs may hold the locks of sys.stderr.
         _write(_STDERR, message)
         if self.folder is not None:
             # The disk may be what hangs or is full.
             with contextlib.suppress(OSError), open(self.folder / "stacks.txt", "wb", buffering=0) as file:
                 _write(file.fileno(), message)
-        self.tell(message.removeprefix("error: "))
         os._exit(_EXIT_CODE)  # nothing that may hang as well: no exit handlers, no joins
+
+    def _is_first(self, message: str) -> bool:
+        """Whether this rank is the one that says what ends the run; it is where the others can't be told."""
+        answers = [True]
+        asking = threading.Thread(target=lambda: answers.append(self.tell(message)), daemon=True)
+        asking.start()
+        asking.join(_TELL_S)
+        return answers[-1]
 
 
 def _write(descriptor: int, message: str) -> None:

@@ -23,6 +23,10 @@ from r1lite.run.watchdog import Watchdog
 def deep_in_a_library():
     time.sleep(60)
 
+def told(message):
+    print("told:", message, flush=True)
+    return False
+
 with Watchdog(WatchdogConfig(stall_{limited}_s=0.3)) as dog:
     dog.folder = Path(sys.argv[1])
     with dog.during("{outer}", "step 7"):
@@ -49,6 +53,14 @@ def test_a_hang_ends_with_all_stacks(tmp_path):
         assert "--stall-score-s" in said
         assert "deep_in_a_library" in said
         assert "in _watch" in said  # all threads
+
+
+def test_a_hang_that_another_rank_has_told_is_not_told_again(tmp_path):
+    done = hang(tmp_path, body="setattr(dog, 'tell', told) or deep_in_a_library()")
+    assert done.returncode == 1
+    assert "no progress" not in done.stderr
+    assert "told: no progress for 0.3 s in scoring" in done.stdout
+    assert not (tmp_path / "stacks.txt").exists()  # the ranks' own files have them
 
 
 @pytest.mark.parametrize(

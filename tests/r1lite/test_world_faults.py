@@ -69,6 +69,15 @@ def test_a_stopped_rank(rank, ended):
 
 
 @pytest.mark.slow
+def test_ranks_that_hang_at_once_say_it_once(ended):
+    printed, out = ended("stuck", [0, 1], "--stall-train-s", "6")
+    (error,) = errors(printed)
+    assert ": no progress for 6 s in learning (step 2, 5 groups); the last checkpoint stands: " in error
+    (other,) = out.glob("stacks-rank-*.txt")
+    assert "no progress for 6 s" in other.read_text()
+
+
+@pytest.mark.slow
 def test_a_full_disk_on_the_main_rank(ended):
     printed, out = ended("full_disk", [0])
     (error,) = errors(printed)
