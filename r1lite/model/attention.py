@@ -1,7 +1,8 @@
 """Attention for decoding on CPUs: one new token a row, grouped keys and values read where they lie.
 
 PyTorch's kernel wants every query head to have keys of its own, so transformers copies the shared ones at each token:
-for Qwen2.5-0.5B's 14 heads over 2 that took 64 ms where this takes 3 (128 rows of 128 tokens, one thread).
+for Qwen2.5-0.5B's 14 heads over 2 that took 64 ms where this takes 3 (128 rows of 128 tokens, one thread). The keys and
+values of a prompt may lie beside those of its completions, once for all of them (`shared_prompts.py`).
 """
 
 from __future__ import annotations
@@ -13,6 +14,8 @@ from torch import Tensor
 from transformers import AttentionInterface, AttentionMaskInterface
 from transformers.integrations.sdpa_attention import sdpa_attention_forward
 from transformers.masking_utils import sdpa_mask
+
+from r1lite.model.shared_prompts import SharedPrompts
 
 NAME = "sdpa_grouped_decode"
 # Keyword arguments that change what is computed, which only the library's function knows how to do.
@@ -33,6 +36,7 @@ def attention(
     value: Tensor,
     attention_mask: Tensor | None,
     scaling: float | None = None,
+    shared_prompts: SharedPrompts | None = None,
     **kwargs: Any,
 ) -> tuple[Tensor, None]:
     """softmax(q k^T * scaling) v; everything but plain decoding is left to transformers' sdpa.
@@ -41,11 +45,15 @@ def attention(
         query: [B, heads, 1, d].
         key, value: [B, key heads, L, d]; heads is a multiple of key heads.
         attention_mask: [B, 1, 1, L] bool, True = attend; None = attend to all.
+        shared_prompts: what comes before key and value.
 
     Returns: [B, 1, heads, d], and no weights.
     """
     plain = all(kwargs.get(name) is None for name in _VARIANTS)
-    if query.shape[2] != 1 or torch.is_grad_enabled() or query.device.type != "cpu" or not plain:
+    decodes = query.shape[2] == 1 and not torch.is_grad_enabled() and query.device.type == "cpu" and plain
+    if not decodes:
+        if shared_prompts is not None:
+            raise ValueError("shared prompts are read by plain decoding alone")
         result: tuple[Tensor, None] = sdpa_attention_forward(
             module, query, key, value, attention_mask, scaling=scaling, **kwargs
         )
@@ -57,7 +65,14 @@ def attention(
         scores = (key @ grouped.transpose(-1, -2)).transpose(-1, -2)
     else:
         scores = grouped @ key.transpose(-1, -2)  # [B, key heads, group, L]
-    scores = scores * (width**-0.5 if scaling is None else scaling)
     if attention_mask is not None:
         scores = scores.masked_fill(~attention_mask, -torch.inf)
-    return (scores.softmax(dim=-1) @ value).reshape(batch, 1, heads, width), None
+    factor = width**-0.5 if scaling is None else scaling
+    if shared_prompts is None:
+        return ((scores * factor).softmax(dim=-1) @ value).reshape(batch, 1, heads, width), None
+    before = shared_prompts.scores(grouped, module.layer_idx)
+    if shared_prompts.padding is not None:
+        before = before.masked_fill(shared_prompts.padding, -torch.inf)
+    lengths = before.shape[-1], scores.shape[-1]
+    of_prompts, own = (torch.cat([before, scores], dim=-1) * factor).softmax(dim=-1).split(lengths, dim=-1)
+    return (shared_prompts.read(of_prompts, module.layer_idx) + own @ value).reshape(batch, 1, heads, width), None

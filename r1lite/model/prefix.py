@@ -15,6 +15,8 @@ from torch import Tensor
 from transformers import DynamicCache
 from transformers.cache_utils import DynamicLayer
 
+from r1lite.model.shared_prompts import ARGUMENT, SharedPrompts, takes_shared_prompts
+
 _GROWTH = 64  # decode steps between two copies of the cache
 
 
@@ -62,6 +64,7 @@ class Prefix:
     mask: Tensor  # [B, L] int64, 0 = padding
     last_tokens: Tensor  # [B] the prompts' last tokens, not in the cache yet
     lengths: Tensor  # [B] position of the last token = tokens in the cache that count
+    shared: SharedPrompts | None = None  # then cache and mask are of what follows the prompts
 
     def select(self, rows: Tensor) -> None:
         """Keeps (or repeats) these rows, in this order."""
@@ -70,7 +73,26 @@ class Prefix:
                 layer.reorder_cache(cast(torch.LongTensor, rows))
             else:
                 cast(DynamicLayer, layer).batch_select_indices(rows)
+        if self.shared is not None:
+            self.shared = self.shared.select(rows)
         self.mask, self.last_tokens, self.lengths = self.mask[rows], self.last_tokens[rows], self.lengths[rows]
+
+    def share(self, rows: Tensor) -> None:
+        """As `select`, without a copy for each row; only to decode, by a model that `reads_shared_prompts`."""
+        layers = cast(list[DynamicLayer], self.cache.layers)
+        keys, values = ([getattr(layer, name) for layer in layers] for name in ("keys", "values"))
+        self.shared = SharedPrompts.of(keys, values, self.mask.bool(), rows)
+        self.cache.layers = [GrowingLayer() for _ in layers]
+        self.mask, self.last_tokens, self.lengths = self.mask[rows, :0], self.last_tokens[rows], self.lengths[rows]
+
+    def next_inputs(self, tokens: Tensor) -> dict[str, Any]:
+        """Arguments of the model's forward pass on one more token a row, [B]; then the prefix ends with these."""
+        self.mask = torch.cat([self.mask, torch.ones_like(tokens)[:, None]], dim=1)
+        positions, self.lengths = self.lengths[:, None], self.lengths + 1
+        inputs = {"input_ids": tokens[:, None], "position_ids": positions, "past_key_values": self.cache}
+        if self.shared is not None:
+            return {**inputs, "use_cache": True, ARGUMENT: self.shared}
+        return {**inputs, "use_cache": True, "attention_mask": self.mask}
 
 
 def shares_batches(model: Any) -> bool:
@@ -138,3 +160,31 @@ def cache_error(model: Any) -> float:
     finally:
         model.train(training)
     return worst
+
+
+@torch.inference_mode()
+def reads_shared_prompts(model: Any) -> bool:
+    """True if decoding on prompts that are kept once gives the logits of decoding on a copy for each row.
+
+    Only this package's attention reads them, and a model may make something of its own of what it is given.
+    """
+    from r1lite.model.attention import NAME
+
+    config = model.config.get_text_config()
+    if config._attn_implementation != NAME or model.device.type != "cpu" or not shares_batches(model):
+        return False
+    if not takes_shared_prompts(model):
+        return False
+    size = model.get_input_embeddings().num_embeddings
+    prompts = [[n % size for n in range(3, 9)], [n % size for n in range(11, 14)]]
+    rows = torch.tensor([0, 0, 1])
+    with torch.autocast("cpu", enabled=False):
+        copied, shared = (prefill(model, prompts, 0, growing=True) for _ in range(2))
+        copied.select(rows)
+        shared.share(rows)
+        for step in range(2):
+            tokens = torch.arange(step, step + 3) % size
+            expected, found = (model(**prefix.next_inputs(tokens)).logits[:, -1] for prefix in (copied, shared))
+            if not torch.allclose(found, expected, rtol=1e-3, atol=1e-3):
+                return False
+    return True

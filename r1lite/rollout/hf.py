@@ -10,7 +10,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from r1lite.model.prefix import Prefix, prefill, shares_batches
+from r1lite.model.prefix import Prefix, prefill, reads_shared_prompts, shares_batches
 from r1lite.rl.sampling import sample_tokens, uniform_draws
 from r1lite.rollout import Sampling, check_prompts, collect, eos_ids, text_of
 from verifiers import Completion
@@ -38,6 +38,7 @@ class HFEngine:
         self.pad_id, self._ends = pad_id(tokenizer), eos_ids(model, tokenizer)
         self._context = getattr(model.config, "max_position_embeddings", None)
         self._shares_batches = shares_batches(model)
+        self._reads_shared_prompts: bool | None = None  # not tried yet
 
     def generate(
         self, prompts: Sequence[Sequence[int]], seeds: Sequence[Sequence[int]], sampling: Sampling
@@ -106,7 +107,7 @@ class HFEngine:
         device = self.model.device
         distinct = sorted({row.prompt for row in batch})
         prefix = prefill(self.model, [prompts[p] for p in distinct], self.pad_id, growing=True)
-        prefix.select(torch.tensor([distinct.index(row.prompt) for row in batch], device=device))
+        self._spread(prefix, torch.tensor([distinct.index(row.prompt) for row in batch], device=device))
         draws = uniform_draws([row.seed for row in batch], sampling.max_tokens).to(device)  # [B, T]
         token_ids = torch.full((len(batch), sampling.max_tokens), self.pad_id, device=device)
         logprobs = torch.zeros(len(batch), sampling.max_tokens, device=device)
@@ -121,7 +122,7 @@ class HFEngine:
             ends_at = torch.cat([ends_at, ends_at.new_tensor([self.tokenizer.convert_tokens_to_ids(stop_text)])])
             stop_text = None
         for step in range(sampling.max_tokens):
-            logits = self._next_logits(prefix, tokens)
+            logits = self.model(**prefix.next_inputs(tokens)).logits[:, -1]
             tokens, step_logprobs = sample_tokens(
                 logits,
                 draws[running, step],
@@ -150,18 +151,14 @@ class HFEngine:
         ):
             row.token_ids, row.logprobs, row.stopped = ids[:length], row_logprobs[:length], ended
 
-    def _next_logits(self, prefix: Prefix, tokens: Tensor) -> Tensor:
-        """[B] tokens -> [B, V] logits of what follows; the prefix grows by them."""
-        prefix.mask = torch.cat([prefix.mask, torch.ones_like(tokens)[:, None]], dim=1)
-        logits: Tensor = self.model(
-            input_ids=tokens[:, None],
-            attention_mask=prefix.mask,
-            position_ids=prefix.lengths[:, None],
-            past_key_values=prefix.cache,
-            use_cache=True,
-        ).logits[:, -1]
-        prefix.lengths = prefix.lengths + 1
-        return logits
+    def _spread(self, prefix: Prefix, rows: Tensor) -> None:
+        """Gives each row its prompt: where the model can read it there, it stays one for all of them."""
+        if self._reads_shared_prompts is None:  # only now are the weights in place, of a copy too
+            self._reads_shared_prompts = reads_shared_prompts(self.model)
+        if self._reads_shared_prompts and prefix.mask.shape[1]:
+            prefix.share(rows)
+        else:
+            prefix.select(rows)
 
     def _at_stop_text(self, token_ids: Tensor, stop_text: str) -> Tensor:
         """[B, t] ids so far -> [B] bool: the text has just reached the stop text."""
