@@ -10,6 +10,7 @@ import contextlib
 import ctypes
 import gc
 import json
+import multiprocessing.util
 import os
 import pickle
 import runpy
@@ -159,14 +160,41 @@ def become(job):
     sys.path[:0] = job["paths"]
     os.environ.update(job["env"])
     os.environ["PYTHONPATH"] = os.pathsep.join([*job["paths"], os.environ["PYTHONPATH"]])
+    multiprocessing.util.spawnv_passfds = fork_of_this
+    if job["code"] is None:
+        sys.argv = ["r1lite", *job["argv"]]
+        to_its_end(lambda: runpy.run_module("r1lite", run_name="__main__", alter_sys=True))
+    sys.argv = ["-c", *job["argv"]]
+    to_its_end(lambda: run_code(job["code"]))
+
+
+def fork_of_this(_, argv, descriptors):
+    """An interpreter that `multiprocessing` starts, the server of its own forks for one, has all imported too."""
+    pid = os.fork()
+    if pid:
+        return pid
+    atexit._clear()
+    signal.set_wakeup_fd(-1)
+    for number in signal.valid_signals():
+        if callable(signal.getsignal(number)):
+            signal.signal(number, signal.SIG_DFL)
+    kept = sorted({2, *descriptors})
+    for low, high in zip(kept, [*kept[1:], 1 << 16], strict=True):
+        os.closerange(low + 1, high)
+    code = argv.index("-c") + 1
+    sys.argv = ["-c", *argv[code + 1 :]]
+    to_its_end(lambda: run_code(argv[code]))
+
+
+def run_code(code):
+    exec(compile(code, "<string>", "exec"), {"__name__": "__main__"})
+
+
+def to_its_end(work):
+    """Does this, then exits as an interpreter does."""
     code = 1
     try:
-        if job["code"] is None:
-            sys.argv = ["r1lite", *job["argv"]]
-            runpy.run_module("r1lite", run_name="__main__", alter_sys=True)
-        else:
-            sys.argv = ["-c", *job["argv"]]
-            exec(compile(job["code"], "<string>", "exec"), {"__name__": "__main__"})
+        work()
         code = 0
     except SystemExit as stop:
         code = stop.code if isinstance(stop.code, int) else int(stop.code is not None)

@@ -25,7 +25,11 @@ from r1lite.run.progress import REPORTER
 
 _COMMAND_LINE = "r1lite.cli"  # by name: it stands above the pipeline, which it runs
 _METERED_S = 1.0
-_PRELOADED = ["torch", "transformers", "r1lite.training.on_problems", "r1lite.curation.generate"]
+# With what the libraries import late, which every stage would otherwise import anew.
+_PRELOADED = [
+    *("torch", "transformers", "transformers.modeling_utils", "transformers.models.qwen2.modeling_qwen2"),
+    *("r1lite.training.on_problems", "r1lite.curation.generate", "verifiers.mathexpr.verify", _COMMAND_LINE),
+]
 
 
 def start(argv: Sequence[str], log: Path, usage: Path, progress: Path) -> Any:

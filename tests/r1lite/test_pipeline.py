@@ -1,14 +1,14 @@
 """Pipelines: recipes that can't be carried out are refused whole, and a kill anywhere changes nothing."""
 
+import contextlib
 import json
 import os
 import re
 import signal
-import subprocess
-import sys
 import time
 from pathlib import Path
 
+import psutil
 import pytest
 import yaml
 
@@ -295,34 +295,34 @@ def reported(out):
     ]
 
 
-def start(argv):
-    return subprocess.Popen(
-        [sys.executable, "-m", "r1lite", *argv],
-        cwd=ROOT,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        env={**os.environ, "OMP_NUM_THREADS": "1"},
-    )
+def kill(process):
+    """At once, without notice. Returns when its stages have noticed: they end by themselves."""
+    stages = psutil.Process(process.pid).children(recursive=True)
+    process.kill()
+    assert process.wait() == -signal.SIGKILL
+    deadline = time.monotonic() + 120
+    for stage in stages:
+        with contextlib.suppress(psutil.NoSuchProcess):
+            while stage.is_running() and stage.status() != psutil.STATUS_ZOMBIE:
+                assert time.monotonic() < deadline, stage
+                time.sleep(0.01)
 
 
-def test_a_pipeline_killed_over_and_over_ends_as_one_that_never_was(tmp_path, capsys):
+def test_a_pipeline_killed_over_and_over_ends_as_one_that_never_was(tmp_path, capsys, forks):
     argv = ["r1", str(write(tmp_path, recipe())), "--out"]
-    whole = start([*argv, str(tmp_path / "whole"), "--jobs", "2"])
+    whole = forks.start([*argv, str(tmp_path / "whole"), "--jobs", "2"])
     out = tmp_path / "killed"
     for awaited in ("stages/zero/metrics.jsonl", "stages/sft/config.yaml"):
-        process = start([*argv, str(out)])
+        process = forks.start([*argv, str(out)])
         deadline = time.monotonic() + 120
         while not (out / awaited).exists() and time.monotonic() < deadline and process.poll() is None:
             time.sleep(0.01)
-        process.send_signal(signal.SIGKILL)
-        process.communicate()
-        assert process.returncode == -signal.SIGKILL
+        kill(process)
     spent = {path.stem: json.loads(path.read_text())["cpu_s"] for path in (out / "stages").glob("*.usage")}
     assert spent["zero"] > 0
-    process = start([*argv, str(out)])
-    said, _ = process.communicate(timeout=300)
-    assert process.returncode == 0, said
+    process = forks.start([*argv, str(out)])
+    said, errors = process.communicate(timeout=300)
+    assert process.returncode == 0, said + errors
     assert "begin     zero" not in said  # it was finished before the second kill, or is gone on with
     assert "RL lifts" in said
     assert whole.communicate(timeout=300)[0]
@@ -344,7 +344,7 @@ def test_a_pipeline_killed_over_and_over_ends_as_one_that_never_was(tmp_path, ca
 
 
 @pytest.mark.slow
-def test_a_base_killed_in_the_middle_is_gone_on_with(tmp_path):
+def test_a_base_killed_in_the_middle_is_gone_on_with(tmp_path, forks):
     """Not from step 0; and what was finished before is named."""
     sizes = {"vocab_size": 300, "tokenizer_problems": 200, "hidden_size": 16, "intermediate_size": 16, "layers": 1}
     steps = {"chain_steps": 4000, "habit_steps": 1, "batch_size": 4, "heads": 1, "kv_heads": 1, "context": 128}
@@ -352,14 +352,13 @@ def test_a_base_killed_in_the_middle_is_gone_on_with(tmp_path):
     short = {**base, "settings": {**base["settings"], "chain_steps": 1}}
     content = recipe(stages={"short": short, "base": base}, compare={}, observations={}, models={})
     out, argv = tmp_path / "out", ["r1", str(write(tmp_path, content)), "--out", str(tmp_path / "out")]
-    process = start(argv)
+    process = forks.start(argv)
     deadline = time.monotonic() + 200
     while not (out / "stages" / ".base.begun" / "state.pt").exists() and time.monotonic() < deadline:
         assert process.poll() is None, process.communicate()[0]
         time.sleep(0.01)
-    process.send_signal(signal.SIGKILL)
-    process.communicate()
-    process, deadline = start(argv), time.monotonic() + 200
+    kill(process)
+    process, deadline = forks.start(argv), time.monotonic() + 200
     log = out / "stages" / "base.log"
     while "going on after step" not in log.read_text() and time.monotonic() < deadline:
         assert process.poll() is None, process.communicate()[0]
