@@ -89,7 +89,8 @@ def forks(tmp_path_factory):
     """Starts commands as processes of their own that need not import torch again."""
     from forks_for_tests import Forks
 
-    made = Forks(tmp_path_factory.mktemp("forks"))
+    place = tmp_path_factory.getbasetemp()
+    made = Forks(tmp_path_factory.mktemp("forks"), place.parent if "PYTEST_XDIST_WORKER" in os.environ else place)
     yield made
     made.close()
 

@@ -2,12 +2,14 @@
 
 `Forks.start` works as `subprocess.Popen` does, as far as tests need it.
 
-    python forks_for_tests.py DESCRIPTOR    serves requests out of this socket until it closes
+    python forks_for_tests.py DESCRIPTOR    serves who connects to this socket, until the last has left
 """
 
 import atexit
 import contextlib
 import ctypes
+import fcntl
+import functools
 import gc
 import json
 import multiprocessing.util
@@ -26,7 +28,13 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 _LENGTH, _DEATH_SIGNAL = 1 << 20, 1
+_FORK_EXEC = subprocess._fork_exec
+_FIXED = {"PYTHONPATH": os.pathsep.join([str(ROOT), str(ROOT / "tests")]), "OMP_NUM_THREADS": "1"}
 
+_SCRIPT = (
+    "import os, runpy, sys; del sys.argv[0]; sys.path.insert(0, os.path.dirname(sys.argv[0])); "
+    "runpy.run_path(sys.argv[0], run_name='__main__')"
+)
 _RANKS = "import sys, {0}, world_for_tests; world_for_tests.launch(sys.argv[1], int(sys.argv[2]), {0}.run_all)"
 
 
@@ -70,24 +78,29 @@ class Process:
 
 
 class Forks:
-    """The process that forks, begun with the first command."""
+    """The process that forks: begun with the first command, and shared by all who name the same folder."""
 
-    def __init__(self, folder):
-        self._folder, self._socket, self._server = Path(folder), None, None
+    def __init__(self, folder, shared=None):
+        self._folder, self._shared = Path(folder), Path(shared or folder)
+        self._socket = None
 
-    def start(self, argv, *, code=None, cwd=None, paths=(), env=None):
-        """Runs `r1lite ARGV`, or this code with ARGV as its arguments.
+    def start(self, argv, *, code=None, script=None, cwd=None, paths=(), env=None):
+        """Runs `r1lite ARGV`, or this code, or this file, with ARGV as its arguments.
 
         Args:
             paths: what PYTHONPATH would hold, before the project's folder and tests/.
             env: further variables of the environment.
         """
-        if self._server is None:
-            self._launch()
+        if self._socket is None:
+            self._join()
+        if script is not None:
+            argv, code = [script, *argv], _SCRIPT
         out, err = (tempfile.mkstemp(dir=self._folder)[1] for _ in range(2))
         ended, theirs = os.pipe()
+        variables = {**os.environ, **_FIXED, **(env or {})}
+        variables["PYTHONPATH"] = os.pathsep.join([*map(str, paths), variables["PYTHONPATH"]])
         job = {"argv": [*map(str, argv)], "code": code, "cwd": str(cwd or os.getcwd()), "out": out, "err": err}
-        job |= {"paths": [*map(str, paths)], "env": env or {}}
+        job |= {"paths": [*map(str, paths)], "env": variables}
         socket.send_fds(self._socket, [json.dumps(job).encode()], [theirs])
         os.close(theirs)
         return Process(int(self._socket.recv(100)), ended, out, err)
@@ -104,45 +117,83 @@ class Forks:
         out, err = process.communicate(timeout)
         return process.returncode, out, err
 
-    def _launch(self):
-        self._socket, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        paths = os.pathsep.join([str(ROOT), str(ROOT / "tests")])
-        self._server = subprocess.Popen(
-            [sys.executable, __file__, str(theirs.fileno())],
-            pass_fds=[theirs.fileno()],
-            env={**os.environ, "PYTHONPATH": paths, "OMP_NUM_THREADS": "1"},
-        )
-        theirs.close()
+    def _join(self):
+        with open(self._shared / "forks.lock", "a") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            if self._connect():
+                return
+            address = self._shared / "forks"
+            address.unlink(missing_ok=True)  # of one that has ended
+            with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as listening, _short(address) as path:
+                listening.bind(path)
+                listening.listen()
+                listening.set_inheritable(True)
+                command = [sys.executable, __file__, str(listening.fileno())]
+                os.posix_spawn(sys.executable, command, {**os.environ, **_FIXED})
+            assert self._connect(), "the process that forks did not start"
+
+    def _connect(self):
+        """Whether there is one that answers, which it does when it has imported all."""
+        made = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        try:
+            with _short(self._shared / "forks") as path:
+                made.connect(path)
+            answers = bool(made.recv(100))
+        except OSError:
+            answers = False
+        if answers:
+            self._socket = made
+        else:
+            made.close()
+        return answers
 
     def close(self):
-        if self._server is not None:
+        """It ends with the last who used it."""
+        if self._socket is not None:
             self._socket.close()
-            self._server.wait(60)
 
 
-def serve(control):
+@contextlib.contextmanager
+def _short(path):
+    """The path of a socket, which has room for a hundred characters only."""
+    folder = os.open(path.parent, os.O_PATH)
+    try:
+        yield f"/proc/self/fd/{folder}/{path.name}"
+    finally:
+        os.close(folder)
+
+
+def serve(listening):
     """Forks for each request. Returns: its job, in the fork."""
     import preloaded  # noqa: F401
 
     gc.collect()
     gc.freeze()  # a collection in a fork would copy all of it
-    running = {}  # by descriptor of the process: its pid, where its end is told
+    clients, running = [], {}  # by descriptor of the process: its pid, where its end is told
     while True:
-        for ready in select.select([control, *running], [], [])[0]:
-            if ready is not control:
+        for ready in select.select([listening, *clients, *running], [], [])[0]:
+            if ready is listening:
+                clients.append(listening.accept()[0])
+                clients[-1].send(b"ready")
+                continue
+            if ready in running:
                 pid, told = running.pop(ready)
                 os.write(told, pickle.dumps(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])))
                 os.close(told)
                 os.close(ready)
                 continue
-            request, descriptors, _, _ = socket.recv_fds(control, _LENGTH, 1)
+            request, descriptors, _, _ = socket.recv_fds(ready, _LENGTH, 1)
             if not request:
-                os._exit(0)
+                clients.remove(ready)
+                ready.close()
+                if not clients:
+                    os._exit(0)
+                continue
             pid = os.fork()
             if not pid:
                 return json.loads(request)
             running[os.pidfd_open(pid)] = pid, descriptors[0]
-            control.send(str(pid).encode())
+            ready.send(str(pid).encode())
 
 
 def become(job):
@@ -158,9 +209,9 @@ def become(job):
     os.closerange(3, 1 << 16)
     os.chdir(job["cwd"])
     sys.path[:0] = job["paths"]
+    os.environ.clear()
     os.environ.update(job["env"])
-    os.environ["PYTHONPATH"] = os.pathsep.join([*job["paths"], os.environ["PYTHONPATH"]])
-    multiprocessing.util.spawnv_passfds = fork_of_this
+    multiprocessing.util.spawnv_passfds, subprocess._fork_exec = server_of_forks, fork_exec
     if job["code"] is None:
         sys.argv = ["r1lite", *job["argv"]]
         to_its_end(lambda: runpy.run_module("r1lite", run_name="__main__", alter_sys=True))
@@ -168,22 +219,68 @@ def become(job):
     to_its_end(lambda: run_code(job["code"]))
 
 
-def fork_of_this(_, argv, descriptors):
-    """An interpreter that `multiprocessing` starts, the server of its own forks for one, has all imported too."""
-    pid = os.fork()
+def server_of_forks(_, argv, descriptors):
+    """In the place of `multiprocessing.util.spawnv_passfds`: its server too has all imported."""
+    pid = forked()
+    if not pid:
+        only(sorted({2, *descriptors}))
+        code = argv.index("-c") + 1
+        sys.argv = ["-c", *argv[code + 1 :]]
+        to_its_end(lambda: run_code(argv[code]))
+    return pid
+
+
+def fork_exec(argv, *given):
+    """In the place of what `subprocess` starts: `python -m MODULE` and `python FILE` are forks."""
+    words = [os.fsdecode(word) for word in argv]
+    options = 1 + (words[1:2] == ["-u"])
+    known = words[0] == sys.executable and (words[options : options + 1] == ["-m"] or words[options].endswith(".py"))
+    if not known:
+        return _FORK_EXEC(argv, *given)
+    _, _, kept, folder, variables, read, _, _, write, _, errors, _, waited_for, _, session, *_ = given
+    pid = forked()
     if pid:
         return pid
-    atexit._clear()
-    signal.set_wakeup_fd(-1)
-    for number in signal.valid_signals():
-        if callable(signal.getsignal(number)):
-            signal.signal(number, signal.SIG_DFL)
-    kept = sorted({2, *descriptors})
+    for number, end in enumerate((read, write, errors)):
+        if end not in (-1, number):
+            os.dup2(end, number)
+    only(sorted({2, *kept} - {waited_for}))  # its end tells `subprocess` that the program runs
+    if session:
+        os.setsid()
+    if folder is not None:
+        os.chdir(folder)
+    if variables is not None:
+        os.environb.clear()
+        os.environb.update(pair.split(b"=", 1) for pair in variables)
+    if words[options] == "-m":
+        first, sys.argv = os.getcwd(), words[options + 1 :]
+        work = functools.partial(runpy.run_module, sys.argv[0], run_name="__main__", alter_sys=True)
+    else:
+        first, sys.argv = str(Path(words[options]).parent), words[options:]
+        work = functools.partial(runpy.run_path, sys.argv[0], run_name="__main__")
+    sys.path[:0] = [first, *os.environ.get("PYTHONPATH", "").split(os.pathsep)]
+    to_its_end(work)
+
+
+def forked():
+    """A fork of this process that has nothing of what it was about: 0 there, its number here."""
+    sys.stdout.flush()
+    sys.stderr.flush()
+    pid = os.fork()
+    if not pid:
+        atexit._clear()
+        signal.set_wakeup_fd(-1)
+        for number in signal.valid_signals():
+            if callable(signal.getsignal(number)):
+                signal.signal(number, signal.SIG_DFL)
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+    return pid
+
+
+def only(kept):
+    """Closes all descriptors after the first three but these."""
     for low, high in zip(kept, [*kept[1:], 1 << 16], strict=True):
         os.closerange(low + 1, high)
-    code = argv.index("-c") + 1
-    sys.argv = ["-c", *argv[code + 1 :]]
-    to_its_end(lambda: run_code(argv[code]))
 
 
 def run_code(code):
@@ -198,6 +295,8 @@ def to_its_end(work):
         code = 0
     except SystemExit as stop:
         code = stop.code if isinstance(stop.code, int) else int(stop.code is not None)
+        if isinstance(stop.code, str):
+            print(stop.code, file=sys.stderr)
     except BaseException:
         traceback.print_exc()
     # As the interpreter ends, but for the modules, whose end would copy all that was imported.

@@ -3,6 +3,7 @@
 import importlib
 import pkgutil
 
+import peft  # noqa: F401
 import tyro  # noqa: F401
 from transformers.models.auto import modeling_auto, tokenization_auto  # noqa: F401
 from transformers.models.qwen2 import modeling_qwen2, tokenization_qwen2  # noqa: F401

@@ -46,12 +46,11 @@ def test_is_short():
     assert len(TEXT.encode()) <= 8000
 
 
-def test_the_page_of_the_algorithm_is_short_and_learns(tmp_path):
+def test_the_page_of_the_algorithm_is_short_and_learns(tmp_path, forks):
     script = ROOT / "recipes" / "grpo_from_scratch.py"
     assert len(script.read_text(encoding="utf-8").splitlines()) <= 200
-    command = [sys.executable, str(script), "--steps", "8", "--test-problems", "40"]
-    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
-    before, after = (float(x) for x in re.findall(r"(?:before|after): +([\d.]+)%", done.stdout))
+    code, said, errors = forks.run(["--steps", "8", "--test-problems", "40"], script=script, cwd=tmp_path)
+    assert code == 0, errors
+    before, after = (float(x) for x in re.findall(r"(?:before|after): +([\d.]+)%", said))
     assert before < 45
     assert after > before + 25

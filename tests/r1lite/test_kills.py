@@ -1,9 +1,6 @@
 """kill -9 at random moments, saves included: the run always continues, and ends bit for bit as if nothing had been."""
 
 import json
-import os
-import subprocess
-import sys
 import zlib
 from pathlib import Path
 
@@ -12,7 +9,7 @@ from fleet_for_tests import FakeVLLM
 
 from verifiers.rows import rows
 
-ROOT = Path(__file__).resolve().parents[2]
+TESTS = Path(__file__).resolve().parents[1]
 SAVE_EVERY = 2
 CLOCKS = {"generate_s", "score_s", "train_s", "step_s"}
 FLAGS = [
@@ -27,14 +24,12 @@ CASES = {
 }
 
 
-def play(job, place):
+def play(job, place, forks):
     path = place / f"{Path(job['out']).name}.json"
     path.write_text(json.dumps(job))
-    environment = {**os.environ, "PYTHONPATH": f"{ROOT}{os.pathsep}{ROOT / 'tests'}", "OMP_NUM_THREADS": "1"}
-    command = [sys.executable, str(ROOT / "tests" / "kills_for_tests.py"), str(path)]
-    done = subprocess.run(command, capture_output=True, text=True, env=environment, timeout=900)
-    assert done.returncode == 0, done.stdout + done.stderr
-    return [json.loads(line) for line in done.stdout.splitlines()]
+    code, said, errors = forks.run([path], script=TESTS / "kills_for_tests.py", timeout=900)
+    assert code == 0, said + errors
+    return [json.loads(line) for line in said.splitlines()]
 
 
 def outcome(out, steps):
@@ -50,7 +45,7 @@ def outcome(out, steps):
 
 
 @pytest.mark.parametrize("stage", CASES)
-def test_killed_at_random_moments(stage, tiny_path, sums_path, tmp_path):
+def test_killed_at_random_moments(stage, tiny_path, sums_path, tmp_path, forks):
     kills, steps, more = CASES[stage]
     out = {name: tmp_path / name for name in ("whole", "killed")}
     fixed = [stage, "--model", str(tiny_path), "--source", str(sums_path), *FLAGS, "--steps", str(steps), *more]
@@ -64,8 +59,8 @@ def test_killed_at_random_moments(stage, tiny_path, sums_path, tmp_path):
         }
         for name, place in out.items()
     }
-    assert play(jobs["whole"], tmp_path) == []
-    told = play(jobs["killed"], tmp_path)
+    assert play(jobs["whole"], tmp_path, forks) == []
+    told = play(jobs["killed"], tmp_path, forks)
     assert len(told) == kills
     best = 0
     for kill in told:
@@ -85,7 +80,7 @@ def delay(body):
     return 2.0 if drawn % 4 == 0 else drawn % 97 / 2000
 
 
-def test_killed_while_sampling_ahead(tiny_path, sums_path, tmp_path):
+def test_killed_while_sampling_ahead(tiny_path, sums_path, tmp_path, forks):
     """Each continuation goes on in the order that is recorded: an uninterrupted run in that order ends with the same
     bytes. A server's completions follow from the bytes of its weights, so each that is asked of other weights shows."""
     kills, steps, servers = 8, 16, [FakeVLLM(delay=delay) for _ in range(2)]
@@ -99,13 +94,13 @@ def test_killed_while_sampling_ahead(tiny_path, sums_path, tmp_path):
     resume = ["grpo", "--resume", "--trust", "--out", str(killed), "--quiet"]
     job = {"seed": 7, "kills": kills, "argv": [*fixed, "--out", str(killed)], "resume": resume, "out": str(killed)}
     try:
-        told = play(job, tmp_path)
+        told = play(job, tmp_path, forks)
         assert len(told) == kills
         assert sum(server.aborted for server in servers) > 0
         for server in servers:
             server.delay = 0.0
         replay = [*fixed, "--replay-order", str(killed), "--out", str(again)]
-        assert play({**job, "kills": 0, "argv": replay, "out": str(again)}, tmp_path) == []
+        assert play({**job, "kills": 0, "argv": replay, "out": str(again)}, tmp_path, forks) == []
     finally:
         for server in servers:
             server.stop()
