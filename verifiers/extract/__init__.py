@@ -9,12 +9,14 @@ from verifiers.extract.blanks import original, squeezed
 from verifiers.extract.boxes import boxed
 from verifiers.extract.choices import chosen
 from verifiers.extract.conclusions import sole_value, turned, unannounced
+from verifiers.extract.contrasts import may_contrast
 from verifiers.extract.denials import denied_after, replaced
 from verifiers.extract.echo import repeats_prompt
 from verifiers.extract.hedges import hedge, restated
 from verifiers.extract.retractions import instead, plain_tail, retracted
 from verifiers.extract.spans import Extraction, Span, after_thinking, closing_brace, ending
-from verifiers.extract.statements import stated
+from verifiers.extract.statement_words import STOP
+from verifiers.extract.statements import stated, with_unit
 from verifiers.extract.turns import CORRECTION
 from verifiers.extract.words import VALUE, WORD
 
@@ -91,6 +93,10 @@ def _phrased(text: str, start: int, end: int, prompt: str | None) -> Extraction:
     if instead_of is not None:
         return Extraction(instead_of, "anchor")
     found = announced(text, start)
+    if prompt is not None and may_contrast(text, start, end) and _in_last_sentence(text, found, end):
+        contrasted = stated(text, start, end, prompt, contrasts=True)
+        if contrasted is not None and contrasted.span is not None:
+            return contrasted
     if found is None or found.span is None or found.span[1] - found.span[0] < 12:
         letter = chosen(text, start, end)
         if letter is not None:
@@ -100,7 +106,7 @@ def _phrased(text: str, start: int, end: int, prompt: str | None) -> Extraction:
         short = found.source == "whole" and len(WORD.findall(text, start, end)) < 4
         if prompt is None or short or found.source in ("anchor", "code", "options", "unfinished"):
             return found
-        return stated(text, start, end, prompt) or found
+        return stated(text, start, end, prompt) or with_unit(text, end, found)
     if found.source != "result" or found.span is None:
         return found
     if text[found.span[1] :].strip(" .*$\n"):
@@ -108,6 +114,10 @@ def _phrased(text: str, start: int, end: int, prompt: str | None) -> Extraction:
         if later.span is not None and later.source != "whole" and later.span[0] > found.span[1]:
             return later
     return Extraction(found.span, "anchor", found.others)
+
+
+def _in_last_sentence(text: str, found: Extraction | None, end: int) -> bool:
+    return found is None or found.span is None or STOP.search(text, found.span[0], end - 1) is None
 
 
 def _with_letter(text: str, letter: Span, extraction: Extraction | None) -> Extraction:

@@ -176,7 +176,7 @@ _INCREASED = re.compile(
 _IN = re.compile(r"\b(?:in|for|during|en|pendant|dans|durante|during|за)\s*$", re.IGNORECASE)
 _NOT_THE_VALUE = re.compile(
     r"\s*(?:(?:times|more|less|fewer|greater|larger|smaller|bigger|squared|cubed|too|tries|attempts|and|or|to"
-    r"|plus|minus|mal|fois|veces|vezes|volte|раз|больше|меньше)\b"
+    r"|plus|minus|divided|multiplied|doubled|halved|mal|fois|veces|vezes|volte|раз|больше|меньше)\b"
     r"|(?:st|nd|rd|th)\b|の(?:二乗|平方|倍|三乗|約数|倍数)|的(?:平方|立方|倍|因|约|三|两|二)|倍|次方|의|题|題|半"
     r"|个半|個半|又"
     r"|問|题目|步|号|번째|번|番目|-(?:й|я|е|го|му|ой|ая|ое|ый|er|e|de)(?![^\W\d_])|في المائة من|का वर्ग)",
@@ -554,12 +554,18 @@ _TRANSFORMED = re.compile(
 )
 
 
+# A second sentence, a formula that follows from another, a value that is emphasised in its sentence.
+_IN_SENTENCES = re.compile(
+    r"[\w$)%][.!?]\s+[^\W\d_]{3}|\$\s?(?:より|から|ゆえに)\s?\$|[^\W\d_]{2}\s+[^\W\d_]{2,20}\s+\*\*"
+)
+
+
 def _no_prose(text: str) -> bool:
     plain = re.sub(r"\\text\w*\{[^{}]*\}|\\[A-Za-z]+", " ", text)
     words = re.findall(r"(?<![\\\w])[^\W\d_]{3,}", plain)
     if re.match(r"(?:since|because|as|if|when|let|suppose)\b", text, re.IGNORECASE):
         return False
-    if _SAID_EQUAL.fullmatch(text):
+    if _SAID_EQUAL.fullmatch(text) or _IN_SENTENCES.search(text):
         return False
     spoken = len(re.findall(r"(?<![\\\w])[^\W\d_]{2,}", plain))
     if spoken > 2 + (not text[:2].isalpha()) and any(char.isdigit() for char in text):

@@ -62,6 +62,15 @@ _JOINED = {
     "sv": ("{t}{u}",), "pl": ("{t} {u}",), "ru": ("{t} {u}",), "tr": ("{t} {u}",), "ko": ("{t}{u}", "{t} {u}"),
 }  # fmt: skip
 _ONES_FIRST = {"de": ("{u}und{t}",), "nl": ("{u}en{t}", "{u}ën{t}"), "ar": ("{u} و{t}",)}
+# 200 to 900 where they are words of their own, and what is put before the rest of a number above 100.
+_HUNDREDS = {
+    "es": "doscientos trescientos cuatrocientos quinientos seiscientos setecientos ochocientos novecientos",
+    "pt": "duzentos trezentos quatrocentos quinhentos seiscentos setecentos oitocentos novecentos",
+    "pl": "dwieście trzysta czterysta pięćset sześćset siedemset osiemset dziewięćset",
+    "ru": "двести триста четыреста пятьсот шестьсот семьсот восемьсот девятьсот",
+}
+_HUNDREDS_JOINED = {"de": "hundert", "nl": "honderd", "sv": "hundra", "it": "cento"}  # "zweihundertfünf"
+_ALSO_HUNDRED = {"es": "ciento", "pt": "cento", "en": "one hundred", "id": "satu ratus", "vi": "một trăm"}
 # Parts of a whole, halves to tenths, as they follow their number.
 _PARTS = {
     "en": "half/halves third/thirds quarter/quarters/fourth/fourths fifth/fifths sixth/sixths seventh/sevenths"
@@ -182,11 +191,23 @@ def _spellings(language: str, base: list[list[str]]) -> list[tuple[str, int]]:
     known = [(word, value) for value in range(20) for word in base[value]]
     known += [(word, 10 * tens) for tens in range(2, 10) for word in base[18 + tens]]
     known += [(word, value) for value, words in ((100, base[28]), (1000, base[29])) for word in words]
+    known += [(word, 100 * n) for n, word in enumerate(_HUNDREDS.get(language, "").split(), 2)]
+    known += [(word[:-2] + "as", value) for word, value in known if word.endswith("cientos")]  # "doscientas"
+    known += [(_ALSO_HUNDRED[language], 100)] if language in _ALSO_HUNDRED else []
     for tens, ones in itertools.product(range(2, 10), range(1, 10)):
         for t, u in itertools.product(base[18 + tens], base[ones]):
             for shape in (*_JOINED.get(language, ()), *_ONES_FIRST.get(language, ())):
                 known.append((shape.format(t=t, u=u), 10 * tens + ones))
-    return known + _irregular(language, base)
+    known += _irregular(language, base)
+    hundred = _HUNDREDS_JOINED.get(language)
+    if hundred is None:
+        return known
+    below = [(word, value) for word, value in known if 0 < value < 100]
+    whole = [(f"{word}{hundred}", 100 * n) for word, n in known if 1 < n < 10] + [
+        (hundred, 100),
+        (f"ein{hundred}", 100),
+    ]
+    return known + whole + [(f"{first}{rest}", n + m) for first, n in whole for rest, m in below]
 
 
 def _irregular(language: str, base: list[list[str]]) -> list[tuple[str, int]]:

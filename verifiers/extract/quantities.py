@@ -8,30 +8,38 @@ from fractions import Fraction
 
 from verifiers.extract.numerals import ARTICLES, CHARACTERS, first_words, in_characters, numerals, parts
 from verifiers.extract.spans import Span
+from verifiers.mathexpr.units import lookup
 
-_LETTERS = "A-Za-z_\u00aa-\u024f\u0370-\u052f\u05d0-\u05ea\u0621-\u064a\u0671-\u06d3\u0904-\u0939"
+_LETTERS = "A-Za-z_\u00aa\u00b5\u00ba\u00c0-\u024f\u0370-\u052f\u05d0-\u05ea\u0621-\u064a\u0671-\u06d3\u0904-\u0939"
 _UNITS = (
     r"(?:[mcdk]?m[²³]?|[mcdk]?m\^[23]|[mk]?g|[mcd]?l|L|kcal|k?J|k?W|V|A|s|h|min|km/h|m/s|mph|°\s?[CF]|°|US dollars"
     r"|dollars|cents?|euros?|kilograms?|grams?|milligrams?|pounds?|ounces?|(?:centi|milli|kilo)?met(?:er|re)s?"
     r"|miles?|inches|feet|foot|yards?|(?:milli)?lit(?:er|re)s?|gallons?|hours?|minutes?|seconds?|days?|weeks?|months?"
-    rf"|years?|per ?cent|percent|degrees?)(?![{_LETTERS}\d/^])"
+    rf"|years?|per ?cent|percent|degrees?)(?![{_LETTERS}\d^]|/(?!(?:h|s|min|kg|g|m|l|L)\b))"
 )
 _IN_DIGITS = re.compile(
-    r"(?P<formula>\$(?!\s|[\d.,]+\s)[^$\n]{1,100}(?<!\s)\$|\\\([^\n]{1,100}?\\\))"
+    r"(?P<formula>\$(?!\s|[\d.,]+\s(?![\\<>=≤≥+*^]))[^$\n]{1,100}(?<!\s)\$|\\\([^\n]{1,100}?\\\))"
     r"|(?<![\w)}^.])(?P<relation>[A-Za-z](?:\([a-z]\))?\s?(?:[=<>≤≥])\s?[^\s=<>≤≥,;，。$]{1,60}(?:\s?[-+−*/·×]\s?[^\s=<>,;，。$]{1,60}){0,8}"
     r"(?<![.!?)]))"
-    r"|(?<![\d:.])(?P<time>\d{1,2}:\d{2}(?![\d:])(?:\s?[ap]\.?\s?m\b\.?)?|\d{1,2}\.\d{2}(?=\s(?:Uhr|[ap]\.?m\b))"
-    r"|\d{1,2}(?=\s?[ap]\.?m\b)\s?[ap]\.?m\b)"
-    r"|(?<![\d:.])(?P<ratio>\d{1,9}(?:\s?:\s?\d{1,9}){1,2}"
+    r"|(?=\d)(?<![\d:.])(?P<time>\d{1,2}:\d{2}(?![\d:])(?:\s?[ap]\.?\s?m\b\.?)?|\d{1,2}\.\d{2}(?=\s[ap]\.?m\b)"
+    r"|\d{1,2}(?:[.:]\d{2})?\s?Uhr\b(?:\s\d{2}(?!\d))?|\d{1,2}(?=\s?[ap]\.?m\b)\s?[ap]\.?m\b|\d{1,2}\s?h\s?\d{2}(?!\s?min|\d))"
+    r"|(?=\d)(?<![\d:.])(?P<ratio>\d{1,9}(?:\s?:\s?\d{1,9}){1,2}"
     r"|(?:(?<=ratio )|(?<=ratio of ))\d{1,9} to \d{1,9})(?!\d)"
-    rf"|(?<![{_LETTERS}\d^\\{{/])(?<!\d[.,])[-+−]?[$€£¥₹]?\s?"
+    rf"|(?=[-+−$€£¥₹\d])(?<![{_LETTERS}\d^\\{{/])(?<!\d[.,])(?:[-+−]?[$€£¥₹]\s?|[-+−]\s?)?"
     r"(?P<number>(?:\d{1,3}(?:,\d{3})+|\d{1,3}(?:[ \u00a0\u202f]\d{3})+|\d{1,3}(?:\.\d{3}){2,}"
     r"|\d{1,30})(?!\d)(?:[.,]\d{1,20})?)"
-    rf"(?:\s?/\s?(?P<under>\d{{1,9}}))?(?:\s?%)?(?![{_LETTERS}\d^])(?:\s?(?P<unit>{_UNITS}))?"
+    rf"(?:\s?/\s?(?P<under>\d{{1,9}}))?(?:\s?%)?(?![{_LETTERS}\d^])(?:\s?(?P<unit>{_UNITS}(?:\s?(?:/|per|an?)\s?{_UNITS})?))?"
 )
+_ROOT = re.compile(r"(?<![\w^/])\d{0,9}√(?:\d{1,9}|\([\d+−/-]{1,20}\))(?![\w^/])")
+_CLOCK = re.compile(
+    r"(?<![\d:.])(?:(?:午前|午後|上午|下午|早上|晚上|凌晨|오전|오후)\s?)?\d{1,2}\s?(?:[時时시](?![間间간])|[点點](?=\d{1,2}分|[半钟整]))"
+    r"(?:\s?\d{1,2}\s?[分분](?![钟鐘])|[半반钟整])?"
+)  # 午前9時35分
+_NAME = re.compile(r"\s?-?([^\W\d_]{3,16})(?![^\W\d_])")
 _WORD = re.compile(r"[\u0900-\u0963]+|[^\W\d_]+(?:['’][^\W\d_]+)?|(?<=[^\W\d_])-(?=[^\W\d_])")
-_WORDS_OF_ONE = 4  # "twenty-five thousand", "mười lăm"
+_WORDS_OF_ONE = 4  # "mười lăm"
 _CHARACTERS = re.compile(CHARACTERS)
+_SHARE = re.compile(rf"({CHARACTERS}|\d{{1,6}})\s?(?:分之|分の|분의)\s?({CHARACTERS}|\d{{1,6}})")  # 七分之五
 _NO_NUMBER = re.compile(r"[共起定样樣般些切直分旦番面人種緒部方日月]|$")  # "一共" is altogether, "一人" anybody
 
 _HALF = {  # "two and a half"
@@ -39,12 +47,31 @@ _HALF = {  # "two and a half"
     "it": ("e mezzo", "e mezza"), "nl": ("en een half", "en een halve"), "sv": ("och en halv", "och ett halvt"),
     "pl": ("i pół",), "ru": ("с половиной",),
 }  # fmt: skip
-_SCALES = {  # "three hundred"
-    "en": {"hundred": 100, "thousand": 1000}, "fr": {"cents": 100, "cent": 100, "mille": 1000}, "es": {"mil": 1000},
-    "pt": {"mil": 1000}, "sv": {"hundra": 100, "tusen": 1000}, "nl": {"honderd": 100, "duizend": 1000},
-    "tr": {"yüz": 100, "bin": 1000}, "id": {"ratus": 100, "ribu": 1000}, "vi": {"trăm": 100, "nghìn": 1000},
-    "ru": {"тысячи": 1000, "тысяч": 1000}, "pl": {"tysiące": 1000, "tysięcy": 1000},
-}  # fmt: skip
+_SCALES = {  # "three hundred"; what several languages spell alike counts the same in them
+    100: frozenset("hundred cents cent hundra honderd yüz ratus trăm सौ".split()),
+    1000: frozenset(
+        "thousand tausend mille mil mila tusen duizend bin ribu nghìn ngàn тысяча тысячи тысяч tysiące tysięcy हज़ार"
+        " हजार".split()
+    ),
+}
+_BETWEEN_PARTS = frozenset("and e und y och en linh lẻ".split())  # "one hundred and five"
+_MINUS = re.compile(
+    r"(?<![^\W\d_])(?:minus|negative|минус|eksi|âm)\s(?=\S)"
+    r"|(?<!\w )(?:moins|meno|menos)\s(?=\S)|(?:零下|氷点下|マイナス|영하|마이너스)\s?(?=\S)",
+    re.IGNORECASE,
+)
+_TIMES = {
+    "days": "days? tag tage tagen jours? días? dias? giorn[io] dagen dygn dni дн(?:я|ей) gün ngày hari 日間 天 일",
+    "hours": "hours? hrs? h stunden? heures? horas? or[ae] uur timm(?:e|ar) godzin\\w* час(?:а|ов)? saat giờ jam घंटे"
+    " ساعة ساعات 時間 小时 小時 시간",
+    "minutes": "minutes? mins? minuten? minutos? minut[io] minut[ay]? minuter минут[аы]? мин dakika phút menit मिनट"
+    " دقيقة دقائق 分钟 分鐘 分間 分 분",
+    "seconds": "seconds? secs? s sekunden? secondes? segundos? second[io] sekund\\w* секунд[аы]?"
+    " saniye giây detik 秒 초",
+}
+_TIME_UNIT = "|".join(f"(?P<{name}>{'|'.join(words.split())})" for name, words in _TIMES.items())
+_TIME_UNIT_AT = re.compile(rf"\s?(?:{_TIME_UNIT})(?![^\W\d_\u3040-\ud7af])", re.IGNORECASE)
+_TIME_JOINT = re.compile(r"\.?,?\s?(?:(?:and|und|et|y|e|en|och|i|и|ve|và|dan|और)\s)?\s?", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +79,7 @@ class Quantity:
     """A value of running text."""
 
     span: Span
-    kind: str  # "number", "word", "time", "ratio", "formula", "relation"
+    kind: str  # "number", "word", "time", "duration", "ratio", "formula", "relation"
     value: Fraction | None
     key: object  # the value, or what the text says
     said: str = ""  # spelled as the verifier reads it, where the text spells it otherwise
@@ -61,11 +88,24 @@ class Quantity:
 
 def quantities(text: str, start: int, end: int, language: str) -> list[Quantity]:
     """All of them between two places, in order. They do not overlap."""
-    found = [_in_digits(match) for match in _IN_DIGITS.finditer(text, start, end)]
+    east = language in ("zh", "ja", "ko")
+    shares = [*_shares(text, start, end), *_spelled(_CLOCK, "time", text, start, end)] if east else []
+    roots = _spelled(_ROOT, "formula", text, start, end) if text.find("√", start, end) >= 0 else []
+    in_digits = [_in_digits(match) for match in _IN_DIGITS.finditer(text, start, end)]
     in_words = _characters(text, start, end) if language in ("zh", "ja") else _words(text, start, end, language)
-    taken = [quantity.span for quantity in found]
-    found += [word for word in in_words if not any(low < word.span[1] and word.span[0] < high for low, high in taken)]
-    return sorted(found, key=lambda quantity: quantity.span)
+    found: list[Quantity] = []
+    for others in (shares, roots, in_digits, in_words):
+        taken = [quantity.span for quantity in found]
+        found += [item for item in others if not any(low < item.span[1] and item.span[0] < high for low, high in taken)]
+    found.sort(key=lambda quantity: quantity.span)
+    signs = {sign.end(): sign.start() for sign in _MINUS.finditer(text, start, end)}
+    return _with_durations(text, [_signed(text, signs, item) for item in found] if signs else found, end)
+
+
+def _spelled(pattern: re.Pattern[str], kind: str, text: str, start: int, end: int) -> list[Quantity]:
+    return [
+        Quantity(match.span(), kind, None, "".join(match[0].split())) for match in pattern.finditer(text, start, end)
+    ]
 
 
 def _in_digits(match: re.Match[str]) -> Quantity:
@@ -78,9 +118,18 @@ def _in_digits(match: re.Match[str]) -> Quantity:
     sign = -1 if match[0].lstrip()[0] in "-−" else 1
     value = sign * _value(match["number"]) / (int(match["under"] or 1) or 1)
     start += len(match[0]) - len(match[0].lstrip())
-    unit = match["unit"]  # a letter that no dollar sign makes a variable
-    said = f"{match[0][: match.start('unit') - match.start()].strip()}\\text{{ {unit}}}" if unit else ""
+    unit = match["unit"] or _unit_name(match.string, end)  # a letter that no dollar sign makes a variable
+    spelled = r"^\circ" if unit == "°" else f"\\text{{ {unit}}}"
+    plain = match[0][: match.start("unit") - match.start()] if match["unit"] else match[0]
+    said = f"{plain.strip()}{spelled}" if unit else ""
     return Quantity((start, end), "number", value, value, said)
+
+
+def _unit_name(text: str, position: int) -> str:
+    """The unit that a word right after a number names, in any language."""
+    name = _NAME.match(text, position)
+    unit = lookup(name[1]) if name else None
+    return name[1] if name and unit is not None and unit.dimension else ""
 
 
 def _value(digits: str) -> Fraction:
@@ -96,9 +145,56 @@ def _value(digits: str) -> Fraction:
     return Fraction(int(whole + decimals), 10 ** len(decimals))
 
 
+def _signed(text: str, signs: dict[int, int], quantity: Quantity) -> Quantity:
+    """ "minus five" is a value below zero, unless it is taken from a number."""
+    low, high = quantity.span
+    sign = signs.get(low)
+    if sign is None or quantity.value is None or quantity.value <= 0 or text[low] in "+-−":
+        return quantity
+    if text[max(0, sign - 4) : sign].rstrip(" )$")[-1:].isdigit():
+        return quantity
+    value = -quantity.value
+    said = f"-{quantity.said or text[low:high].strip()}"
+    return Quantity((sign, high), quantity.kind, value, value, said)
+
+
+def _with_durations(text: str, found: list[Quantity], end: int) -> list[Quantity]:
+    """ "3 h 35 min" and "two hours and ten minutes" are one quantity each."""
+    merged: list[Quantity] = []
+    for quantity in found:
+        before = merged[-1] if merged else None
+        if before is not None and before.kind in ("number", "word") and quantity.kind in ("number", "word"):
+            joined = _duration(text, before, quantity, end)
+            if joined is not None:
+                merged[-1] = joined
+                continue
+        merged.append(quantity)
+    return merged
+
+
+def _duration(text: str, first: Quantity, second: Quantity, end: int) -> Quantity | None:
+    if second.span[0] - first.span[1] > 20 or first.value is None or second.value is None:
+        return None
+    places, names = [], []
+    for quantity in (first, second):
+        at = quantity.span[1]
+        while quantity.kind == "number" and not text[at - 1].isdigit():  # the unit is part of the quantity
+            at -= 1
+        unit = _TIME_UNIT_AT.match(text, at, end)
+        if unit is None:
+            return None
+        places.append(unit.end())
+        names.append(str(unit.lastgroup))
+    joint = _TIME_JOINT.fullmatch(text, places[0], second.span[0])
+    if joint is None or list(_TIMES).index(names[0]) >= list(_TIMES).index(names[1]):
+        return None
+    said = f"{first.value} {names[0]} {second.value} {names[1]}"
+    return Quantity((first.span[0], places[1]), "duration", None, said, said)
+
+
 def _words(text: str, start: int, end: int, language: str) -> list[Quantity]:
     """Numbers in words, the longest first: "quarenta e oito" is one."""
-    known, shares, first = numerals(language), parts(language), first_words(language)
+    shares, first = parts(language), first_words(language)
     tokens = [match for match in _WORD.finditer(text, start, end) if match[0] != "-"]
     lower = [match[0].lower() for match in tokens]
     found: list[Quantity] = []
@@ -106,31 +202,87 @@ def _words(text: str, start: int, end: int, language: str) -> list[Quantity]:
         return found
     at = 0
     while at < len(tokens):
-        if lower[at] not in first:
+        amount = _amount(text, tokens, lower, at, language) if lower[at] in first else None
+        if amount is None:
             at += 1
             continue
-        for size in range(min(_WORDS_OF_ONE, len(tokens) - at), 0, -1):
-            value = known.get(" ".join(lower[at : at + size]))
-            if value is not None and not text[tokens[at].start() : tokens[at + size - 1].end()].count(","):
-                break
-        else:
-            at += 1
-            continue
-        last = at + size
-        scale = _SCALES.get(language, {}).get(lower[last]) if 1 < value < 100 and last < len(tokens) else None
-        if scale:
-            value, last = value * scale, last + 1
+        value, last = amount
         whole = shares.get(lower[last]) if value and last < len(tokens) else None
         half = next(
             (turn for turn in _HALF.get(language, ()) if lower[last : last + 3][: len(turn.split())] == turn.split()),
             "",
         )
-        amount = Fraction(value, whole) if whole else value + Fraction(1, 2) if half else Fraction(value)
+        total = Fraction(value, whole) if whole else value + Fraction(1, 2) if half else Fraction(value)
         last += 1 if whole else len(half.split())
         place = (tokens[at].start(), tokens[last - 1].end())
-        alone = amount == 1 and lower[at] in ARTICLES
-        found.append(Quantity(place, "word", amount, amount, str(amount), alone))
+        alone = total == 1 and lower[at] in ARTICLES
+        unit = _unit_name(text, place[1])
+        said = f"{total}\\text{{ {unit}}}" if unit and not unit.startswith("pound") else str(total)
+        found.append(Quantity(place, "word", total, total, said, alone))
         at = last
+    return found
+
+
+def _amount(text: str, tokens: list[re.Match[str]], lower: list[str], at: int, language: str) -> tuple[int, int] | None:
+    """A number in words from a word on, and where the next word stands: "two thousand three hundred and five"."""
+    found = _below_thousand(text, tokens, lower, at, language)
+    if found is None:
+        return None
+    value, last = found
+    if 0 < value < 1000 and _scaled(text, tokens, lower, last, 1000):
+        value, last = value * 1000, last + 1
+    if value % 1000 or not value:
+        return value, last
+    rest = _rest(text, tokens, lower, last, language)
+    return (value + rest[0], rest[1]) if rest and rest[0] < 1000 else (value, last)
+
+
+def _below_thousand(
+    text: str, tokens: list[re.Match[str]], lower: list[str], at: int, language: str
+) -> tuple[int, int] | None:
+    known = numerals(language)
+    for size in range(min(_WORDS_OF_ONE, len(tokens) - at), 0, -1):
+        value = known.get(" ".join(lower[at : at + size]))
+        if value is not None and not text[tokens[at].start() : tokens[at + size - 1].end()].count(","):
+            break
+    else:
+        return None
+    last = at + size
+    if 0 < value < 100 and _scaled(text, tokens, lower, last, 100):
+        value, last = value * 100, last + 1
+    if value % 100 or not 0 < value < 1000:
+        return value, last
+    rest = _rest(text, tokens, lower, last, language)
+    return (value + rest[0], rest[1]) if rest and rest[0] < 100 else (value, last)
+
+
+def _scaled(text: str, tokens: list[re.Match[str]], lower: list[str], at: int, scale: int) -> bool:
+    """Does the next word multiply the number before it?"""
+    return at < len(lower) and lower[at] in _SCALES[scale] and _adjacent(text, tokens, at)
+
+
+def _adjacent(text: str, tokens: list[re.Match[str]], at: int) -> bool:
+    """Does nothing but a space or a hyphen stand before a word?"""
+    return not text[tokens[at - 1].end() : tokens[at].start()].strip(" -")
+
+
+def _rest(text: str, tokens: list[re.Match[str]], lower: list[str], at: int, language: str) -> tuple[int, int] | None:
+    """The smaller number that goes on where hundreds or thousands end."""
+    joined = at + (at < len(lower) and lower[at] in _BETWEEN_PARTS)
+    if joined >= len(lower) or not all(_adjacent(text, tokens, place) for place in range(at, joined + 1)):
+        return None
+    return _below_thousand(text, tokens, lower, joined, language) if lower[joined] in first_words(language) else None
+
+
+def _shares(text: str, start: int, end: int) -> list[Quantity]:
+    """Parts of a whole, which Chinese, Japanese and Korean say before how many there are: 七分之五."""
+    found = []
+    for match in _SHARE.finditer(text, start, end):
+        under, over = (int(part) if part.isdigit() else in_characters(part) for part in match.groups())
+        if under and over is not None:
+            found.append(
+                Quantity(match.span(), "word", Fraction(over, under), Fraction(over, under), f"{over}/{under}")
+            )
     return found
 
 
@@ -138,7 +290,11 @@ def _characters(text: str, start: int, end: int) -> list[Quantity]:
     found = []
     for match in _CHARACTERS.finditer(text, start, end):
         value = in_characters(match[0])
-        if value is None or (match[0] in ("一", "十", "千", "万") and _NO_NUMBER.match(text, match.end())):
+        if (
+            value is None
+            or match[0] in "零〇"
+            or (match[0] in ("一", "十", "千", "万") and _NO_NUMBER.match(text, match.end()))
+        ):
             continue
         found.append(Quantity(match.span(), "word", Fraction(value), Fraction(value), str(value), value == 1))
     return found

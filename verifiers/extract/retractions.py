@@ -217,7 +217,7 @@ def instead(text: str, position: int, end: int) -> list[Span]:
     """Values that the text puts in the place of the answer, or beside it: "no, 8", "or maybe 8"."""
     found = []
     for match in _INSTEAD.finditer(text, position, min(end, position + _LOOK)):
-        if not _RESTATES.search(match[0]):
+        if not _RESTATES.search(match[0]) and not _of_mistakes(text, position, match):
             found.append(match.span("value"))
         if len(found) == 4:
             break
@@ -227,6 +227,20 @@ def instead(text: str, position: int, end: int) -> list[Span]:
     return found or offers(text, position, end)
 
 
+def _of_mistakes(text: str, position: int, offered: re.Match[str]) -> bool:
+    """ "Common mistake: reporting 9 or 324": the values are not offered."""
+    sentence = re.split(r"[.!?。\n]", text[max(position, offered.start() - 120) : offered.start()])[-1]
+    return _MISTAKES.match(sentence) is not None and _OR.match(offered[0]) is not None
+
+
+_MISTAKES = re.compile(
+    r"\W*(?:an? |the |(?:some |other )?)?(?:common|typical|frequent|usual|häufige?r?|typische?r?)"
+    r" (?:mistakes?|errors?|pitfalls?|fehler)\b|\W*(?:erreurs? (?:fréquente|courante|classique)s?"
+    r"|error(?:es)? (?:común|comunes|frecuentes?|típicos?)"
+    r"|erros? comu(?:m|ns)|error[ei] (?:comun[ei]|frequent[ei]))\b",
+    re.IGNORECASE,
+)
+_OR = re.compile(r"(?:or|oder|ou|o)\b", re.IGNORECASE)
 _OTHER_VALUE = re.compile(VALUE)
 _EXEMPT = re.compile(
     r"\brather than\b|\binstead of\b|不要|不是|并非|而非|(?<!\w)не\s|检验|验算|=|≠|\\ne|<|>|[+×*]|\\cdot|\\times"

@@ -7,7 +7,7 @@ import re
 from verifiers.extract.spans import Span
 
 MATHS = re.compile(
-    r"\$\$([^$]+)\$\$|\$([^$\n]+)\$|\\\[(.+?)\\\]|\\\((.+?)\\\)"
+    r"\$\$([^$]+)\$\$|(?<!\\)\$((?:[^$\n\\]|\\[^\n])+)\$|\\\[(.+?)\\\]|\\\((.+?)\\\)"
     r"|\\begin\{(?:equation|align|gather|displaymath|math|eqnarray|multline)\*?\}(.+?)\\end\{(?:equation"
     r"|align|gather|displaymath|math|eqnarray|multline)\*?\}",
     re.DOTALL,

@@ -49,8 +49,8 @@ EQUATION = re.compile(
 
 # -- what a sentence may not hold: the whole of it, and the clause of the value
 REPORTS = re.compile(
-    r"\b(?:said|says?|saying|claim\w*|believe\w*|think|thinks|thought|guess\w*|argu(?:e|es|ed)|told|tells?|heard"
-    r"|hears?|suppos\w+|assum\w+"
+    r"\b(?:said|says?|saying|claim\w*|believe\w*|think|thinks|thought|guess\w*|argu(?:e|es|ed)|(?<!all )told|tells?"
+    r"|heard|hears?|suppos\w+|assum\w+"
     r"|imagin\w+|pretend\w*|suspect\w*|reckon\w*|according|rumou?r\w*|legend|allegedly|supposedly|apparently|seem\w*"
     r"|hop(?:e|es|ed|ing)|wish\w*|dream\w*|expect\w*|predict\w*|estimat\w+|should|ought|would|might|may|wants?"
     r"|wanted|plans|planned|intends?"
@@ -97,7 +97,8 @@ OPPOSED = re.compile(
     r"|quedar|costar|deber|podr)ían?"
     r"|(?:aur|ser|fer|rester|faudr|pourr)ai(?:en)?t|(?:haver|ter|ser|ficar|restar)iam?|(?:avr|sar"
     r"|rester)ebbe(?:ro)?|too (?:few|many|much|little|short|long|big|small)|short of|zu (?:wenig|viele?)|never"
-    r"|hardly|barely|scarcely|only if|roughly|approx\w*|about|almost|nearly"
+    r"|hardly|barely|scarcely|only if|ungefähr|rund|knapp|unos|unas|alrededor"
+    r"|à peu près|roughly|approx\w*|about|almost|nearly"
     r"|jamais|aucune?|guère|environ|presque|nunca|ningun[oa]?|aproximadamente|casi|quase|nenhuma?|nessun[oa]?"
     r"|quasi|circa"
     r"|niet|geen|misschien|ongeveer|bijna|inte|ej|kanske|ungefär|nästan|nie|może|około|prawie|chyba"
@@ -150,11 +151,14 @@ GOT = re.compile(
 
 # -- which of its numbers are not what it says
 SO = re.compile(
-    r"(?:[,;:—–]|^|\s)\s*(?:and )?\b(?:so|therefore|thus|hence|altogether|daher|also|somit|folglich|deshalb|donc"
-    r"|ainsi|alors|así que"
+    r"(?:[,;:—–]|^|\s)\s*(?:and )?\b(?:so|therefore|thus|hence|altogether|all told|namely"
+    r"|whence|daher|also|somit|folglich|deshalb|nämlich|woraus"
+    r"|donc|d['’]où"
+    r"|ainsi|alors|así que|de donde|a saber|da cui"
     r"|por lo tanto|por tanto|entonces|luego|portanto|logo|então|assim|quindi|dunque|perciò|pertanto|dus|daarom"
     r"|alltså|så|därför|więc"
-    r"|zatem|czyli|dolayısıyla|böylece|öyleyse|vậy|do đó|nên|jadi|maka|sehingga|поэтому|значит|следовательно|итого"
+    r"|zatem|czyli|dolayısıyla|böylece|öyleyse|vậy|do đó|nên|jadi|maka|sehingga|поэтому|значит|следовательно"
+    r"|откуда|отсюда|итого"
     r"|итак)\b"
     r"|(?<![^\W\d_])(?:إذن|لذلك|وبذلك|لذا|فإن|इसलिए|अतः|तो)(?![^\W\d_])"
     r"|\b(?:in other words|that is|that means|i\.e\.|which (?:is|means|gives|makes)|d\.\s?h\.|das heißt"
@@ -162,7 +166,7 @@ SO = re.compile(
     r"|isto é|cioè|vale a dire|to jest|oftewel|dat wil zeggen|det vill säga|yani|tức là|yaitu|artinya|то есть"
     r"|т\.\s?е\.)(?!\w)"
     r"|أي (?=\d)|यानी|即|也就是|すなわち|つまり|즉|因此|所以|因而|故|于是|共|よって|したがって|ゆえに|だから"
-    r"|ので[、，]|から[、，]|따라서|그러므로|그래서|그러면|므로|니까|[⇒→∴]|=>",
+    r"|(?<=\$)\s?より|ので[、，]|から[、，]|따라서|그러므로|그래서|그러면|므로|니까|[⇒→∴]|=>",
     re.IGNORECASE,
 )
 REASON = re.compile(
@@ -171,17 +175,75 @@ REASON = re.compile(
     r"|ponieważ|bo|çünkü|vì|karena|потому что|так как)\b",
     re.IGNORECASE,
 )
-# "If we divide 81 by 3, we get 27", "Wenn man ... teilt, ..."
+# "If we divide 81 by 3, we get 27", "Wenn man ... teilt, ...", "Since ..., ..."
 BY_DOING = re.compile(
     r"\W*(?:(?:if|when|once) (?:we|you|one)|wenn (?:man|wir)|si (?:on|nous|se)|se (?:si|\w+amos)|als (?:je|we|men)"
-    r"|om (?:man|vi)|если)\b[^,]{1,200},",
+    r"|om (?:man|vi)|если|since|because|as|given that|weil|da|puisque|comme|como|siccome|poiché|так как|поскольку"
+    r"|by|after|using|from|with|[a-z]{3,12}ing)\b"
+    r"[^,]{1,200},",
     re.IGNORECASE,
 )
+# "If she is x years old", "Если разделить 18 на 4": an unknown gets its name, or something is calculated.
+NAMES_UNKNOWN = re.compile(
+    r"\W*(?:if|wenn|si|se|als|om|jeśli)\b[^,]{0,60}\b[nxzt]\b[^,]{0,60},|\W*если [^,]{0,60}\b[а-я]+ть\b[^,]{0,60},",
+    re.IGNORECASE,
+)
+AT_FIRST = re.compile(
+    r"\b(?:initially|originally|original|initial|at first|at the (?:start|beginning)"
+    r"|to (?:start|begin) with|start(?:ed)? with"
+    r"|zuerst|anfangs|au début|al principio|all['’]inizio|сначала)\b",
+    re.IGNORECASE,
+)
+# A denial and the word that it denies.
+DENIAL = re.compile(
+    r"((?<!\w)(?:not|nicht|keine?|pas|no|non|não|не|niet|inte|nie|không|tidak)(?!\w)|ない)\s*([^\W\d_]{1,5})",
+    re.IGNORECASE,
+)
+ASKS_TIME = re.compile(
+    r"how long|how many (?:second|minute|hour|day|week|month|year)s|after (?:how|what)|when\b|wie lange|wann|nach wie"
+    r"|combien de (?:temps|minutes|jours|heures|secondes)|quand|cuánto (?:tiempo|tarda)"
+    r"|cuánt[oa]s (?:minutos|horas|días)"
+    r"|quanto tempo|quant[aei] (?:minut\w+|ore|horas|giorni|dias)|сколько (?:времени|минут|часов|дней)|через сколько"
+    r"|what time|quelle heure|qué hora|que horas|che ora|wie spät|hoe laat|o której|во сколько|когда|saat kaç|mấy giờ"
+    r"|jam berapa|几点|何時|何分|몇 ?시|몇 ?분|多久|多长时间",
+    re.IGNORECASE,
+)
+AFTER_TIME = re.compile(
+    r"\b(?:after|in|for|within|nach|in|après|en|pendant|después de|tras|depois de|após|em|dopo|за|через|после)\s*$",
+    re.IGNORECASE,
+)
+# A clause of its own that says what is left: ", 还剩下", "; there remain".
+LEFT_OVER = re.compile(
+    r"[,;，；、][^,;，；、]{0,40}(?:剩下?|余下|残りは|남은|\b(?:left|leaves?|leaving|remains?|remaining|bleiben|bleibt|reste(?:nt)?"
+    r"|queda[n]?|resta[n]?|rimangono|restano)\b|(?<!\w)оста[лён]\w+)[^\d,;]{0,20}$",
+    re.IGNORECASE,
+)
+NAMED = re.compile(r"\$?\s*([A-Za-z](?:_\{?\w\}?)?)\s*=")
+BESIDE_TIME = re.compile(
+    r"(?:\b(?:before|after|until|till|by|past|since|vor|nach|bis|seit|avant|après|antes|después|depois|prima|dopo|voor|na"
+    r"|före|przed|trước|sebelum)|(?<!\w)(?:до|после|раньше|позже|قبل|بعد))(?: de| delle| d['’])?\s*$",
+    re.IGNORECASE,
+)  # what no time follows that is said of anything
+ANNOUNCES = re.compile(
+    r"^\W*(?:(?:the|our|die|das|la|el|il|a|o|le) )?(?:(?:right|correct|final|richtige|bonne) )?(?:answers?|solutions?"
+    r"|lösung|antwort|solution|réponse|respuesta|solución|resposta|solução|risposta|soluzione)"
+    r" (?:is|are|ist|est|es|é|è)\b",
+    re.IGNORECASE,
+)
+# "So no, it is not prime."
+TRUTH = re.compile(
+    r"\W*(?:so|therefore|thus|hence|also|daher|donc|así que|por tanto|portanto|quindi|dunque|значит),? "
+    r"(yes|no|ja|nein|oui|non|sí|sim|não|sì|да|нет)(?=[,.!])",
+    re.IGNORECASE,
+)
+LED_BY = re.compile(r"(?<!\w)([^\W\d_]{3,20})\s+([^\W\d_]{1,6})\s*$")  # "started with"
 OPERATED = re.compile(r"\s*[-+−–·*×x/÷^]\s*[$€£]?\d")
 OPERATES = re.compile(r"\d[\s%]*(?:[-+−–·*×x/÷:^])\s*[$€£]?$")
 # A preposition before a value that makes it no argument.
 PLACED = re.compile(
     r"\b(?:puts?|sets?|brings?|keeps?|stands?|stays?|lands?|remains?)\b[^,.;]{0,60} at\s*$"
+    r"|\b(?:brings?|takes?|raises?|lowers?|reduces?|cuts?|drops?|falls?|rises?|grows?|goes|works? out|rounds?"
+    r"|converts?)(?: [^\W\d_]+){0,3} to\s*$"
     r"|\b(?:proportion|share|fraction|rate|ratio|mean|width|size|depth|age|loss|gain|salary|fee|bill|discount"
     r"|capacity|quotient"
     r"|difference|product|remainder|circumference|perimeter|radius|diameter|mass|balance|change|tip|tax|interest"
@@ -202,8 +264,8 @@ PLACED = re.compile(
     re.IGNORECASE,
 )
 ADJUNCT = re.compile(
-    r"\W*(?:so |thus |therefore |hence |also |donc |dus |alltså |quindi |portanto |logo |así que )?(?:in|for"
-    r"|during|after|per|with|within|of|at|on|from|out of|each|every|all|nach|für|mit|bei|von|pro|während|en|dans"
+    r"\W*(?:so |thus |therefore |hence |also |donc |dus |alltså |quindi |portanto |logo |así que )?(?:in|for|over"
+    r"|across|during|after|per|with|within|of|at|on|from|out of|each|every|all|nach|für|mit|bei|von|pro|während|en|dans"
     r"|pour|avec|après|pendant|sur|por|durante|con|tras|de|em|com|para|após|dos|das|di|dei|delle|dopo|på|under"
     r"|efter|med|av|na|voor|met|uit|w|za|po|z|за|в|на"
     r"|из|через|после|с|trong|với|sau|dalam|dari|في|من|بعد|خلال)\s+(?:(?:the|all|these|those|den|die|der|les|des"

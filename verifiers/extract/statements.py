@@ -12,25 +12,38 @@ import functools
 import itertools
 import re
 from collections.abc import Iterator
+from dataclasses import dataclass, replace
 from fractions import Fraction
 
+from verifiers.extract.asked_names import asked_name
 from verifiers.extract.conclusions import OPTION_LABEL, altered, concludes, unsure
+from verifiers.extract.contrasts import contrast
 from verifiers.extract.numerals import language_of
 from verifiers.extract.quantities import Quantity, quantities
 from verifiers.extract.sentences import BEFORE_AND
 from verifiers.extract.spans import Extraction, Span
 from verifiers.extract.statement_words import (
     ADJUNCT,
+    AFTER_TIME,
+    ANNOUNCES,
+    ASKS_TIME,
+    AT_FIRST,
+    BESIDE_TIME,
     BY_DOING,
     CHECK,
     COURTESY,
+    DENIAL,
     DOES,
     EQUATION,
     FRAMES,
     GOT,
     HARMFUL_IN,
     LABELLED,
+    LED_BY,
+    LEFT_OVER,
     MORE,
+    NAMED,
+    NAMES_UNKNOWN,
     OPERATED,
     OPERATES,
     OPPOSED,
@@ -43,23 +56,28 @@ from verifiers.extract.statement_words import (
     STARTS,
     STOP,
     SUPPOSES,
+    TRUTH,
     UNSPACED,
     WORD,
 )
 from verifiers.extract.understood import CONDITIONAL
 from verifiers.extract.vocabulary import HARMLESS, UNSAFE
+from verifiers.extract.wordings import says_no_solution
 
 _LOOK = 1000  # characters before the end
+_ASKED = 300  # characters of a question
 _LONGEST = 400  # characters of a sentence
 _MOST_BEFORE = 40  # quantities of the question, and of the text before the sentence
 _ALIKE = 16  # characters by which two sentences differ that say the same of two values
+_LONGEST_UNIT = 24  # characters
 _MOST_GIVEN = 16  # numbers that a value is derived from
 
 
-def stated(text: str, start: int, end: int, prompt: str) -> Extraction | None:
+def stated(text: str, start: int, end: int, prompt: str, *, contrasts: bool = False) -> Extraction | None:
     """The value that the last sentence between two places says, or None where nothing shows that it is the answer.
 
-    An extraction without a span says that the sentence does not stand by its value.
+    An extraction without a span says that the sentence does not stand by its value. With `contrasts` it must put the
+    value in the place of one that it denies.
     """
     low = max(start, end - _LOOK)
     language = language_of(f"{prompt[-400:]} {text[max(low, end - 400) : end]}")
@@ -71,28 +89,48 @@ def stated(text: str, start: int, end: int, prompt: str) -> Extraction | None:
     if not sentences:
         return None
     sentence = sentences[-1]
+    question = _question(prompt[-_ASKED:])
+    text = _without_asked_denials(text, sentence, question.denials)
     part = text[slice(*sentence)]
     if len(part) > _LONGEST or part.rstrip().endswith((":", "：", "…", "...")) or "\\boxed" in part:
         return None
     if len(OPTION_LABEL.findall(part)) > 1:
         return None
-    if REPORTS.search(part) or SUPPOSES.match(part) or STARTS.match(part):
+    lead = SO.match(part)
+    if says_no_solution(part[lead.end() if lead else 0 :]):
+        return Extraction((sentence[0] + (lead.end() if lead else 0), sentence[1]), "statement")
+    if REPORTS.search(AT_FIRST.sub(" ", part) if question.at_first else part) or _supposes(part) or STARTS.match(part):
         return None
     if FRAMES.search(text, low, sentence[0]):
         return Extraction(None, "unsure")
+    truth = TRUTH.match(text, *sentence) if len(sentences) > 1 else None
+    if truth is not None:
+        return Extraction((truth.start(1), sentence[1]), "statement")
+    named = _named(text, sentence, prompt, language)
+    if named is not None:
+        return Extraction(named, "statement")
+    turn = contrast(text, sentence)
+    if contrasts and turn is None:
+        return None
+    denied = {quantity.key for quantity in quantities(text, *turn[0], language)} if turn else set()
     before = quantities(text, low, sentence[0], language)[-_MOST_BEFORE:]
+    sentence = (turn[1], sentence[1]) if turn else sentence
     asked = _asked(prompt[-2000:], language)
     reason = REASON.search(text, sentence[0] + 1, sentence[1])
     inside = quantities(text, sentence[0], reason.start(), language) if reason else []
     reason = reason if inside else None
-    inside = inside or quantities(text, *sentence, language)
+    inside = _with_lists(text, inside or quantities(text, *sentence, language))
     value = _only_one(text, sentence, inside, asked, before)
-    if value is None:
+    if value is None or value.key in denied:
         return None
     clause = _clause(text, sentence, value.span)
-    placed = value.kind in ("time", "relation") or PLACED.search(text, clause[0], value.span[0]) is not None
+    timed = value.kind == "time" and BESIDE_TIME.search(text, clause[0], value.span[0]) is None
+    placed = timed or value.kind == "relation" or PLACED.search(text, clause[0], value.span[0]) is not None
+    placed = placed or _as_asked(text, clause, value.span, prompt)
     placed = placed or (language == "pl" and text.endswith("to ", clause[0], value.span[0]))  # "that is" in Polish
-    if _opposed(text[slice(*clause)], language):
+    leading = text[clause[0] : value.span[0]]
+    leading = ANNOUNCES.sub(" ", leading) if turn else leading
+    if _opposed(f"{leading} § {text[value.span[1] : clause[1]]}", language):
         return Extraction(None, "unsure") if language != "en" else None  # English denials are told apart elsewhere
     if altered(text, clause, value.span, placed=placed):
         return None
@@ -111,16 +149,76 @@ def stated(text: str, start: int, end: int, prompt: str) -> Extraction | None:
         return Extraction(None, "unsure")
     known = _values([*asked, *before, *inside], value)
     signs = (
-        SO.search(part)
+        turn
+        or SO.search(part)
         or concludes(text[sentence[0] : value.span[0]])
         or follows(value.value, known)
         or (len(sentences) > 1 and not WORD.search(text[sentence[0] : value.span[0]] + after))
         or (text[: value.span[0]].endswith("**") and after.startswith("**"))
         or (reason and not WORD.search(text[sentence[0] : value.span[0]]))
+        or (value.kind in ("time", "duration") and question.time)
+        or (value.kind == "relation" and not WORD.search(text[sentence[0] : value.span[0]] + after))
+        or (value.kind == "formula" and "=" in text[slice(*value.span)] and not WORD.search(after))
     )
     if (signs and (before or prompt or len(inside) > 1)) or (prompt and _shares(part, prompt)):
         return Extraction(value.span, "statement", said=value.said)
     return None
+
+
+@dataclass(frozen=True, slots=True)
+class _Question:
+    """What the words of a question ask for."""
+
+    denials: frozenset[str]  # beginnings of the words that it denies
+    at_first: bool  # what was before
+    time: bool  # how long, or when
+
+
+@functools.lru_cache(maxsize=256)
+def _question(asked: str) -> _Question:
+    return _Question(
+        frozenset(_denied(found) for found in DENIAL.finditer(asked)),
+        AT_FIRST.search(asked) is not None,
+        ASKS_TIME.search(asked) is not None,
+    )
+
+
+def _supposes(part: str) -> bool:
+    """Does a condition begin a sentence? One that only names an unknown ("if she is x years old, ...") is none."""
+    concluded = NAMES_UNKNOWN.match(part) and (SO.search(part) or BY_DOING.match(part))
+    return SUPPOSES.match(part) is not None and not concluded
+
+
+def _without_asked_denials(text: str, sentence: Span, denials: frozenset[str]) -> str:
+    """The text without the denials that the question has too: "do not like tea" in answer to "how many do not like"."""
+    if not denials:
+        return text
+    part = DENIAL.sub(
+        lambda found: " " * len(found[1]) + found[0][len(found[1]) :] if _denied(found) in denials else found[0],
+        text[slice(*sentence)],
+    )
+    return text[: sentence[0]] + part + text[sentence[1] :]
+
+
+def _denied(found: re.Match[str]) -> str:
+    """The beginning of the word that is denied; where words have no spaces between them, its first character."""
+    return found[2].lower() if found[1].isascii() or found[1][0] < "\u3000" else found[2][0]
+
+
+def _named(text: str, sentence: Span, prompt: str, language: str) -> Span | None:
+    """The name that the last clause gives to a question that asks who."""
+    starts = [match.end() for match in SO.finditer(text, *sentence)]
+    clause = (starts[-1] if starts else sentence[0], sentence[1])
+    found = asked_name(text, clause, prompt)
+    return None if found is None or _opposed(text[slice(*clause)], language) else found
+
+
+def _as_asked(text: str, clause: Span, span: Span, prompt: str) -> bool:
+    """Does the question lead to the value by the same preposition ("start with"), or ask how long it takes?"""
+    led = LED_BY.search(text, clause[0], span[0])
+    if led is not None and re.search(rf"\b{led[1][:4]}\w*\s+{led[2]}\b", prompt[-_ASKED:], re.IGNORECASE):
+        return True
+    return _question(prompt[-_ASKED:]).time and AFTER_TIME.search(text, clause[0], span[0]) is not None
 
 
 @functools.lru_cache(maxsize=256)
@@ -198,7 +296,7 @@ def _only_one(
     """The one value of a sentence, when what is given, calculated with or said of the circumstances is set aside."""
     free = [quantity for quantity in inside if not quantity.article] or inside
     free = [quantity for quantity in free if not _is_operand(text, quantity.span, sentence)]
-    left = _after_so(text, sentence, free) or free
+    left = _after_so(text, sentence, free) or _after_premise(text, sentence, free) or free
     for aside in _set_aside(text, sentence, left, asked, before):
         left = [quantity for quantity in left if quantity.key not in aside] or left
         if left and len({quantity.key for quantity in left}) == 1:
@@ -207,7 +305,36 @@ def _only_one(
     last = free[-1] if free and not _joined(text, free) else None
     if last is None or any(other.value == last.value for other in asked):
         return None
-    return last if follows(last.value, _values([*asked, *before, *inside], last)) else None
+    led = text[max([sentence[0], *(other.span[1] for other in inside if other.span[1] <= last.span[0])]) : last.span[0]]
+    known = _values([*asked, *before, *inside], last)
+    return last if LEFT_OVER.search(led) or follows(last.value, known) else None
+
+
+def _with_lists(text: str, values: list[Quantity]) -> list[Quantity]:
+    """ "$x=3$ or $x=-7$" is one value."""
+    joined: list[Quantity] = []
+    for value in values:
+        before = joined[-1] if joined else None
+        if (
+            before is not None
+            and before.kind == value.kind == "formula"
+            and _names_alike(text, before.span, value.span)
+        ):
+            span = (before.span[0], value.span[1])
+            joined[-1] = Quantity(span, "formula", None, text[slice(*span)])
+        else:
+            joined.append(value)
+    return joined
+
+
+def _names_alike(text: str, first: Span, second: Span) -> bool:
+    """Do two formulas, which a comma or a conjunction joins, give values to the same name?"""
+    names = [NAMED.match(text, *span) for span in (first, second)]
+    return (
+        all(names)
+        and len({name[1] for name in names if name}) == 1
+        and BEFORE_AND.fullmatch(text, first[1], second[0]) is not None
+    )
 
 
 def _set_aside(
@@ -249,6 +376,12 @@ def _after_so(text: str, sentence: Span, free: list[Quantity]) -> list[Quantity]
     return next((later for end in reversed(ends) if (later := [item for item in free if item.span[0] >= end])), [])
 
 
+def _after_premise(text: str, sentence: Span, free: list[Quantity]) -> list[Quantity]:
+    """What a sentence says behind what it was found by: "Since two of them add to 115, the third is 65."."""
+    premise = BY_DOING.match(text, *sentence)
+    return [item for item in free if premise and item.span[0] >= premise.end()]
+
+
 def _is_operand(text: str, span: Span, sentence: Span) -> bool:
     after = text[span[1] : min(sentence[1], span[1] + 8)]
     return OPERATED.match(after) is not None or (
@@ -281,12 +414,12 @@ def _parts(text: str, start: int, conclusion: re.Match[str]) -> bool:
 
 def _said_otherwise(text: str, earlier: list[Span], part: str, value: Quantity, language: str) -> bool:
     """Does an earlier sentence say the same with another value?"""
-    shape = _shape(part, language)
+    alike = [span for span in earlier[-20:] if abs(span[1] - span[0] - len(part)) < _ALIKE]
+    shape = _shape(part, language) if alike else ()
     return bool(shape) and any(
-        abs(span[1] - span[0] - len(part)) < _ALIKE
-        and shape == _shape(text[slice(*span)], language)
+        shape == _shape(text[slice(*span)], language)
         and value.key not in {quantity.key for quantity in quantities(text, *span, language)}
-        for span in earlier[-20:]
+        for span in alike
     )
 
 
@@ -296,8 +429,17 @@ def _shape(part: str, language: str) -> tuple[str, ...]:
     return tuple(word.lower() for word in WORD.findall(SO.sub(" ", part)))
 
 
+def with_unit(text: str, end: int, extraction: Extraction) -> Extraction:
+    """A number with the unit that follows it."""
+    if extraction.source != "number" or extraction.span is None:
+        return extraction
+    found = quantities(text, extraction.span[0], min(end, extraction.span[1] + _LONGEST_UNIT), "")
+    whole = found and found[0].span[0] == extraction.span[0] and found[0].span[1] >= extraction.span[1]
+    return replace(extraction, said=found[0].said) if whole else extraction
+
+
 def follows(value: Fraction | None, given: list[Fraction]) -> bool:
-    """Is the value the sum, difference, product, quotient or percentage of two of the numbers, or the sum of all?"""
+    """Is the value the sum, difference, product, quotient or percentage of two of the numbers, or the sum of more?"""
     if value is None:
         return False
     wanted = float(value)
@@ -306,13 +448,19 @@ def follows(value: Fraction | None, given: list[Fraction]) -> bool:
     def same(result: float) -> bool:
         return abs(result - wanted) <= 1e-9 * abs(wanted)
 
-    if len(numbers) > 1 and (same(sum(numbers)) or same(sum(set(numbers)))):
+    if len(numbers) > 1 and (
+        same(sum(numbers)) or same(sum(set(numbers))) or same(2 * max(numbers) - sum(set(numbers)))
+    ):
+        return True
+    if any(same(a + b + c) for a, b, c in itertools.combinations(numbers[-8:], 3)):
         return True
     return any(
         same(a + b)
         or same(abs(a - b))
         or same(a * b)
         or same(a * b / 100)
+        or same(a * (100 - b) / 100)
+        or same(b * (100 - a) / 100)
         or (b and same(a / b))
         or (a and same(b / a))
         for a, b in itertools.combinations_with_replacement(numbers, 2)

@@ -10,10 +10,11 @@ CORRECTION = re.compile(
     r"|recalculat\w+|re-?evaluat\w+|re-?examin\w+|revis\w+|reconsider\w*|let me (?:re|fix|check|try)"
     r"|on second thought"
     r"|scratch that|i misread|i meant?|that's wrong|that is wrong|is incorrect|is wrong|was wrong|hmm"
-    r"|no[,:;.!]|instead"
-    r"|should be|should have been|rather)(?![a-z])|修正|更正|不对|不對|错了|錯了|等等|ошиб|исправ|точнее"
+    r"|(?:no|nein|non|não|nee|nej|nie)[,:;.!]|instead"
+    r"|should be|should have been|rather)(?![a-z])|(?<!\w)нет[,.]|修正|更正|不对|不對|错了|錯了|等等|ошиб|исправ|точнее"
     r"|perdón|corrijo|me equivo|erreur|fehler"
-    r"|ich meine|je veux dire|quiero decir|quero dizer|voglio dire|訂正|間違|아니|정정|잘못|أقصد|تصحيح|गलत",
+    r"|ich meine|je veux dire|quiero decir|quero dizer|voglio dire|訂正|間違|(?<![^。、\s])(?:いや|いえ|いいえ)[、,]"
+    r"|正しい答え|正しくは|아니|정정|잘못|أقصد|تصحيح|गलत",
     re.IGNORECASE,
 )
 CONCLUSION = re.compile(

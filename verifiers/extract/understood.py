@@ -82,7 +82,10 @@ _APPROXIMATE = re.compile(
     re.IGNORECASE,
 )
 _NEW_VALUE = re.compile(
-    r"\W*(?:final(?: answer)?|result|total|hence|thus|so|therefore|rather|better|now)\W+§\W*$", re.IGNORECASE
+    r"\W*(?:(?:to )?repeat|once more|again|nochmals?|noch einmal|(?:ich )?wiederhole|(?:je )?répète|repito"
+    r"|repetimos|ripeto|ripetiamo|повторяю|powtarzam|tekrar|final(?: answer)?|result|total|hence|thus|so|therefore"
+    r"|rather|better|now)\W+§\W*$",
+    re.IGNORECASE,
 )
 _REASON = re.compile(
     r"(?<![,(\s])[,(\s]+(?:because|since|as (?=\w+ (?:is|are|has|have|was))|weil|denn|da|car|puisque|parce que|porque"
@@ -286,6 +289,7 @@ _CALCULATION = re.compile(
 )
 _CALCULATED = re.compile(r"\d[\s$)]*[-+*/×x÷−–][\s$(]*\d[\d.,]*[\s$)%]*=[\s$]*$")  # "3 * 7 ="
 _POINT_NAMES = re.compile(r"\b(?!NOT?\b|OR\b)[A-Z]{2,3}\b")  # "the length of AB"
+_ROMAN = re.compile(r"\b(?:quadrants?|types?|cases?) I(?: (?:and|or) I[IV])?\b")
 _ENGLISH = re.compile(r"\b(?:the|is|has|that|therefore|so|of|in|we)\b", re.IGNORECASE)
 _NAME = re.compile(r"(?<=[a-z,] )[A-Z][a-z]+(?:'s)?\b(?! (?:answers?|guess|result|solution|opinion|key)\b)")
 _GERMAN = re.compile(
@@ -406,7 +410,7 @@ def _known(prompt: str, gold: str) -> frozenset[str]:
 
 
 def _stem(word: str) -> str:
-    for suffix in ("'s", "’s", "ing", "ed", "es", "s", "en", "e", "n"):
+    for suffix in ("'s", "’s", "ing", "ed", "es", "s", "en", "e", "n", "ات", "ين", "ون", "ان", "ة"):
         if word.endswith(suffix) and len(word) - len(suffix) > 2:
             return word[: -len(suffix)]
     return word
@@ -496,7 +500,9 @@ def _unknown_before(before: str, known: frozenset[str], prompt: str, everyday: b
         clause = _NAME_ELSE.sub(" ", clause)
     if _CALCULATED.search(before):  # the sum that was just done says what the value is, whatever it is of
         return _objection(clause)
-    if boxed and not any(turn.search(clause) for turn in (_OF_ANSWERS, _MINE, _OF_FORMS, REPORTS)):
+    clause = _ROMAN.sub(" ", clause)
+    mine = _MINE.search(clause) if clause.isascii() or _ENGLISH.search(clause) else None  # Turkish "her" is "each"
+    if boxed and mine is None and not any(turn.search(clause) for turn in (_OF_ANSWERS, _OF_FORMS, REPORTS)):
         return _objection(clause)
     return _unknown(clause, known, prompt, everyday)
 

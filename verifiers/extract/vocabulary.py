@@ -180,6 +180,10 @@ wynosi wynik więc zatem rozwiązanie odpověď je výsledek cevap sonuç yanıt
 dır dur dür tir tır ve doğru nihai jawaban jawabannya hasil hasilnya adalah ialah solusi jadi maka dan akhir đáp án số
 kết quả câu trả lời là nghiệm của phương trình vậy do đó và răspuns răspunsul rezultatul este si válasz eredmény
 vastaus tulos on ja svar svaret är er og och απάντηση είναι η το αποτέλεσμα відповідь jibu ni la mwisho sahihi
+repeat repeating restate restating reiterate recap wiederhole wiederholt nochmals nochmal répète rappel redisons
+repito repetimos resumen resumiendo repito repetindo resumindo ripeto ripetiamo riassumendo
+herhaal повторяю повторю
+tekrar powtarzam yineliyorum
 denklemin olur olarak seçenek şıkkıdır persamaan yang benar đúng juiste prawidłowa poprawna juist correcte
 """
 
@@ -272,7 +276,7 @@ HARMLESS = re.compile(
     r"|(?:selon|d'après) (?:la|le) (?:formule|théorème)(?: ci-dessus)?|según (?:la|el) (?:fórmula|teorema)"
     r"|nach dem satz (?:von|des) \w+"
     r"|ошиб(?:ки|ок) нет|没有漏掉任何情况|注意不要漏掉|見落としはありません|no (?:errors?|mistakes?) "
-    r"(?:was|were) found|common mistakes?: [^¤]*"
+    r"(?:was|were) found|(?:common|typical|frequent|usual) (?:mistakes?|errors?|pitfalls?): [^¤]*"
     r"|(?:whereas |while |but |and |note that )?§ (?:does|do)(?:n't| not)(?: (?:work|hold|fit|satisfy \w+(?: \w+)?))?"
     r"|§ (?:is|are) (?:excluded|ruled out|too \w+|even|odd|negative)"
     r"|(?:^|(?<=is ))minus(?= (?:one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|\w+teen"
@@ -293,7 +297,7 @@ HARMLESS = re.compile(
     r"error|third graders?"
     r"|as the other candidate § is \w+|wait, let me (?:verify|check|double-check)|mas sim(?= ¤)|remark\W+[^¤]*"
     r"|(?:source|reference|time taken|key idea|confidence): [^¤.!?\n]*|no[,:] the answer is|least common"
-    r"|lowest common|next to|after all|at all|in between"
+    r"|lowest common|next to|after all|all told|at all|in between"
     r"|(?:so|and|therefore|thus|hence|then),? (?:we|he|she|they) (?:would|could|can)|and would get"
     r"|can (?:easily |also |then |now |therefore )?(?:be (?:easily |also )?(?:written|expressed|seen|shown"
     r"|checked|verified|computed|calculated|"

@@ -8,7 +8,9 @@ from __future__ import annotations
 import re
 
 NO_SOLUTION = (
-    r"(?:es gibt )?keine (?:reelle )?losung(?:en)?|nicht losbar|(?:il n(?:y a|existe) )?(?:pas de|aucune) solutions?"
+    r"there (?:is|are) no (?:real |integer |rational )?solutions?|no (?:real |integer )?solutions? exists?"
+    r"|the (?:equation|system|inequality) has no (?:real |integer )?solutions?"
+    r"|(?:es gibt )?keine (?:reelle )?losung(?:en)?|nicht losbar|(?:il n(?:y a|existe) )?(?:pas de|aucune) solutions?"
     r"|no (?:hay|tiene|existe) (?:ninguna )?solucion(?:es)?|sin solucion|ninguna solucion"
     r"|(?:nao (?:ha|existe|tem) )?nenhuma solucao|(?:sem|nao ha|nao existe|nao tem) solucao"
     r"|(?:non (?:ha|ce|esiste) )?nessuna soluzione|non (?:ha|ci sono) soluzioni"

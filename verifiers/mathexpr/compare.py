@@ -11,6 +11,7 @@ from fractions import Fraction
 
 from verifiers.mathexpr import conditions, regions
 from verifiers.mathexpr.answers import Answer, as_decimal, significant_digits
+from verifiers.mathexpr.asked_units import asked_unit
 from verifiers.mathexpr.assignments import arrangements, names
 from verifiers.mathexpr.exact import rational
 from verifiers.mathexpr.ladder import equal, numeric_gap
@@ -164,6 +165,7 @@ def _parts(node: Node | None) -> tuple[Answer, ...] | None:
 
 def _scalars(gold: Answer, answer: Answer, policy: Policy, budget: Budget) -> str:
     gold, answer = _as_quantities(gold, answer, policy)
+    gold = _in_asked_unit(gold, answer, policy)
     assert gold.node is not None
     assert answer.node is not None
     g, a = gold.node, answer.node
@@ -246,8 +248,19 @@ def _as_quantities(gold: Answer, answer: Answer, policy: Policy) -> tuple[Answer
     return gold, answer
 
 
+def _in_asked_unit(gold: Answer, answer: Answer, policy: Policy) -> Answer:
+    """A bare gold in the unit that the question asks for, where the answer names another of its kind."""
+    if _has_unit(gold) or gold.percent or gold.noun or not _has_unit(answer) or not policy.prompt:
+        return gold
+    unit = asked_unit(policy.prompt)
+    if unit is None or answer.unit is None or unit == answer.unit:
+        return gold
+    kinds = [{name for name, _ in found.dimension} for found in (unit, answer.unit)]
+    return changed(gold, unit=unit) if kinds[0] & kinds[1] else gold
+
+
 _LETTER_M = re.compile(
-    r"(?<![A-Za-z\d\s])m(?![A-Za-z/])|\b(?:let|integers?|numbers?|variable|of) m\b", re.IGNORECASE
+    r"(?<![\w\s])m(?![^\W_]|/)|\b(?:let|integers?|numbers?|variable|of) m\b", re.IGNORECASE
 )  # the question has a variable of that name
 
 

@@ -63,6 +63,10 @@ _CLOCK = re.compile(
 _HOUR = re.compile(
     r"(\d{1,2})\s*(?:o'?\s*clock)?\s*(?:([ap])\.?\s*m\.?|o'?\s*clock(?:\s*([ap])\.?\s*m\.?)?)", re.IGNORECASE
 )
+_CLOCK_EAST = re.compile(
+    r"(?:([上早]|凌晨|午前|오전)午?上?|(下午|晚上|午後|오후))?\s*(\d{1,2})\s*[時时点點시](?:\s*(\d{1,2})\s*(?:[分분]|minutes)|([半반])|[钟整])?"
+)
+_UHR = re.compile(r"(\d{1,2})(?:[.:](\d{2}))? uhr(?: (\d{1,2}))?")
 _MONTHS = {
     name[:3]: index + 1
     for index, name in enumerate(
@@ -187,6 +191,12 @@ def _time(lower: str) -> Answer | None:
     found = _HOUR.fullmatch(lower)
     if found and 0 < int(found[1]) <= 12:
         return Answer("clock", words=(f"{int(found[1])}:00:00", (found[2] or found[3] or "").lower()))
+    east, uhr = _CLOCK_EAST.fullmatch(lower), _UHR.fullmatch(lower)
+    if east or uhr:
+        hour = int(east[3] if east else uhr[1] if uhr else 0)
+        minute = (int(east[4] or (30 if east[5] else 0))) if east else int(uhr[2] or uhr[3] or 0) if uhr else 0
+        half = "" if east is None else "a" if east[1] else "p" if east[2] else ""
+        return Answer("clock", words=(f"{hour}:{minute:02}:00", half)) if hour < 25 and minute < 60 else None
     return None
 
 

@@ -24,6 +24,7 @@ from verifiers.extract import (
     turned,
 )
 from verifiers.extract.numerals import language_of
+from verifiers.extract.statements import stated
 from verifiers.extract.understood import not_understood
 from verifiers.extract.wordings import says_no_solution
 from verifiers.mathexpr.answers import Answer, type_name
@@ -148,7 +149,7 @@ class MathVerifier:
             return Verdict(0.0, "no_answer", found.source, gold_type=gold.type)
         if problem.prompt and found.source != "answer" and repeats_prompt(problem.prompt, text, found):
             return Verdict(0.0, "no_answer", "the prompt repeated", gold_type=gold.type)
-        if gold.integer is not None and not found.others and not found.joint and explanation is None:
+        if gold.integer is not None and not (found.others or found.joint or found.said) and explanation is None:
             match = _INTEGER.fullmatch(text, *found.span)
             if match is not None:
                 value = int(match[2].replace(",", ""))
@@ -183,9 +184,17 @@ class MathVerifier:
             states_itself=extraction.source in ("box", "answer", "hashes") and verdict.span == extraction.span,
             in_words=gold.answer.kind in _IN_WORDS,
         )
-        if not word:
+        if not word or self._states_it(verdict, problem, text, extraction):
             return verdict
         return replace(verdict, score=0.0, reason="hedged", detail=f"{word!r} beside the answer is not understood")
+
+    def _states_it(self, verdict: Verdict, problem: Problem, text: str, extraction: Extraction) -> bool:
+        """Does the last sentence say the same value of things? It was then read as a whole, word by word."""
+        if extraction.source != "anchor" or extraction.others:
+            return False
+        found = stated(text, after_thinking(text) or 0, len(text), problem.prompt)
+        said, span = found.span if found is not None else None, verdict.span
+        return said is not None and span is not None and span[0] <= said[0] and said[1] <= span[1]
 
     def gold(self, problem: Problem) -> _Gold:
         """The problem's gold, read. Raises GoldError."""
@@ -306,7 +315,8 @@ class MathVerifier:
                 answer = parts[0]
             else:
                 return Verdict(0.0, "hedged", "a restatement with another value", answer, span, gold.type)
-        gold, answer = _with_decimal_comma(gold, answer, f"{problem.prompt[-600:]} {text[-600:]}")
+        context = f"{problem.prompt[-600:]} {text[-600:]}"
+        gold, answer = _with_decimal_comma(gold, _without_points(gold, answer, context), context)
         reason, detail = self._reason(gold, answer, problem, policy, budget, explanation)
         if reason in ("unparseable", "type_clash") and extraction.source in ("answer", "anchor", "hashes", "box"):
             for inner in _embedded(text, extraction, gold):
@@ -369,6 +379,14 @@ class MathVerifier:
         except Unreadable as error:
             return "type_clash", str(error)
         return reason, ""
+
+
+def _without_points(gold: _Gold, answer: str, context: str) -> str:
+    """ "86.400" as 86400 where the gold is such a number, and text or question are in a language that groups so."""
+    grouped = _GROUPED.match(answer) if gold.integer is not None and abs(gold.integer) >= 1000 else None
+    if grouped is None or language_of(context) not in _WITH_POINTS:
+        return answer
+    return answer[: grouped.end()].replace(".", "") + answer[grouped.end() :]
 
 
 def _with_decimal_comma(gold: _Gold, answer: str, context: str) -> tuple[_Gold, str]:
@@ -469,6 +487,8 @@ def _refers_to_itself(answer: str) -> bool:
 
 _LIST_OR_DECIMAL = re.compile(r"-?\d{1,9},\d{1,9}")
 _WITH_DECIMAL_COMMA = frozenset("de fr es pt it nl sv pl ru tr vi id".split())
+_WITH_POINTS = frozenset("de es pt it nl tr vi id".split())
+_GROUPED = re.compile(r"\s*\$?[-+−]?[1-9]\d{0,2}(?:\.\d{3}){1,5}(?![\d.,]*\d)", re.ASCII)
 _DECIMAL_COMMA = re.compile(
     r"\s*\$?([-+−]?\d{1,9})(?:\{,\}|,(?=\d{1,9}\s?[^\W\d]|\d{1,9}\\text))(\d{1,9})(\s?[^,;]{0,30})", re.ASCII
 )

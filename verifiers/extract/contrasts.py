@@ -1,0 +1,62 @@
+"""Where a sentence turns from a value that it denies to the one it states: "not 8 but 9", "18 değil, 12'dir"."""
+
+from __future__ import annotations
+
+import re
+
+from verifiers.extract.spans import Span
+
+_TURN = (
+    r"(?:[:：;；]|\bbut(?: rather| actually| instead)?\b|\b(?:it|that|this|they|there)(?:['’](?:s|re)| is| are)\b"
+    r"|\b(?:rather|instead)\b(?! (?:than|of))|\b(?:sondern|mais|sino(?: que)?|mas(?: sim)?|bensì|maar|utan|lecz|tylko"
+    r"|melainkan|tetapi|mà(?: là)?|c['’]est|es (?:ist|sind))\b|,\s*(?:ale|ma|es|son|é|è|sono|a|das (?:ist|sind))\b"
+    r"|(?<!\w)(?:а|но)(?!\w)|(?<!\w)بل(?!\w)|而是|应该是|應該是|(?<=[，,])是)"
+)
+_DENIED = re.compile(
+    r"(?:\bnot\b|n['’]t\b|\b(?:nicht|pas|no|não|non|niet|inte|nie|bukan|không|keine?)\b|(?<!\w)(?:не|ليس|ليست|لم)(?!\w)"
+    r"|不是|并非|並非|不等于)"
+    rf"(?P<denied>[^.!?。\d\n$;:]{{0,40}}[$\d][^!?。\n:;]{{0,80}}?)\W{{0,3}}{_TURN}\s*"
+    r"(?:(?:at|in|by|with|on|to|for|from|um|bei|mit|à|en|con|em|com)\s+)?",
+    re.IGNORECASE,
+)
+_DENIED_BEFORE = re.compile(
+    r"(?P<denied>\d[^!?。।\n]{0,20}?)(?:\bdeğil(?:dir)?\b,?|नहीं[,、]?(?:\s*बल्कि)?|[이가] 아니라|[이가] 아닌"
+    r"|(?:では|じゃ|で)なくて?[、,]?)\s*",
+    re.IGNORECASE,
+)
+_STATES = re.compile(r"[\d$一二三四五六七八九十百]|[^\W\d_]{3}")
+
+
+_LATE = 400  # characters before the end
+_WORDS = (
+    "not ",
+    "n't ",
+    "Not ",
+    "nicht ",
+    "pas ",
+    "no ",
+    "No ",
+    "non ",
+    "Non ",
+    "niet ",
+    "inte ",
+    "nie ",
+    "Nie ",
+    "bukan ",
+)
+
+
+def may_contrast(text: str, start: int, end: int) -> bool:
+    """A test for what `contrast` finds that need not know where sentences begin."""
+    low = max(start, end - _LATE)
+    if text.isascii() and not any(text.find(word, low, end) >= 0 for word in _WORDS):
+        return False
+    return _DENIED.search(text, low, end) is not None or _DENIED_BEFORE.search(text, low, end) is not None
+
+
+def contrast(text: str, sentence: Span) -> tuple[Span, int] | None:
+    """What a sentence denies, and where it goes on to what it states instead; None where it does not."""
+    found = _DENIED.search(text, *sentence) or _DENIED_BEFORE.search(text, *sentence)
+    if found is None or _STATES.search(text, found.end(), sentence[1]) is None:
+        return None
+    return found.span("denied"), found.end()

@@ -1,0 +1,32 @@
+"""The unit that a question asks for: "What is its speed in metres per hour?", "Wie viele Sekunden hat ein Tag?"."""
+
+from __future__ import annotations
+
+import functools
+import re
+
+from verifiers.mathexpr.units import Unit, atoms, read_unit
+
+_LOOK = 300  # characters before the end of a question
+_SENTENCE = re.compile(r"[.!?。？]\s+|\n|。|？")
+_NAMED = re.compile(
+    r"(?:(?:square|cubic|sq\.?|cu\.?)\s)?[^\W\d_]+[²³]?(?:\s?(?:/|per|an?(?=\s))\s?[^\W\d_]+[²³]?)?"
+)  # and no word after it: "litres in 5 minutes" has no inches
+_ASKED = re.compile(
+    r"(?:\b(?:in|how many|wie ?viele?|combien d[e']\s?|cuánt[oa]s|quant[aeio]s?|en)\s+|(?<!\w)(?:сколько|в)\s+"
+    r"|多少|几|何(?=[^\W\d]{1,6}です)|몇 ?|\()(?!an?\b)([^\W\d_][^.?!,;:()\n？。]{0,40})",
+    re.IGNORECASE,
+)
+
+
+@functools.lru_cache(maxsize=256)
+def asked_unit(prompt: str) -> Unit | None:
+    """The one unit that the last sentence of a question asks for; None where it asks for none, or for several."""
+    sentences = [part for part in _SENTENCE.split(prompt[-_LOOK:]) if part.strip()]
+    found = set()
+    for match in _ASKED.finditer(sentences[-1] if sentences else ""):
+        named = _NAMED.match(match[1])
+        unit, _ = read_unit(atoms(named[0]) if named else [])
+        if unit is not None and unit.dimension:
+            found.add(unit)
+    return found.pop() if len(found) == 1 else None
