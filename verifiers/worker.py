@@ -61,6 +61,8 @@ def main(page_fd: int, die_with_parent: bool) -> None:
         PLACE.pack_into(page, 0, -1)
         try:
             _write(outbox, results)
+        except BrokenPipeError:  # the caller was killed
+            return
         except ValueError:  # types of a user's own in a verdict, numpy's numbers for one
             _write(outbox, [_in_plain_types(result) for result in results])
 

@@ -11,7 +11,7 @@ import operator
 import re
 import types
 import typing
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
 from typing import Annotated, Any, NoReturn, TypedDict, TypeVar, Union
@@ -30,11 +30,18 @@ from verifiers.yaml_text import read_yaml
 C = TypeVar("C", bound=Section)
 
 
-def load(config_class: type[C], argv: Sequence[str], *, prog: str = "") -> C:
+def load(
+    config_class: type[C],
+    argv: Sequence[str],
+    *,
+    prog: str = "",
+    complete: Callable[[Mapping[str, Any]], Mapping[str, Any]] = lambda values: {},
+) -> C:
     """The configuration that a command line asks for; its `model_fields_set` are the keys that were given.
 
     Args:
         argv: an optional recipe (see `recipe_path`) first, then flags.
+        complete: given what they set, returns what is set beside it before anything is checked.
 
     Raises:
         UserError: a key, value or file that can't be used; all bad values at once.
@@ -44,7 +51,8 @@ def load(config_class: type[C], argv: Sequence[str], *, prog: str = "") -> C:
     recipe = str(recipe_path(argv.pop(0))) if argv and not argv[0].startswith("-") else None
     flags = _read_flags(config_class, _joined(argv, config_class.repeatable), prog)
     keys = _read_own(Path(recipe), config_class, flags) if recipe is not None else {}
-    return validated(config_class, {**keys, **flags}, flags=flags, recipe=recipe)
+    values = {**keys, **flags}
+    return validated(config_class, {**values, **complete(values)}, flags=flags, recipe=recipe)
 
 
 def recipe_path(name: str) -> Path:

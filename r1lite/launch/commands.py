@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import functools
 import shlex
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -21,7 +22,7 @@ from r1lite.config import (
     SFTConfig,
     load,
 )
-from r1lite.config.engines import find_engine
+from r1lite.config.engines import engine_names, find_engine
 from r1lite.config.launch import LaunchConfig
 from r1lite.errors import UserError
 from r1lite.launch.layout import ProcessSpec
@@ -130,7 +131,11 @@ def read_job(launch: LaunchConfig, words: Sequence[str], gpus: int, threads: int
     if not words or words[0] not in STAGES:
         given = f"'{words[0]}' can't be launched" if words else "nothing comes after --"
         raise UserError(f"r1lite launch [OPTIONS] -- STAGE [RECIPE] [FLAGS]: {given}; stages: {', '.join(STAGES)}")
-    asked = load(STAGES[words[0]], list(words[1:]), prog=f"r1lite launch -- {words[0]}")
+    stage = STAGES[words[0]]
+    if launch.engines and not issubclass(stage, ProblemsConfig):
+        raise UserError(f"--engines {launch.engines}: r1lite {words[0]} samples nothing")
+    served = functools.partial(_served, launch)
+    asked = load(stage, list(words[1:]), prog=f"r1lite launch -- {words[0]}", complete=served)
     if not launch.dry_run:
         check_early(asked)
     if asked.device.startswith("cuda") and not gpus:
@@ -146,22 +151,30 @@ def read_job(launch: LaunchConfig, words: Sequence[str], gpus: int, threads: int
     return Job(launch, tuple(words), asked, settled, _place(launch, asked), context, gpus, threads)
 
 
-def _settled(launch: LaunchConfig, asked: Any, gpus: int) -> Any:
-    """With all that the engines have to know. Raises UserError."""
-    if not isinstance(asked, ProblemsConfig):
-        raise UserError(f"--engines {launch.engines}: r1lite {asked.stage} samples nothing")
-    if asked.engine_url:
+def _served(launch: LaunchConfig, values: Mapping[str, Any]) -> dict[str, Any]:
+    """What a configuration has of launched engines: their kind, and an address in place of those that they get.
+
+    Raises: UserError: the values name others.
+    """
+    if not launch.engines:
+        return {}
+    if values.get("engine_url"):
         raise UserError(
             f"--engine-url and --engines {launch.engines} contradict each other: launched ones get addresses"
         )
-    if asked.engine != "auto" and not find_engine(asked.engine).takes_urls:
-        raise UserError(f"--engine {asked.engine} has no servers: leave it off, or say --engines 0")
+    engine = values.get("engine", "auto")
+    if engine in engine_names() and not find_engine(engine).takes_urls:
+        raise UserError(f"--engine {engine} has no servers: leave it off, or say --engines 0")
+    if engine in engine_names() and engine != "vllm-server" and launch.engine_command is None:
+        raise UserError(f"--engine {engine}: say by --engine-command how one is started; r1lite starts vLLM's servers")
+    return {"engine": "vllm-server" if engine == "auto" else engine, "engine_url": ("http://127.0.0.1:1",)}
+
+
+def _settled(launch: LaunchConfig, asked: Any, gpus: int) -> Any:
+    """With all that the engines have to know. Raises UserError."""
     if gpus and asked.model is None and not asked.resume:
         raise UserError("--model is missing: engines and ranks must load the same one")
-    given: dict[str, Any] = {
-        "engine": "vllm-server" if asked.engine == "auto" else asked.engine,
-        "engine_url": ("http://127.0.0.1:1",),
-    }
+    given: dict[str, Any] = {}
     if asked.resume and asked.engine_weights_dir is None and (launch.nodes > 1 or launch.on.startswith("ray")):
         given["engine_weights_dir"] = str(
             _place(launch, asked) / LAUNCH / "weights"

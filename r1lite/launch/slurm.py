@@ -60,7 +60,8 @@ def script(job: Job, specs: Sequence[ProcessSpec]) -> str:
         "signal": f"B:TERM@{_BEFORE_THE_END_S}",
     }
     lines = ["#!/bin/bash", *(f"#SBATCH --{name}={value}" for name, value in headers.items())]
-    lines += ["set -uo pipefail", "", f"run={shlex.quote(str(job.out))}"]
+    lines += ["set -uo pipefail", "", f"cd {shlex.quote(os.getcwd())} || exit 1  # as the paths below mean it"]
+    lines += [f"run={shlex.quote(str(job.out))}"]
     lines += ['mapfile -t nodes < <(scontrol show hostnames "$SLURM_JOB_NODELIST")']
     lines += ["export MASTER_ADDR=${nodes[0]} MASTER_PORT=$((20000 + SLURM_JOB_ID % 10000))"]
     lines += ["engines=()"]

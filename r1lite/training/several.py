@@ -25,13 +25,16 @@ def refuse_command(name: str, size: int) -> None:
 
 
 def refuse(config: TrainConfig | RewardModelConfig | EvalConfig, size: int) -> None:
-    """Refuses what would not be the same run on so many ranks. Raises UserError."""
+    """Refuses what would not be the same run on so many ranks; what `--engine auto` will be is the stage's to say.
+
+    Raises: UserError.
+    """
     if size == 1:
         return
     refuse_command(config.stage, size)
     if isinstance(config, EvalConfig) and config.on != "local":
         raise UserError(f"--on {config.on} takes actors where there were ranks: start r1lite eval without torchrun")
-    if isinstance(config, ProblemsConfig):
+    if isinstance(config, ProblemsConfig) and config.engine != "auto":
         spec = find_engine(config.engine)
         if not spec.shares_weights and not spec.runs_aside:
             raise UserError(

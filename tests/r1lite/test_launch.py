@@ -13,6 +13,7 @@ import psutil
 import pytest
 
 from r1lite.cli import main
+from r1lite.config import GRPOConfig, load
 from r1lite.config.launch import LaunchConfig
 from r1lite.errors import Interrupted, RunError, UserError
 from r1lite.launch.commands import rank_environment
@@ -81,6 +82,8 @@ def test_mistakes_are_told_before_anything_starts(tmp_path, capsys):
         (["--engines", "1", "--", "reward-model", "--source", str(TESTS), *out], "r1lite reward-model samples nothing"),
         (["--engines", "1", "--", "grpo", "--engine", "transformers", *out], "--engine transformers has no servers"),
         (["--engines", "1", "--", "grpo", "--engine-url", "http://a:1", *out], "contradict each other"),
+        (["--engines", "1", "--", "grpo", "--engine", "sglang-server", *out], "say by --engine-command how one is"),
+        (["--engines", "1", "--", "grpo", "--engine", "vlm-server", *out], "--engine vlm-server: unknown; known: auto"),
         (["--engines", "1", "--gpus-per-node", "2", "--", "grpo", *out], "--model is missing"),
         (["--gpus-per-node", "0", "--", "grpo", "--device", "cuda", *out], "--device cuda, but --gpus-per-node is 0"),
         (["--", "grpo", "--group-size", "1", *out], "--group-size must be >= 2"),
@@ -108,6 +111,36 @@ def test_a_dry_run_shows_layout_memory_and_commands(tiny_path, tmp_path, capsys)
         assert flags in engine
     assert lines[-1] == "nothing was started: --dry-run"
     assert not (tmp_path / "run").exists()
+
+
+def test_engines_are_of_the_kind_that_the_stage_names(tiny_path, tmp_path, capsys):
+    stage = ["--", "grpo", "--model", str(tiny_path), "--out", str(tmp_path / "run"), "--max-prompt-tokens", "20"]
+    stage += ["--max-completion-tokens", "20"]
+    for own, launch, wanted in (
+        (["--weight-transport", "gloo"], [], "--context 40 --weight-transport gloo"),
+        (["--engine", "vllm-server"], [], "serve-engine --model"),
+        (["--engine", "sglang-server"], ["--engine-command", "serve-it {port}"], "serve-it 8100"),
+    ):
+        options = ["--engines", "1", "--gpus-per-node", "0", "--dry-run", *launch]
+        assert main(["launch", *options, *stage, *own]) == 0
+        lines = capsys.readouterr().out.splitlines()
+        assert wanted in next(line for line in lines if line.startswith("engine 0 "))
+        ranks = next(line for line in lines if line.startswith("each rank  /"))
+        kind = own[1] if own[0] == "--engine" else "vllm-server"
+        assert ranks.endswith(f"--engine {kind} --engine-url http://127.0.0.1:8100")
+        # the ranks themselves can read it
+        words = ranks.split()[ranks.split().index("grpo") + 1 :]
+        assert load(GRPOConfig, words).engine == kind
+
+
+def test_ranks_that_sample_by_themselves_need_no_engine_named(tiny_path, tmp_path, capsys):
+    """What `--engine auto` will be, the ranks settle."""
+    stage = ["grpo", "--model", str(tiny_path), "--out", str(tmp_path / "run")]
+    for name in (stage[0], "eval"):
+        assert main(["launch", "--ranks", "2", "--gpus-per-node", "0", "--dry-run", "--", name, *stage[1:]]) == 0
+        assert capsys.readouterr().out.splitlines()[-1] == "nothing was started: --dry-run"
+    assert main(["launch", "--ranks", "2", "--gpus-per-node", "0", "--", *stage, "--engine", "vllm"]) == 2
+    assert "--engine vllm works with one rank so far" in capsys.readouterr().err
 
 
 # --- supervision, of small scripts -----------------------------------------------------------------------------------

@@ -44,6 +44,7 @@ def test_the_script(tiny_path, tmp_path, capsys, monkeypatch):
     path = run / "launch" / "job.sbatch"
     assert f"submit it with: sbatch {shlex.quote(str(path))}" in capsys.readouterr().out
     text = checked(path)
+    assert f"\ncd {shlex.quote(os.getcwd())} || exit 1" in text  # wherever it is submitted from
     lines = [line.strip() for line in text.splitlines()]
     assert len(lines) < 70
     for wanted in (

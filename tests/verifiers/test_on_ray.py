@@ -15,7 +15,8 @@ from on_ray_for_tests import set_token, three_nodes, without_a_node
 from verifiers import Completion, Problem, Reward, VerifierError, score_many
 from verifiers.commands.score import make_scorer
 from verifiers.cores import cores
-from verifiers.on_ray import Actors, address_of
+from verifiers.on_ray import Actors, Fleet, address_of
+from verifiers.on_ray.host import Host
 from verifiers.on_ray.work import Scoring
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -118,6 +119,32 @@ def test_ray_that_is_missing_and_verifiers_that_can_not_travel(monkeypatch):
     pytest.importorskip("ray")
     with pytest.raises(ValueError, match="name its verifiers as 'module:attr'"):
         Actors([Reward("mine", verifiers={"mine": lambda problem, completion: 1.0})])
+
+
+class Reads:
+    """Works in an actor; it was named by a relative path."""
+
+    def __init__(self):
+        self.told = Path("here.txt").read_text()
+
+    def __call__(self, job):
+        return job
+
+
+def test_relative_paths_are_those_of_the_command(tmp_path, monkeypatch):
+    """Whatever folder the cluster was started in."""
+    pytest.importorskip("ray")
+    for name in ("command", "cluster"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "here.txt").write_text(name)
+    monkeypatch.chdir(tmp_path / "command")
+    setup = Fleet(Reads)._setup
+    monkeypatch.chdir(tmp_path / "cluster")
+    monkeypatch.setenv("VERIFIERS_CPUS", "1")
+    assert Host(setup).ready().told == "command"
+    monkeypatch.chdir(tmp_path / "cluster")
+    (tmp_path / "command").rename(tmp_path / "gone")  # a node that does not have it stays where it is
+    assert Host(setup).ready().told == "cluster"
 
 
 # --- a cluster -------------------------------------------------------------------------------------------------------

@@ -176,6 +176,20 @@ def test_a_killed_caller_takes_a_hung_worker_along(tmp_path):
     pytest.fail(f"worker {pid} lives on")
 
 
+def test_a_worker_whose_caller_is_gone_ends_without_a_word(capfd):
+    pool = Pool(Reward("pool_trouble_for_tests:trouble"), workers=1)
+    try:
+        assert len(list(pool.map([(Problem(), Completion("1"))]))) == 1
+        worker = pool._workers[0]
+        worker._process.stdout.close()
+        worker.give([(0, Problem(), Completion("1"))])
+        assert not worker.unsent
+        assert worker._process.wait(60) == 0
+        assert capfd.readouterr().err == ""
+    finally:
+        pool.close()
+
+
 def test_rewards_that_cannot_be_sent_or_set_up():
     with pytest.raises(ValueError, match="name its verifiers as"):
         Pool(Reward("f", verifiers={"f": lambda p, c: 1.0}))

@@ -97,6 +97,54 @@ def test_what_is_done_stays_done(shards, tmp_path, monkeypatch, capsys):
     assert "holds results of another inputs" in capsys.readouterr().err
 
 
+def test_a_shard_without_results_may_be_mended_or_taken_away(tmp_path, capsys):
+    shards = tmp_path / "in"
+    shards.mkdir()
+    for name in "abc":
+        (shards / f"{name}.jsonl").write_text(json.dumps(row(ord(name))) + "\n")
+    (shards / "d.parquet").write_bytes(b"")
+    out = tmp_path / "out"
+    argv = ["score", str(shards), *REWARD, "--out", str(out)]
+    assert main(argv) == 2
+    assert "d.parquet: not a Parquet file" in capsys.readouterr().err
+    done = (out / "a.jsonl").stat().st_mtime_ns
+    was = (shards / "a.jsonl").read_text()
+    (shards / "a.jsonl").write_text(was * 2)  # one that has results may not
+    assert main(argv) == 2
+    assert "holds results of another inputs (a.jsonl); remove it" in capsys.readouterr().err
+    (shards / "a.jsonl").write_text(was)
+    (shards / "d.parquet").unlink()
+    (shards / "e.jsonl").write_text(json.dumps(row(9)) + "\n")
+    assert main(argv) == 0
+    assert capsys.readouterr().out.startswith("4 completions, 0 unscored")
+    assert (out / "a.jsonl").stat().st_mtime_ns == done
+    for name in "be":  # all have results: none may go or come
+        content = (shards / f"{name}.jsonl").read_text()
+        (shards / f"{name}.jsonl").unlink()
+        assert main(argv) == 2
+        assert f"another inputs ({name}.jsonl)" in capsys.readouterr().err
+        (shards / f"{name}.jsonl").write_text(content)
+    (shards / "f.jsonl").write_text("")
+    assert main(argv) == 2
+    assert "another inputs (f.jsonl)" in capsys.readouterr().err
+
+
+def test_a_file_may_be_named_like_a_pattern_and_a_link_to_nothing_is_told(tmp_path, capsys):
+    odd = tmp_path / "part [1] of *.jsonl"
+    odd.write_text(json.dumps(row(1)) + "\n")
+    assert main(["score", str(odd), *REWARD, "--out", str(tmp_path / "one.jsonl")]) == 0
+    assert capsys.readouterr().out.startswith("1 completions")
+    folder = tmp_path / "in [2]"
+    folder.mkdir()
+    odd.rename(folder / odd.name)
+    (folder / "notes").symlink_to("nowhere")  # no shard
+    assert main(["score", str(folder), *REWARD, "--out", str(tmp_path / "out")]) == 0
+    (folder / "gone.jsonl").symlink_to("nowhere")
+    for named in (str(folder), f"{tmp_path}/in*/*.jsonl"):
+        assert main(["score", named, *REWARD, "--out", str(tmp_path / "other")]) == 2
+        assert "gone.jsonl: a link to a file that is not there" in capsys.readouterr().err
+
+
 def test_urls_of_fsspec(shards, tmp_path, capsys):
     memory = pytest.importorskip("fsspec").filesystem("memory")
     memory.put(str(shards), "/bucket/in", recursive=True)

@@ -189,14 +189,38 @@ def _about(reward: Reward, columns: rows.Columns, shards: list[storage.StoredFil
 
 
 def _check_about(out: str, about: dict[str, Any]) -> None:
-    """Notes what the results are of; if there are some already, they must be of the same. Raises ValueError."""
+    """Notes what the results are of; if there are some already, they must be of the same.
+
+    A shard that has no results yet may change until all have some: one that was damaged is mended, or taken away.
+
+    Raises: ValueError.
+    """
     before = storage.read_json(storage.joined(out, _ABOUT))
     if before is None:
         storage.put_json(storage.joined(out, _ABOUT), about)
         return
     storage.clear_parts(out)
     changed = [key for key in about if not isinstance(before, dict) or before.get(key) != about[key]]
+    if changed == ["inputs"]:
+        names = [name for name in _changed(before["inputs"], about["inputs"]) if _holds(out, name)]
+        if not names:
+            storage.put_json(storage.joined(out, _ABOUT), about)
+            return
+        changed = [f"inputs ({', '.join(names[:3])}{', ...' * (len(names) > 3)})"]
     if changed:
         raise ValueError(
             f"--out {out} holds results of another {' and '.join(changed)}; remove it, or choose another --out"
         )
+
+
+def _changed(before: list[list[Any]], now: list[list[Any]]) -> list[str]:
+    """The shards that came, went or are of another size."""
+    differs = {tuple(shard) for shard in before} ^ {tuple(shard) for shard in now}
+    return sorted({str(name) for name, _ in differs})
+
+
+def _holds(out: str, name: str) -> bool:
+    """True if there are results of this shard, or of all that there were."""
+    return any(
+        storage.read_json(storage.joined(out, path)) is not None for path in (_MANIFEST, out_name(name) + _SUMMARY)
+    )

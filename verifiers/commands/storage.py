@@ -37,13 +37,16 @@ def is_remote(url: str) -> bool:
 
 def is_several(url: str) -> bool:
     """True for a folder, a pattern, and anything that is not a file of this machine."""
-    return is_remote(url) or any(sign in url for sign in _MAGIC) or as_path(url).is_dir()
+    return is_remote(url) or _is_pattern(url) or as_path(url).is_dir()
 
 
 def list_files(url: str, suffixes: tuple[str, ...]) -> list[StoredFile]:
-    """The files of a folder and its folders, of a pattern, or the one file, by name. Raises ValueError if none is."""
+    """The files of a folder and its folders, of a pattern, or the one file, by name.
+
+    Raises: ValueError: there is none, or one is a link to nothing.
+    """
     with _reached(url):
-        files = list(_remote_files(url) if is_remote(url) else _files_here(str(as_path(url))))
+        files = list(_remote_files(url) if is_remote(url) else _files_here(str(as_path(url)), suffixes))
     chosen = [file for file in sorted(files, key=lambda file: file.name) if file.name.endswith(suffixes)]
     if not chosen:
         raise ValueError(f"{url}: no {', '.join(suffixes)} file there")
@@ -129,9 +132,14 @@ def as_path(url: str) -> Path:
     return Path(url.removeprefix("file://")).expanduser()
 
 
-def _files_here(url: str) -> Iterator[StoredFile]:
+def _is_pattern(url: str) -> bool:
+    """True for a pattern of this machine's files; a file or folder may itself be named so."""
+    return any(sign in url for sign in _MAGIC) and not as_path(url).exists()
+
+
+def _files_here(url: str, suffixes: tuple[str, ...]) -> Iterator[StoredFile]:
     paths: Iterable[Path]
-    if any(sign in url for sign in _MAGIC):
+    if _is_pattern(url):
         parts = Path(url).parts
         depth = next(number for number, part in enumerate(parts) if any(sign in part for sign in _MAGIC))
         base, paths = Path(*parts[:depth]), map(Path, glob.iglob(url, recursive=True))
@@ -140,7 +148,11 @@ def _files_here(url: str) -> Iterator[StoredFile]:
     else:
         base, paths = Path(url).parent, [Path(url)]
     for path in paths:
-        if path.is_file() and not path.name.startswith("."):
+        if path.name.startswith("."):
+            continue
+        if path.is_symlink() and not path.exists() and path.name.endswith(suffixes):
+            raise ValueError(f"{path}: a link to a file that is not there")
+        if path.is_file():
             yield StoredFile(path.relative_to(base).as_posix(), str(path), path.stat().st_size)
 
 

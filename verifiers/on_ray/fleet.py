@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import pickle
 import sys
 import threading
@@ -90,7 +91,7 @@ class Fleet:
         self._address, self._most, self._check, self._fewer = address, most, check, fewer
         self._ray = imported()
         # In two parts: what `make` needs can be imported once the paths are known.
-        self._setup = pickle.dumps((sys.path, self._cpus, pickle.dumps((REGISTERED, make))))
+        self._setup = pickle.dumps((os.getcwd(), sys.path, self._cpus, pickle.dumps((REGISTERED, make))))
         self._lock = threading.Lock()  # one rounds() at a time
         self._actors: list[_Actor] = []
         self._connected = False

@@ -35,7 +35,9 @@ class Host:
     def __init__(self, setup: bytes) -> None:
         self._trouble = ""
         try:
-            paths, cpus, made = pickle.loads(setup)
+            folder, paths, cpus, made = pickle.loads(setup)
+            if os.path.isdir(folder):  # so that a relative path means here what it means to the command
+                os.chdir(folder)
             os.environ["VERIFIERS_CPUS"] = str(cpus)
             sys.path += [path for path in paths if path not in sys.path and os.path.exists(path or ".")]
             registered, make = pickle.loads(made)
