@@ -2,10 +2,11 @@
 
     python benchmarks/grpo_step.py                 # r1lite alone
     python benchmarks/grpo_step.py --peer trl      # and TRL's GRPOTrainer on the same work, interleaved
+    python benchmarks/grpo_step.py --peer trl --dtype bfloat16 --peer-dtype float32
 
-Float32, one thread, no end-of-text token, so that every completion has its 64 tokens; equal micro-batches. Each run is
-a process of its own, so that peak memory can be told apart; figures are medians over the timed steps of all runs, in
-CPU seconds. The peer needs `pip install trl==1.16.0`.
+Float32 unless told otherwise (bfloat16 is autocast's), one thread, no end-of-text token, so that every completion has
+its 64 tokens; equal micro-batches. Each run is a process of its own, so that peak memory can be told apart; figures are
+medians over the timed steps of all runs, in CPU seconds. The peer needs `pip install trl==1.16.0`.
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
 PROMPTS, GROUP, NEW_TOKENS, VOCAB = 16, 8, 64, 128
+DTYPES = ["float32", "bfloat16"]
 CHARS = [chr(33 + i) for i in range(VOCAB - 35)]
 
 
@@ -34,6 +36,8 @@ def main() -> None:
     parser.add_argument("--peer", choices=["trl"])
     parser.add_argument("--prompt-tokens", type=int, default=64)
     parser.add_argument("--micro-batch", type=int, default=32, help="completions of one forward and backward pass")
+    parser.add_argument("--dtype", choices=DTYPES, default="float32", help="of the forward pass")
+    parser.add_argument("--peer-dtype", choices=DTYPES, help="the peer's; --dtype unless told otherwise")
     parser.add_argument("--steps", type=int, default=4, help="timed steps a run")
     parser.add_argument("--runs", type=int, default=3)
     parser.add_argument("--only", choices=["r1lite", "trl"], help=argparse.SUPPRESS)
@@ -65,6 +69,8 @@ def main() -> None:
 def _in_a_process(name: str, arguments: argparse.Namespace) -> dict[str, Any]:
     command = [sys.executable, __file__, "--only", name, "--steps", str(arguments.steps)]
     command += ["--prompt-tokens", str(arguments.prompt_tokens), "--micro-batch", str(arguments.micro_batch)]
+    dtype = arguments.dtype if name == "r1lite" else arguments.peer_dtype or arguments.dtype
+    command += ["--dtype", dtype]
     environment = {**os.environ, "OMP_NUM_THREADS": "1", "TOKENIZERS_PARALLELISM": "false", "HF_HUB_OFFLINE": "1"}
     done = subprocess.run(command, capture_output=True, text=True, env=environment)
     if done.returncode:
@@ -134,6 +140,8 @@ def peak_mib() -> float:
 
 
 def run_r1lite(arguments: argparse.Namespace) -> dict[str, Any]:
+    import torch
+
     from r1lite.config import GRPOConfig
     from r1lite.grpo.learner import PolicyLearner
     from r1lite.grpo.loop import Loop
@@ -165,8 +173,9 @@ def run_r1lite(arguments: argparse.Namespace) -> dict[str, Any]:
     model, tokenizer = make_model(), make_tokenizer()
     questions = make_questions(PROMPTS * config.steps, arguments.prompt_tokens)
     model.set_attn_implementation(register())
-    engine = HFEngine(model, tokenizer, max_rows=config.rollout_rows)
-    policy = Policy(model, pad_id=0)
+    dtype = getattr(torch, arguments.dtype)
+    engine = HFEngine(model, tokenizer, max_rows=config.rollout_rows, dtype=dtype)
+    policy = Policy(model, pad_id=0, dtype=dtype)
     optimizer = Optimizer(policy.model, betas=(0.9, 0.999), weight_decay=0.0, max_grad_norm=1.0)
     loop = Loop(
         config=config,
@@ -214,7 +223,7 @@ def run_trl(arguments: argparse.Namespace) -> dict[str, Any]:
             args=GRPOConfig(
                 output_dir=folder,
                 use_cpu=True,
-                bf16=False,
+                bf16=arguments.dtype == "bfloat16",
                 gradient_checkpointing=False,
                 per_device_train_batch_size=arguments.micro_batch,
                 gradient_accumulation_steps=PROMPTS * GROUP // arguments.micro_batch,
