@@ -175,6 +175,17 @@ REASON = re.compile(
     r"|ponieważ|bo|çünkü|vì|karena|потому что|так как)\b",
     re.IGNORECASE,
 )
+# "So she had 45: a third of these is 15, and 45 - 15 = 30."
+EXPLAINED = re.compile(r":\s+(?=[^:\n]{0,200}\d\s*=\s*[$€]?\d)")
+# ", which is a little more than four hours": what a value is nearly, in another unit.
+NEARLY = re.compile(
+    r",\s*(?:soit|that is|i\.e\.|which is|das sind|o sea|es decir|cioè|ossia|ou seja|то есть)\s+"
+    r"(?:just |a (?:little|bit) |slightly |"
+    r"un peu |légèrement |etwas |gut |knapp |rund |poco |un poco |algo |чуть )?(?:about|roughly|over|under"
+    r"|almost|nearly|(?:more|less) than|(?:plus|moins) (?:de|d['’])|environ|presque|mehr als|weniger als|etwa|fast"
+    r"|más de|menos de|casi|più di|meno di|quasi|mais de|quase|больше|меньше|почти|около)\b",
+    re.IGNORECASE,
+)
 # "If we divide 81 by 3, we get 27", "Wenn man ... teilt, ...", "Since ..., ..."
 BY_DOING = re.compile(
     r"\W*(?:(?:if|when|once) (?:we|you|one)|wenn (?:man|wir)|si (?:on|nous|se)|se (?:si|\w+amos)|als (?:je|we|men)"

@@ -35,6 +35,7 @@ from verifiers.extract.statement_words import (
     DENIAL,
     DOES,
     EQUATION,
+    EXPLAINED,
     FRAMES,
     GOT,
     HARMFUL_IN,
@@ -44,6 +45,7 @@ from verifiers.extract.statement_words import (
     MORE,
     NAMED,
     NAMES_UNKNOWN,
+    NEARLY,
     OPERATED,
     OPERATES,
     OPPOSED,
@@ -116,7 +118,10 @@ def stated(text: str, start: int, end: int, prompt: str, *, contrasts: bool = Fa
     before = quantities(text, low, sentence[0], language)[-_MOST_BEFORE:]
     sentence = (turn[1], sentence[1]) if turn else sentence
     asked = _asked(prompt[-2000:], language)
+    nearly = NEARLY.search(text, *sentence)
+    sentence = (sentence[0], nearly.start()) if nearly else sentence
     reason = REASON.search(text, sentence[0] + 1, sentence[1])
+    reason = reason or (EXPLAINED.search(text, *sentence) if SO.match(part) else None)
     inside = quantities(text, sentence[0], reason.start(), language) if reason else []
     reason = reason if inside else None
     inside = _with_lists(text, inside or quantities(text, *sentence, language))
@@ -297,10 +302,11 @@ def _only_one(
     free = [quantity for quantity in inside if not quantity.article] or inside
     free = [quantity for quantity in free if not _is_operand(text, quantity.span, sentence)]
     left = _after_so(text, sentence, free) or _after_premise(text, sentence, free) or free
+    said = left
     for aside in _set_aside(text, sentence, left, asked, before):
         left = [quantity for quantity in left if quantity.key not in aside] or left
         if left and len({quantity.key for quantity in left}) == 1:
-            listed = [quantity for quantity in free if quantity.span[0] <= left[-1].span[0]]
+            listed = [quantity for quantity in said if quantity.span[0] <= left[-1].span[0]]
             return None if _joined(text, listed) else left[-1]
     last = free[-1] if free and not _joined(text, free) else None
     if last is None or any(other.value == last.value for other in asked):
