@@ -39,6 +39,10 @@ __all__ = [
 _ANSWER = re.compile(r"<(/?)answer>", re.IGNORECASE)
 _HASHES = re.compile(r"####[ \t]*([^\n]*)")
 _SENTENCE = re.compile(rf"({VALUE})\.\s+(?=[^\W\d])")
+# A short sentence that says a value of something: "He pays £12.", "15 litres fill 3 cans."
+_SAYS = re.compile(
+    r"\s*(?:(?!Not?\b)[A-ZÀ-ÞА-Я][^\W\d_]*\s+[^\W\d_]{3,}|\d+\s[^\W\d_]{3,}\s[^\W\d_]{3,})[^\d\n.]{0,20}\s[$£€]?\d[^\n]{0,40}[.!]\s*$"
+)
 _TAIL = 20_000  # characters before the end in which anchors and last maths are looked for
 
 
@@ -104,6 +108,7 @@ def _phrased(text: str, start: int, end: int, prompt: str | None) -> Extraction:
     if found is None:
         found = unannounced(text, start, end)
         short = found.source == "whole" and len(WORD.findall(text, start, end)) < 4
+        short = short and not _SAYS.match(text, start, end)
         if prompt is None or short or found.source in ("anchor", "code", "options", "unfinished"):
             return found
         return stated(text, start, end, prompt) or with_unit(text, end, found)

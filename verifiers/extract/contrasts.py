@@ -10,7 +10,7 @@ _TURN = (
     r"(?:[:：;；]|\bbut(?: rather| actually| instead)?\b|\b(?:it|that|this|they|there)(?:['’](?:s|re)| is| are)\b"
     r"|\b(?:rather|instead)\b(?! (?:than|of))|\b(?:sondern|mais|sino(?: que)?|mas(?: sim)?|bensì|maar|utan|lecz|tylko"
     r"|melainkan|tetapi|mà(?: là)?|c['’]est|es (?:ist|sind))\b|,\s*(?:ale|ma|es|son|é|è|sono|a|das (?:ist|sind))\b"
-    r"|(?<!\w)(?:а|но)(?!\w)|(?<!\w)بل(?!\w)|而是|应该是|應該是|(?<=[，,])是)"
+    r"|(?<!\w)(?:а|но)(?!\w)|(?<!\w)(?:بل|وإنما|إنما)(?!\w)|而是|应该是|應該是|(?<=[，,])是)"
 )
 _DENIED = re.compile(
     r"(?:\bnot\b|n['’]t\b|\b(?:nicht|pas|no|não|non|niet|inte|nie|bukan|không|keine?)\b|(?<!\w)(?:не|ليس|ليست|لم)(?!\w)"

@@ -8,10 +8,11 @@ import re
 from verifiers.mathexpr.units import Unit, atoms, read_unit
 
 _LOOK = 300  # characters before the end of a question
-_SENTENCE = re.compile(r"[.!?。？]\s+|\n|。|？")
+_BETWEEN = re.compile(r"(?<=[.!?])\s+|(?<=[。？\n])")
 _NAMED = re.compile(
+    r"(?![^\W\d_]+\s(?:carr|cuadrad|quadrad|quadrat|cub|cúb|au carr|kwadrat))"
     r"(?:(?:square|cubic|sq\.?|cu\.?)\s)?[^\W\d_]+[²³]?(?:\s?(?:/|per|an?(?=\s))\s?[^\W\d_]+[²³]?)?"
-)  # and no word after it: "litres in 5 minutes" has no inches
+)  # no word after it, as "litres in 5 minutes" has no inches, and none that makes it another ("mètres carrés")
 _ASKED = re.compile(
     r"(?:\b(?:in|how many|wie ?viele?|combien d[e']\s?|cuánt[oa]s|quant[aeio]s?|en)\s+|(?<!\w)(?:сколько|в)\s+"
     r"|多少|几|何(?=[^\W\d]{1,6}です)|몇 ?|\()(?!an?\b)([^\W\d_][^.?!,;:()\n？。]{0,40})",
@@ -21,10 +22,11 @@ _ASKED = re.compile(
 
 @functools.lru_cache(maxsize=256)
 def asked_unit(prompt: str) -> Unit | None:
-    """The one unit that the last sentence of a question asks for; None where it asks for none, or for several."""
-    sentences = [part for part in _SENTENCE.split(prompt[-_LOOK:]) if part.strip()]
+    """The one unit that the last question of a prompt asks for; None where it asks for none, or for several."""
+    sentences = [part for part in _BETWEEN.split(prompt[-_LOOK:]) if part.strip()]
+    asking = [part for part in sentences if part.rstrip().endswith(("?", "？"))] or sentences
     found = set()
-    for match in _ASKED.finditer(sentences[-1] if sentences else ""):
+    for match in _ASKED.finditer(asking[-1] if asking else ""):
         named = _NAMED.match(match[1])
         unit, _ = read_unit(atoms(named[0]) if named else [])
         if unit is not None and unit.dimension:
