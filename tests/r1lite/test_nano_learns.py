@@ -6,7 +6,7 @@ from r1lite.cli import main
 
 
 def test_a_minute_of_grpo_makes_nano_reason(tmp_path, capsys):
-    argv = ["grpo", "--task", "gsm8k", "--steps", "16", "--eval-problems", "100", "--eval-sample-problems", "20"]
+    argv = ["grpo", "--task", "gsm8k", "--steps", "16", "--eval-problems", "100", "--eval-sample-problems", "4"]
     assert main([*argv, "--out", str(tmp_path / "run"), "--device", "cpu"]) == 0
     printed = capsys.readouterr().out
     for words in ("the bundled model", "bundled GSM8K-style problems", "recipes/gsm8k-nano.yaml", "Problem "):

@@ -3,7 +3,6 @@
 import importlib.util
 import json
 import random
-import re
 import time
 from pathlib import Path
 
@@ -41,28 +40,6 @@ def test_reasoning_gym_s_scorers_pass():
     assert report.families["gold"].score == 1.0  # what else its scorers refuse is theirs to decide
 
 
-def substring(problem, completion):
-    return float(str(problem.answer) in completion.text)
-
-
-def by_hash(problem, completion):
-    return float(hash(completion.text) % 2)
-
-
-def raising(problem, completion):
-    return float(int(completion.text) == int(problem.answer))
-
-
-def quadratic(problem, completion):
-    return float(re.search(r"<answer>.*?<end>", completion.text, re.DOTALL) is not None)
-
-
-def hanging(problem, completion):
-    if len(completion.text) > 5000 and completion.text.startswith("777"):
-        time.sleep(100)
-    return 0.0
-
-
 @pytest.mark.parametrize(
     ("sin", "families"),
     [
@@ -72,29 +49,19 @@ def hanging(problem, completion):
     ],
 )
 def test_sins_are_found(sin, families):
-    report = audit(f"test_audit:{sin}", [PROBLEM], workers=1, sizes=SIZES, timeout_s=5.0, maths=False)
+    report = audit(f"audited_for_tests:{sin}", [PROBLEM], workers=1, sizes=SIZES, timeout_s=5.0, maths=False)
     assert not report.passed
     assert families <= {finding.family for finding in report.findings if finding.severity == "high"}
 
 
 def test_a_hang_is_found():
-    report = audit("test_audit:hanging", [PROBLEM], workers=1, sizes=(2000, 8000), timeout_s=0.2, maths=False)
+    report = audit("audited_for_tests:hanging", [PROBLEM], workers=1, sizes=(2000, 8000), timeout_s=0.2, maths=False)
     assert any("no verdict within" in finding.detail for finding in report.findings if finding.family == "growth")
-
-
-def sleepy(problem, completion):
-    time.sleep(100 if len(completion.text) > 100 else 0)
-    return float(completion.text.endswith(str(problem.answer)))
-
-
-def slow(problem, completion):
-    time.sleep(0.03)
-    return float(f"<answer>{problem.answer}</answer>" in completion.text)
 
 
 def test_an_audit_ends_whatever_hangs():
     began = time.monotonic()
-    report = audit("test_audit:sleepy", [PROBLEM], workers=1, sizes=SIZES, timeout_s=0.2, maths=False)
+    report = audit("audited_for_tests:sleepy", [PROBLEM], workers=1, sizes=SIZES, timeout_s=0.2, maths=False)
     assert time.monotonic() - began < 60
     assert not report.passed
     assert any("calls hung" in note for note in report.notes)
@@ -104,7 +71,7 @@ def test_an_audit_ends_whatever_hangs():
 
 
 def test_what_there_was_no_time_for_is_a_finding():
-    report = audit("test_audit:slow", [PROBLEM], workers=1, sizes=SIZES, limit_s=2.0, maths=False)
+    report = audit("audited_for_tests:slow", [PROBLEM], workers=1, sizes=SIZES, limit_s=2.0, maths=False)
     (first, *_) = [finding for finding in report.findings if finding.family == "time"]
     assert "the audit's 2 s were over" in first.detail
     assert first.text
@@ -120,7 +87,8 @@ FORMULAS = [  # formula, what is paid for wrong answers
 
 
 @pytest.mark.parametrize(("formula", "ungated"), FORMULAS)
-def test_formulas(formula, ungated):
+def test_formulas(formula, ungated, monkeypatch):
+    monkeypatch.setattr("verifiers.audit.run._HUGE", 20_000)  # how each of them bears long texts is tried above
     options = {name: {"unit": "chars"} for name in ("overlong", "length") if name in formula}
     report = audit(formula, sample("math")[:2], options=options, workers=1, sizes=(2_000,))
     found = [finding for finding in report.findings if finding.family == "gating"]
@@ -135,47 +103,32 @@ def test_formulas(formula, ungated):
         assert score.reward == finding.score > 0
 
 
-def no_hedging(problem, completion):
-    return float("maybe" not in completion.text.lower() and "not sure" not in completion.text.lower())
-
-
-def polite(problem, completion):
-    return float("please" in completion.text.lower())
-
-
-def always(problem, completion):
-    return 1.0
-
-
 MANNER = "a verifier of manner: it compares with no known answer"
 
 
 @pytest.mark.parametrize(
     ("target", "kind", "told", "passed"),
     [
-        ("test_audit:no_hedging", None, "style", True),
-        ("test_audit:polite", None, "style", True),
-        ("trl:test_audit:trl_manner", None, "style", True),
+        ("audited_for_tests:no_hedging", None, "style", True),
+        ("audited_for_tests:polite", None, "style", True),
+        ("trl:audited_for_tests:trl_manner", None, "style", True),
         ("format", None, "style", True),
-        ("test_audit:by_hash", None, "style", False),  # what it says changes, and that is found
-        ("test_audit:always", None, "answer", False),  # whoever pays everything is not let off as a judge of manner
-        ("test_audit:always", "style", "style", True),
-        ("test_audit:substring", None, "answer", False),
+        ("audited_for_tests:by_hash", None, "style", False),  # what it says changes, and that is found
+        # Whoever pays everything is not let off as a judge of manner.
+        ("audited_for_tests:always", None, "answer", False),
+        ("audited_for_tests:always", "style", "style", True),
+        ("audited_for_tests:substring", None, "answer", False),
         ("math", None, "answer", True),
     ],
 )
 def test_a_verifier_of_manner_is_told_in_the_first_line(target, kind, told, passed):
-    report = audit(target, sizes=SIZES, kind=kind, maths=False)
+    report = audit(target, sizes=SIZES, kind=kind, workers=1, maths=False)
     first = report.as_text().splitlines()[0]
     assert (report.kind, report.passed, MANNER in first) == (told, passed, told == "style"), report.as_text(show=3)
     assert {"determinism", "growth", "huge"} <= set(report.families)
     assert ("near_misses" in report.families) == (told == "answer")
     if "always" in target and kind is None:
         assert "say --kind style" in report.notes[0]
-
-
-def trl_manner(prompts, completions, completion_ids, **kwargs):
-    return [float(completion[0]["content"].startswith("<think>")) for completion in completions]
 
 
 def test_options_of_a_formula_stand_under_names():
@@ -189,7 +142,7 @@ def test_quadratic_time_is_told_from_linear():
     assert exponent(sizes, [0.01 * n / 1000 for n in sizes]) == pytest.approx(1.0)
     assert exponent(sizes, [0.0001, 0.0002, 0.0004]) is None  # too quick to tell
     report = audit(
-        "test_audit:quadratic", [PROBLEM], workers=1, sizes=(2_000, 8_000, 16_000), timeout_s=1.0, maths=False
+        "audited_for_tests:quadratic", [PROBLEM], workers=1, sizes=(2_000, 8_000, 16_000), timeout_s=1.0, maths=False
     )
     assert any("time grows like" in finding.detail for finding in report.findings)
 
@@ -200,7 +153,7 @@ def test_command_writes_json_and_html(tmp_path, capsys):
     files = ["--json", str(tmp_path / "a.json"), "--html", str(tmp_path / "a.html")]
     command = [
         "audit",
-        "test_audit:substring",
+        "audited_for_tests:substring",
         "--data",
         str(data),
         "--workers",
@@ -221,19 +174,9 @@ def test_command_writes_json_and_html(tmp_path, capsys):
     assert "has no gold" in capsys.readouterr().err
 
 
-def verl_style(data_source, solution_str, ground_truth, extra_info=None):
-    return {"score": 1.0 if solution_str.endswith(f"#### {ground_truth}") else -1.0, "acc": 0}
-
-
-def trl_style(prompts, completions, completion_ids, **kwargs):
-    return [
-        1.0 if f"<answer>{gold}</answer>" in c[0]["content"] else 0.0
-        for c, gold in zip(completions, kwargs["answer"], strict=True)
-    ]
-
-
 @pytest.mark.parametrize(
-    ("target", "form"), [("verl:test_audit:verl_style", "hashes"), ("trl:test_audit:trl_style", "answer_tag")]
+    ("target", "form"),
+    [("verl:audited_for_tests:verl_style", "hashes"), ("trl:audited_for_tests:trl_style", "answer_tag")],
 )
 def test_other_libraries_signatures(target, form):
     report = audit(target, [PROBLEM], workers=1, sizes=(2000,), maths=False)
@@ -243,7 +186,7 @@ def test_other_libraries_signatures(target, form):
 
 def test_a_failed_audit_is_an_assertion():
     with pytest.raises(AssertionError, match="a wrong answer is paid"):
-        assert_passes_audit("test_audit:substring", [PROBLEM], largest=8000)
+        assert_passes_audit("audited_for_tests:substring", [PROBLEM], largest=8000)
 
 
 @given(answers(PROBLEM, forms=["answer_tag", "box", "think_box", "hashes"]))

@@ -31,7 +31,7 @@ FRAGMENTS = st.sampled_from(
 TEXTS = st.lists(FRAGMENTS, max_size=30).map("".join)
 
 
-@settings(max_examples=500, deadline=None)
+@settings(max_examples=200, deadline=None)
 @given(
     text=TEXTS, gold=st.sampled_from(["7", "1/2", "x^2+1", "(0,1)", r"\{1,2\}", "Monday", "5 cm", "3:30", "B", r"\pi"])
 )
@@ -44,7 +44,7 @@ def test_any_completion_gets_a_verdict_with_a_known_reason(text, gold):
             assert 0 <= verdict.span[0] <= verdict.span[1] <= len(wrapped)
 
 
-@settings(max_examples=500, deadline=None)
+@settings(max_examples=200, deadline=None)
 @given(gold=TEXTS)
 def test_a_gold_is_understood_and_equal_to_itself_or_refused_by_name(gold):
     try:
@@ -54,7 +54,7 @@ def test_a_gold_is_understood_and_equal_to_itself_or_refused_by_name(gold):
             raise AssertionError(f"the message does not name the row: {error}") from error
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=200, deadline=None)
 @given(st.text(max_size=200))
 def test_any_unicode_is_read_or_refused(text):
     assert resolve("math")(Problem(answer="7"), Completion(text)).reason in REASONS
