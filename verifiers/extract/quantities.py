@@ -8,7 +8,7 @@ from fractions import Fraction
 
 from verifiers.extract.numerals import ARTICLES, CHARACTERS, first_words, in_characters, numerals, parts
 from verifiers.extract.spans import Span
-from verifiers.mathexpr.units import lookup
+from verifiers.units.reading import lookup
 
 _LETTERS = "A-Za-z_\u00aa\u00b5\u00ba\u00c0-\u024f\u0370-\u052f\u05d0-\u05ea\u0621-\u064a\u0671-\u06d3\u0904-\u0939"
 _UNITS = (

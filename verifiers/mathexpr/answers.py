@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from verifiers.mathexpr.exact import rational
 from verifiers.mathexpr.nodes import Node, has_op, symbols, walk
-from verifiers.mathexpr.units import Unit
+from verifiers.units.reading import Unit
 
 
 class Piece(NamedTuple):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import re
 
-from verifiers.mathexpr.units import Unit, atoms, read_unit
+from verifiers.units.reading import Unit, atoms, read_unit
 
 _LOOK = 300  # characters before the end of a question
 _BETWEEN = re.compile(r"(?<=[.!?])\s+|(?<=[。？\n])")

@@ -31,8 +31,8 @@ from verifiers.mathexpr.relations import (
     structure,
     verdict,
 )
-from verifiers.mathexpr.units import AMBIGUOUS, CELSIUS, DEGREE, FAHRENHEIT, KELVIN, RADIAN, Unit, lookup
 from verifiers.mathexpr.vectors import components
+from verifiers.units.reading import AMBIGUOUS, CELSIUS, DEGREE, FAHRENHEIT, KELVIN, RADIAN, Unit, lookup
 
 _PERCENT = re.compile(
     r"%|percent|per cent|prozent|pour ?cent|por ciento|por cento|процент|百分|パーセント|퍼센트|المئة|المائة", re.I

@@ -6,7 +6,7 @@ from dataclasses import replace as changed
 
 from verifiers.mathexpr.answers import Answer, Piece
 from verifiers.mathexpr.nodes import PI, Node, rename, symbols, walk
-from verifiers.mathexpr.units import DEGREE
+from verifiers.units.reading import DEGREE
 
 
 def nodes_of(answer: Answer) -> list[Node]:

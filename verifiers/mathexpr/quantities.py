@@ -10,7 +10,7 @@ from verifiers.mathexpr.limits import Unreadable
 from verifiers.mathexpr.nodes import number
 from verifiers.mathexpr.number_words import COINS_AND_ROOMS, MULTIPLES, ONE_PART, PARTS, part_of
 from verifiers.mathexpr.tokens import CLOSE, OPEN, Token, numeral
-from verifiers.mathexpr.units import AMBIGUOUS, Unit, atoms, lookup, read_unit
+from verifiers.units.reading import AMBIGUOUS, Unit, atoms, lookup, read_unit
 
 REVERSING = frozenset(
     "not no never without less more greater fewer least most than over under between below above beyond minus"

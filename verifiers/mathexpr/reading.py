@@ -18,7 +18,7 @@ from verifiers.mathexpr.quantities import NO_TAIL, REVERSING, compound, read_tai
 from verifiers.mathexpr.shapes import shaped
 from verifiers.mathexpr.structures import based
 from verifiers.mathexpr.tokens import CLOSE, OPEN, Token, tokenize
-from verifiers.mathexpr.units import CELSIUS, DEGREE, FAHRENHEIT, Unit, lookup
+from verifiers.units.reading import CELSIUS, DEGREE, FAHRENHEIT, Unit, lookup
 
 _PLAIN_NUMBER = re.compile(r"[+-]?\d{1,200}(?:\.\d{1,200})?", re.ASCII)
 _TEMPERATURE = re.compile(

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from verifiers.extract import closing_brace
 from verifiers.mathexpr.limits import MAX_DIGITS, MAX_TOKENS, Unreadable
-from verifiers.mathexpr.units import is_unit, lookup
+from verifiers.units.reading import is_unit, lookup
 
 
 class Token(NamedTuple):

@@ -6,7 +6,7 @@ import re
 from fractions import Fraction
 from typing import NamedTuple
 
-from verifiers.mathexpr.unit_names import Dimension, named
+from verifiers.units.names import Dimension, named
 
 
 class Unit(NamedTuple):
