@@ -5,6 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from r1lite.config import CurationConfig, EvalConfig, ProblemsConfig, RunConfig, Section
+from r1lite.errors import UserError
+from r1lite.run.records import ROLLOUTS
 from r1lite.run.run_dir import check_place
 from r1lite.scoring.scorer import rewards_of
 from r1lite.tasks import Source, Task, find
@@ -23,6 +25,9 @@ def check_early(config: Section) -> None:
         return
     if config.out is not None:
         check_place(Path(config.out).expanduser(), config.stage if config.stage in RESTARTED else None)
+    replayed = getattr(config, "replay_order", None)
+    if replayed is not None and not (Path(replayed) / ROLLOUTS).is_dir():
+        raise UserError(f"--replay-order {replayed}: there is no run with {ROLLOUTS}/")
     if not isinstance(config, ProblemsConfig) or (isinstance(config, CurationConfig) and config.rollouts is not None):
         return
     tasks = [find(name) for name in (config.tasks if isinstance(config, EvalConfig) else [config.task])]

@@ -44,6 +44,7 @@ REFUSED = [
     (["grpo", "--out", "full"], "holds no run"),
     (["grpo", "--out", "full/file"], "not a folder"),
     (["grpo", "--out", "full/file/deeper"], "can't be written"),
+    (["grpo", "--max-staleness", "1", "--replay-order", "full"], "--replay-order full: there is no run with rollouts/"),
     (["grpo", "nowhere.yaml"], "no such recipe"),
     (["grpo", "bad.yaml"], "did you mean 'lr'?"),
     (["grpo", "--learning-rate", "1"], "--learning-rate is called --lr here"),
