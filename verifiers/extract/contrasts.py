@@ -27,6 +27,13 @@ _DENIED_BEFORE = re.compile(
 _STATES = re.compile(r"[\d$一二三四五六七八九十百]|[^\W\d_]{3}")
 
 
+# "but its square is 9": what is said is another thing's.
+_OF_IT = re.compile(
+    r"\b(?:its|their|of (?:it|this|that)|square[ds]?(?! (?:met|cent|kilo|mill|feet|foot|inch|mile|yard|m|cm|km)\w*)"
+    r"|cubed?|half|doubled?|twice|tripled?|roots?|carré|quadrat|cuadrado|quadrado|quadrato|moitié|hälfte|mitad"
+    r"|metade|metà)\b|\b[nxyz][²³]",
+    re.IGNORECASE,
+)
 _LATE = 400  # characters before the end
 _WORDS = (
     "not ",
@@ -58,5 +65,7 @@ def contrast(text: str, sentence: Span) -> tuple[Span, int] | None:
     """What a sentence denies, and where it goes on to what it states instead; None where it does not."""
     found = _DENIED.search(text, *sentence) or _DENIED_BEFORE.search(text, *sentence)
     if found is None or _STATES.search(text, found.end(), sentence[1]) is None:
+        return None
+    if _OF_IT.search(text, found.end(), sentence[1]):
         return None
     return found.span("denied"), found.end()

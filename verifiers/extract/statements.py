@@ -71,6 +71,9 @@ _ASKED = 300  # characters of a question
 _LONGEST = 400  # characters of a sentence
 _MOST_BEFORE = 40  # quantities of the question, and of the text before the sentence
 _ALIKE = 16  # characters by which two sentences differ that say the same of two values
+_OF_TIME = frozenset(
+    "the and for how whe wha doe did wil lon tim its are was wie wan uhr que hor der die das les une".split()
+)
 _LONGEST_UNIT = 24  # characters
 _MOST_GIVEN = 16  # numbers that a value is derived from
 
@@ -161,7 +164,7 @@ def stated(text: str, start: int, end: int, prompt: str, *, contrasts: bool = Fa
         or (len(sentences) > 1 and not WORD.search(text[sentence[0] : value.span[0]] + after))
         or (text[: value.span[0]].endswith("**") and after.startswith("**"))
         or (reason and not WORD.search(text[sentence[0] : value.span[0]]))
-        or (value.kind in ("time", "duration") and question.time)
+        or (value.kind in ("time", "duration") and question.time and _speaks_of(part, prompt[-_ASKED:]))
         or (value.kind == "relation" and not WORD.search(text[sentence[0] : value.span[0]] + after))
         or (value.kind == "formula" and "=" in text[slice(*value.span)] and not WORD.search(after))
     )
@@ -191,7 +194,7 @@ def _question(asked: str) -> _Question:
 def _supposes(part: str) -> bool:
     """Does a condition begin a sentence? One that only names an unknown ("if she is x years old, ...") is none."""
     concluded = NAMES_UNKNOWN.match(part) and (SO.search(part) or BY_DOING.match(part))
-    return SUPPOSES.match(part) is not None and not concluded
+    return SUPPOSES.match(part) is not None and not (concluded and not unsure(part))
 
 
 def _without_asked_denials(text: str, sentence: Span, denials: frozenset[str]) -> str:
@@ -471,6 +474,15 @@ def follows(value: Fraction | None, given: list[Fraction]) -> bool:
         or (a and same(b / a))
         for a, b in itertools.combinations_with_replacement(numbers, 2)
     )
+
+
+def _speaks_of(part: str, asked: str) -> bool:
+    """Does a sentence share what is done, such as "ends" or 结束, with a question that asks when?"""
+    if UNSPACED.search(part):
+        pairs = {part[at : at + 2] for at in range(len(part) - 1)}
+        return len([pair for pair in pairs if UNSPACED.match(pair) and pair in asked]) > 1
+    words = [{word.lower()[:3] for word in WORD.findall(text) if len(word) > 2} for text in (part, asked)]
+    return bool((words[0] & words[1]) - _OF_TIME)
 
 
 def _shares(part: str, prompt: str) -> bool:
