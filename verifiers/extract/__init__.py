@@ -121,8 +121,8 @@ def _phrased(text: str, start: int, end: int, prompt: str | None) -> Extraction:
     return Extraction(found.span, "anchor", found.others)
 
 
-def _in_last_sentence(text: str, found: Extraction | None, end: int) -> bool:
-    return found is None or found.span is None or STOP.search(text, found.span[0], end - 1) is None
+def _in_last_sentence(text: str, extraction: Extraction | None, end: int) -> bool:
+    return extraction is None or extraction.span is None or STOP.search(text, extraction.span[0], end - 1) is None
 
 
 def _with_letter(text: str, letter: Span, extraction: Extraction | None) -> Extraction:

@@ -158,10 +158,10 @@ def _signed(text: str, signs: dict[int, int], quantity: Quantity) -> Quantity:
     return Quantity((sign, high), quantity.kind, value, value, said)
 
 
-def _with_durations(text: str, found: list[Quantity], end: int) -> list[Quantity]:
+def _with_durations(text: str, parts: list[Quantity], end: int) -> list[Quantity]:
     """ "3 h 35 min" and "two hours and ten minutes" are one quantity each."""
     merged: list[Quantity] = []
-    for quantity in found:
+    for quantity in parts:
         before = merged[-1] if merged else None
         if before is not None and before.kind in ("number", "word") and quantity.kind in ("number", "word"):
             joined = _duration(text, before, quantity, end)

@@ -202,15 +202,15 @@ def _without_asked_denials(text: str, sentence: Span, denials: frozenset[str]) -
     if not denials:
         return text
     part = DENIAL.sub(
-        lambda found: " " * len(found[1]) + found[0][len(found[1]) :] if _denied(found) in denials else found[0],
+        lambda denial: " " * len(denial[1]) + denial[0][len(denial[1]) :] if _denied(denial) in denials else denial[0],
         text[slice(*sentence)],
     )
     return text[: sentence[0]] + part + text[sentence[1] :]
 
 
-def _denied(found: re.Match[str]) -> str:
+def _denied(denial: re.Match[str]) -> str:
     """The beginning of the word that is denied; where words have no spaces between them, its first character."""
-    return found[2].lower() if found[1].isascii() or found[1][0] < "\u3000" else found[2][0]
+    return denial[2].lower() if denial[1].isascii() or denial[1][0] < "\u3000" else denial[2][0]
 
 
 def _named(text: str, sentence: Span, prompt: str, language: str) -> Span | None:
