@@ -116,7 +116,7 @@ def _in_digits(match: re.Match[str]) -> Quantity:
         return Quantity(match.span(), kind, value, "".join(match[0].lower().split()) if value is None else value)
     start, end = match.span()
     sign = -1 if match[0].lstrip()[0] in "-−" else 1
-    value = sign * _value(match["number"]) / (int(match["under"] or 1) or 1)
+    value = _value(match["number"], sign, int(match["under"] or 1) or 1)
     start += len(match[0]) - len(match[0].lstrip())
     unit = match["unit"] or _unit_name(match.string, end)  # a letter that no dollar sign makes a variable
     spelled = r"^\circ" if unit == "°" else f"\\text{{ {unit}}}"
@@ -132,8 +132,10 @@ def _unit_name(text: str, position: int) -> str:
     return name[1] if name and unit is not None and unit.dimension else ""
 
 
-def _value(digits: str) -> Fraction:
+def _value(digits: str, sign: int, under: int) -> Fraction:
     """Of "1,250", "1 250", "1.250.000", "12.5" and "12,5"; a comma before three digits groups them."""
+    if digits.isdecimal():
+        return Fraction(sign * int(digits), under)
     digits = "".join(digits.split())
     last = max(digits.rfind("."), digits.rfind(","))
     groups = digits.count(",") + digits.count(".")
@@ -142,7 +144,7 @@ def _value(digits: str) -> Fraction:
     else:
         whole, decimals = digits, ""
     whole = whole.replace(",", "").replace(".", "")
-    return Fraction(int(whole + decimals), 10 ** len(decimals))
+    return Fraction(sign * int(whole + decimals), 10 ** len(decimals) * under)
 
 
 def _signed(text: str, signs: dict[int, int], quantity: Quantity) -> Quantity:

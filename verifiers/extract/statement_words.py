@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 
+# Of one set of characters first, which a search skips to.
 STOP = re.compile(
-    r"(?<![.!?\s][A-Za-z])(?<!\bMr)(?<!\bMrs)(?<!\bDr)(?<!\bSt)[.!?]+(?=[*_`)\]\"”»']*(?:\s|$))[*_`)\]\"”»']*"
-    r"|[。！？؟।]+[」）)]*|\n"
+    r"[.!?。！？؟।\n](?:(?<=[.!?])(?<![.!?\s][A-Za-z].)(?<!\bMr.)(?<!\bMrs.)(?<!\bDr.)(?<!\bSt.)[.!?]*"
+    r"(?=[*_`)\]\"”»']*(?:\s|$))[*_`)\]\"”»']*|(?<=[。！？؟।])[。！？؟।]*[」）)]*|(?<=\n))"
 )
 ORNAMENT = " \t\r\n*_`>#-–—•|"
 WORD = re.compile(r"[^\W\d_]+(?:['’][^\W\d_]+)*")
