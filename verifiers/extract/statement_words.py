@@ -11,6 +11,10 @@ STOP = re.compile(
 )
 ORNAMENT = " \t\r\n*_`>#-–—•|"
 WORD = re.compile(r"[^\W\d_]+(?:['’][^\W\d_]+)*")
+JOINS = re.compile(  # two statements of a sentence
+    r"[,;]\s+|[，；]|\s(?:and|but|while|whereas|und|aber|während|et|mais|tandis que|y|pero|mientras|e|mas|ma|mentre"
+    r"|и|а|но|oraz|zaś|ve|ise|och|men|en|maar)\s"
+)
 UNSPACED = re.compile(r"[\u3040-\u30ff\u3400-\u9fff]")
 
 # -- what may follow the answer

@@ -39,6 +39,7 @@ from verifiers.extract.statement_words import (
     FRAMES,
     GOT,
     HARMFUL_IN,
+    JOINS,
     LABELLED,
     LED_BY,
     LEFT_OVER,
@@ -131,6 +132,8 @@ def stated(text: str, start: int, end: int, prompt: str, *, contrasts: bool = Fa
     value = _only_one(text, sentence, inside, asked, before)
     if value is None or value.key in denied:
         return None
+    if prompt and _another_is_asked(text, sentence, value, inside, prompt[-_ASKED:]):
+        return Extraction(None, "unsure")
     clause = _clause(text, sentence, value.span)
     timed = value.kind == "time" and BESIDE_TIME.search(text, clause[0], value.span[0]) is None
     placed = timed or value.kind == "relation" or PLACED.search(text, clause[0], value.span[0]) is not None
@@ -317,6 +320,45 @@ def _only_one(
     led = text[max([sentence[0], *(other.span[1] for other in inside if other.span[1] <= last.span[0])]) : last.span[0]]
     known = _values([*asked, *before, *inside], last)
     return last if LEFT_OVER.search(led) or follows(last.value, known) else None
+
+
+def _another_is_asked(text: str, sentence: Span, value: Quantity, inside: list[Quantity], prompt: str) -> bool:
+    """Does what is said of another value share more with the question? ("There are 12 cows and 8 chickens.")"""
+    sentences = _sentences(prompt, 0, len(prompt))
+    asked = _stems(prompt[slice(*sentences[-1])]) if sentences else set()
+    own = _said_of(text, sentence, value)
+    own_words = asked & _stems(text[slice(*own)])
+    for other in inside:
+        said = _said_of(text, sentence, other)
+        if other.article or other.key == value.key or said == own:
+            continue
+        words = asked & _stems(text[slice(*said)])
+        if other.span[0] > value.span[1] and len(words) > len(own_words):
+            return True
+        if not own_words and words & _next_word(text, other) and _next_word(text, value):
+            return True
+    return False
+
+
+def _said_of(text: str, sentence: Span, quantity: Quantity) -> Span:
+    """The part of a sentence, between commas and conjunctions, that a quantity stands in."""
+    low, high = sentence
+    for match in JOINS.finditer(text, *sentence):
+        if match.end() <= quantity.span[0]:
+            low = match.end()
+        elif match.start() >= quantity.span[1]:
+            return low, match.start()
+    return low, high
+
+
+def _stems(text: str) -> set[str]:
+    return {word[:5].lower() for word in WORD.findall(text) if len(word) > 2} - _OF_TIME
+
+
+def _next_word(text: str, quantity: Quantity) -> set[str]:
+    """The stem of what is counted, as a set."""
+    match = WORD.match(text, quantity.span[1] + 1)
+    return _stems(match[0]) if match else set()
 
 
 def _with_lists(text: str, values: list[Quantity]) -> list[Quantity]:
