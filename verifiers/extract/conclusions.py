@@ -273,6 +273,7 @@ _OF_THE_QUESTION = re.compile(
     re.IGNORECASE,
 )
 OPTION_LABEL = re.compile(r"(?:^|\s|(?<![A-Za-z])[(\[])[A-J][).\]:]\s*\S")  # and not P(A)
+_EQUALS = re.compile(r"\s*=\s*\S")
 
 
 def unannounced(text: str, start: int, end: int) -> Extraction:
@@ -320,7 +321,8 @@ def unannounced(text: str, start: int, end: int) -> Extraction:
     if not spans:
         return Extraction(None, "nothing")
     span = (spans[_list_start(text, spans)][0], spans[-1][1])
-    if not stands_as_value(text, sentence, span, evidence=True):
+    # What comes behind a sign of equality is no number that is read: "60 * 1.2 = 72Mb".
+    if _EQUALS.match(text, span[1], end) or not stands_as_value(text, sentence, span, evidence=True):
         return Extraction(None, "prose")
     return Extraction(span, "number" if spans[-1] in numbers else "maths")
 

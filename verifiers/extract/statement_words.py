@@ -234,6 +234,12 @@ LEFT_OVER = re.compile(
     r"|queda[n]?|resta[n]?|rimangono|restano)\b|(?<!\w)оста[лён]\w+)[^\d,;]{0,20}$",
     re.IGNORECASE,
 )
+# What begins a clause that says something beside the answer.
+BESIDES = re.compile(
+    r"(?<![^\W\d_])(?:after|when|once|if|since|because|before|while|nachdem|wenn|weil|bevor|après que|quand|parce que"
+    r"|cuando|después de que|porque|depois que|quando|dopo che|perché|nadat|als|omdat|когда|после того|так как)(?![^\W\d_])",
+    re.IGNORECASE,
+)
 NAMED = re.compile(r"\$?\s*([A-Za-z](?:_\{?\w\}?)?)\s*=")
 BESIDE_TIME = re.compile(
     r"(?:\b(?:before|after|until|till|by|past|since|vor|nach|bis|seit|avant|après|antes|después|depois|prima|dopo|voor|na"

@@ -29,6 +29,7 @@ from verifiers.extract.statement_words import (
     ASKS_TIME,
     AT_FIRST,
     BESIDE_TIME,
+    BESIDES,
     BY_DOING,
     CHECK,
     COURTESY,
@@ -318,6 +319,8 @@ def _only_one(
     if last is None or any(other.value == last.value for other in asked):
         return None
     led = text[max([sentence[0], *(other.span[1] for other in inside if other.span[1] <= last.span[0])]) : last.span[0]]
+    if BESIDES.search(led):
+        return None
     known = _values([*asked, *before, *inside], last)
     return last if LEFT_OVER.search(led) or follows(last.value, known) else None
 
