@@ -237,7 +237,8 @@ LEFT_OVER = re.compile(
 # What begins a clause that says something beside the answer.
 BESIDES = re.compile(
     r"(?<![^\W\d_])(?:after|when|once|if|since|because|before|while|nachdem|wenn|weil|bevor|après que|quand|parce que"
-    r"|cuando|después de que|porque|depois que|quando|dopo che|perché|nadat|als|omdat|когда|после того|так как)(?![^\W\d_])",
+    r"|cuando|después de que|porque|depois que|quando|dopo che|perché|nadat|als|omdat|когда|после того|так как)"
+    r"(?![^\W\d_])",
     re.IGNORECASE,
 )
 NAMED = re.compile(r"\$?\s*([A-Za-z](?:_\{?\w\}?)?)\s*=")
