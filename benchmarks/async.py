@@ -27,7 +27,7 @@ from typing import Any
 
 from r1lite.config import GRPOConfig, WatchdogConfig
 from r1lite.grpo.loop import Loop
-from r1lite.rollout import Sampling, collect
+from r1lite.rollout import RolloutEngine, Sampling
 from r1lite.rollout.trust import TrustedEngine
 from r1lite.run.signals import StopSignal
 from r1lite.run.watchdog import Watchdog
@@ -62,7 +62,7 @@ class _Stream:
     finished: list[int] = field(default_factory=list)
 
 
-class SimulatedServers:
+class SimulatedServers(RolloutEngine):
     """Servers with SLOTS completions at once in all; what is asked for beyond them waits."""
 
     shares_weights, runs_aside = False, True
@@ -74,12 +74,6 @@ class SimulatedServers:
         self._waiting: list[tuple[int, int, int, _Stream]] = []  # seed, place, sample
         self._numbers, self._changed, self._paused = itertools.count(), threading.Condition(), False
         threading.Thread(target=self._serve, daemon=True).start()
-
-    def generate(
-        self, prompts: Sequence[Sequence[int]], seeds: Sequence[Sequence[int]], sampling: Sampling
-    ) -> list[list[Completion]]:
-        """As an engine's."""
-        return collect(len(prompts), self.stream(prompts, seeds, sampling))
 
     def stream(
         self, prompts: Sequence[Sequence[int]], seeds: Sequence[Sequence[int]], sampling: Sampling

@@ -41,7 +41,7 @@ class Sampling:
 
 
 class CompletionEngine(Protocol):
-    """Samples completions."""
+    """Samples completions. One that is derived from this has to say how it streams, and generates so."""
 
     def generate(
         self, prompts: Sequence[Sequence[int]], seeds: Sequence[Sequence[int]], sampling: Sampling
@@ -54,6 +54,7 @@ class CompletionEngine(Protocol):
             ValueError: an empty prompt, or one that leaves no room in the model's context.
             EngineError: it can't go on.
         """
+        return collect(len(prompts), self.stream(prompts, seeds, sampling))
 
     def stream(
         self, prompts: Sequence[Sequence[int]], seeds: Sequence[Sequence[int]], sampling: Sampling

@@ -19,7 +19,7 @@ from torch import Tensor
 
 from r1lite.errors import UserError
 from r1lite.model.lora import Adapter
-from r1lite.rollout import EngineError, Sampling, check_prompts, collect, text_of
+from r1lite.rollout import EngineError, RolloutEngine, Sampling, check_prompts, text_of
 from r1lite.rollout.client import Refused, Unreachable
 from r1lite.rollout.continued import ABORTED, joined, rest, seed_after
 from r1lite.rollout.heartbeat import Heartbeat, Waits
@@ -38,7 +38,7 @@ _COUNT_S = 10.0  # for the count of tokens, before a run
 _PAUSE_S = 1.0  # at most, before a group is given again to a server that had too much to do
 
 
-class ServerEngine:
+class ServerEngine(RolloutEngine):
     """Group sampling by servers, which get weights as files or over a connection.
 
     Args:
@@ -138,11 +138,6 @@ class ServerEngine:
             )
         waits = Waits()
         self._beats = {s.url: Heartbeat(s, waits, stall_s, self._set_aside) for s in self.servers if stall_s}
-
-    def generate(
-        self, prompts: Sequence[Sequence[int]], seeds: Sequence[Sequence[int]], sampling: Sampling
-    ) -> list[list[Completion]]:
-        return collect(len(prompts), self.stream(prompts, seeds, sampling))
 
     def stream(
         self, prompts: Sequence[Sequence[int]], seeds: Sequence[Sequence[int]], sampling: Sampling

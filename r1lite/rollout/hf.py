@@ -12,13 +12,13 @@ from torch import Tensor
 
 from r1lite.model.prefix import Prefix, prefill, reads_shared_prompts, shares_batches
 from r1lite.rl.sampling import sample_tokens, uniform_draws
-from r1lite.rollout import Sampling, check_prompts, collect, eos_ids, text_of
+from r1lite.rollout import RolloutEngine, Sampling, check_prompts, eos_ids, text_of
 from verifiers import Completion
 
 _COMPACT_AT = 0.8  # finished rows leave the batch once fewer than this share are still running
 
 
-class HFEngine:
+class HFEngine(RolloutEngine):
     """Group sampling with a transformers model.
 
     Each prompt is prefilled once for its whole group, finished rows leave the batch, and each completion draws from a
@@ -39,11 +39,6 @@ class HFEngine:
         self._context = getattr(model.config, "max_position_embeddings", None)
         self._shares_batches = shares_batches(model)
         self._reads_shared_prompts: bool | None = None  # not tried yet
-
-    def generate(
-        self, prompts: Sequence[Sequence[int]], seeds: Sequence[Sequence[int]], sampling: Sampling
-    ) -> list[list[Completion]]:
-        return collect(len(prompts), self.stream(prompts, seeds, sampling))
 
     def stream(
         self, prompts: Sequence[Sequence[int]], seeds: Sequence[Sequence[int]], sampling: Sampling

@@ -50,9 +50,9 @@ def stream(
     prompts: Sequence[Sequence[int]],
     seeds: Sequence[Sequence[int]],
     sampling: Sampling,
-    interruption: Interruption,
+    interruption: Interruption | None,
 ) -> Iterator[tuple[int, list[Completion]]]:
-    """As `engine.stream`, with interruptions: each group comes when all its completions are finished.
+    """As `engine.stream`, with interruptions if there are to be any: a group comes when its completions are finished.
 
     The phrase's tokens have log-probability 0: nothing else was possible there. What goes on after `interruption.after`
     tokens draws from a seed that follows from the completion's own.
@@ -61,6 +61,9 @@ def stream(
         EngineError: as the engine's; or its weights changed between the two parts of a completion, and not
             `sampling.across_weights`.
     """
+    if interruption is None:
+        yield from engine.stream(prompts, seeds, sampling)
+        return
     opening = dataclasses.replace(sampling, max_tokens=interruption.after)
     waiting: list[tuple[int, list[Completion]]] = []
     for place, group in engine.stream(prompts, seeds, opening):

@@ -7,11 +7,11 @@ from collections.abc import Iterable, Iterator, Sequence
 from torch import Tensor
 
 from r1lite.distributed.nodes import Nodes
-from r1lite.rollout import Call, Sampling, collect
+from r1lite.rollout import Call, CompletionEngine, Sampling
 from verifiers import Completion
 
 
-class RayEngine:
+class RayEngine(CompletionEngine):
     """Hands each call to one of some engines that have loaded the same model; its weights never change.
 
     A call is answered by one engine, so its completions are those of an engine in this process, bit for bit, where the
@@ -25,11 +25,6 @@ class RayEngine:
 
     def __init__(self, nodes: Nodes) -> None:
         self._nodes = nodes
-
-    def generate(
-        self, prompts: Sequence[Sequence[int]], seeds: Sequence[Sequence[int]], sampling: Sampling
-    ) -> list[list[Completion]]:
-        return collect(len(prompts), self.stream(prompts, seeds, sampling))
 
     def stream(
         self, prompts: Sequence[Sequence[int]], seeds: Sequence[Sequence[int]], sampling: Sampling

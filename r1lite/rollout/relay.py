@@ -12,7 +12,7 @@ from torch import Tensor
 from r1lite.distributed.together import from_main, streamed
 from r1lite.distributed.world import World
 from r1lite.model.lora import Adapter
-from r1lite.rollout import Sampling, collect
+from r1lite.rollout import RolloutEngine, Sampling
 from r1lite.rollout.fleet import ServerEngine
 from verifiers import Completion
 
@@ -40,7 +40,7 @@ def of_weights(world: World, weights: Named, work: Callable[[Named], T]) -> T:
     return from_main(world, through)
 
 
-class RelayedEngine:
+class RelayedEngine(RolloutEngine):
     """The main rank's servers as an engine of every rank. Each method but `close` is called by all, in the same order.
 
     Args:
@@ -59,11 +59,6 @@ class RelayedEngine:
         """The main rank's; nobody else asks."""
         assert self._servers is not None
         return self._servers
-
-    def generate(
-        self, prompts: Sequence[Sequence[int]], seeds: Sequence[Sequence[int]], sampling: Sampling
-    ) -> list[list[Completion]]:
-        return collect(len(prompts), self.stream(prompts, seeds, sampling))
 
     def stream(
         self, prompts: Sequence[Sequence[int]], seeds: Sequence[Sequence[int]], sampling: Sampling

@@ -110,10 +110,7 @@ class TrustedEngine:
     ) -> Iterator[tuple[int, list[Completion]]]:
         """As an engine's; with `interrupted`, thinking is ended after so many tokens (`rollout.interruption`)."""
         self.push(prompts)
-        if interrupted is None:
-            yield from self.engine.stream(prompts, seeds, sampling)
-        else:
-            yield from interruption.stream(self.engine, prompts, seeds, sampling, interrupted)
+        yield from interruption.stream(self.engine, prompts, seeds, sampling, interrupted)
         if prompts:
             self._recent = [list(prompt) for prompt in prompts[:2]]
 
@@ -138,8 +135,6 @@ class TrustedEngine:
         """
         engine = self.engine.servers if isinstance(self.engine, RelayedEngine) else self.engine
         sampling = dataclasses.replace(sampling, across_weights=True)
-        if interrupted is None:
-            return engine.stream(prompts, seeds, sampling)
         return interruption.stream(engine, prompts, seeds, sampling, interrupted)
 
     def push(self, prompts: Sequence[Sequence[int]] = ()) -> None:

@@ -17,7 +17,7 @@ from torch import Tensor
 from r1lite.errors import UserError
 from r1lite.hub.revisions import split
 from r1lite.model.lora import Adapter
-from r1lite.rollout import EngineError, Sampling, check_prompts, collect, text_of
+from r1lite.rollout import EngineError, RolloutEngine, Sampling, check_prompts, text_of
 from r1lite.rollout.layout import Layout, unchanged
 from r1lite.rollout.vllm_calls import Calls, calls_for, request_values, seed_runs, special_tokens
 from r1lite.rollout.vllm_support import WORKER, Installed, adapter_settings, environment, no_adapters_for
@@ -45,7 +45,7 @@ class Start:
     architectures: tuple[str, ...] = ()  # what the model calls itself
 
 
-class VLLMEngine:
+class VLLMEngine(RolloutEngine):
     """Group sampling by vLLM.
 
     Args:
@@ -73,11 +73,6 @@ class VLLMEngine:
         self._files: WeightFiles | None = None  # of adapters
         self._llm: Any
         self._llm, self.no_adapters = _start(start)
-
-    def generate(
-        self, prompts: Sequence[Sequence[int]], seeds: Sequence[Sequence[int]], sampling: Sampling
-    ) -> list[list[Completion]]:
-        return collect(len(prompts), self.stream(prompts, seeds, sampling))
 
     def stream(
         self, prompts: Sequence[Sequence[int]], seeds: Sequence[Sequence[int]], sampling: Sampling
