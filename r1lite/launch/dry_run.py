@@ -14,7 +14,7 @@ from r1lite.launch.commands import Job
 from r1lite.launch.layout import ProcessSpec
 from r1lite.launch.slurm import script
 from r1lite.run.run_dir import LAUNCH
-from r1lite.training.planning import show_estimate
+from r1lite.training.estimate import show_estimate
 
 _FIRST_PORT = 8100  # in the commands; free ones are chosen at the start
 

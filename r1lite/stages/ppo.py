@@ -6,13 +6,13 @@ from typing import Any
 
 from r1lite.config import PPOConfig
 from r1lite.grpo.assembly import make_learner, train
-from r1lite.training.planning import show_estimate
+from r1lite.training.estimate import show_estimate
 
 
 def run(config: PPOConfig) -> dict[str, Any]:
     """Trains, and measures before and after; everything lies in the run directory. See `training.train`.
 
-    With --estimate it only says what memory that would take (`training.planning`).
+    With --estimate it only says what memory that would take (`training.estimate`).
     """
     if config.estimate:
         return show_estimate(config)

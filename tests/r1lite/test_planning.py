@@ -10,8 +10,9 @@ from world_cases import SIZES
 
 from r1lite.cli import main
 from r1lite.config import GRPOConfig, PPOConfig, load
+from r1lite.training.estimate import suggestion
 from r1lite.training.memory import Layout
-from r1lite.training.planning import Plan, suggestion
+from r1lite.training.planning import Plan
 from r1lite.training.setup import resolve_config
 
 WIDER = {"hidden_size": 128, "intermediate_size": 384, "num_hidden_layers": 3}
