@@ -25,7 +25,8 @@ from r1lite.run.signals import StopSignal
 from r1lite.scoring.problems import make_prompts
 from r1lite.tasks import Problems, find
 from r1lite.tasks import prompts as templates
-from r1lite.training.setup import Loaded, Setup, open_run, resolve_config
+from r1lite.training.resolve import resolve_config
+from r1lite.training.setup import Loaded, Setup, open_run
 from r1lite.types import Prompt
 from verifiers import Completion, Problem
 

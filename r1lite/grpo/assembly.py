@@ -23,8 +23,9 @@ from r1lite.rollout.interruption import Interruption, make_interruption
 from r1lite.run.arrivals import ARRIVALS
 from r1lite.run.bad_batches import BadBatches
 from r1lite.run.signals import StopSignal
+from r1lite.training.machine import forward_dtype
 from r1lite.training.on_problems import run_training
-from r1lite.training.setup import Setup, adapt, forward_dtype
+from r1lite.training.setup import Setup, adapt
 from r1lite.training.several import in_parts
 from verifiers.formula import Formula
 

@@ -11,7 +11,7 @@ from r1lite.scoring.scorer import make_scorer
 from r1lite.selftest import Options
 from r1lite.tasks import find
 from r1lite.training.machine import load_model
-from r1lite.training.setup import resolve_config
+from r1lite.training.resolve import resolve_config
 from r1lite.types import Prompt
 
 PROMPTS, TOKENS = 4, 48

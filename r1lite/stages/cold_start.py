@@ -59,7 +59,8 @@ def _by_model(config: ColdStartConfig) -> Iterator[Rewrite]:
     from r1lite.rl.sampling import completion_seed
     from r1lite.rollout import Sampling
     from r1lite.training.machine import load_model
-    from r1lite.training.setup import open_engine, resolve_config
+    from r1lite.training.resolve import resolve_config
+    from r1lite.training.setup import open_engine
 
     wanted: dict[str, Any] = {"model": config.rewrite_model or config.model, "rollouts": None, "resume": False}
     if config.on != "local":  # this is one of its nodes

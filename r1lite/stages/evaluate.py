@@ -35,7 +35,8 @@ from r1lite.scoring.problems import load_problems, make_prompts, try_scorer
 from r1lite.scoring.scorer import Scorer, make_scorer
 from r1lite.tasks import find
 from r1lite.training.machine import check_model, located
-from r1lite.training.setup import Setup, open_run, resolve_config
+from r1lite.training.resolve import resolve_config
+from r1lite.training.setup import Setup, open_run
 from r1lite.training.several import refuse
 from r1lite.types import Prompt
 

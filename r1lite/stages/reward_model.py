@@ -16,7 +16,8 @@ from r1lite.rl.passk import wilson_interval
 from r1lite.run.display import Display
 from r1lite.training.lifecycle import run_life
 from r1lite.training.machine import NANO, choose_device, default_threads
-from r1lite.training.setup import begin_run, open_dir, resumed, set_up_libraries, with_absolute_paths
+from r1lite.training.resolve import resumed, with_absolute_paths
+from r1lite.training.setup import begin_run, open_dir, set_up_libraries
 
 _NANO_LR = 5e-4  # so small a model wants a large one
 _FEW_PAIRS = 30  # held out; with fewer, an accuracy's 95 % interval spans more than a third of the scale

@@ -29,7 +29,8 @@ from r1lite.model.sharding import shard
 from r1lite.rollout.trust import TrustedEngine
 from r1lite.run.bad_batches import BadBatches
 from r1lite.supervised.sft.tokens import TokenRows
-from r1lite.training.setup import Setup, adapt, forward_dtype
+from r1lite.training.machine import forward_dtype
+from r1lite.training.setup import Setup, adapt
 from r1lite.training.several import in_parts
 from r1lite.types import Group
 

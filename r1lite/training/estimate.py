@@ -13,9 +13,10 @@ from r1lite.config import RLConfig
 from r1lite.config.engines import find_engine
 from r1lite.distributed.launcher import rank_info
 from r1lite.errors import UserError
+from r1lite.training.machine import forward_dtype
 from r1lite.training.memory import Estimate, Layout, minibatch_tokens
 from r1lite.training.planning import EngineEstimate, Plan
-from r1lite.training.setup import forward_dtype, resolve_config
+from r1lite.training.resolve import resolve_config
 from r1lite.training.several import refuse
 
 _GIB = 1 << 30

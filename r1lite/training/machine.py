@@ -265,12 +265,19 @@ def load_config(config: ProblemsConfig) -> Any:
         ) from error
 
 
+def forward_dtype(config: ProblemsConfig) -> Any:
+    """torch dtype of the forward pass."""
+    import torch
+
+    if config.dtype == "auto":
+        return torch.bfloat16 if config.device.startswith("cuda") else torch.float32
+    return getattr(torch, config.dtype)
+
+
 def load_model(config: ProblemsConfig) -> tuple[Any, Any]:
     """(model, tokenizer) with float32 weights on the configured device. Raises UserError."""
     import torch
     from transformers import AutoConfig, AutoModelForCausalLM, AutoTokenizer
-
-    from r1lite.training.setup import forward_dtype  # which imports this module
 
     place = model_path(config)
     packed: dict[str, Any] = {}

@@ -25,7 +25,8 @@ from r1lite.run.signals import StopSignal
 from r1lite.training import memory
 from r1lite.training.lifecycle import run_life
 from r1lite.training.machine import NANO, generation_settings, load_model, own_dtype
-from r1lite.training.setup import LoadTrainingData, Setup, open_run, resolve_config
+from r1lite.training.resolve import resolve_config
+from r1lite.training.setup import LoadTrainingData, Setup, open_run
 from r1lite.types import Group
 
 _HOPELESS = 20  # times the memory there is: the estimate is of the longest texts, which few runs have

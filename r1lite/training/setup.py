@@ -1,20 +1,15 @@
-"""Turns what was asked for into a run that can start: settled configuration, run directory, model, problems."""
+"""Opens a run: run directory, scorer, model, problems and engine of a settled configuration."""
 
 from __future__ import annotations
 
 import contextlib
 import dataclasses
-import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
 
-from r1lite import __version__
 from r1lite.config import (
-    OF_THE_COMMAND,
-    EngineConfig,
-    EvalConfig,
     OnRayConfig,
     ProblemsConfig,
     RLConfig,
@@ -22,20 +17,15 @@ from r1lite.config import (
     TrainConfig,
     WatchdogConfig,
     dump,
-    read_saved,
-    trust,
-    validated,
 )
-from r1lite.config.distill import SHAPED
 from r1lite.config.engines import find_engine
-from r1lite.config.presets import PRESETS, preset_values
+from r1lite.config.presets import PRESETS
 from r1lite.distributed.together import everyone, from_main, together
 from r1lite.distributed.world import ALONE, World
 from r1lite.errors import UserError
 from r1lite.model.lora import adapter_of, add_adapter, merged_weights
 from r1lite.model.policy import Policy
 from r1lite.model.sharding import whole_weights
-from r1lite.nano import MODELS
 from r1lite.rollout import RolloutEngine
 from r1lite.rollout.build import Request, Started, start
 from r1lite.rollout.canary import Canary
@@ -46,8 +36,8 @@ from r1lite.rollout.proof import WeightProof
 from r1lite.rollout.relay import RelayedEngine
 from r1lite.rollout.trust import TrustedEngine
 from r1lite.run.display import Display
-from r1lite.run.environment import SCHEMA, read_environment
-from r1lite.run.run_dir import RunDir, check_begun, claim_path, newest_path
+from r1lite.run.environment import read_environment
+from r1lite.run.run_dir import RunDir, claim_path
 from r1lite.run.unwritten import Unwritten
 from r1lite.run.watchdog import Watchdog
 from r1lite.scoring.problems import fingerprint, load_problems, make_prompts, try_scorer
@@ -55,46 +45,19 @@ from r1lite.scoring.scorer import Scorer, describe, make_scorer
 from r1lite.tasks import Problems, Task, find
 from r1lite.training.early import RESTARTED
 from r1lite.training.machine import (
-    check_step,
-    choose,
-    default_threads,
-    fitted_length,
+    forward_dtype,
     load_empty,
     load_model,
-    located,
     model_path,
-    recipe_for,
 )
 from r1lite.training.on_nodes import start_on_nodes
+from r1lite.training.resolve import fixed_settings
 from r1lite.training.several import in_parts
 from r1lite.types import Prompt
 
 C = TypeVar("C", bound=ProblemsConfig)
-R = TypeVar("R", bound=RunConfig)
 
-# What may differ when a run is continued: how long it goes on, and what is measured or kept on the way.
-_MAY_CHANGE = {
-    *("steps", "epochs", "save_every", "keep_checkpoints", "keep_rollouts", "checkpoint_dtype", "record_tokens"),
-    *("eval_every", "eval_problems", "eval_samples", "eval_sample_problems"),
-    # To get past what stopped it; sums are then rounded in another order, and bits may differ.
-    *("max_unscored_rate", "micro_batch_tokens", "rollout_rows", "gradient_checkpointing", "threads", "shard"),
-    *("shard_copies", "offload_optimizer", "offload_reference"),
-    *("scoring", "score_workers", "on", "engine_actors"),
-    *(name for name in EngineConfig.model_fields if name.startswith(("engine", "weight_"))),
-    *WatchdogConfig.model_fields,
-    *("workers", "push_to_hub"),  # of a curated set, which stays the same
-}
 _CANARY_TOKENS = 16  # for stages without a setting for it
-_MODELS = ("model", "teacher")  # fields that name a model
-_PATH_FIELDS = (
-    "model",
-    "source",
-    "test_source",
-    "data",
-    "teacher",
-    "engine_weights_dir",
-    "replay_order",
-)  # fields that may hold a path
 
 
 @dataclass(slots=True)
@@ -133,51 +96,6 @@ class Loaded:
 
 # (configuration, problems, test prompts, model, tokenizer) -> what is learnt from. Raises UserError.
 LoadTrainingData = Callable[[C, Problems, list[Prompt], Any, Any], Loaded]
-
-
-def resolve_config(config: C) -> tuple[C, dict[str, str]]:
-    """Fills in what the user left open: (configuration, notes by field).
-
-    A resumed run keeps its own configuration. Otherwise the machine decides on device, model and source, and settings
-    that suit the model stand in for what was not given.
-
-    Raises:
-        UserError: a choice that can't be met, or one that a resumed run can't change.
-    """
-    named = {key: name for key in _MODELS if isinstance(name := getattr(config, key, None), str)}
-    config = config.model_copy(update={key: located(name) for key, name in named.items()})
-    given = config.model_dump(include=set(config.model_fields_set))
-    if config.resume:
-        return resumed(config, given), {}
-    choice = choose(config)
-    values = {**given, **choice.values}
-    notes = dict(choice.notes)
-    preset = preset_values(str(values["preset"]), config.stage) if values.get("preset") else {}
-    recipe = recipe_for(values["model"], type(config), preset)
-    if recipe is not None:
-        where, keys = recipe
-        if "source" in keys and config.source is None:
-            values["source"] = keys["source"]
-            notes.pop("source", None)
-        keys = _suited_to_preset(keys, values, config)
-        taken = {key: value for key, value in keys.items() if key not in given}
-        notes["settings"] = f"{where}: {_listed(taken)}"
-        if replaced := {key: preset[key] for key, value in taken.items() if preset.get(key, value) != value}:
-            notes["settings"] += f"; they replace the preset's {_listed(replaced)}"
-        values = {**keys, **values}
-    if isinstance(config, EvalConfig) and "max_completion_tokens" not in values:
-        fitted = fitted_length(config, values["model"])
-        if fitted is not None:
-            values["max_completion_tokens"], why = fitted
-            notes["model"] = f"{notes['model']}; {why}" if "model" in notes else why
-    values.setdefault("threads", default_threads())
-    if (stop_text := find(config.task).stop_text) is not None:
-        values.setdefault("stop_text", stop_text)
-    if "importance" in type(config).model_fields:
-        values |= _resolved_rollout({**preset, **values})
-    settled = validated(type(config), with_absolute_paths(values))
-    check_step(settled)
-    return settled, notes
 
 
 def open_run(
@@ -432,110 +350,6 @@ def adapt(setup: Setup, config: TrainConfig) -> None:
     """Puts the adapter on the model that `--lora-rank` asks for. Raises UserError."""
     if config.lora_rank:
         setup.display.line("lora", add_adapter(setup.model, config))
-
-
-def _listed(values: Mapping[str, Any]) -> str:
-    return ", ".join(f"{key} {value}" for key, value in values.items())
-
-
-def _suited_to_preset(keys: dict[str, Any], values: dict[str, Any], config: Any) -> dict[str, Any]:
-    """A bundled model's recipe below a preset: its learning rate, which is for one update a rollout, over the square
-    root of their number, and the critic's in the preset's proportion to it; thinking is interrupted at half of the
-    longest completion."""
-    if not values.get("preset") or "lr" not in keys:
-        return keys
-    preset = preset_values(str(values["preset"]), config.stage)
-    known = {**preset, **keys, **values}
-    updates = int(known.get("minibatches", 1)) * int(known.get("updates_per_rollout", 1))
-    suited = {**keys, "lr": float(f"{keys['lr'] / math.sqrt(updates):.3g}")}
-    if "interrupt_thinking_after" in preset:  # the paper's phrase alone takes 40 of nano's tokens
-        suited["interrupt_thinking_after"] = known["max_completion_tokens"] // 2
-    if "critic_lr" in preset and "lr" in preset:
-        suited["critic_lr"] = float(f"{suited['lr'] * preset['critic_lr'] / preset['lr']:.3g}")
-    return suited
-
-
-def _resolved_rollout(values: dict[str, Any]) -> dict[str, Any]:
-    """What follows from the engine. Raises UserError for what it can't do."""
-    engine = values["engine"]
-    if values.get("max_staleness") and not find_engine(engine).runs_aside:
-        raise UserError(
-            f"--max-staleness {values['max_staleness']}: {engine} samples in the trainer's process, on its device, so "
-            "nothing is gained by running ahead of it; use --engine vllm-server"
-        )
-    if values.get("importance", "auto") != "auto":
-        return {}
-    if values.get("ratio_to") == "engine":
-        return {"importance": "off"}
-    # An engine that cuts its distribution renormalizes what is left: pi/mu is the mass that it kept.
-    cut = values.get("top_p", 1.0) < 1 or values.get("top_k", 0) > 0 or values.get("min_p", 0.0) > 0
-    return {"importance": "off" if find_engine(engine).shares_weights and not cut else "token"}
-
-
-def forward_dtype(config: ProblemsConfig) -> Any:
-    """torch dtype of the forward pass."""
-    import torch
-
-    if config.dtype == "auto":
-        return torch.bfloat16 if config.device.startswith("cuda") else torch.float32
-    return getattr(torch, config.dtype)
-
-
-def resumed(config: R, given: dict[str, Any]) -> R:
-    """The configuration of the run in `out`, with what may change in it changed. Raises UserError."""
-    stage = config.stage
-    path = Path(config.out).expanduser() if config.out is not None else newest_path(stage)
-    check_begun(path)
-    if read_environment(path)["stage"] not in (None, stage):
-        raise UserError(f"--resume: {path} is a run of r1lite {read_environment(path)['stage']}, not {stage}")
-    saved = read_saved(path / "config.yaml", type(config))
-    trust.check(saved, path / "config.yaml", said=given, trust=config.trust)
-    if missing := {"device", "threads", "model", "source"} - {key for key, value in saved.items() if value is not None}:
-        raise UserError(f"--resume: {path}/config.yaml is damaged: it lacks {', '.join(sorted(missing))}")
-    check_whole(path, type(config), saved)
-    for name in ("device", "engine"):
-        if given.get(name) == "auto":
-            del given[name]
-    given = with_absolute_paths(given)
-    for key, value in given.items():
-        if key not in OF_THE_COMMAND | _MAY_CHANGE and value != saved.get(key):
-            raise UserError(
-                f"--resume: --{key.replace('_', '-')} is {saved.get(key)} in {path} and can't become {value}; "
-                "omit it, or start a new run"
-            )
-    values = {**saved, **given, "out": str(path)}
-    if given.get("engine", saved.get("engine")) != saved.get("engine") and "importance" in saved:
-        values |= _resolved_rollout({**values, "importance": "auto"})  # another engine, another mismatch
-    return validated(type(config), values, recipe=f"{path}/config.yaml")
-
-
-def fixed_settings(config: RunConfig) -> dict[str, Any]:
-    """Settings that stay as they are for the whole life of a run. Places are not among them: files may be moved."""
-    follows = {"importance"}  # from the engine, which may change
-    settings = config.model_dump(mode="json", exclude={*OF_THE_COMMAND, *_MAY_CHANGE, *_PATH_FIELDS, *follows})
-    # JSON has no infinity.
-    return {k: str(v) if isinstance(v, float) and not math.isfinite(v) else v for k, v in settings.items()}
-
-
-def check_whole(path: Path, config_class: type[RunConfig], saved: dict[str, Any]) -> None:
-    """Raises UserError if keys are missing from the config.yaml that this version of r1lite wrote."""
-    about = read_environment(path)
-    if about.get("r1lite") != __version__ or about.get("schema") != SCHEMA:
-        return  # another version may have had fewer settings
-    if missing := sorted(set(config_class.model_fields) - OF_THE_COMMAND - set(saved)):
-        raise UserError(
-            f"--resume: {path}/config.yaml is damaged: it lacks {', '.join(missing)}; put it back from a "
-            "copy, or start a new run"
-        )
-
-
-def with_absolute_paths(values: dict[str, Any]) -> dict[str, Any]:
-    """So that a run can be continued from another folder. A built-in name is not taken for a file of that name."""
-    places = {key: values[key] for key in _PATH_FIELDS if values.get(key) is not None}
-    files = {
-        key: place for key, place in places.items() if place not in (*MODELS, SHAPED, "hub", "bundled", "generated")
-    }
-    return values | {key: str(Path(place).resolve()) for key, place in files.items() if Path(place).exists()}
 
 
 def _engine_line(started: Started) -> str:

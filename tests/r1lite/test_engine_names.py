@@ -8,7 +8,7 @@ from r1lite.config import GRPOConfig, engines, load, trust
 from r1lite.config.engines import EngineSpec, find_engine
 from r1lite.errors import UserError
 from r1lite.rollout.build import Request, Started, start
-from r1lite.training.setup import resolve_config
+from r1lite.training.resolve import resolve_config
 
 pytestmark = pytest.mark.quick
 ASIDE = EngineSpec(start=f"{__name__}:start_mine", runs_aside=True)

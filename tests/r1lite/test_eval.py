@@ -13,7 +13,7 @@ from r1lite.evaluation.measure import breakdown, measure, summarize
 from r1lite.scoring.scorer import make_scorer
 from r1lite.stages.evaluate import run
 from r1lite.tasks import find
-from r1lite.training.setup import resolve_config
+from r1lite.training.resolve import resolve_config
 from r1lite.types import Prompt
 from verifiers import Completion, Problem
 from verifiers.sandbox import probe

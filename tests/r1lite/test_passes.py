@@ -14,7 +14,7 @@ from r1lite.grpo.minibatch import make_minibatches, reshuffled
 from r1lite.model.batch import Row, micro_batches
 from r1lite.model.optimizer import Optimizer
 from r1lite.model.policy import Policy
-from r1lite.training.setup import resolve_config
+from r1lite.training.resolve import resolve_config
 from r1lite.types import Group, Prompt, Rollout
 from verifiers import Completion, Problem, Score
 

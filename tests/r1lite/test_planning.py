@@ -13,7 +13,7 @@ from r1lite.config import GRPOConfig, PPOConfig, load
 from r1lite.training.estimate import suggestion
 from r1lite.training.memory import Layout
 from r1lite.training.planning import Plan
-from r1lite.training.setup import resolve_config
+from r1lite.training.resolve import resolve_config
 
 WIDER = {"hidden_size": 128, "intermediate_size": 384, "num_hidden_layers": 3}
 _GRPO = ["grpo", *SIZES, "--group-size", "3", "--steps", "2", "--max-prompt-tokens", "8"]

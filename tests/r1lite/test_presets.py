@@ -11,7 +11,7 @@ from r1lite.cli import main
 from r1lite.config import GRPOConfig, PPOConfig, dump, load
 from r1lite.config.presets import PRESETS
 from r1lite.errors import UserError
-from r1lite.training.setup import resolve_config
+from r1lite.training.resolve import resolve_config
 
 ROOT = Path(__file__).resolve().parents[2]
 STAGES = {"grpo": GRPOConfig, "ppo": PPOConfig}

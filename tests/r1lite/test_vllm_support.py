@@ -27,7 +27,7 @@ from r1lite.rollout.vllm_calls import request_values, seed_runs
 from r1lite.rollout.vllm_server import vllm_fleet
 from r1lite.rollout.vllm_sizes import Need, need, share
 from r1lite.rollout.weight_files import WeightFiles
-from r1lite.training.setup import resolve_config
+from r1lite.training.resolve import resolve_config
 
 GIB = 1 << 30
 
