@@ -8,9 +8,11 @@ from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
+from workers_for_tests import pytest_addoption, pytest_runtestloop  # noqa: F401  hooks
 
 os.environ["HF_HUB_OFFLINE"] = "1"
 os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
+os.environ.setdefault("OMP_NUM_THREADS", "1")  # there are as many processes as cores, and more
 
 # A loaded machine is slow, not wrong.
 settings.register_profile("patient", deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -90,7 +92,7 @@ def forks(tmp_path_factory):
     from forks_for_tests import Forks
 
     place = tmp_path_factory.getbasetemp()
-    made = Forks(tmp_path_factory.mktemp("forks"), place.parent if "PYTEST_XDIST_WORKER" in os.environ else place)
+    made = Forks(tmp_path_factory.mktemp("forks"), place.parent if place.name.startswith("worker-") else place)
     yield made
     made.close()
 

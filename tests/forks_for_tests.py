@@ -29,6 +29,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 _LENGTH, _DEATH_SIGNAL = 1 << 20, 1
 _FORK_EXEC = subprocess._fork_exec
+_FLAGS = {"-u", "-I", "-S"}  # of an interpreter
 _FIXED = {"PYTHONPATH": os.pathsep.join([str(ROOT), str(ROOT / "tests")]), "OMP_NUM_THREADS": "1"}
 
 _SCRIPT = (
@@ -84,18 +85,30 @@ class Forks:
         self._folder, self._shared = Path(folder), Path(shared or folder)
         self._socket = None
 
-    def start(self, argv, *, code=None, script=None, cwd=None, paths=(), env=None):
+    @property
+    def environment(self):
+        """With these variables another process joins in: `Forks.of_environment`."""
+        if self._socket is None:
+            self._join()
+        return {"TESTS_FORKS": os.pathsep.join([str(self._folder), str(self._shared)])}
+
+    @classmethod
+    def of_environment(cls):
+        return cls(*os.environ["TESTS_FORKS"].split(os.pathsep))
+
+    def start(self, argv, *, code=None, script=None, cwd=None, paths=(), env=None, output=None):
         """Runs `r1lite ARGV`, or this code, or this file, with ARGV as its arguments.
 
         Args:
             paths: what PYTHONPATH would hold, before the project's folder and tests/.
             env: further variables of the environment.
+            output: a file that all it prints is added to.
         """
         if self._socket is None:
             self._join()
         if script is not None:
             argv, code = [script, *argv], _SCRIPT
-        out, err = (tempfile.mkstemp(dir=self._folder)[1] for _ in range(2))
+        out, err = [str(output)] * 2 if output else (tempfile.mkstemp(dir=self._folder)[1] for _ in range(2))
         ended, theirs = os.pipe()
         variables = {**os.environ, **_FIXED, **(env or {})}
         variables["PYTHONPATH"] = os.pathsep.join([*map(str, paths), variables["PYTHONPATH"]])
@@ -233,8 +246,8 @@ def server_of_forks(_, argv, descriptors):
 def fork_exec(argv, *given):
     """In the place of what `subprocess` starts: `python -m MODULE` and `python FILE` are forks."""
     words = [os.fsdecode(word) for word in argv]
-    options = 1 + (words[1:2] == ["-u"])
-    known = words[0] == sys.executable and (words[options : options + 1] == ["-m"] or words[options].endswith(".py"))
+    options = next((place for place in range(1, len(words)) if words[place] not in _FLAGS), 0)
+    known = words[0] == sys.executable and options and (words[options] == "-m" or words[options].endswith(".py"))
     if not known:
         return _FORK_EXEC(argv, *given)
     _, _, kept, folder, variables, read, _, _, write, _, errors, _, waited_for, _, session, *_ = given

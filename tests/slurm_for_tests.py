@@ -11,6 +11,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+from forks_for_tests import Forks
+
 COMMANDS = ("srun", "scontrol", "squeue", "scancel", "sbatch")
 
 
@@ -27,6 +29,16 @@ def install(folder):
     }
 
 
+def start(words, variables, log):
+    """A task; a command of Python's is a fork where the environment tells of one that forks."""
+    with open(log, "ab") as output:
+        if "TESTS_FORKS" not in os.environ or words[0] != sys.executable:
+            return subprocess.Popen(words, env={**os.environ, **variables}, stdout=output, stderr=output)
+    if words[1:3] == ["-m", "r1lite"]:
+        return Forks.of_environment().start(words[3:], env=variables, output=log)
+    return Forks.of_environment().start(words[2:], script=words[1], env=variables, output=log)
+
+
 def srun(folder, options, words):
     """Its own death by SIGTERM kills all its tasks, as that of the real one does."""
     size = int(options["ntasks"])
@@ -39,8 +51,7 @@ def srun(folder, options, words):
             "SLURM_STEP_NUM_TASKS": str(size),
             "SLURM_NTASKS_PER_NODE": options.get("ntasks-per-node", str(size)),
         }
-        with open(options["output"].replace("%t", str(rank)), "ab") as output:
-            tasks.append(subprocess.Popen(words, env={**os.environ, **variables}, stdout=output, stderr=output))
+        tasks.append(start(words, variables, options["output"].replace("%t", str(rank))))
     (folder / "steps" / options["job-name"]).write_text(" ".join(str(task.pid) for task in tasks))
 
     def kill(*_):

@@ -113,10 +113,10 @@ def test_an_engine_that_ends_ends_the_job_which_is_queued_again(tiny_path, tmp_p
 
 
 @pytest.mark.slow
-def test_the_script_runs(tiny_path, sums_path, tmp_path):
+def test_the_script_runs(tiny_path, sums_path, tmp_path, forks):
     """Two ranks and two engines on two nodes, which are this machine; stopped, and submitted again."""
     run, folder = tmp_path / "run", tmp_path / "bin"
-    environment = {**os.environ, **slurm_for_tests.install(folder)}
+    environment = {**os.environ, **slurm_for_tests.install(folder), **forks.environment}
     options = [
         *NODES,
         "--gpus-per-node",
