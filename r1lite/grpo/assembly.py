@@ -46,19 +46,24 @@ def make_learner(config: RLConfig, setup: Setup) -> PolicyLearner:
         gradient_checkpointing=config.gradient_checkpointing,
         fp32_head=config.fp32_head,
     )
-    setup.world.copy_from_main(list(policy.model.parameters()))  # each has read its own files
-    reference, critic, value_model = _reference(config, policy), None, None
+    parts = in_parts(config, setup.world)
+    if not parts:
+        setup.world.copy_from_main(list(policy.model.parameters()))  # each has read its own files
+    reference, critic, value_model = _reference(config, policy, sharing=parts), None, None
     check_offload(config, reference)
     if isinstance(config, PPOConfig):
-        value_model = make_value_model(config, policy, setup.tokenizer)
-    if in_parts(config, setup.world):
-        how: Any = {"copies": config.shard_copies, "whole_in_between": config.shard == "grad"}
-        shard(policy, **how)
+        value_model = make_value_model(config, policy, setup.tokenizer, sharing=parts)
+    if parts:
+        held: Any = {"device": config.device, "copies": config.shard_copies}
+        how = {**held, "whole_in_between": config.shard == "grad"}
+        shard(policy, setup.world, **how)
         setup.engine.measured_by(policy)
         if reference is not None:
-            shard(reference, copies=config.shard_copies, learns=False, offload=config.offload_reference)
-        if value_model is not None and not value_model.shared:
-            shard(value_model.backbone, **how)
+            shard(reference, setup.world, learns=False, offload=config.offload_reference, **held)
+        if value_model is not None:
+            value_model.head.to(config.device)
+            if not value_model.shared:
+                shard(value_model.backbone, setup.world, **how)
     elif config.offload_reference and reference is not None:
         stream_layers(reference.model)
     optimizer = Optimizer.configured(policy.model, config, setup.world, offload=config.offload_optimizer)
@@ -77,11 +82,11 @@ def make_learner(config: RLConfig, setup: Setup) -> PolicyLearner:
     )
 
 
-def _reference(config: RLConfig, policy: Policy) -> Policy | None:
+def _reference(config: RLConfig, policy: Policy, *, sharing: bool) -> Policy | None:
     if not config.has_reference:
         return None
     moves = config.reference_refresh_steps > 0 or config.reference_decay < 1
-    return policy.before_adapter() if config.lora_rank and not moves else policy.frozen_copy()
+    return policy.before_adapter() if config.lora_rank and not moves else policy.frozen_copy(sharing=sharing)
 
 
 def _interruption(config: RLConfig, setup: Setup) -> Interruption | None:

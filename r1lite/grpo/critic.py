@@ -19,6 +19,7 @@ from r1lite.errors import UserError
 from r1lite.grpo.minibatch import RolloutBatch
 from r1lite.hub.revisions import pinned
 from r1lite.model.batch import MicroBatch
+from r1lite.model.mapped import read_model, sharing_copy
 from r1lite.model.optimizer import Optimizer
 from r1lite.model.policy import Policy
 from r1lite.model.sharding import put_into
@@ -169,8 +170,11 @@ class LearningCritic:
         self.bad.in_a_row = state["bad_in_a_row"]
 
 
-def make_value_model(config: PPOConfig, policy: Policy, tokenizer: Any) -> ValueModel:
+def make_value_model(config: PPOConfig, policy: Policy, tokenizer: Any, *, sharing: bool = False) -> ValueModel:
     """The critic that was asked for: on the policy's backbone, on a copy of it, or on another model's.
+
+    Args:
+        sharing: both are going to be sharded, and have the weights in the same memory until then.
 
     Raises:
         UserError: another model that can't be loaded, or whose tokens are not the policy's.
@@ -178,9 +182,9 @@ def make_value_model(config: PPOConfig, policy: Policy, tokenizer: Any) -> Value
     if config.critic == "shared":
         return ValueModel(policy, shared=True)
     if config.critic_model is None:
-        model, head = copy.deepcopy(policy.model), None
+        model, head = (sharing_copy if sharing else copy.deepcopy)(policy.model), None
     else:
-        model, head = _loaded(config, tokenizer)
+        model, head = _loaded(config, tokenizer, sharing=sharing)
     model.requires_grad_(True)
     if not getattr(model.config, "tie_word_embeddings", False):
         model.get_output_embeddings().requires_grad_(False)  # no value depends on it: no gradient, no moments
@@ -190,9 +194,9 @@ def make_value_model(config: PPOConfig, policy: Policy, tokenizer: Any) -> Value
     return ValueModel(backbone, shared=False, head=head)
 
 
-def _loaded(config: PPOConfig, tokenizer: Any) -> tuple[Any, Tensor | None]:
+def _loaded(config: PPOConfig, tokenizer: Any, *, sharing: bool) -> tuple[Any, Tensor | None]:
     """(causal model, head of a reward model if it is one)."""
-    from transformers import AutoConfig, AutoModelForCausalLM, AutoTokenizer
+    from transformers import AutoConfig, AutoTokenizer
 
     from r1lite.preference.reward_model import load_classifier, model_folder
 
@@ -203,8 +207,8 @@ def _loaded(config: PPOConfig, tokenizer: Any) -> tuple[Any, Tensor | None]:
         rewards = any(
             "SequenceClassification" in name for name in AutoConfig.from_pretrained(**pinned(place)).architectures or []
         )
-        model: Any = AutoModelForCausalLM.from_pretrained(
-            **pinned(place), dtype=torch.float32, attn_implementation=config.attn_implementation.replace("auto", "sdpa")
+        model, _ = read_model(
+            pinned(place), mapped=sharing, attn_implementation=config.attn_implementation.replace("auto", "sdpa")
         )
     except Exception as error:  # the library raises whatever its transport and its models do
         first = next((line for line in str(error).splitlines() if line.strip()), "")
@@ -223,7 +227,7 @@ def _loaded(config: PPOConfig, tokenizer: Any) -> tuple[Any, Tensor | None]:
             f"{len(tokenizer.get_vocab())}"
         )
     head = load_classifier(place)[0].score.weight.detach() if rewards else None
-    return model.to(config.device), head
+    return model if sharing else model.to(config.device), head
 
 
 def _difference(ours: dict[str, int], theirs: dict[str, int]) -> str | None:

@@ -17,6 +17,7 @@ from torch import Tensor
 
 from r1lite.config import TrainConfig
 from r1lite.errors import UserError
+from r1lite.model.mapped import as_trained
 from r1lite.model.quantized import parameter_count, quantized_layers, whole_state
 from r1lite.model.sharding import is_part, whole
 
@@ -102,7 +103,8 @@ def add_adapter(model: Any, config: TrainConfig) -> str:
     with torch.random.fork_rng(devices=[]):  # the run's other random numbers are as they are without an adapter
         torch.manual_seed(config.seed)
         try:
-            inject_adapter_in_model(settings, model)
+            with as_trained(model):  # an adapter is made in the dtype of the weights it is put on
+                inject_adapter_in_model(settings, model)
         except ValueError as error:
             raise UserError(f"--lora-targets {config.lora_targets}: {error}") from error
     learning = sum(p.numel() for p in model.parameters() if p.requires_grad)

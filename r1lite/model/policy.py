@@ -15,6 +15,7 @@ from r1lite.errors import UserError
 from r1lite.model.batch import MicroBatch
 from r1lite.model.head import Parts, split
 from r1lite.model.lora import merged_weights, without_adapter
+from r1lite.model.mapped import sharing_copy
 from r1lite.model.packing import PackedBatch, packed_logits, packed_states
 from r1lite.model.prefix import prefill, shares_batches
 from r1lite.model.sharding import whole_weights
@@ -236,9 +237,13 @@ class Policy(nn.Module):
         ):
             yield
 
-    def frozen_copy(self) -> Policy:
-        """A reference policy: the same weights, never trained."""
-        model = copy.deepcopy(self.model).requires_grad_(False)
+    def frozen_copy(self, *, sharing: bool = False) -> Policy:
+        """A reference policy: the same weights, never trained.
+
+        Args:
+            sharing: both are going to be sharded, and have the weights in the same memory until then.
+        """
+        model = (sharing_copy if sharing else copy.deepcopy)(self.model).requires_grad_(False)
         return Policy(
             model, pad_id=self.pad_id, temperature=self.temperature, dtype=self.dtype, fp32_head=self.fp32_head
         )

@@ -18,6 +18,7 @@ from torch import Tensor, nn
 
 from r1lite.distributed.world import World
 from r1lite.errors import UserError
+from r1lite.model.mapped import widen
 
 # Methods that run the model: FSDP puts the root's weights together for its forward pass alone, unless it is told.
 _FORWARD = (
@@ -33,12 +34,22 @@ _FORWARD = (
 
 
 def shard(
-    policy: Any, *, copies: int = 1, whole_in_between: bool = False, learns: bool = True, offload: bool = False
+    policy: Any,
+    world: World,
+    *,
+    device: str = "cpu",
+    copies: int = 1,
+    whole_in_between: bool = False,
+    learns: bool = True,
+    offload: bool = False,
 ) -> None:
-    """Leaves each rank its part of the policy's weights. Every rank calls this, with the same weights.
+    """Leaves each rank its part of the main rank's weights, in float32 or better. Every rank calls this.
+
+    A layer at a time is put into memory; the rest may lie in the model's files (`r1lite.model.mapped`).
 
     Args:
         policy: a `Policy`.
+        device: that the parts lie on.
         copies: of the model among the ranks (HSDP): each is held by as many ranks, whose numbers follow one another.
         whole_in_between: a layer's weights stay together from its forward to its backward pass.
         learns: False: of a reference the embedding and the head stay together after a forward pass, since another
@@ -64,21 +75,38 @@ def shard(
             f"--shard with an adapter on {odd[0]}, which is not a linear layer: leave it out of --lora-targets"
         )
     ranks = get_world_size()
+    kind = torch.device(device).type
     mesh = init_device_mesh(
-        model.device.type,
+        kind,
         (ranks,) if copies == 1 else (copies, ranks // copies),
         mesh_dim_names=("parts",) if copies == 1 else ("copies", "parts"),
     )
-    place = CPUOffloadPolicy(pin_memory=model.device.type == "cuda") if offload else OffloadPolicy()
+    place = CPUOffloadPolicy(pin_memory=kind == "cuda") if offload else OffloadPolicy()
+    given = [parameter.detach() for parameter in policy.parameters()]
     for layer in layers:
+        widen(layer.parameters())
         fully_shard(layer, mesh=mesh, reshard_after_forward=not whole_in_between, offload_policy=place)
+    widen(parameter for parameter in policy.parameters() if not is_part(parameter))
     fully_shard(policy, mesh=mesh, reshard_after_forward=learns)
+    _take_from_main(policy, given, world, device)
     for name in _FORWARD:
         register_fsdp_forward_method(policy, name)
     policy.is_sharded = True
     # A cache hands keys and values past the outputs that FSDP watches: a layer's weights would be gone when their
     # gradient is due.
     policy.shares_prompts = False
+
+
+@torch.no_grad()
+def _take_from_main(policy: Any, given: list[Tensor], world: World, device: str) -> None:
+    """Has the parts be those of the weights that the main rank was given: each has read its own files."""
+    for part, value in zip(policy.parameters(), given, strict=True):
+        if world.is_main:
+            whole = value.to(device, part.dtype, copy=True)
+        else:
+            whole = torch.empty(part.shape, dtype=part.dtype, device=device)
+        world.copy_from_main([whole])
+        local(part).copy_(local(like(part, whole)))
 
 
 def layers_of(model: Any) -> list[nn.Module]:

@@ -64,18 +64,28 @@ def start(request: Request) -> Started:
 
 def start_transformers(request: Request) -> Started:
     """Samples with the trainer's own model. Raises UserError for one that decodes other than it computes."""
-    if not shares_batches(request.model) and (error := cache_error(request.model)) > _GREATEST_CACHE_ERROR:
+    options: Any = {"max_rows": request.config.rollout_rows, "dtype": request.dtype}
+    engine = (
+        HFCopyEngine(request.model, request.tokenizer, device=request.config.device, **options)
+        if request.in_parts
+        else HFEngine(request.model, request.tokenizer, **options)
+    )
+    if not shares_batches(engine.model) and (error := _cache_error(engine, request)) > _GREATEST_CACHE_ERROR:
         raise UserError(
             f"--engine transformers: {type(request.model).__name__} gives other probabilities token by token than for "
             f"a whole text ({error:.2g} nats apart, rounding makes 1e-5): completions would not be its own. Use "
             "--engine vllm or vllm-server for it, or another model"
         )
     version = importlib.metadata.version("transformers")
-    rows = request.config.rollout_rows
-    made = HFCopyEngine if request.in_parts else HFEngine
-    engine = made(request.model, request.tokenizer, max_rows=rows, dtype=request.dtype)
     copied = ", with a copy of the whole model" if request.in_parts else ""
     return Started(engine, f"transformers {version}, torch {torch.__version__}{copied}", version)
+
+
+def _cache_error(engine: HFEngine, request: Request) -> float:
+    engine.load_weights(request.model.named_parameters(remove_duplicate=False), version=0)
+    error = cache_error(engine.model)
+    engine.sleep()
+    return error
 
 
 def start_vllm_servers(request: Request) -> Started:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -10,6 +9,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from r1lite.model.mapped import empty_copy, wide
 from r1lite.model.prefix import Prefix, prefill, reads_shared_prompts, shares_batches
 from r1lite.rl.sampling import sample_tokens, uniform_draws
 from r1lite.rollout import RolloutEngine, Sampling, check_prompts, eos_ids, text_of
@@ -163,13 +163,15 @@ class HFEngine(RolloutEngine):
 
 
 class HFCopyEngine(HFEngine):
-    """Samples with a copy of a model whose weights lie in parts on the ranks; while it sleeps the copy is empty.
+    """Samples with a copy of a model whose weights lie in parts on the ranks; empty at first and while it sleeps.
 
-    It gets every change of weights before it samples, so they can't be stale here either.
+    It gets the weights, and every change of them, before it samples, so they can't be stale here either.
     """
 
-    def __init__(self, model: Any, tokenizer: Any, *, max_rows: int = 128, dtype: torch.dtype = torch.float32) -> None:
-        super().__init__(copy.deepcopy(model), tokenizer, max_rows=max_rows, dtype=dtype)
+    def __init__(
+        self, model: Any, tokenizer: Any, *, device: str, max_rows: int = 128, dtype: torch.dtype = torch.float32
+    ) -> None:
+        super().__init__(empty_copy(model, device), tokenizer, max_rows=max_rows, dtype=dtype)
         # Tied weights under each of their names.
         self._places = dict(self.model.named_parameters(remove_duplicate=False))
 
@@ -177,7 +179,7 @@ class HFCopyEngine(HFEngine):
         """Every rank calls this: each weight is put together for all of them."""
         for name, value in weights:
             if name in self._places:
-                self._places[name].data = value.detach().clone()
+                self._places[name].data = wide(value.detach()).to(self.model.device, copy=True)
         super().load_weights((), version=version)
 
     def sleep(self) -> None:

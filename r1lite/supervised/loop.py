@@ -269,17 +269,19 @@ def make_learner(
         dtype=forward_dtype(config),
         gradient_checkpointing=config.gradient_checkpointing,
     )
-    world, reference = setup.world, None
-    world.copy_from_main(list(policy.model.parameters()))  # each has read its own files
+    world, reference, parts = setup.world, None, in_parts(config, setup.world)
+    if not parts:
+        world.copy_from_main(list(policy.model.parameters()))  # each has read its own files
     if keeps_reference:
-        reference = policy.before_adapter() if config.lora_rank else policy.frozen_copy()
+        reference = policy.before_adapter() if config.lora_rank else policy.frozen_copy(sharing=parts)
     frozen = [other for other in (reference, teacher) if other is not None]
     check_offload(config, next(iter(frozen), None))
-    if in_parts(config, world):
-        shard(policy, copies=config.shard_copies, whole_in_between=config.shard == "grad")
+    if parts:
+        held: Any = {"device": config.device, "copies": config.shard_copies}
+        shard(policy, world, whole_in_between=config.shard == "grad", **held)
         setup.engine.measured_by(policy)
         for other in frozen:
-            shard(other, copies=config.shard_copies, learns=False, offload=config.offload_reference)
+            shard(other, world, learns=False, offload=config.offload_reference, **held)
     elif config.offload_reference:
         for other in frozen:
             stream_layers(other.model)

@@ -13,12 +13,14 @@ from r1lite.bundled import bundled
 from r1lite.config import GRPOConfig, OnRayConfig, PPOConfig, ProblemsConfig, SupervisedConfig, read_recipe
 from r1lite.errors import UserError
 from r1lite.hub.revisions import pinned, split
+from r1lite.model.mapped import read_model
 from r1lite.model.quantized import keep_layout, quantization
 from r1lite.nano import MODELS, model_place
 from r1lite.rollout.vllm_support import installed
 from r1lite.run.environment import read_environment
 from r1lite.tasks import find
 from r1lite.tasks.rows import hub_reachable
+from r1lite.training.several import loads_for_parts
 from verifiers.yaml_text import read_yaml
 
 NANO, QWEN = "nano", "Qwen/Qwen2.5-0.5B"
@@ -275,21 +277,20 @@ def forward_dtype(config: ProblemsConfig) -> Any:
 
 
 def load_model(config: ProblemsConfig) -> tuple[Any, Any]:
-    """(model, tokenizer) with float32 weights on the configured device. Raises UserError."""
-    import torch
-    from transformers import AutoConfig, AutoModelForCausalLM, AutoTokenizer
+    """(model, tokenizer) with float32 weights on the configured device. Raises UserError.
 
-    place = model_path(config)
+    In a rank that is going to keep a part of them they stay in the files, in the dtype they have there.
+    """
+    from transformers import AutoConfig, AutoTokenizer
+
+    place, for_parts = model_path(config), loads_for_parts(config)
     packed: dict[str, Any] = {}
     if (kind := getattr(config, "base_quantization", "none")) != "none":
         packed = {"quantization_config": quantization(kind, forward_dtype(config)), "device_map": {"": config.device}}
     try:
         attention = attention_of(config, AutoConfig.from_pretrained(**pinned(place)))
         tokenizer = AutoTokenizer.from_pretrained(**pinned(place))
-        pair: Any = AutoModelForCausalLM.from_pretrained(  # by `output_loading_info`
-            **pinned(place), dtype=torch.float32, attn_implementation=attention, output_loading_info=True, **packed
-        )
-        model, loaded = pair
+        model, loaded = read_model(pinned(place), mapped=for_parts, attn_implementation=attention, **packed)
         if packed:
             keep_layout(model)
     except UserError:
@@ -309,7 +310,7 @@ def load_model(config: ProblemsConfig) -> tuple[Any, Any]:
     if not _is_causal(model):
         raise UserError(f"--model {config.model}: {type(model).__name__} sees later tokens: no causal language model")
     try:
-        if not packed:
+        if not packed and not for_parts:
             model.to(config.device)
     except (RuntimeError, AssertionError) as error:
         raise UserError(f"--device {config.device}: {error}") from error

@@ -15,6 +15,14 @@ def in_parts(config: TrainConfig, world: World) -> bool:
     return world.size > 1 and config.shard != "none"
 
 
+def loads_for_parts(config: ProblemsConfig) -> bool:
+    """True in a rank whose models are held in parts once they are loaded."""
+    from torch import distributed
+
+    several = distributed.is_available() and distributed.is_initialized() and distributed.get_world_size() > 1
+    return several and isinstance(config, TrainConfig) and config.shard != "none"
+
+
 def refuse_command(name: str, size: int) -> None:
     """Refuses a command that several ranks would only do several times. Raises UserError."""
     if size > 1 and name not in STAGES:

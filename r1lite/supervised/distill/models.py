@@ -10,6 +10,7 @@ from r1lite.config.distill import DistillConfig
 from r1lite.errors import UserError
 from r1lite.hub.revisions import pinned
 from r1lite.training.machine import attention_of, load_model, model_path
+from r1lite.training.several import loads_for_parts
 
 
 def load_teacher(config: DistillConfig) -> tuple[Any, Any]:
@@ -55,7 +56,7 @@ def load_student(config: DistillConfig) -> tuple[Any, Any]:
         raise UserError(f"student_shape: no model has it: {type(error).__name__}: {error}") from error
     if model.get_input_embeddings().num_embeddings < len(tokenizer):
         raise UserError(f"student_shape: vocab_size is below the tokenizer's {len(tokenizer):,} tokens")
-    return model.eval().to(config.device), tokenizer
+    return model.eval() if loads_for_parts(config) else model.eval().to(config.device), tokenizer
 
 
 def check_one_tokenizer(config: DistillConfig, student: Any, teacher: Any, texts: list[str]) -> None:
