@@ -16,6 +16,7 @@ from r1lite.model.batch import MicroBatch
 from r1lite.model.head import Parts, split
 from r1lite.model.lora import merged_weights, without_adapter
 from r1lite.model.mapped import sharing_copy
+from r1lite.model.norms import quicken_norms
 from r1lite.model.packing import PackedBatch, packed_logits, packed_states
 from r1lite.model.prefix import prefill, shares_batches
 from r1lite.model.sharding import whole_weights
@@ -51,6 +52,7 @@ class Policy(nn.Module):
         self._adapted = True  # with its adapter, if the model has one
         self._above: tuple[Policy, ...] = ()  # in a tuple, so that it is no part of this module
         _switch_off_dropout(model)
+        quicken_norms(model)
         model.eval()
         self.parts = split(model)  # a text says why it can't be: then all logits are made
         # Checkpointing recomputes a layer without its cache, so the shared prompt can't be used with it.
