@@ -20,6 +20,7 @@ from transformers.integrations.sdpa_attention import sdpa_attention_forward
 from transformers.masking_utils import sdpa_mask
 
 from r1lite.model.shared_prompts import SharedPrompts
+from r1lite.rl.tiles import suits_mkl
 
 NAME = "sdpa_grouped_decode"
 # Keyword arguments that change what is computed, which only the library's function knows how to do.
@@ -62,7 +63,7 @@ def attention(
     batch, heads, _, width = query.shape
     key_heads = key.shape[1]
     grouped = query.reshape(batch, key_heads, heads // key_heads, width)
-    if heads == key_heads:  # a matrix times a vector is quicker with the matrix first
+    if heads == key_heads and not suits_mkl():  # elsewhere a matrix times a vector is quicker with the matrix first
         scores = (key @ grouped.transpose(-1, -2)).transpose(-1, -2)
     else:
         scores = grouped @ key.transpose(-1, -2)  # [B, key heads, group, L]

@@ -80,7 +80,8 @@ class Prefix:
     def share(self, rows: Tensor) -> None:
         """As `select`, without a copy for each row; only to decode, by a model that `reads_shared_prompts`."""
         layers = cast(list[DynamicLayer], self.cache.layers)
-        keys, values = ([getattr(layer, name) for layer in layers] for name in ("keys", "values"))
+        keys = [cast(Tensor, layer.keys).transpose(-1, -2).contiguous() for layer in layers]
+        values = [cast(Tensor, layer.values) for layer in layers]
         self.shared = SharedPrompts.of(keys, values, self.mask.bool(), rows)
         self.cache.layers = [GrowingLayer() for _ in layers]
         self.mask, self.last_tokens, self.lengths = self.mask[rows, :0], self.last_tokens[rows], self.lengths[rows]

@@ -7,7 +7,7 @@ from typing import Literal, overload
 import torch
 from torch import Tensor
 
-from r1lite.rl.tiles import Head, prefers_onednn, tiled_logprobs
+from r1lite.rl.tiles import Head, prefers_onednn, suits_mkl, tiled_logprobs
 
 # From how many logits on they come in tiles (`benchmarks/fused_logprobs.py --crossover`). A tile is computed twice,
 # which costs little where products are quick or the hidden states narrow; all at once are written to and read from
@@ -69,7 +69,7 @@ def head_logprobs(
 
 def is_tiled(num_tokens: int, vocabulary: int, width: int) -> bool:
     """True if so many logits, from hidden states of this width, are gone through in tiles."""
-    cheap = width <= _NARROW or prefers_onednn()
+    cheap = width <= _NARROW or prefers_onednn() or suits_mkl()
     return num_tokens * vocabulary >= (_TILED_FROM_NARROW if cheap else _TILED_FROM)
 
 

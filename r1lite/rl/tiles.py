@@ -209,7 +209,13 @@ def prefers_onednn() -> bool:
     """True if oneDNN multiplies float32 matrices faster than PyTorch's own product."""
     # By what the CPU can do and not by a stopwatch: a resumed run must round as the first did.
     available = bool(torch.backends.mkldnn.is_available())
-    return available and torch.backends.cpu.get_cpu_capability() == "AVX512"
+    return available and torch.backends.cpu.get_cpu_capability() == "AVX512" and not suits_mkl()
+
+
+@functools.cache
+def suits_mkl() -> bool:
+    """True if the CPU is Intel's, whose MKL makes PyTorch's own float32 products: elsewhere it runs slower code."""
+    return "Intel" in str(torch.cpu.get_capabilities().get("cpu_name", ""))
 
 
 def logit_tiles(hidden: Tensor, head: Head, temperature: float) -> Iterator[tuple[slice, Tensor, slice, Tensor]]:

@@ -5,6 +5,7 @@ import torch
 from conftest import make_tiny_model, make_tiny_tokenizer
 from shapes_for_tests import make_model
 
+from r1lite.model import attention
 from r1lite.model.attention import register
 from r1lite.model.prefix import prefill, reads_shared_prompts
 from r1lite.model.shared_prompts import SharedPrompts
@@ -31,8 +32,10 @@ def decoded(model, spread, orders):
 
 @pytest.mark.parametrize("key_heads", [1, 2, 4])
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+@pytest.mark.parametrize("mkl", [False, True])
 @torch.inference_mode()
-def test_logits_are_those_of_a_copy_of_the_prompt_for_each_row(key_heads, dtype):
+def test_logits_are_those_of_a_copy_of_the_prompt_for_each_row(key_heads, dtype, mkl, monkeypatch):
+    monkeypatch.setattr(attention, "suits_mkl", lambda: mkl)
     model = make_tiny_model(num_key_value_heads=key_heads)
     model.set_attn_implementation(register())
     assert reads_shared_prompts(model)
@@ -46,12 +49,13 @@ def test_logits_are_those_of_a_copy_of_the_prompt_for_each_row(key_heads, dtype)
 
 
 def test_prompts_without_a_row_are_let_go():
-    keys = [torch.randn(3, 2, 4, 8)]
-    prompts = SharedPrompts.of(keys, keys, torch.ones(3, 4, dtype=torch.bool), torch.tensor(ROWS))
+    keys, values = [torch.randn(3, 2, 8, 4)], [torch.randn(3, 2, 4, 8)]
+    prompts = SharedPrompts.of(keys, values, torch.ones(3, 4, dtype=torch.bool), torch.tensor(ROWS))
     assert (prompts.size, prompts.padding) == (3, None)
     fewer = prompts.select(torch.tensor([4, 1, 5]))
     assert len(fewer.keys[0]) == 2
     assert torch.equal(fewer.keys[0], keys[0][[0, 2]])
+    assert torch.equal(fewer.values[0], values[0][[0, 2]])
     assert fewer.prompt_of_row.tolist() == [1, 0, 1]
     assert (fewer.size, fewer.slot_of_row.tolist()) == (2, [2, 0, 3])
     assert prompts.select(torch.tensor([0, 1, 4, 5])).slot_of_row is None  # all slots are taken, in order
