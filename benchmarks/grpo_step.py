@@ -87,7 +87,7 @@ def _medians(runs: list[dict[str, Any]]) -> dict[str, float]:
     }
 
 
-def make_model() -> Any:
+def make_model(key_heads: int = 4) -> Any:
     """Randomly initialised, the same for both."""
     import torch
     from transformers import Qwen2Config, Qwen2ForCausalLM
@@ -99,7 +99,7 @@ def make_model() -> Any:
         intermediate_size=768,
         num_hidden_layers=4,
         num_attention_heads=4,
-        num_key_value_heads=4,
+        num_key_value_heads=key_heads,
         vocab_size=VOCAB,
         max_position_embeddings=1024,
         tie_word_embeddings=True,
