@@ -13,7 +13,6 @@ import argparse
 import gzip
 import hashlib
 import json
-import platform
 import subprocess
 import sys
 import tempfile
@@ -47,7 +46,8 @@ def main() -> None:
     parser.add_argument("--steps", type=int, default=3)
     parser.add_argument("--record", action="store_true")
     options = parser.parse_args()
-    machine = {"torch": torch.__version__, "processor": platform.machine(), "steps": options.steps}
+    processor = torch.cpu.get_capabilities()["cpu_name"]
+    machine = {"torch": torch.__version__, "processor": processor, "steps": options.steps}
     found = {str(seed): digest(seed, options.steps) for seed in range(options.seeds)}
     if options.record:
         RECORDED.write_text(json.dumps({**machine, "seeds": found}, indent=2) + "\n", encoding="utf-8")
