@@ -47,6 +47,82 @@ CHECK = re.compile(
     r"|जाँच|जांच|التحقق|للتحقق|検算|検証|確認|確かめ|验算|驗算|检验|檢驗|검산|확인)",
     re.IGNORECASE,
 )
+# "Indeed, 12 + 12 + 6 is 30": an equation and nothing else is said to hold.
+INDEED = re.compile(
+    r"\W*(?:and |und |et |y |e )?(?:indeed|in fact|after all|sure enough|efectivamente|en efecto|en effet|effectivement"
+    r"|tatsächlich|in der tat|infatti|in effetti|de fato|com efeito|inderdaad|rzeczywiście|действительно"
+    r"|確かに|実際|确实|的确|실제로)(?![^\W\d_])",
+    re.IGNORECASE,
+)
+CHAIN = re.compile(
+    r"(\d{1,9}(?:\.\d{1,6})?(?:\s?[-+−–·*×x/÷]\s?\d{1,9}(?:\.\d{1,6})?){1,8})"
+    r"\s*(?:=|is|makes?|equals|gives?|ist|sind|macht|ergibt|font|fait|es|son|da|é|são|dá|è|fa|dà|равно|это)\s*"
+    r"(\d{1,9}(?:\.\d{1,6})?)(?![\d/]|[.,]\d)"
+)
+# A sentence that gives a reason and concludes nothing: "99 = 9 × 11 だからです。"
+GIVES_REASON = re.compile(
+    r"\W*(?:(?:this|that|it) is |that['’]s )?(?:because|denn|c['’]est que|parce que|потому что|なぜなら)(?![^\W\d_])"
+    r"(?![^.]*[,，][^.]*\d)|.*(?:から|ため)(?:です|である|だ)\W*$|.*때문(?:입니다|이다)\W*$",
+    re.IGNORECASE,
+)
+APPROXIMATE = re.compile(
+    r"\b(?:about|around|almost|nearly|roughly|approximately|just|not quite|environ|presque|fast|etwa|rund|casi|quase|quasi|circa)\b|почти|около|примерно"
+    r"|大约|約|约|几乎|거의|약 ",
+    re.IGNORECASE,
+)
+# Somebody or something else than what a question is about, unless it says so too.
+_SOMEBODY = (
+    r"\b(?:brother|sister|siblings?|friends?|neighbou?r\w*|cousin|father|mother|uncle|aunt|teacher|classmate|colleague|someone|somebody"
+    r"|anyone|anybody|bruder|schwester|freund\w*|nachbar\w*|vater|mutter|jemand|frère|sœur|soeur|amie?s?|voisine?|père|mère|quelqu['’]un"
+    r"|hermano|hermana|amig[oa]s?|vecin[oa]|padre|madre|alguien|irmão|irmã|vizinh[oa]|pai|mãe|alguém|fratello|sorella|amic[oa]|vicin[oa]"
+    r"|qualcuno)\b|(?<!\w)(?:брат\w*|сестр\w*|сосед\w*|кто-то)|哥哥|弟弟|姐姐|妹妹|朋友|别人|有人|兄が|姉が|弟が|妹が|友達|誰か|친구|동생|누나"
+    r"|누군가|(?<!\w)(?:أخته|أخوه|صديق\w*)"
+)
+SOMEBODY = re.compile(_SOMEBODY, re.IGNORECASE)
+SOMEBODY_ELSE = re.compile(
+    _SOMEBODY
+    + r"|\b(?:others?|another|elsewhere|rest|remaining|andere[nrsm]?|übrigen|autres?|otr[oa]s?|outr[oa]s?|altr[oaie])\b"
+    r"|(?<!\w)(?:друг\w*|остальн\w*)|其他|其余|他の|다른",
+    re.IGNORECASE,
+)
+# Where what is said depends on a condition, everything is.
+UNREAL = re.compile(
+    r"\b(?:would|could|might|should|had|were|if only|unless|wouldn['’]t|würde\w*|wäre\w*|hätte\w*|könnte\w*)\b",
+    re.IGNORECASE,
+)
+CONDITION = re.compile(
+    r"\W*(?:(?:so|then|and|but|now|also|therefore|thus) )?(?:if|when|given(?: that)?|wenn|si|se|als|om|если|jeśli|如果|若)(?![^\W\d_])"
+    r"[^,，]{1,200}(?:[,，]\d{3}[^,，]{0,100})*[,，]\s*(?:then |so |dann |alors |entonces |então |allora |то |那么|则)?",
+    re.IGNORECASE,
+)
+# Doubts that a question may share: "how much should he pay?"
+SHARED = frozenset(
+    "should would wants wanted plans planned intends try tries tried expect expects expected estimate estimated predict predicts"
+    " predicted hope hopes hoped wish wishes wished guess guessed guesses dream between around hard difficult pas ohne without"
+    " soll sollte möchte devrait voudrait quisiera quería vorrebbe".split()
+)
+# A preposition that may lead to what was asked for: "leaves her with 12 eggs", "they average out at 85".
+LEADS = re.compile(
+    r"(?:\b(?:leav\w+|left|ends?|ended|up|remain\w*|stay\w*|walk\w*|go|goes|went|comes?|came|return\w*|out|home|is|are|was|were|be"
+    r"|finish\w*|winds?|bleib\w*|endet|steht|reste\w*|retrouve\w*|finit|repart|queda\w*|qued[óo]|acaba\w*|fica\w*|ficou|rimane"
+    r"|resta|ritrova|finisce|blijft|остаётся|останется|остался|осталась|zostaje)(?: [^\W\d_]+){0,4}\s(?:with|mit|avec|con|com|met|med|с|z)"
+    r"|(?<!^)\b(?:at|by|to))\s+(?:(?:just|only|exactly|a|an|the|nur|genau|seulement|sólo|solo|só"
+    r"|exactamente|exatamente|esattamente|только|ровно)\s+)*\W{0,3}$",
+    re.IGNORECASE,
+)
+# A question that asks for a difference or a change.
+DIFFERS = re.compile(
+    r"\b(?:more|less|fewer|difference|differ|increase\w*|decrease\w*|change\w*|rise|rose|drop\w*|grow\w*|grew|f[ae]ll|exceeds?"
+    r"|(?:long|tall|high|wid|old|young|heavi|light|fast|larg|bigg|small|short|warm|cold|deep|low|cheap)er|unterschied|mehr|weniger"
+    r"|plus|moins|diferencia|diferença|differenza|más|menos|mais|più|meno)\b|(?<!\w)(?:на сколько|разниц\w*)",
+    re.IGNORECASE,
+)
+NO_LEAD = re.compile(
+    r"\b(?:multipl\w+|divid\w+|add(?:s|ed|ing)?|compar\w+|close|equal|prior|due|next|up|corresponds?|begin\w*|start\w*|began"
+    r"|buys?|bought|sells?|costs?|together|along|each|empez\w+|comenz\w+|comme[nç]\w+)"
+    r"(?: [^\W\d_]+){0,3}\s+(?:with|at|by|to|mit|avec|con|com|met|med|с|z)\W",
+    re.IGNORECASE,
+)
 EQUATION = re.compile(
     r"(?<![\d.,/·*×x+=−-])(?<![·*×x+−-] )(\d{1,9}(?:[.,]\d{1,6})?)\s*([-+−–·*×x/÷:])\s*(\d{1,9}(?:[.,]\d{1,6})?)\s*="
     r"\s*[$€£]?(\d{1,9}(?:[.,]\d{1,6})?)(?![\d/]|[.,]\d)"
@@ -170,7 +246,7 @@ SO = re.compile(
     r"|c['’]est-à-dire|es decir|o sea|ou seja"
     r"|isto é|cioè|vale a dire|to jest|oftewel|dat wil zeggen|det vill säga|yani|tức là|yaitu|artinya|то есть"
     r"|т\.\s?е\.)(?!\w)"
-    r"|أي (?=\d)|यानी|即|也就是|すなわち|つまり|즉|因此|所以|因而|故|于是|共|よって|したがって|ゆえに|だから"
+    r"|أي (?=\d)|यानी|即|也就是|すなわち|つまり|즉|因此|所以|因而|故|于是|那么|共|よって|したがって|ゆえに|だから"
     r"|(?<=\$)\s?より|ので[、，]|から[、，]|따라서|그러므로|그래서|그러면|므로|니까|[⇒→∴]|=>",
     re.IGNORECASE,
 )
@@ -253,6 +329,23 @@ ANNOUNCES = re.compile(
     r" (?:is|are|ist|est|es|é|è)\b",
     re.IGNORECASE,
 )
+# A question that wants one of two words, and the words.
+TRUE_OR_FALSE = re.compile(
+    r"\b(?:true or (?:is it )?false|(?:wahr|richtig) oder falsch|vrai ou faux|verdadero o falso|verdadeiro ou falso|vero o falso"
+    r"|sant eller falskt|waar of (?:onwaar|niet)|prawda (?:czy|lub|albo) fałsz|doğru mu,? yanlış mı|đúng hay sai|benar atau salah"
+    r"|правда или (?:ложь|неправда)|верно или (?:нет|неверно))|对还是错|正しいか|真か偽|참.{0,4}거짓|صح أم خطأ",
+    re.IGNORECASE,
+)
+SAID_TRUE_OR_FALSE = re.compile(
+    r"(?<![^\W\d_])(?:true|false|wahre?|falsch|vraie?|fausse|faux|verdader[oa]|fals[oa]|verdadeir[oa]|vero|vera|sant|falskt?|waar"
+    r"|onwaar|prawd\w+|fałsz\w*|doğru(?:dur)?|yanlış(?:tır)?|đúng|benar|salah|верно|неверно|правда|ложь|ложно|истинно)(?![^\W\d_])",
+    re.IGNORECASE,
+)
+NOT = re.compile(
+    r"(?<![^\W\d_])(?:not|n['’]t|isn['’]t|never|neither|nor|nicht|kein\w*|pas|non|no|não|не|niet|inte|nie|değil|không|bukan|tidak|if|seems?"
+    r"|scheint|semble|parece|sembra|кажется|only|whether|ob|si|se|или|or|oder|ou|o|half)(?![^\W\d_])",
+    re.IGNORECASE,
+)
 # "So no, it is not prime."
 TRUTH = re.compile(
     r"\W*(?:so|therefore|thus|hence|also|daher|donc|así que|por tanto|portanto|quindi|dunque|значит),? "
@@ -260,11 +353,14 @@ TRUTH = re.compile(
     re.IGNORECASE,
 )
 LED_BY = re.compile(r"(?<!\w)([^\W\d_]{3,20})\s+([^\W\d_]{1,6})\s*$")  # "started with"
-OPERATED = re.compile(r"\s*[-+−–·*×x/÷^]\s*[$€£]?\d")
-OPERATES = re.compile(r"\d[\s%]*(?:[-+−–·*×x/÷:^])\s*[$€£]?$")
+_BY_SIGN = r"(?:[-+−–·*×x/÷^]|\b(?:minus|plus|times|divided by|multiplied by|moins|fois|divisé par|mal|geteilt durch|menos|más|por"
+_BY_SIGN += r"|entre|mais|vezes|più|meno|per|diviso|минус|плюс)\b)"
+OPERATED = re.compile(rf"\s*{_BY_SIGN}\s*[$€£]?\d", re.IGNORECASE)
+OPERATES = re.compile(rf"\d[\s%]*(?:{_BY_SIGN}|:)\s*[$€£]?$", re.IGNORECASE)
 # A preposition before a value that makes it no argument.
 PLACED = re.compile(
-    r"\b(?:puts?|sets?|brings?|keeps?|stands?|stays?|lands?|remains?)\b[^,.;]{0,60} at\s*$"
+    r"\b(?:averages?|works?|comes?|tops?|totals?)(?: (?:out|in|up))? at\s*$"
+    r"|\b(?:puts?|sets?|brings?|keeps?|stands?|stays?|lands?|remains?)\b[^,.;]{0,60} at\s*$"
     r"|\b(?:brings?|takes?|raises?|lowers?|reduces?|cuts?|drops?|falls?|rises?|grows?|goes|works? out|rounds?"
     r"|converts?)(?: [^\W\d_]+){0,3} to\s*$"
     r"|\b(?:proportion|share|fraction|rate|ratio|mean|width|size|depth|age|loss|gain|salary|fee|bill|discount"

@@ -15,6 +15,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
+from verifiers.extract.asked import Asked, asked_of, says_other
 from verifiers.extract.asked_names import asked_name
 from verifiers.extract.conclusions import OPTION_LABEL, altered, concludes, unsure
 from verifiers.extract.contrasts import contrast
@@ -26,28 +27,37 @@ from verifiers.extract.statement_words import (
     ADJUNCT,
     AFTER_TIME,
     ANNOUNCES,
+    APPROXIMATE,
     ASKS_TIME,
     AT_FIRST,
     BESIDE_TIME,
     BESIDES,
     BY_DOING,
+    CHAIN,
     CHECK,
+    CONDITION,
     COURTESY,
     DENIAL,
+    DIFFERS,
     DOES,
     EQUATION,
     EXPLAINED,
     FRAMES,
+    GIVES_REASON,
     GOT,
     HARMFUL_IN,
+    INDEED,
     JOINS,
     LABELLED,
+    LEADS,
     LED_BY,
     LEFT_OVER,
     MORE,
     NAMED,
     NAMES_UNKNOWN,
     NEARLY,
+    NOT,
+    NO_LEAD,
     OPERATED,
     OPERATES,
     OPPOSED,
@@ -56,14 +66,21 @@ from verifiers.extract.statement_words import (
     QUOTED,
     REASON,
     REPORTS,
+    SAID_TRUE_OR_FALSE,
+    SHARED,
     SO,
+    SOMEBODY,
+    SOMEBODY_ELSE,
     STARTS,
     STOP,
     SUPPOSES,
+    TRUE_OR_FALSE,
     TRUTH,
+    UNREAL,
     UNSPACED,
     WORD,
 )
+from verifiers.extract.turns import CORRECTION
 from verifiers.extract.understood import CONDITIONAL
 from verifiers.extract.vocabulary import HARMLESS, UNSAFE
 from verifiers.extract.wordings import says_no_solution
@@ -77,6 +94,7 @@ _OF_TIME = frozenset(
     "the and for how whe wha doe did wil lon tim its are was wie wan uhr que hor der die das les une".split()
 )
 _LONGEST_UNIT = 24  # characters
+_OPERATION = 20  # characters of an operator in words
 _MOST_GIVEN = 16  # numbers that a value is derived from
 
 
@@ -89,9 +107,8 @@ def stated(text: str, start: int, end: int, prompt: str, *, contrasts: bool = Fa
     low = max(start, end - _LOOK)
     language = language_of(f"{prompt[-400:]} {text[max(low, end - 400) : end]}")
     sentences = _sentences(text, low, end)
-    while len(sentences) > 1 and (
-        _is_courtesy(text[slice(*sentences[-1])], language) or _is_check(text[slice(*sentences[-1])], language)
-    ):
+    wanted = asked_of(prompt[-2000:])
+    while len(sentences) > 1 and _adds_nothing(text, sentences, language, wanted):
         sentences.pop()
     if not sentences:
         return None
@@ -106,7 +123,16 @@ def stated(text: str, start: int, end: int, prompt: str, *, contrasts: bool = Fa
     lead = SO.match(part)
     if says_no_solution(part[lead.end() if lead else 0 :]):
         return Extraction((sentence[0] + (lead.end() if lead else 0), sentence[1]), "statement")
-    if REPORTS.search(AT_FIRST.sub(" ", part) if question.at_first else part) or _supposes(part) or STARTS.match(part):
+    if TRUE_OR_FALSE.search(prompt[-_ASKED:]):
+        return _said_true(text, sentence)
+    asked = _asked(prompt[-2000:], language)
+    before = quantities(text, low, sentence[0], language)[-_MOST_BEFORE:]
+    condition = _given_condition(text, sentence, wanted, [*asked, *before], language)
+    if condition is not None:
+        sentence = (condition, sentence[1])
+        part = text[slice(*sentence)]
+    reported = AT_FIRST.sub(" ", part) if question.at_first else part
+    if _reports(reported, wanted) or _supposes(part) or STARTS.match(part):
         return None
     if FRAMES.search(text, low, sentence[0]):
         return Extraction(None, "unsure")
@@ -120,9 +146,11 @@ def stated(text: str, start: int, end: int, prompt: str, *, contrasts: bool = Fa
     if contrasts and turn is None:
         return None
     denied = {quantity.key for quantity in quantities(text, *turn[0], language)} if turn else set()
-    before = quantities(text, low, sentence[0], language)[-_MOST_BEFORE:]
     sentence = (turn[1], sentence[1]) if turn else sentence
-    asked = _asked(prompt[-2000:], language)
+    contrasted = _contrasted(text, sentence, language)
+    if contrasted is not None:
+        denied |= {quantity.key for quantity in quantities(text, contrasted, sentence[1], language)}
+        sentence = (sentence[0], contrasted)
     nearly = NEARLY.search(text, *sentence)
     sentence = (sentence[0], nearly.start()) if nearly else sentence
     reason = REASON.search(text, sentence[0] + 1, sentence[1])
@@ -130,7 +158,11 @@ def stated(text: str, start: int, end: int, prompt: str, *, contrasts: bool = Fa
     inside = quantities(text, sentence[0], reason.start(), language) if reason else []
     reason = reason if inside else None
     inside = _with_lists(text, inside or quantities(text, *sentence, language))
-    value = _only_one(text, sentence, inside, asked, before)
+    value = (
+        _the_wanted(text, sentence, inside, asked, wanted)
+        or _of_the_asked(text, sentence, inside, asked, wanted)
+        or _only_one(text, sentence, inside, asked, before)
+    )
     if value is None or value.key in denied:
         return None
     if prompt and _another_is_asked(text, sentence, value, inside, prompt[-_ASKED:]):
@@ -140,9 +172,15 @@ def stated(text: str, start: int, end: int, prompt: str, *, contrasts: bool = Fa
     placed = timed or value.kind == "relation" or PLACED.search(text, clause[0], value.span[0]) is not None
     placed = placed or _as_asked(text, clause, value.span, prompt)
     placed = placed or (language == "pl" and text.endswith("to ", clause[0], value.span[0]))  # "that is" in Polish
+    other = SOMEBODY.search(text, *_said_of(text, sentence, value))
+    if other and other[0].lower() not in prompt.lower():
+        return Extraction(None, "unsure")
+    is_wanted = wanted.is_wanted(text, value)
+    placed = placed or _leads(text[clause[0] : value.span[0]], wanted, is_wanted)
     leading = text[clause[0] : value.span[0]]
     leading = ANNOUNCES.sub(" ", leading) if turn else leading
-    if _opposed(f"{leading} § {text[value.span[1] : clause[1]]}", language):
+    said = f"{leading} § {text[value.span[1] : clause[1]]}"
+    if _opposed(_without_shared(said, wanted), language):
         return Extraction(None, "unsure") if language != "en" else None  # English denials are told apart elsewhere
     if altered(text, clause, value.span, placed=placed):
         return None
@@ -151,9 +189,11 @@ def stated(text: str, start: int, end: int, prompt: str, *, contrasts: bool = Fa
     if value.kind == "number" and LABELLED.search(led) and DOES.match(after):
         return None  # "Bus 7 has ..."
     more = MORE.search(after)
-    if (more and more[0].strip(" .") not in prompt) or (QUOTED.search(led) and QUOTED.search(after)):
+    if more and more[0].strip(" .").lower() not in wanted.sentence.lower():
+        return Extraction(None, "unsure")
+    if QUOTED.search(led) and QUOTED.search(after):
         return None
-    if GOT.search(led) and not WORD.search(after):
+    if GOT.search(led) and not WORD.search(after) and not is_wanted:
         return None
     if sentence[1] == end and not _ended(part) and len(WORD.findall(after)) > 3:
         return None  # cut off on the way
@@ -162,6 +202,7 @@ def stated(text: str, start: int, end: int, prompt: str, *, contrasts: bool = Fa
     known = _values([*asked, *before, *inside], value)
     signs = (
         turn
+        or (is_wanted and value.kind not in ("time", "duration") and "text" not in value.said)
         or SO.search(part)
         or concludes(text[sentence[0] : value.span[0]])
         or follows(value.value, known)
@@ -172,6 +213,10 @@ def stated(text: str, start: int, end: int, prompt: str, *, contrasts: bool = Fa
         or (value.kind == "relation" and not WORD.search(text[sentence[0] : value.span[0]] + after))
         or (value.kind == "formula" and "=" in text[slice(*value.span)] and not WORD.search(after))
     )
+    if value.key in {quantity.key for quantity in asked} and not (
+        turn or SO.search(part) or concludes(led) or LEFT_OVER.search(f", {led}") or len(inside) > 1
+    ):
+        return None  # what the question says, said again
     if (signs and (before or prompt or len(inside) > 1)) or (prompt and _shares(part, prompt)):
         return Extraction(value.span, "statement", said=value.said)
     return None
@@ -253,6 +298,138 @@ def _sentences(text: str, low: int, end: int) -> list[Span]:
     return [span for span in trimmed if any(char.isalnum() for char in text[slice(*span)])]
 
 
+def _said_true(text: str, sentence: Span) -> Extraction | None:
+    """The word with which a sentence ends that answers "true or false?"."""
+    said = list(SAID_TRUE_OR_FALSE.finditer(text, *sentence))
+    if len(said) != 1 or text[said[0].end() : sentence[1]].strip(" .!*_。$}"):
+        return None
+    led = text[sentence[0] : said[0].start()]
+    doubted = OPPOSED.search(led) or NOT.search(led) or REPORTS.search(_CLAIM.sub(" ", led)) or UNREAL.search(led)
+    return None if doubted else Extraction(said[0].span(), "statement")
+
+
+def _adds_nothing(text: str, sentences: list[Span], language: str, wanted: Asked) -> bool:
+    """Does the last sentence leave what the one before it says as it is?"""
+    part = text[slice(*sentences[-1])]
+    return (
+        _is_courtesy(part, language)
+        or _is_check(part, language)
+        or _is_equation(part)
+        or _is_reason(part, language)
+        or _is_of_others(text, sentences, language, wanted)
+    )
+
+
+def _is_equation(part: str) -> bool:
+    """ "Indeed, 12 + 12 + 6 is 30 again." """
+    led = INDEED.match(part)
+    chain = CHAIN.search(part) if led and len(part) < 160 else None
+    if chain is None or any(char.isdigit() for char in part[: chain.start()] + part[chain.end() :]):
+        return False
+    return not (OPPOSED.search(part) or unsure(part)) and _total(chain[1]) == Fraction(chain[2])
+
+
+def _total(calculation: str) -> Fraction | None:
+    """Of numbers with signs between them; products come first."""
+    total = Fraction(0)
+    for sign, product in re.findall(r"(^|[-+−–])([^-+−–]+)", calculation.replace(" ", "")):
+        factors = re.findall(r"(^|[·*×x/÷])([\d.]+)", product)
+        value = Fraction(1)
+        for operator, number in factors:
+            if operator in ("/", "÷") and not Fraction(number):
+                return None
+            value = value / Fraction(number) if operator in ("/", "÷") else value * Fraction(number)
+        total += -value if sign in ("-", "−", "–") else value
+    return total
+
+
+def _is_reason(part: str, language: str) -> bool:
+    """A reason for what stands before it; one that concludes or objects is none."""
+    if len(part) > 200 or not GIVES_REASON.match(part):
+        return False
+    rest = GIVES_REASON.sub(" ", part) if UNSPACED.search(part) else part[8:]
+    return not (SO.search(rest) or OPPOSED.search(rest) or _objection(rest, language) or unsure(rest))
+
+
+def _is_of_others(text: str, sentences: list[Span], language: str, wanted: Asked) -> bool:
+    """Does it give values of other things only, behind a sentence that gives one of what is asked for?"""
+    part = text[slice(*sentences[-1])]
+    values = quantities(text, *sentences[-1], language)
+    if not values or len(part) > 200 or not all(says_other(text, wanted, value) for value in values):
+        return False
+    bare = APPROXIMATE.sub(" ", part)
+    if SO.search(bare) or OPPOSED.search(bare) or _objection(bare, language) or unsure(bare) or REPORTS.search(bare):
+        return False
+    if CORRECTION.search(part) or UNREAL.search(part):
+        return False
+    keys = {value.key for value in values}
+    before = quantities(text, *sentences[-2], language)
+    return any(wanted.is_wanted(text, value) and value.key not in keys for value in before)
+
+
+def _given_condition(text: str, sentence: Span, wanted: Asked, known: list[Quantity], language: str) -> int | None:
+    """Where a sentence goes on behind a condition that is fulfilled: "If each costs $4, she pays $8" where each does."""
+    found = CONDITION.match(text, *sentence)
+    if found is None or not any(char.isdigit() for char in text[found.end() : sentence[1]]):
+        return None
+    if any(match[0].lower() not in wanted.sentence.lower() for match in UNREAL.finditer(text, *sentence)):
+        return None
+    if _objection(found[0][found[0].find(" ", 3) :], language) or CONDITIONAL.search(found[0]):
+        return None
+    given = quantities(text, sentence[0], found.end(), language)
+    keys = {quantity.key for quantity in known}
+    fulfilled = bool(given) and all(quantity.key in keys or quantity.article for quantity in given)
+    return found.end() if fulfilled else None
+
+
+def _reports(part: str, wanted: Asked) -> bool:
+    """Does a word report, suppose or plan what is said? The question may use such a word too ("should")."""
+    shared = wanted.sentence.lower()
+    return any(
+        not (match[0].lower() in SHARED and re.search(rf"\b{match[0].lower()}\b", shared))
+        for match in REPORTS.finditer(part)
+    )
+
+
+def _without_shared(said: str, wanted: Asked) -> str:
+    """Without words of doubt that the question has too, and without "around" and "between" before no number."""
+    words = set(WORD.findall(wanted.sentence.lower())) & SHARED
+    if words:
+        said = re.sub(rf"\b(?:{'|'.join(map(re.escape, sorted(words)))})\b", " ", said, flags=re.IGNORECASE)
+    return _NO_NUMBER_AFTER.sub(" ", said)
+
+
+def _contrasted(text: str, sentence: Span, language: str) -> int | None:
+    """Where an aside begins that ends a sentence and denies other values: ", not quite 30% below the price"."""
+    aside = _CONTRASTED.search(text, *sentence)
+    if aside is None or not any(char.isdigit() for char in text[sentence[0] : aside.start()]):
+        return None
+    return aside.start() if quantities(text, aside.start(), sentence[1], language) else None
+
+
+def _leads(led: str, wanted: Asked, is_wanted: bool) -> bool:
+    """Does a preposition lead to a value that is one of what is asked for, or of which the question's words are said?"""
+    found = LEADS.search(led)
+    if found is None or not led[: found.start()].strip() or NO_LEAD.search(led):
+        return False
+    if found[0].lower().startswith("by "):
+        return is_wanted and DIFFERS.search(wanted.sentence) is not None
+    return is_wanted or len(_stems(led) & _stems(wanted.sentence)) > 1
+
+
+_CLAIM = re.compile(r"\b(?:the|this) claim\b", re.IGNORECASE)
+_NO_NUMBER_AFTER = re.compile(
+    r"\b(?:around|about|between)\b(?!\s+(?:(?:a|an|the|half|some)\s+)*(?:§|[$€£]?\d|(?:one|two|three|four|five|six|seven|eight|nine"
+    r"|ten|eleven|twelve|\w+teen|\w+ty|hundred)\b))",
+    re.IGNORECASE,
+)
+_CONTRASTED = re.compile(
+    r"(?:,|\s[(—–-]|[(—–])\s*(?:and |but |und |et |y |e |а )?(?:not(?: quite)?|nicht(?: ganz)?|pas(?: tout à fait)?|no|non|não|не|niet"
+    r"|instead of|rather than)\s(?=[^.;]*\d)",
+    re.IGNORECASE,
+)
+
+
 def _ended(part: str) -> bool:
     return part.rstrip(" \t\n*_`)\"”»'」").endswith((".", "!", "。", "！", "।", "$", "\\]"))
 
@@ -323,6 +500,60 @@ def _only_one(
         return None
     known = _values([*asked, *before, *inside], last)
     return last if LEFT_OVER.search(led) or follows(last.value, known) else None
+
+
+def _the_wanted(
+    text: str, sentence: Span, inside: list[Quantity], asked: list[Quantity], wanted: Asked
+) -> Quantity | None:
+    """The one value that names what is asked for, where all others are given or name something else."""
+    given = {quantity.key for quantity in asked}
+    named = [
+        value for value in inside
+        if not value.article and value.key not in given and wanted.is_wanted(text, value)
+        and not _is_operand(text, value.span, sentence)
+    ]  # fmt: skip
+    if len({value.key for value in named}) != 1:
+        return None
+    found = named[-1]
+    if found.kind in ("relation", "formula"):
+        return found
+    beside = [
+        value for value in inside
+        if value.key != found.key and (value.key not in given or value.span > found.span)
+        and not value.article and not _is_operand(text, value.span, sentence)
+    ]  # fmt: skip
+    if not all(says_other(text, wanted, value) for value in beside):
+        return None
+    else_where = SOMEBODY_ELSE.search(text, *_said_of(text, sentence, found))
+    return None if else_where and else_where[0].lower() not in wanted.sentence.lower() else found
+
+
+def _of_the_asked(
+    text: str, sentence: Span, inside: list[Quantity], asked: list[Quantity], wanted: Asked
+) -> Quantity | None:
+    """Of two values, each of a clause of its own, the one in whose clause alone the question's words stand."""
+    given = {quantity.key for quantity in asked}
+    said = [
+        (value, _said_of(text, sentence, value)) for value in inside
+        if value.key not in given and not value.article and not _is_operand(text, value.span, sentence)
+    ]  # fmt: skip
+    if len(said) != 2 or said[0][1] == said[1][1] or SO.search(text, said[0][0].span[1], said[1][0].span[0]):
+        return None
+    words = _topics(wanted.sentence)
+    shared = [words & _topics(text[slice(*span)]) for _, span in said]
+    most = max(range(2), key=lambda index: len(shared[index]))
+    clause = text[slice(*said[most][1])]
+    if shared[1 - most] or not shared[most] or (len(shared[most]) < 2 and not UNSPACED.search(clause)):
+        return None
+    elsewhere = SOMEBODY_ELSE.search(clause)
+    return None if elsewhere and elsewhere[0].lower() not in wanted.sentence.lower() else said[most][0]
+
+
+def _topics(part: str) -> set[str]:
+    """Stems of words; where no spaces part them, pairs of characters."""
+    if not UNSPACED.search(part):
+        return _stems(part)
+    return {part[at : at + 2] for at in range(len(part) - 1) if all(UNSPACED.match(char) for char in part[at : at + 2])}
 
 
 def _another_is_asked(text: str, sentence: Span, value: Quantity, inside: list[Quantity], prompt: str) -> bool:
@@ -437,10 +668,12 @@ def _after_premise(text: str, sentence: Span, free: list[Quantity]) -> list[Quan
 
 
 def _is_operand(text: str, span: Span, sentence: Span) -> bool:
-    after = text[span[1] : min(sentence[1], span[1] + 8)]
-    return OPERATED.match(after) is not None or (
-        OPERATES.search(text[max(sentence[0], span[0] - 8) : span[0]]) is not None and "=" in after
-    )
+    """ "12 + 5 = 17", "12 plus 5 makes 17" """
+    after = text[span[1] : min(sentence[1], span[1] + _OPERATION)]
+    if OPERATED.match(after):
+        return True
+    operates = OPERATES.search(text[max(sentence[0], span[0] - _OPERATION) : span[0]])
+    return operates is not None and ("=" in after[:8] or any(char.isalpha() for char in operates[0]))
 
 
 def _is_adjunct(text: str, sentence: Span, span: Span) -> bool:

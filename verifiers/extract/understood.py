@@ -28,6 +28,7 @@ from verifiers.extract.vocabulary import HARMLESS, SAFE, SAFE_UNSPACED, UNSAFE
 from verifiers.extract.words import ascii_words
 
 _LOOK = 2500  # characters after an answer
+_NEAR = 60  # characters after it
 _BACK = 300  # characters before it
 _SENTENCE = re.compile(r"(?<![.!?…])[.!?…]+[*_`\"”')\]]*(?:\s+|$)|[。！？؟।]|\n+|;\s")
 _TEXT = re.compile(r"\\(?:text|textbf|textit|mathrm|mbox|textrm)\s*\{([^{}]*)\}")
@@ -134,6 +135,9 @@ _ODD_SIGN = re.compile(
 _ABOUT = re.compile(
     r"(?:≈|∼|\\approx|\\simeq|\\sim)(?![a-z])\s*\W{0,4}$|^\W*[A-Za-z]+\s*(?:≈|∼|\\approx|\\simeq|\\sim)"
 )
+_NOT_OWN = re.compile(
+    r"(?<![^\W\d_])(?:not|nicht|non|pas|no|não|не|niet|instead of|rather than)[\s($]*¤|不是[\s($]*¤", re.IGNORECASE
+)  # "7 (not 7)"
 _NOT_EQUAL = re.compile(r"(?:\\neq?(?![a-z])|\\not\s*=|≠|!=)[\s$({]*$")
 _LED_FALSELY = re.compile(
     r"\b(?:do not|don['’]?t|never) (?:be (?:fooled|misled|deceived|tricked)|worry|panic)"
@@ -337,7 +341,9 @@ def not_understood(text: str, span: Span, *, prompt: str, gold: str, states_itse
     whole = gold.lstrip("-").isdigit()
     if whole and (_ABOUT.search(text, low, span[0]) or _ABOUT.search(text[slice(*span)])):
         return "≈"
-    denied = _NOT_EQUAL.search(before)
+    denied = _NOT_EQUAL.search(before) or (
+        own is not None and _NOT_OWN.search(_plain(text[span[1] : min(end, span[1] + _NEAR)], own))
+    )
     if denied:
         return denied[0]
     rough = _APPROXIMATE.match(_STRUCK.sub("", text[slice(*span)])) if whole else None

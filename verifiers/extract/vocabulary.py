@@ -199,7 +199,7 @@ believes believed guess guesses guessed guessing argue argues tell tells told re
 suggest suggests
 maybe perhaps possibly probably likely unlikely apparently supposedly allegedly presumably hopefully might may
 cannot can't won't isn't wasn't aren't don't doesn't didn't wouldn't couldn't shouldn't
-wrong incorrect false mistaken mistake error invalid fake untrue nonsense impossible half-baked
+wrong incorrect false mistaken mistake mistakes error errors pitfall pitfalls invalid fake untrue nonsense impossible half-baked
 or
 nicht kein keine nie niemals falsch vielleicht wenn falls ob oder etwa fast wäre würde könnte sagt sagen
 meint behauptet glaubt aber jedoch doch ohne außer
@@ -250,7 +250,7 @@ HARMLESS = re.compile(
     r"|(?:it|this|that|the answer) (?:isn't|is not|can't be|cannot be|wasn't) §"
     r"|(?:the|any) (?:claim|statement|idea|assertion) that (?:it|the answer) is § is (?:false|wrong"
     r"|incorrect|a mistake)"
-    r"|a common (?:mistake|error|pitfall) (?:is|would be) [^¤.!?\n]*|it (?:isn't|is not) (?:hard"
+    r"|a common (?:mistake|error|pitfall) (?:is|would be) (?=[^¤]*$)[^¤.!?\n]*|it (?:isn't|is not) (?:hard"
     r"|difficult)|does (?:that|this) make sense"
     r"|whatever (?:others|people|you) (?:may )?say|as claimed|one could also write(?: it as)?|what (?:we"
     r"|the (?:question|problem)) (?:wanted|asked|asks|needed)(?: for| to (?:show|find|prove))?"
@@ -276,7 +276,7 @@ HARMLESS = re.compile(
     r"|(?:selon|d'après) (?:la|le) (?:formule|théorème)(?: ci-dessus)?|según (?:la|el) (?:fórmula|teorema)"
     r"|nach dem satz (?:von|des) \w+"
     r"|ошиб(?:ки|ок) нет|没有漏掉任何情况|注意不要漏掉|見落としはありません|no (?:errors?|mistakes?) "
-    r"(?:was|were) found|(?:common|typical|frequent|usual) (?:mistakes?|errors?|pitfalls?): [^¤]*"
+    r"(?:was|were) found|(?:common|typical|frequent|usual) (?:mistakes?|errors?|pitfalls?): (?=[^¤]*$)[^¤]*"
     r"|(?:whereas |while |but |and |note that )?§ (?:does|do)(?:n't| not)(?: (?:work|hold|fit|satisfy \w+(?: \w+)?))?"
     r"|§ (?:is|are) (?:excluded|ruled out|too \w+|even|odd|negative)"
     r"|(?:^|(?<=is ))minus(?= (?:one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|\w+teen"

@@ -24,6 +24,8 @@ from verifiers.extract import (
     turned,
 )
 from verifiers.extract.numerals import language_of
+from verifiers.extract.remarks import without_remarks
+from verifiers.extract.spans import ending
 from verifiers.extract.statements import stated
 from verifiers.extract.understood import not_understood
 from verifiers.extract.wordings import says_no_solution
@@ -139,6 +141,7 @@ class MathVerifier:
         return replace(verdict, span=original(verdict.span, cuts)) if cuts and verdict.span is not None else verdict
 
     def _judge(self, problem: Problem, gold: _Gold, text: str, explanation: Explanation | None) -> Verdict:
+        text = text[: without_remarks(text, ending(text))]
         found = find(text, strict=self.strict, prompt=problem.prompt)
         if found.span is None and not self.strict and gold.answer is not None:
             found = _worded(text, gold.answer) or found

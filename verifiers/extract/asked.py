@@ -1,0 +1,189 @@
+"""What a question asks for: the things that it counts, or a kind of value, by which the values of a sentence differ."""
+
+from __future__ import annotations
+
+import functools
+import itertools
+import re
+from dataclasses import dataclass
+
+from verifiers.extract.quantities import Quantity
+from verifiers.extract.statement_words import ASKS_TIME, STOP, WORD
+from verifiers.units.reading import Unit, atoms, read_unit
+
+# What counts things, up to the things: "how many (more) cows"
+_COUNTS = re.compile(
+    r"(?:\bhow many(?: (?:more|fewer|other|extra|additional|of (?:the|these|those|his|her|their)))?|\bhow much(?: more)?"
+    r"|\b(?:what|which) number of|\bnumber of|\bwie ?viele?(?: mehr)?|\bcombien (?:de |d['’])|\bcu[aá]nt[oa]s(?: más)?"
+    r"|\bquant[oa]s|\bquant[eio]|\bсколько|\bhoeveel|\bhur många|\bile|\bkaç|\bbao nhiêu|\bberapa(?: banyak)?"
+    r"|(?<!\w)كم|(?<!\w)कितने|(?<!\w)कितनी)\s+",
+    re.IGNORECASE,
+)
+# The same before a counter that touches it: 几只, 何枚, 몇 명
+_COUNTER = re.compile(r"(?:多少|[几幾何몇])\s?([\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]{1,3}|[a-zA-Z]{1,3}[²³]?)")
+_BESIDE = frozenset(
+    "do does did is are was were will would can could has have had the a an of in on at to he she it they we you i there"
+    " be get gets hat haben ist sind hatte bleiben bleibt es er sie a t il elle lui en reste restent font fait y le les"
+    " tiene tienen hay quedan queda le les se hay tem há restam ficam ha hanno ci le restano sono si всего у в".split()
+)
+_MONEY = re.compile(
+    r"[$€£¥₹]|\b(?:dollars?|euros?|cents?|pounds?|rupees?|money|costs?|price[sd]?|pay|paid|earn\w*|spen[dt]\w*|charge\w*|bill|profit"
+    r"|budget|salary|wages?|change|savings?|save[sd]?|tips?|tax\w*|fares?|fees?|owe[sd]?|kost\w*|preis\w*|bezahl\w*|verdien\w*"
+    r"|geld|wechselgeld|coût\w*|prix|pa[iy]e\w*|gagn\w*|dépens\w*|argent|cuesta\w*|precio|pag\w+|gan\w+|dinero|gast\w+|cust\w+|preço"
+    r"|dinheiro|troco|cost\w+|prezzo|guadagn\w*|soldi|spende\w*)\b|(?<!\w)(?:руб\w*|стоит|стоимость|цена|заплат\w*|денег)"
+    r"|元|円|いくら|代金|原?价|多少钱|원|얼마|ريال|رुप",
+    re.IGNORECASE,
+)
+_MEASURED = re.compile(
+    r"\bhow (?:long|tall|high|far|wide|deep|large|heavy|fast|old|big|thick|warm|cold|hot)(?:er)?\b"
+    r"|\bhow much (?:long|tall|high|wid|deep|larg|heavi|fast|old|bigg|thick)\w*"
+    r"|\b(?:length|height|width|depth|distance|area|volume|weight|mass|speed|perimeter|angle|temperature|circumference)\b"
+    r"|\bwie (?:lang|hoch|weit|breit|tief|groß|schwer|schnell|alt|warm)\w*|\bum wie viel\w*",
+    re.IGNORECASE,
+)
+_PERCENT = re.compile(
+    r"\bper ?cent\w*|\bpercentage|%|prozent|pour ?cent|por ?cento|por ?ciento|porcentaje|percentuale|процент|百分|パーセント"
+    r"|割合|퍼센트|بالمئة|نسبة",
+    re.IGNORECASE,
+)
+_CURRENCY = re.compile(
+    r"[$€£¥₹]|\s?(?:dollars?|euros?|cents?|pounds?|rupees?|reales|reais|pesos?|rubles?|руб\w*)(?!\w)|\s?[元円块원]|\s?Ft\b|\s?ريال",
+    re.IGNORECASE,
+)
+_AN_AMOUNT = re.compile(r"\bhow much|wie ?viel\b|combien|cu[aá]nto|quanto|сколько|多少|いくら|얼마", re.IGNORECASE)
+_UNIT_NAME = re.compile(
+    r"(?<![^\W\d_])(?:(?<=\d)|(?<=\d )|(?=[^\W\d_]{2}))[^\W\d_]+[²³]?(?:(?:/| per )[^\W\d_]+)?|°\s?[CF]?"
+)
+_SAID_UNIT = re.compile(r"\\text\{ (.*)\}|(\^\\circ)$")
+_EQUATION = re.compile(r"[=<>≤≥]")
+_UNKNOWN = re.compile(r"(?<![^\W\d_\\])([a-z])(?![^\W\d_'’])")
+_SOLVED = re.compile(r"[\s$\\(]*([a-z])\s*=\s*[-−+]?\s*[\d\\{}/.,√a-z]{1,40}[\s$\\)]*")
+_QUESTION = re.compile(r"[?？؟]")
+_LONGEST = 300  # characters of a question
+_STEM = 4  # characters: "cow" and "cows", "марок" and "марки"
+_NEAR = 3  # words behind a number in which what it counts is named: "3 big yellow buses"
+_NOUN_GAP = re.compile(r"[,;:.!?()，。；、]")
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What the last question of a prompt wants."""
+
+    sentence: str = ""
+    things: frozenset[str] = frozenset()  # stems of what it counts
+    counter: str = ""  # what stands behind a number of them, where no space does
+    money: bool = False
+    measured: bool = False
+    units: frozenset[Unit] = frozenset()  # that a prompt which asks for a measure names
+    percent: bool = False
+    time: bool = False
+    unknowns: frozenset[str] = frozenset()  # letters of the equations that a prompt wants solved
+
+    def is_wanted(self, text: str, quantity: Quantity) -> bool:
+        """Does a value of the text say by its unit or its noun that it is one of what is asked for?"""
+        start, end = quantity.span
+        if self.time and quantity.kind in ("time", "duration"):
+            return True
+        if quantity.kind in ("relation", "formula"):
+            solved = _SOLVED.fullmatch(text, start, end)
+            return solved is not None and solved[1] in self.unknowns
+        if self.percent and (text[start:end].endswith("%") or _PERCENT.match(text[end : end + 12].lstrip())):
+            return True
+        if self.money and (
+            text[start] in "$€£¥₹-−+" or _CURRENCY.match(text, end) or _CURRENCY.search(text[start:end])
+        ):
+            return True
+        if self.counter and text.startswith(self.counter, end + (text[end : end + 1] == " ")):
+            return True
+        if self.things and not self.things.isdisjoint(_counted(text, quantity)):
+            return True
+        named = _SAID_UNIT.search(quantity.said) if self.measured else None
+        return named is not None and _units(named[1] or "°") <= self.units and bool(self.units)
+
+
+NOTHING = Asked()
+
+
+def _stem(word: str) -> str:
+    return word.lower()[:_STEM]
+
+
+def _counted(text: str, quantity: Quantity) -> set[str]:
+    """Stems of the words of a quantity and of those right behind it."""
+    start, end = quantity.span
+    after = _NOUN_GAP.split(text[end : end + 48], maxsplit=1)[0]
+    words = WORD.findall(after)[:_NEAR]
+    own = WORD.findall(text[start:end]) if quantity.kind == "number" else []
+    return {_stem(word) for word in (*own, *words)}
+
+
+def says_other(text: str, asked: Asked, quantity: Quantity) -> bool:
+    """Does a value name a unit or a thing that is not the one asked for? ("34 students" where buses are counted)"""
+    if asked.is_wanted(text, quantity):
+        return False
+    end = quantity.span[1]
+    named = WORD.match(text, end + 1) if text[end : end + 1] == " " else None
+    if quantity.kind in ("time", "ratio") or text[quantity.span[0]] in "$€£¥₹" or text[end - 1] == "%":
+        return True
+    if quantity.value is not None and quantity.value.denominator > 1 and not quantity.said.strip("0123456789/"):
+        return bool(asked.things)  # a share of something
+    if named is None or len(named[0]) < 3 or named[0].lower() in _BESIDE or named[0].lower() in _NO_THINGS:
+        return False
+    return bool(asked.things) or asked.money
+
+
+_NO_THINGS = frozenset(
+    "and are was were has have had left more less fewer remain remains remaining altogether total in for is will with after"
+    " before per each when because since so then now und hat sind bleiben übrig et sont reste restent ont quedan quedaron"
+    " tiene restam ficaram restano rimangono ne che que die der das y pero mais ma но и а осталось times plus minus as"
+    " once still instead from by pro por pour against out too also not nicht pas non no ones only again".split()
+)
+
+
+@functools.lru_cache(maxsize=256)
+def asked_of(prompt: str) -> Asked:
+    """What the last question of a prompt asks for."""
+    sentence = question_of(prompt)
+    if not sentence:
+        return NOTHING
+    counted = _COUNTS.search(sentence)
+    things: list[str] = []
+    if counted is not None:
+        for word in WORD.findall(_NOUN_GAP.split(sentence[counted.end() :], maxsplit=1)[0])[:2]:
+            if word.lower() in _BESIDE:
+                break
+            things.append(word)
+    counter = _COUNTER.search(sentence)
+    money = bool(_MONEY.search(sentence)) or (
+        _CURRENCY.search(prompt) is not None and bool(_AN_AMOUNT.search(sentence))
+    )
+    return Asked(
+        sentence,
+        frozenset(_stem(word) for word in things if len(word) > 1),
+        counter[1][:1] if counter else "",
+        money and not _no_money(things),
+        _MEASURED.search(sentence) is not None,
+        _units(prompt) if _MEASURED.search(sentence) else frozenset(),
+        _PERCENT.search(sentence) is not None,
+        ASKS_TIME.search(sentence) is not None,
+        frozenset(_UNKNOWN.findall(prompt)) if _EQUATION.search(prompt) else frozenset(),
+    )
+
+
+def _units(text: str) -> frozenset[Unit]:
+    """The units that a text names."""
+    found = (read_unit(atoms(name[0])) for name in _UNIT_NAME.finditer(text))
+    return frozenset(unit for unit, rest in found if unit is not None and unit.dimension and not rest)
+
+
+def _no_money(things: list[str]) -> bool:
+    """Does a question count things that are no money?"""
+    return bool(things) and not any(_MONEY.search(word) for word in things)
+
+
+def question_of(prompt: str) -> str:
+    """The last sentence that ends in a question mark; where none does, the last one."""
+    ends = [0, *(stop.end() for stop in STOP.finditer(prompt)), len(prompt)]
+    parts = [part for low, high in itertools.pairwise(ends) if (part := prompt[low:high].strip())]
+    asking = [part for part in parts if _QUESTION.search(part[-3:])]
+    return (asking or parts or [""])[-1][-_LONGEST:]

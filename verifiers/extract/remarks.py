@@ -1,0 +1,90 @@
+"""What may stand behind an answer and says nothing of it: offers to the reader, and asides that deny other values."""
+
+from __future__ import annotations
+
+import re
+
+from verifiers.extract.statement_words import STOP
+
+_LONGEST = 240  # characters of a remark
+_MOST = 3
+_OFFER = re.compile(
+    r"[\s¿*_(-]*(?:would you like|do you (?:want|have|need)|shall i|should i (?:also )?(?:show|explain|solve)|want me to|can i help"
+    r"|(?:does|did) (?:that|this|it) (?:make sense|help)|is (?:that|this|it|everything) clear|(?:any|more|other) (?:other )?questions"
+    r"|need (?:more|any) help|let me know|feel free|if you(?:['’]d| would)? (?:have|need|want|like)"
+    r"|möchtest du|möchten sie|soll ich|willst du|(?:wenn|falls) (?:du|sie) (?:noch )?(?:weitere )?(?:fragen|hilfe)|brauchst du|hast du noch"
+    r"|ist (?:das|alles) klar|frag (?:gern|einfach)|veux-tu|voulez-vous|souhaite[sz]|dois-je|puis-je|si (?:tu as|vous avez) (?:d['’]autres )?"
+    r"|as-tu|avez-vous|n['’]hésite|(?:quieres|quiere|deseas|desea) (?:que|ver|otr)|te gustaría|le gustaría|si (?:tienes|necesitas|quieres)"
+    r"|tienes (?:alguna|más)|(?:você )?(?:quer|gostaria) (?:que|de|ver)|se (?:tiver|precisar|quiser)|posso ajudar|vuoi (?:che|vedere|un)"
+    r"|vorresti|se (?:hai|vuoi|ti serve)|hai (?:altre )?domande|posso aiutar|wil je|zal ik|als je (?:nog )?vragen|heb je (?:nog )?vragen"
+    r"|vill du|om du har|chcesz|czy chcesz|jeśli masz|masz pytania|хочешь|хотите|если (?:есть|у вас|у тебя|нужн)|есть ли (?:ещё )?вопрос"
+    r"|(?:başka )?sorun(?:uz)? varsa|ister misin|bạn có (?:muốn|cần)|nếu bạn|apakah (?:kamu|anda) (?:ingin|mau)|jika (?:kamu|anda)"
+    r"|(?:你|您)?(?:想|要|需要)(?:不要|我|看|了解)|如果(?:你|您)?(?:还|有|需要|想)|还有(?:什么|其他)|他に|もし(?:他に|さらに)|質問が"
+    r"|더 궁금|다른 질문|질문이 있|원하시면|هل (?:تريد|ترغب|لديك)|إذا (?:كان لديك|أردت)|क्या आप|अगर आपको|यदि आपको)",
+    re.IGNORECASE,
+)
+# An offer that puts the answer in doubt is none.
+_DOUBTS = re.compile(
+    r"answer|instead|correct|right|wrong|\bsure\b|change|rather|really|actually|true|trust|\bcheck|mistake|different|antwort|richtig"
+    r"|falsch|réponse|juste|respuesta|resposta|risposta|ответ|верн|правильн|答案|答え|正し|正确|错|정답|맞|الجواب|الإجابة|cevap|doğru|đáp"
+    r"|jawab|benar|उत्तर|सही|svar|rätt|odpowied",
+    re.IGNORECASE,
+)
+_CONFUSED = (
+    r"(?:do not|don['’]t|not to be|be careful not to|never)\s+confuse\w*|not to be confused|nicht (?:zu )?verwechseln|verwechsle"
+    r"|ne pas confondre|ne confond\w*|à ne pas confondre|no (?:lo )?confund\w*|não confund\w*|non confond\w*|da non confondere|не путать"
+    r"|не путай\w*|不要(?:和|与|跟)?[^,，。]{0,12}混淆|混同し"
+)
+_CONTRAST = (
+    r"(?:and |but |und |et |y |e |а )?(?:not|nicht|non(?: pas)?|pas|no|não|не|niet|inte|nie|bukan|değil|instead of|rather than)(?!\w)"
+    r"|不是|而不是|而非|न कि"
+)
+_UNREAL = (
+    r"(?:if|for|with|wenn|bei|mit|si|se|con|pour|avec|если|при)\b[^()]{0,160}(?:\bwould\b|\bwäre[n]?\b|\bserait\b|\bsería\b|\bseria\b"
+    r"|\bsarebbe\b|\bбыло бы\b)|如果[^()（）]{0,80}就"
+)
+_ASIDE = re.compile(rf"\s*[(（]\s*(?:{_CONFUSED}|{_CONTRAST}|{_UNREAL})[^()（）]*[)）][.。!]?\s*", re.IGNORECASE)
+_WARNING = re.compile(rf"[\s*_-]*(?:{_CONFUSED})", re.IGNORECASE)
+_NUMBERS = re.compile(r"\d+(?:[.,]\d+)?")
+_NEAR = 120  # characters before a remark, where the answer stands
+
+
+def without_remarks(text: str, end: int) -> int:
+    """Where a text ends without the remarks behind its answer."""
+    for _ in range(_MOST):
+        cut = _before_remark(text, end)
+        if cut is None:
+            break
+        end = cut
+    return end
+
+
+def _before_remark(text: str, end: int) -> int | None:
+    stop = len(text[:end].rstrip())
+    low = max(0, stop - _LONGEST)
+    if (
+        text[stop - 1 : stop] in (")", "）", ".", "。")
+        and max(text.rfind(")", stop - 2, stop), text.rfind("）", stop - 2, stop)) >= 0
+    ):
+        opening = max(text.rfind("(", low, stop), text.rfind("（", low, stop))
+        if opening > 0 and _ASIDE.fullmatch(text, opening, stop) and _of_other_values(text, opening, stop):
+            return opening
+    begin = max((match.end() for match in STOP.finditer(text, low, stop - 1)), default=0)
+    if not text[:begin].strip():
+        return None
+    if _OFFER.match(text, begin, stop) and not _DOUBTS.search(text, begin, stop):
+        return begin
+    if _WARNING.match(text, begin, stop) and _of_other_values(text, begin, stop):
+        return begin
+    return None
+
+
+def _of_other_values(text: str, begin: int, end: int) -> bool:
+    """Does a remark name values, and none that stands right before it?"""
+    own = set(_NUMBERS.findall(text, max(0, begin - _NEAR), begin))
+    named = _NUMBERS.findall(text, begin, end)
+    return (
+        own.isdisjoint(named)
+        and _DOUBTS.search(text, begin, end) is None
+        and bool(named or "(" in text[begin : begin + 2])
+    )
