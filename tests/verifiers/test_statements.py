@@ -7,16 +7,26 @@ import pytest
 from verifiers import Completion, Problem, resolve
 from verifiers.extract.numerals import language_of, numerals
 
-TABLE = Path(__file__).parents[1] / "statement_cases.txt"
-CASES = [
-    (*(part.strip().replace("⏎", "\n") for part in line[1:].split("|", 2)), float(line[0] == "="))
-    for line in TABLE.read_text(encoding="utf-8").splitlines()
-    if line[:1] in ("=", "!")
-]
+
+def table(name):
+    return [
+        (*(part.strip().replace("⏎", "\n") for part in line[1:].split("|", 2)), float(line[0] == "="))
+        for line in (Path(__file__).parents[1] / name).read_text(encoding="utf-8").splitlines()
+        if line[:1] in ("=", "!")
+    ]
+
+
+CASES = table("statement_cases.txt")
 
 
 @pytest.mark.parametrize(("gold", "prompt", "text", "score"), CASES)
 def test_what_the_last_sentence_says(gold, prompt, text, score):
+    verdict = resolve("math")(Problem(answer=gold, prompt=prompt), Completion(text))
+    assert verdict.score == score, verdict
+
+
+@pytest.mark.parametrize(("gold", "prompt", "text", "score"), table("asked_cases.txt"))
+def test_what_a_question_asks_for(gold, prompt, text, score):
     verdict = resolve("math")(Problem(answer=gold, prompt=prompt), Completion(text))
     assert verdict.score == score, verdict
 

@@ -13,7 +13,8 @@ from verifiers.units.reading import Unit, atoms, read_unit
 
 # What counts things, up to the things: "how many (more) cows"
 _COUNTS = re.compile(
-    r"(?:\bhow many(?: (?:more|fewer|other|extra|additional|of (?:the|these|those|his|her|their)))?|\bhow much(?: more)?"
+    r"(?:\bhow many(?: (?:more|fewer|other|extra|additional|of (?:the|these|those|his|her|their)))?"
+    r"|\bhow much(?: more)?"
     r"|\b(?:what|which) number of|\bnumber of|\bwie ?viele?(?: mehr)?|\bcombien (?:de |d['’])|\bcu[aá]nt[oa]s(?: más)?"
     r"|\bquant[oa]s|\bquant[eio]|\bсколько|\bhoeveel|\bhur många|\bile|\bkaç|\bbao nhiêu|\bberapa(?: banyak)?"
     r"|(?<!\w)كم|(?<!\w)कितने|(?<!\w)कितनी)\s+",
@@ -22,7 +23,8 @@ _COUNTS = re.compile(
 # The same before a counter that touches it: 几只, 何枚, 몇 명
 _COUNTER = re.compile(r"(?:多少|[几幾何몇])\s?([\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]{1,3}|[a-zA-Z]{1,3}[²³]?)")
 _BESIDE = frozenset(
-    "do does did is are was were will would can could has have had the a an of in on at to he she it they we you i there"
+    "do does did is are was were will would can could has have had the a an of in on at to he she it they"
+    " we you i there"
     " be get gets hat haben ist sind hatte bleiben bleibt es er sie a t il elle lui en reste restent font fait y le les"
     " tiene tienen hay quedan queda le les se hay tem há restam ficam ha hanno ci le restano sono si всего у в".split()
 )
@@ -42,7 +44,8 @@ _MEASURED = re.compile(
     re.IGNORECASE,
 )
 _PERCENT = re.compile(
-    r"\bper ?cent\w*|\bpercentage|%|prozent|pour ?cent|por ?cento|por ?ciento|porcentaje|percentuale|процент|百分|パーセント"
+    r"\bper ?cent\w*|\bpercentage|%|prozent|pour ?cent|por ?cento|por ?ciento|porcentaje|percentuale|процент|百分"
+    r"|パーセント"
     r"|割合|퍼센트|بالمئة|نسبة",
     re.IGNORECASE,
 )
@@ -58,6 +61,11 @@ _SAID_UNIT = re.compile(r"\\text\{ (.*)\}|(\^\\circ)$")
 _EQUATION = re.compile(r"[=<>≤≥]")
 _UNKNOWN = re.compile(r"(?<![^\W\d_\\])([a-z])(?![^\W\d_'’])")
 _SOLVED = re.compile(r"[\s$\\(]*([a-z])\s*=\s*[-−+]?\s*[\d\\{}/.,√a-z]{1,40}[\s$\\)]*")
+_FRACTION = re.compile(
+    r"fra[cz]|simplif|semplific|\bbruch|kürze|vereinfach|\bwhat (?:part|share) of|anteil|\bhalf of|дроб|сократи"
+    r"|част|分数|約分|约分|분수|ułam|breuk",
+    re.IGNORECASE,
+)
 _QUESTION = re.compile(r"[?？؟]")
 _LONGEST = 300  # characters of a question
 _STEM = 4  # characters: "cow" and "cows", "марок" and "марки"
@@ -77,6 +85,7 @@ class Asked:
     units: frozenset[Unit] = frozenset()  # that a prompt which asks for a measure names
     percent: bool = False
     time: bool = False
+    fraction: bool = False
     unknowns: frozenset[str] = frozenset()  # letters of the equations that a prompt wants solved
 
     def is_wanted(self, text: str, quantity: Quantity) -> bool:
@@ -87,6 +96,8 @@ class Asked:
         if quantity.kind in ("relation", "formula"):
             solved = _SOLVED.fullmatch(text, start, end)
             return solved is not None and solved[1] in self.unknowns
+        if self.fraction and quantity.kind == "word" and quantity.value is not None and quantity.value.denominator > 1:
+            return True
         if self.percent and (text[start:end].endswith("%") or _PERCENT.match(text[end : end + 12].lstrip())):
             return True
         if self.money and (
@@ -95,7 +106,7 @@ class Asked:
             return True
         if self.counter and text.startswith(self.counter, end + (text[end : end + 1] == " ")):
             return True
-        if self.things and not self.things.isdisjoint(_counted(text, quantity)):
+        if self.things and not self.things.isdisjoint(counted(text, quantity)):
             return True
         named = _SAID_UNIT.search(quantity.said) if self.measured else None
         return named is not None and _units(named[1] or "°") <= self.units and bool(self.units)
@@ -108,7 +119,7 @@ def _stem(word: str) -> str:
     return word.lower()[:_STEM]
 
 
-def _counted(text: str, quantity: Quantity) -> set[str]:
+def counted(text: str, quantity: Quantity) -> set[str]:
     """Stems of the words of a quantity and of those right behind it."""
     start, end = quantity.span
     after = _NOUN_GAP.split(text[end : end + 48], maxsplit=1)[0]
@@ -119,7 +130,7 @@ def _counted(text: str, quantity: Quantity) -> set[str]:
 
 def says_other(text: str, asked: Asked, quantity: Quantity) -> bool:
     """Does a value name a unit or a thing that is not the one asked for? ("34 students" where buses are counted)"""
-    if asked.is_wanted(text, quantity):
+    if quantity.kind in ("relation", "formula") or asked.is_wanted(text, quantity):
         return False
     end = quantity.span[1]
     named = WORD.match(text, end + 1) if text[end : end + 1] == " " else None
@@ -133,8 +144,10 @@ def says_other(text: str, asked: Asked, quantity: Quantity) -> bool:
 
 
 _NO_THINGS = frozenset(
-    "and are was were has have had left more less fewer remain remains remaining altogether total in for is will with after"
-    " before per each when because since so then now und hat sind bleiben übrig et sont reste restent ont quedan quedaron"
+    "and are was were has have had left more less fewer remain remains remaining altogether total in for"
+    " is will with after"
+    " before per each when because since so then now und hat sind bleiben übrig et sont reste restent ont"
+    " quedan quedaron"
     " tiene restam ficaram restano rimangono ne che que die der das y pero mais ma но и а осталось times plus minus as"
     " once still instead from by pro por pour against out too also not nicht pas non no ones only again".split()
 )
@@ -166,6 +179,7 @@ def asked_of(prompt: str) -> Asked:
         _units(prompt) if _MEASURED.search(sentence) else frozenset(),
         _PERCENT.search(sentence) is not None,
         ASKS_TIME.search(sentence) is not None,
+        _FRACTION.search(sentence) is not None,
         frozenset(_UNKNOWN.findall(prompt)) if _EQUATION.search(prompt) else frozenset(),
     )
 

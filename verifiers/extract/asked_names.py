@@ -23,6 +23,50 @@ _ELSE = re.compile(
 _WORD = re.compile(r"[^\W\d_]{4,}")
 
 
+# What leads to a name that stands behind what is said of it: "The tallest is Ben", "Самый старший — Петя".
+_COPULA = re.compile(
+    r"(?:\b(?:is|was|ist|war|est|était|es|fue|era|é|foi|è|fu|are)|(?<!\w)это|—|–|\s-|:)\s*(?:(?:the|der|die|o|a|la|el|il|le)\s+)?[*_\"“«]*$",
+    re.IGNORECASE,
+)
+_RANKED = re.compile(
+    r"\b(?:not|second|third|fourth|next|almost|zweit\w*|dritt\w*|nicht|deuxième|troisième|pas|segund[oa]|tercer[oa]?|no|não"
+    r"|secondo|terzo|non)\b|(?<!\w)(?:втор|трет|не\b)",
+    re.IGNORECASE,
+)
+_WEEKDAYS = re.compile(
+    r"(?<![^\W\d_])(?:(?:mon|tues|wednes|thurs|fri|satur|sun)day|(?:mon|diens|donners|frei|sams|sonn)tag|mittwoch|sonnabend|lundi|mardi"
+    r"|mercredi|jeudi|vendredi|samedi|dimanche|lunes|martes|miércoles|jueves|viernes|sábado|domingo|(?:segunda|terça|quarta|quinta|sexta)-feira"
+    r"|lunedì|martedì|mercoledì|giovedì|venerdì|sabato|domenica|maandag|dinsdag|woensdag|donderdag|vrijdag|zaterdag|zondag|понедельник|вторник"
+    r"|сред[ау]|четверг|пятниц[ау]|суббот[ау]|воскресенье)(?![^\W\d_])|(?:星期|周)[一二三四五六日天]|[月火水木金土日]曜日|[월화수목금토일]요일",
+    re.IGNORECASE,
+)
+_WHICH_DAY = re.compile(
+    r"\b(?:what|which|on which) day|\bwelche[rmn]? (?:wochen)?tag|\bquel jour|\bqué día|\bque dia|\b(?:che"
+    r"|quale) giorno|\b(?:welke|wat voor) dag"
+    r"|какой день|星期几|周几|何曜日|무슨 요일",
+    re.IGNORECASE,
+)
+
+
+def _at_the_end(text: str, clause: Span, names: frozenset[str], predicate: frozenset[str]) -> Span | None:
+    """The name at the end of a clause, before which stands all that the question asks."""
+    for match in _NAME.finditer(text, *clause):
+        led, rest = text[clause[0] : match.start()], text[match.end() : clause[1]]
+        if match[0] in names and rest.lstrip(" *_\"”»'")[:1] in ("", ".", ",", "!") and _COPULA.search(led):
+            said = {word.lower() for word in _WORD.findall(led)}
+            return match.span() if predicate <= said and not _RANKED.search(led) else None
+    return None
+
+
+def asked_day(text: str, sentence: Span, prompt: str) -> Span | None:
+    """The one weekday that a sentence names and the question that asks for one does not."""
+    if not _WHICH_DAY.search(prompt[-600:]):
+        return None
+    given = {day.lower() for day in _WEEKDAYS.findall(prompt)}
+    found = [match for match in _WEEKDAYS.finditer(text, *sentence) if match[0].lower() not in given]
+    return found[0].span() if len({match[0].lower() for match in found}) == 1 else None
+
+
 @functools.lru_cache(maxsize=256)
 def _question(prompt: str) -> tuple[frozenset[str], frozenset[str]]:
     """The names of a question that asks who, and what it asks of them."""
@@ -38,6 +82,9 @@ def asked_name(text: str, clause: Span, prompt: str) -> Span | None:
     names, predicate = _question(prompt[-600:])
     if not predicate:
         return None
+    inverted = _at_the_end(text, clause, names, predicate)
+    if inverted is not None:
+        return inverted
     found = next((match for match in _NAME.finditer(text, *clause) if match[0] in names), None)
     if found is None or len(text[clause[0] : found.start()].split()) > 2:
         return None

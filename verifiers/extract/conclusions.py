@@ -190,6 +190,7 @@ _SCALED = re.compile(
     re.IGNORECASE,
 )
 _JSON = re.compile(r"""\{\s*["']?(?:final[_ ]?)?answer["']?\s*:\s*["']?([^"',{}:]+)["']?\s*\}""", re.IGNORECASE)
+_LAST_KEY = re.compile(r"""[,{]\s*"answer"\s*:\s*"?([^"{}\[\]:]{1,200}?)"?\s*\}$""")
 _LEAD_IN = re.compile(
     r"(?:(?:(?:so|thus|hence|therefore|yes|clearly|i think|i believe),? (?:it['’]s|it is|it must be|it has to be)"
     r"|it['’]s"
@@ -284,6 +285,8 @@ def unannounced(text: str, start: int, end: int) -> Extraction:
         return Extraction(None, "empty")
     begin, end = _fenced(text, begin, end)
     keyed = _JSON.fullmatch(text, begin, end) if text[begin] == "{" and end - begin < 400 else None
+    if keyed is None and text[begin] == "{" and end - begin < 4000 and text[begin:end].count('"answer"') == 1:
+        keyed = _LAST_KEY.search(text, begin, end)
     if keyed:
         return Extraction(keyed.span(1), "anchor")
     low = max(begin, end - _LATE)

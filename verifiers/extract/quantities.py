@@ -17,9 +17,12 @@ _UNITS = (
     r"|miles?|inches|feet|foot|yards?|(?:milli)?lit(?:er|re)s?|gallons?|hours?|minutes?|seconds?|days?|weeks?|months?"
     rf"|years?|per ?cent|percent|degrees?)(?![{_LETTERS}\d^]|/(?!(?:h|s|min|kg|g|m|l|L)\b))"
 )
+# What may touch its number and is no variable: "750m", "12cm", but not "5s" or "3m + 2".
+_TOUCHING = rf"(?:[cdmk]m[²³]?|m[²³]?|[mk]?g|[mcd]l|L|km/h|m/s)(?![{_LETTERS}\d^]|/(?!(?:h|s)\b)|\s?[-+*/=^·×(])"
 _IN_DIGITS = re.compile(
     r"(?P<formula>\$(?!\s|[\d.,]+\s(?![\\<>=≤≥+*^]))[^$\n]{1,100}(?<!\s)\$|\\\([^\n]{1,100}?\\\))"
-    r"|(?<![\w)}^.])(?P<relation>[A-Za-z](?:\([a-z]\))?\s?(?:[=<>≤≥])\s?[^\s=<>≤≥,;，。$]{1,60}(?:\s?[-+−*/·×]\s?[^\s=<>,;，。$]{1,60}){0,8}"
+    rf"|(?<![{_LETTERS}\d)}}^.])"
+    r"(?P<relation>[A-Za-z](?:\([a-z]\))?\s?(?:[=<>≤≥])\s?[^\s=<>≤≥,;，。$]{1,60}(?:\s?[-+−*/·×]\s?[^\s=<>,;，。$]{1,60}){0,8}"
     r"(?<![.!?)]))"
     r"|(?=\d)(?<![\d:.])(?P<time>\d{1,2}:\d{2}(?![\d:])(?:\s?[ap]\.?\s?m\b\.?)?|\d{1,2}\.\d{2}(?=\s[ap]\.?m\b)"
     r"|\d{1,2}(?:[.:]\d{2})?\s?Uhr\b(?:\s\d{2}(?!\d))?|\d{1,2}(?=\s?[ap]\.?m\b)\s?[ap]\.?m\b|\d{1,2}\s?h\s?\d{2}(?!\s?min|\d))"
@@ -28,7 +31,7 @@ _IN_DIGITS = re.compile(
     rf"|(?=[-+−$€£¥₹\d])(?<![{_LETTERS}\d^\\{{/])(?<!\d[.,])(?:[-+−]?[$€£¥₹]\s?|[-+−]\s?)?"
     r"(?P<number>(?:\d{1,3}(?:,\d{3})+|\d{1,3}(?:[ \u00a0\u202f]\d{3})+|\d{1,3}(?:\.\d{3}){2,}"
     r"|\d{1,30})(?!\d)(?:[.,]\d{1,20})?)"
-    rf"(?:\s?/\s?(?P<under>\d{{1,9}}))?(?:\s?%)?(?![{_LETTERS}\d^])(?:\s?(?P<unit>{_UNITS}(?:\s?(?:/|per|an?)\s?{_UNITS})?))?"
+    rf"(?:\s?/\s?(?P<under>\d{{1,9}}))?(?:\s?%)?(?:(?![{_LETTERS}\d^])|(?={_TOUCHING}))(?:\s?(?P<unit>{_UNITS}(?:\s?(?:/|per|an?)\s?{_UNITS})?))?"
 )
 _ROOT = re.compile(r"(?<![\w^/])\d{0,9}√(?:\d{1,9}|\([\d+−/-]{1,20}\))(?![\w^/])")
 _CLOCK = re.compile(
@@ -200,10 +203,17 @@ def _words(text: str, start: int, end: int, language: str) -> list[Quantity]:
     tokens = [match for match in _WORD.finditer(text, start, end) if match[0] != "-"]
     lower = [match[0].lower() for match in tokens]
     found: list[Quantity] = []
-    if first.isdisjoint(lower):
+    if first.isdisjoint(lower) and not (language == "en" and not shares.keys().isdisjoint(lower)):
         return found
     at = 0
     while at < len(tokens):
+        if language == "en" and lower[at] in ("a", "an") and at + 1 < len(lower) and lower[at + 1] in shares:
+            place = (tokens[at].start(), tokens[at + 1].end())
+            if not text.startswith(" of", place[1]) and _adjacent(text, tokens, at + 1):
+                share = Fraction(1, shares[lower[at + 1]])  # "a quarter"
+                found.append(Quantity(place, "word", share, share, str(share)))
+                at += 2
+                continue
         amount = _amount(text, tokens, lower, at, language) if lower[at] in first else None
         if amount is None:
             at += 1

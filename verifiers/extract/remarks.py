@@ -9,16 +9,25 @@ from verifiers.extract.statement_words import STOP
 _LONGEST = 240  # characters of a remark
 _MOST = 3
 _OFFER = re.compile(
-    r"[\s¿*_(-]*(?:would you like|do you (?:want|have|need)|shall i|should i (?:also )?(?:show|explain|solve)|want me to|can i help"
-    r"|(?:does|did) (?:that|this|it) (?:make sense|help)|is (?:that|this|it|everything) clear|(?:any|more|other) (?:other )?questions"
+    r"[\s¿*_(-]*(?:would you like|do you (?:want|have|need)|shall i|should i (?:also )?(?:show|explain|solve)"
+    r"|want me to|can i help"
+    r"|(?:does|did) (?:that|this|it) (?:make sense|help)|is (?:that|this|it|everything) clear|(?:any|more"
+    r"|other) (?:other )?questions"
     r"|need (?:more|any) help|let me know|feel free|if you(?:['’]d| would)? (?:have|need|want|like)"
-    r"|möchtest du|möchten sie|soll ich|willst du|(?:wenn|falls) (?:du|sie) (?:noch )?(?:weitere )?(?:fragen|hilfe)|brauchst du|hast du noch"
-    r"|ist (?:das|alles) klar|frag (?:gern|einfach)|veux-tu|voulez-vous|souhaite[sz]|dois-je|puis-je|si (?:tu as|vous avez) (?:d['’]autres )?"
-    r"|as-tu|avez-vous|n['’]hésite|(?:quieres|quiere|deseas|desea) (?:que|ver|otr)|te gustaría|le gustaría|si (?:tienes|necesitas|quieres)"
-    r"|tienes (?:alguna|más)|(?:você )?(?:quer|gostaria) (?:que|de|ver)|se (?:tiver|precisar|quiser)|posso ajudar|vuoi (?:che|vedere|un)"
-    r"|vorresti|se (?:hai|vuoi|ti serve)|hai (?:altre )?domande|posso aiutar|wil je|zal ik|als je (?:nog )?vragen|heb je (?:nog )?vragen"
-    r"|vill du|om du har|chcesz|czy chcesz|jeśli masz|masz pytania|хочешь|хотите|если (?:есть|у вас|у тебя|нужн)|есть ли (?:ещё )?вопрос"
-    r"|(?:başka )?sorun(?:uz)? varsa|ister misin|bạn có (?:muốn|cần)|nếu bạn|apakah (?:kamu|anda) (?:ingin|mau)|jika (?:kamu|anda)"
+    r"|möchtest du|möchten sie|soll ich|willst du|(?:wenn|falls) (?:du|sie) (?:noch )?(?:weitere )?(?:fragen"
+    r"|hilfe)|brauchst du|hast du noch"
+    r"|ist (?:das|alles) klar|frag (?:gern|einfach)|veux-tu|voulez-vous|souhaite[sz]|dois-je|puis-je|si (?:tu as"
+    r"|vous avez) (?:d['’]autres )?"
+    r"|as-tu|avez-vous|n['’]hésite|(?:quieres|quiere|deseas|desea) (?:que|ver|otr)|te gustaría|le gustaría"
+    r"|si (?:tienes|necesitas|quieres)"
+    r"|tienes (?:alguna|más)|(?:você )?(?:quer|gostaria) (?:que|de|ver)|se (?:tiver|precisar|quiser)|posso ajudar"
+    r"|vuoi (?:che|vedere|un)"
+    r"|vorresti|se (?:hai|vuoi|ti serve)|hai (?:altre )?domande|posso aiutar|wil je|zal ik|als je (?:nog )?vragen"
+    r"|heb je (?:nog )?vragen"
+    r"|vill du|om du har|chcesz|czy chcesz|jeśli masz|masz pytania|хочешь|хотите|если (?:есть|у вас|у тебя|нужн)"
+    r"|есть ли (?:ещё )?вопрос"
+    r"|(?:başka )?sorun(?:uz)? varsa|ister misin|bạn có (?:muốn|cần)|nếu bạn|apakah (?:kamu|anda) (?:ingin|mau)"
+    r"|jika (?:kamu|anda)"
     r"|(?:你|您)?(?:想|要|需要)(?:不要|我|看|了解)|如果(?:你|您)?(?:还|有|需要|想)|还有(?:什么|其他)|他に|もし(?:他に|さらに)|質問が"
     r"|더 궁금|다른 질문|질문이 있|원하시면|هل (?:تريد|ترغب|لديك)|إذا (?:كان لديك|أردت)|क्या आप|अगर आपको|यदि आपको)",
     re.IGNORECASE,
@@ -31,12 +40,15 @@ _DOUBTS = re.compile(
     re.IGNORECASE,
 )
 _CONFUSED = (
-    r"(?:do not|don['’]t|not to be|be careful not to|never)\s+confuse\w*|not to be confused|nicht (?:zu )?verwechseln|verwechsle"
-    r"|ne pas confondre|ne confond\w*|à ne pas confondre|no (?:lo )?confund\w*|não confund\w*|non confond\w*|da non confondere|не путать"
+    r"(?:do not|don['’]t|not to be|be careful not to|never)\s+confuse\w*|not to be confused"
+    r"|nicht (?:zu )?verwechseln|verwechsle"
+    r"|ne pas confondre|ne confond\w*|à ne pas confondre|no (?:lo )?confund\w*|não confund\w*|non confond\w*"
+    r"|da non confondere|не путать"
     r"|не путай\w*|不要(?:和|与|跟)?[^,，。]{0,12}混淆|混同し"
 )
 _CONTRAST = (
-    r"(?:and |but |und |et |y |e |а )?(?:not|nicht|non(?: pas)?|pas|no|não|не|niet|inte|nie|bukan|değil|instead of|rather than)(?!\w)"
+    r"(?:and |but |und |et |y |e |а )?(?:not|nicht|non(?: pas)?|pas|no|não|не|niet|inte|nie|bukan|değil"
+    r"|instead of|rather than)(?!\w)"
     r"|不是|而不是|而非|न कि"
 )
 _UNREAL = (
@@ -45,7 +57,7 @@ _UNREAL = (
 )
 _ASIDE = re.compile(rf"\s*[(（]\s*(?:{_CONFUSED}|{_CONTRAST}|{_UNREAL})[^()（）]*[)）][.。!]?\s*", re.IGNORECASE)
 _WARNING = re.compile(rf"[\s*_-]*(?:{_CONFUSED})", re.IGNORECASE)
-_NUMBERS = re.compile(r"\d+(?:[.,]\d+)?")
+_NUMBERS = re.compile(r"\$[^$\n]{1,80}\$|\\[dt]?frac\{[^{}]{1,20}\}\{[^{}]{1,20}\}|\d+(?:[.,/:]\d+)*")
 _NEAR = 120  # characters before a remark, where the answer stands
 
 
@@ -81,10 +93,10 @@ def _before_remark(text: str, end: int) -> int | None:
 
 def _of_other_values(text: str, begin: int, end: int) -> bool:
     """Does a remark name values, and none that stands right before it?"""
-    own = set(_NUMBERS.findall(text, max(0, begin - _NEAR), begin))
-    named = _NUMBERS.findall(text, begin, end)
+    near = text[max(0, begin - _NEAR) : begin]
+    named = [name.strip("$ ") for name in _NUMBERS.findall(text, begin, end)]
     return (
-        own.isdisjoint(named)
+        all(re.search(rf"(?<![\d.,/]){re.escape(name)}(?![\d/]|[.,]\d)", near) is None for name in named)
         and _DOUBTS.search(text, begin, end) is None
         and bool(named or "(" in text[begin : begin + 2])
     )

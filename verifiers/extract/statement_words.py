@@ -12,7 +12,8 @@ STOP = re.compile(
 ORNAMENT = " \t\r\n*_`>#-–—•|"
 WORD = re.compile(r"[^\W\d_]+(?:['’][^\W\d_]+)*")
 JOINS = re.compile(  # two statements of a sentence
-    r"[,;]\s+|[，；]|\s(?:and|but|while|whereas|und|aber|während|et|mais|tandis que|y|pero|mientras|e|mas|ma|mentre"
+    r"[,;]\s+|[，；]|,(?=[\u3040-\u9fff])|\s(?:and|but|while|whereas|und|aber|während|et|mais|tandis que|y|pero"
+    r"|mientras|e|mas|ma|mentre"
     r"|и|а|но|oraz|zaś|ve|ise|och|men|en|maar)\s"
 )
 UNSPACED = re.compile(r"[\u3040-\u30ff\u3400-\u9fff]")
@@ -40,7 +41,7 @@ COURTESY = re.compile(
 CHECK = re.compile(
     r"(?:as a |for a |by way of |a |the |quick |sanity |to |we can |one can |let['’]s |let us |let me |just to "
     r"|self-|zur |als |en |per |come |para |pour "
-    r"|ter |för |na |dla )*"
+    r"|ter |för |na |dla |经过?|經過?)*"
     r"(?:(?:double-|re)?check\w*|verif\w+|proof|probe|kontroll\w*|controle\w*|controll\w*|gegenprobe|überprüf\w+"
     r"|vérif\w+|preuve|comprob\w+"
     r"|prueba|prova|confer\w+|sprawdz\w+|провер\w+|kontrol\w*|sağlama\w*|thử lại|kiểm tra\w*|periksa|pemeriksaan|cek"
@@ -66,13 +67,15 @@ GIVES_REASON = re.compile(
     re.IGNORECASE,
 )
 APPROXIMATE = re.compile(
-    r"\b(?:about|around|almost|nearly|roughly|approximately|just|not quite|environ|presque|fast|etwa|rund|casi|quase|quasi|circa)\b|почти|около|примерно"
+    r"\b(?:about|around|almost|nearly|roughly|approximately|just|not quite|environ|presque|fast|etwa|rund|casi"
+    r"|quase|quasi|circa)\b|почти|около|примерно"
     r"|大约|約|约|几乎|거의|약 ",
     re.IGNORECASE,
 )
 # Somebody or something else than what a question is about, unless it says so too.
 _SOMEBODY = (
-    r"\b(?:brother|sister|siblings?|friends?|neighbou?r\w*|cousin|father|mother|uncle|aunt|teacher|classmate|colleague|someone|somebody"
+    r"(?<!for )(?<!for the )(?<!for his )(?<!for her )(?<!of )(?<!to )\b(?:brother|sister|sibling|friend"
+    r"|neighbou?r\w*|cousin|father|mother|uncle|aunt|teacher|classmate|colleague|someone|somebody"
     r"|anyone|anybody|bruder|schwester|freund\w*|nachbar\w*|vater|mutter|jemand|frère|sœur|soeur|amie?s?|voisine?|père|mère|quelqu['’]un"
     r"|hermano|hermana|amig[oa]s?|vecin[oa]|padre|madre|alguien|irmão|irmã|vizinh[oa]|pai|mãe|alguém|fratello|sorella|amic[oa]|vicin[oa]"
     r"|qualcuno)\b|(?<!\w)(?:брат\w*|сестр\w*|сосед\w*|кто-то)|哥哥|弟弟|姐姐|妹妹|朋友|别人|有人|兄が|姉が|弟が|妹が|友達|誰か|친구|동생|누나"
@@ -91,21 +94,26 @@ UNREAL = re.compile(
     re.IGNORECASE,
 )
 CONDITION = re.compile(
-    r"\W*(?:(?:so|then|and|but|now|also|therefore|thus) )?(?:if|when|given(?: that)?|wenn|si|se|als|om|если|jeśli|如果|若)(?![^\W\d_])"
-    r"[^,，]{1,200}(?:[,，]\d{3}[^,，]{0,100})*[,，]\s*(?:then |so |dann |alors |entonces |então |allora |то |那么|则)?",
+    r"\W*(?:(?:so|then|and|but|now|also|therefore|thus) )?(?:if|when|given(?: that)?|wenn|si|se|als|om|если|jeśli"
+    r"|如果|若)(?![^\W\d_])"
+    r"[^,，]{1,200}(?:[,，]\d{3}[^,，]{0,100})*[,，]\s*"
+    r"(?:then |so |dann |alors |entonces |então |allora |то |那么|则)?",
     re.IGNORECASE,
 )
 # Doubts that a question may share: "how much should he pay?"
 SHARED = frozenset(
-    "should would wants wanted plans planned intends try tries tried expect expects expected estimate estimated predict predicts"
-    " predicted hope hopes hoped wish wishes wished guess guessed guesses dream between around hard difficult pas ohne without"
+    "should would wants wanted plans planned intends try tries tried expect expects expected estimate"
+    " estimated predict predicts"
+    " predicted hope hopes hoped wish wishes wished guess guessed guesses dream between around hard"
+    " difficult pas ohne without"
     " soll sollte möchte devrait voudrait quisiera quería vorrebbe".split()
 )
 # A preposition that may lead to what was asked for: "leaves her with 12 eggs", "they average out at 85".
 LEADS = re.compile(
     r"(?:\b(?:leav\w+|left|ends?|ended|up|remain\w*|stay\w*|walk\w*|go|goes|went|comes?|came|return\w*|out|home|is|are|was|were|be"
     r"|finish\w*|winds?|bleib\w*|endet|steht|reste\w*|retrouve\w*|finit|repart|queda\w*|qued[óo]|acaba\w*|fica\w*|ficou|rimane"
-    r"|resta|ritrova|finisce|blijft|остаётся|останется|остался|осталась|zostaje)(?: [^\W\d_]+){0,4}\s(?:with|mit|avec|con|com|met|med|с|z)"
+    r"|resta|ritrova|finisce|blijft|остаётся|останется|остался|осталась|zostaje)(?: [^\W\d_]+){0,4}\s(?:with|mit"
+    r"|avec|con|com|met|med|с|z)"
     r"|(?<!^)\b(?:at|by|to))\s+(?:(?:just|only|exactly|a|an|the|nur|genau|seulement|sólo|solo|só"
     r"|exactamente|exatamente|esattamente|только|ровно)\s+)*\W{0,3}$",
     re.IGNORECASE,
@@ -331,8 +339,10 @@ ANNOUNCES = re.compile(
 )
 # A question that wants one of two words, and the words.
 TRUE_OR_FALSE = re.compile(
-    r"\b(?:true or (?:is it )?false|(?:wahr|richtig) oder falsch|vrai ou faux|verdadero o falso|verdadeiro ou falso|vero o falso"
-    r"|sant eller falskt|waar of (?:onwaar|niet)|prawda (?:czy|lub|albo) fałsz|doğru mu,? yanlış mı|đúng hay sai|benar atau salah"
+    r"\b(?:true or (?:is it )?false|(?:wahr|richtig) oder falsch|vrai ou faux|verdadero o falso"
+    r"|verdadeiro ou falso|vero o falso"
+    r"|sant eller falskt|waar of (?:onwaar|niet)|prawda (?:czy|lub|albo) fałsz|doğru mu,? yanlış mı|đúng hay sai"
+    r"|benar atau salah"
     r"|правда или (?:ложь|неправда)|верно или (?:нет|неверно))|对还是错|正しいか|真か偽|참.{0,4}거짓|صح أم خطأ",
     re.IGNORECASE,
 )
@@ -353,10 +363,13 @@ TRUTH = re.compile(
     re.IGNORECASE,
 )
 LED_BY = re.compile(r"(?<!\w)([^\W\d_]{3,20})\s+([^\W\d_]{1,6})\s*$")  # "started with"
-_BY_SIGN = r"(?:[-+−–·*×x/÷^]|\b(?:minus|plus|times|divided by|multiplied by|moins|fois|divisé par|mal|geteilt durch|menos|más|por"
-_BY_SIGN += r"|entre|mais|vezes|più|meno|per|diviso|минус|плюс)\b)"
-OPERATED = re.compile(rf"\s*{_BY_SIGN}\s*[$€£]?\d", re.IGNORECASE)
-OPERATES = re.compile(rf"\d[\s%]*(?:{_BY_SIGN}|:)\s*[$€£]?$", re.IGNORECASE)
+_BY_SIGN = (
+    r"(?:[-+−–·*×x/÷^]|\b(?:minus|plus|times|divided by|multiplied by|moins|fois|divisé par|mal|geteilt durch|menos|más"
+    r"|por|entre|mais|vezes|più|meno|per|diviso|минус|плюс)\b)"
+)
+_THINGS = r"(?:\s?[a-z]{1,12}(?:\s[a-z]{1,12})?)?"  # "12 red apples + 5 pears = 17"
+OPERATED = re.compile(rf"\s*{_BY_SIGN}\s*[$€£]?\d|{_THINGS}\s+[-+*×x/]\s+[$€£]?\d", re.IGNORECASE)
+OPERATES = re.compile(rf"\d[\s%]*(?:{_BY_SIGN}|:)\s*[$€£]?$|\d{_THINGS}\s+[-+*×x/]\s+[$€£]?$", re.IGNORECASE)
 # A preposition before a value that makes it no argument.
 PLACED = re.compile(
     r"\b(?:averages?|works?|comes?|tops?|totals?)(?: (?:out|in|up))? at\s*$"

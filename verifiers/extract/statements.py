@@ -15,8 +15,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
-from verifiers.extract.asked import Asked, asked_of, says_other
-from verifiers.extract.asked_names import asked_name
+from verifiers.extract.asked import Asked, asked_of, counted, says_other
+from verifiers.extract.asked_names import asked_day, asked_name
 from verifiers.extract.conclusions import OPTION_LABEL, altered, concludes, unsure
 from verifiers.extract.contrasts import contrast
 from verifiers.extract.numerals import language_of
@@ -56,8 +56,8 @@ from verifiers.extract.statement_words import (
     NAMED,
     NAMES_UNKNOWN,
     NEARLY,
-    NOT,
     NO_LEAD,
+    NOT,
     OPERATED,
     OPERATES,
     OPPOSED,
@@ -172,8 +172,8 @@ def stated(text: str, start: int, end: int, prompt: str, *, contrasts: bool = Fa
     placed = timed or value.kind == "relation" or PLACED.search(text, clause[0], value.span[0]) is not None
     placed = placed or _as_asked(text, clause, value.span, prompt)
     placed = placed or (language == "pl" and text.endswith("to ", clause[0], value.span[0]))  # "that is" in Polish
-    other = SOMEBODY.search(text, *_said_of(text, sentence, value))
-    if other and other[0].lower() not in prompt.lower():
+    other = SOMEBODY.search(text, _said_of(text, sentence, value)[0], value.span[0])
+    if other and prompt and other[0].lower() not in prompt.lower():
         return Extraction(None, "unsure")
     is_wanted = wanted.is_wanted(text, value)
     placed = placed or _leads(text[clause[0] : value.span[0]], wanted, is_wanted)
@@ -190,7 +190,7 @@ def stated(text: str, start: int, end: int, prompt: str, *, contrasts: bool = Fa
         return None  # "Bus 7 has ..."
     more = MORE.search(after)
     if more and more[0].strip(" .").lower() not in wanted.sentence.lower():
-        return Extraction(None, "unsure")
+        return Extraction(None, "unsure") if prompt else None
     if QUOTED.search(led) and QUOTED.search(after):
         return None
     if GOT.search(led) and not WORD.search(after) and not is_wanted:
@@ -214,7 +214,7 @@ def stated(text: str, start: int, end: int, prompt: str, *, contrasts: bool = Fa
         or (value.kind == "formula" and "=" in text[slice(*value.span)] and not WORD.search(after))
     )
     if value.key in {quantity.key for quantity in asked} and not (
-        turn or SO.search(part) or concludes(led) or LEFT_OVER.search(f", {led}") or len(inside) > 1
+        turn or reason or SO.search(part) or concludes(led) or LEFT_OVER.search(f", {led}") or len(inside) > 1
     ):
         return None  # what the question says, said again
     if (signs and (before or prompt or len(inside) > 1)) or (prompt and _shares(part, prompt)):
@@ -266,6 +266,9 @@ def _named(text: str, sentence: Span, prompt: str, language: str) -> Span | None
     """The name that the last clause gives to a question that asks who."""
     starts = [match.end() for match in SO.finditer(text, *sentence)]
     clause = (starts[-1] if starts else sentence[0], sentence[1])
+    day = asked_day(text, sentence, prompt)
+    if day is not None:
+        return None if _opposed(text[slice(*sentence)], language) else day
     found = asked_name(text, clause, prompt)
     return None if found is None or _opposed(text[slice(*clause)], language) else found
 
@@ -355,7 +358,7 @@ def _is_of_others(text: str, sentences: list[Span], language: str, wanted: Asked
     """Does it give values of other things only, behind a sentence that gives one of what is asked for?"""
     part = text[slice(*sentences[-1])]
     values = quantities(text, *sentences[-1], language)
-    if not values or len(part) > 200 or not all(says_other(text, wanted, value) for value in values):
+    if not values or len(part) > 200 or "=" in part or not all(says_other(text, wanted, value) for value in values):
         return False
     bare = APPROXIMATE.sub(" ", part)
     if SO.search(bare) or OPPOSED.search(bare) or _objection(bare, language) or unsure(bare) or REPORTS.search(bare):
@@ -364,11 +367,14 @@ def _is_of_others(text: str, sentences: list[Span], language: str, wanted: Asked
         return False
     keys = {value.key for value in values}
     before = quantities(text, *sentences[-2], language)
-    return any(wanted.is_wanted(text, value) and value.key not in keys for value in before)
+    own = [value for value in before if wanted.is_wanted(text, value) and value.key not in keys]
+    named = {stem for value in values for stem in counted(text, value)}
+    return bool(own) and all(named.isdisjoint(counted(text, value)) for value in own)
 
 
 def _given_condition(text: str, sentence: Span, wanted: Asked, known: list[Quantity], language: str) -> int | None:
-    """Where a sentence goes on behind a condition that is fulfilled: "If each costs $4, she pays $8" where each does."""
+    """Where a sentence goes on behind a condition that is fulfilled: "If each costs $4, she pays $8""
+    " where each does."""
     found = CONDITION.match(text, *sentence)
     if found is None or not any(char.isdigit() for char in text[found.end() : sentence[1]]):
         return None
@@ -408,7 +414,8 @@ def _contrasted(text: str, sentence: Span, language: str) -> int | None:
 
 
 def _leads(led: str, wanted: Asked, is_wanted: bool) -> bool:
-    """Does a preposition lead to a value that is one of what is asked for, or of which the question's words are said?"""
+    """Does a preposition lead to a value that is one of what is asked for, or of which the question's"
+    " words are said?"""
     found = LEADS.search(led)
     if found is None or not led[: found.start()].strip() or NO_LEAD.search(led):
         return False
@@ -424,7 +431,8 @@ _NO_NUMBER_AFTER = re.compile(
     re.IGNORECASE,
 )
 _CONTRASTED = re.compile(
-    r"(?:,|\s[(—–-]|[(—–])\s*(?:and |but |und |et |y |e |а )?(?:not(?: quite)?|nicht(?: ganz)?|pas(?: tout à fait)?|no|non|não|не|niet"
+    r"(?:,|\s[(—–-]|[(—–])\s*(?:and |but |und |et |y |e |а )?(?:not(?: quite)?|nicht(?: ganz)?"
+    r"|pas(?: tout à fait)?|no|non|não|не|niet"
     r"|instead of|rather than)\s(?=[^.;]*\d)",
     re.IGNORECASE,
 )
@@ -509,7 +517,8 @@ def _the_wanted(
     given = {quantity.key for quantity in asked}
     named = [
         value for value in inside
-        if not value.article and value.key not in given and wanted.is_wanted(text, value)
+        if not value.article and (value.key not in given or (wanted.fraction and value.kind == "word"))
+        and wanted.is_wanted(text, value)
         and not _is_operand(text, value.span, sentence)
     ]  # fmt: skip
     if len({value.key for value in named}) != 1:
@@ -522,6 +531,8 @@ def _the_wanted(
         if value.key != found.key and (value.key not in given or value.span > found.span)
         and not value.article and not _is_operand(text, value.span, sentence)
     ]  # fmt: skip
+    if wanted.fraction and found.value is not None and found.value.denominator > 1:
+        beside = [value for value in beside if value.value is None or value.value.denominator > 1]
     if not all(says_other(text, wanted, value) for value in beside):
         return None
     else_where = SOMEBODY_ELSE.search(text, *_said_of(text, sentence, found))
@@ -672,7 +683,9 @@ def _is_operand(text: str, span: Span, sentence: Span) -> bool:
     after = text[span[1] : min(sentence[1], span[1] + _OPERATION)]
     if OPERATED.match(after):
         return True
-    operates = OPERATES.search(text[max(sentence[0], span[0] - _OPERATION) : span[0]])
+    signed = text[span[0]] in "+-−"
+    led = text[max(sentence[0], span[0] - _OPERATION) : span[0] + signed]
+    operates = OPERATES.search(led + " " if signed else led)
     return operates is not None and ("=" in after[:8] or any(char.isalpha() for char in operates[0]))
 
 
@@ -704,10 +717,17 @@ def _said_otherwise(text: str, earlier: list[Span], part: str, value: Quantity, 
     alike = [span for span in earlier[-20:] if abs(span[1] - span[0] - len(part)) < _ALIKE]
     shape = _shape(part, language) if alike else ()
     return bool(shape) and any(
-        shape == _shape(text[slice(*span)], language)
-        and value.key not in {quantity.key for quantity in quantities(text, *span, language)}
+        shape == _shape(text[slice(*span)], language) and _gives_another(quantities(text, *span, language), value)
         for span in alike
     )
+
+
+def _gives_another(said: list[Quantity], value: Quantity) -> bool:
+    """Is a value that is said beside another one a different one? Of the steps to x = 7, "4x = 28" is none."""
+    if value.kind == "relation":
+        said = [quantity for quantity in said if quantity.kind == "relation"]
+        return bool(said) and value.key not in {quantity.key for quantity in said}
+    return value.key not in {quantity.key for quantity in said}
 
 
 def _shape(part: str, language: str) -> tuple[str, ...]:

@@ -138,6 +138,10 @@ _ABOUT = re.compile(
 _NOT_OWN = re.compile(
     r"(?<![^\W\d_])(?:not|nicht|non|pas|no|não|не|niet|instead of|rather than)[\s($]*¤|不是[\s($]*¤", re.IGNORECASE
 )  # "7 (not 7)"
+_DENIES = re.compile(
+    r"[\s}$).,;]*\(?(?:and |but |e |y |et |und )?(?:not|nicht|non|pas|no|não|не|niet|instead of|rather than)[\s($]+",
+    re.IGNORECASE,
+)
 _NOT_EQUAL = re.compile(r"(?:\\neq?(?![a-z])|\\not\s*=|≠|!=)[\s$({]*$")
 _LED_FALSELY = re.compile(
     r"\b(?:do not|don['’]?t|never) (?:be (?:fooled|misled|deceived|tricked)|worry|panic)"
@@ -346,6 +350,9 @@ def not_understood(text: str, span: Span, *, prompt: str, gold: str, states_itse
     )
     if denied:
         return denied[0]
+    same = _DENIES.match(text, span[1], end)
+    if same and text.startswith(text[slice(*span)].strip(" $"), same.end()):
+        return same[0]
     rough = _APPROXIMATE.match(_STRUCK.sub("", text[slice(*span)])) if whole else None
     if rough:
         return rough[0].strip()

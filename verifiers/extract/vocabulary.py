@@ -67,11 +67,13 @@ completes worth can increases increased increase decreases decreased decrease ri
 goes go came more still already away once gain gains extra additional celsius fahrenheit kelvin columns column putting
 write written arrive reading quarter express expressed arrives yes half halves thirds quarters fourths fifths sixths
 sevenths eighths ninths tenths hundredths thousandths dozen million billion thousand perfect reasonable fun neat
-beautiful elegant interesting pretty cool consistent sense surprising obvious grand fact proof
+system systems inequality inequalities mixed bigger expression quantity beautiful elegant interesting pretty cool
+consistent sense surprising obvious grand fact proof
 """
 
 _GERMAN = """
-die der das den dem des ein eine einen einem einer eines es dies diese dieser dieses diesen da hier wir uns unser
+aussage behauptung rechenweg gekürzt die der das den dem des ein eine einen einem einer eines es dies diese dieser
+dieses diesen da hier wir uns unser
 unsere man ist sind war waren sein wird werden hat haben beträgt betragen lautet lauten ergibt ergeben sich erhält
 erhalten bleibt bleiben übrig gleich entspricht beläuft gibt macht kostet kosten braucht folgt gilt und also daher
 somit deshalb folglich damit demnach dann nun insgesamt zusammen schließlich genau exakt eben auch schon natürlich
@@ -90,7 +92,8 @@ drittel viertel fünftel sechstel achtel zehntel
 """
 
 _FRENCH = """
-le la les l un une des du de d ce cet cette ces c' c ceci cela ça il elle on nous notre nos y en est sont était vaut
+affirmation énoncé carrés carré cubes le la les l un une des du de d ce cet cette ces c' c ceci cela ça il elle on nous notre nos y en
+est sont était vaut
 valent donne donnent fait font obtient obtenons obtenue obtenu trouve trouvons trouvé reste restent égal égale égaux a
 ont avons coûte faut et donc ainsi alors enfin finalement conséquent par suite c'est-à-dire soit total tout tous toutes
 exactement précisément bien aussi clairement évidemment comme voulu demandé attendu cherché cherchée recherché
@@ -106,7 +109,8 @@ choix j'espère clair tiers quart quarts cinquièmes demi moitié
 """
 
 _SPANISH = """
-el la los las lo un una unos unas este esta esto ese esa eso del de al en con para por a es son era fue está hay tiene
+afirmación enunciado sistema cuadrados cuadrado cúbicos el la los las lo un una unos unas este esta esto ese esa eso del de al en con para por a
+es son era fue está hay tiene
 tienen vale valen da dan resulta resultan queda quedan obtiene obtienen obtenemos obtenido encontramos igual iguales
 equivale cuesta necesita se sigue y e así luego entonces pues tanto finalmente total totalmente todo todos todas
 exactamente precisamente también claramente evidentemente como quería pedía buscado buscada pedido buscamos porque ya
@@ -122,7 +126,8 @@ mil completa demostración prueba entero satisface opción alternativa letra esp
 """
 
 _PORTUGUESE = """
-o os as um uma uns umas este esta isto esse essa isso do da dos das no na nos nas ao à de em com para por é são era foi
+afirmação enunciado sistema quadrados cúbicos o os as um uma uns umas este esta isto esse essa isso do da dos das no na nos nas ao à de
+em com para por é são era foi
 há tem têm vale valem dá dão resulta resultam fica ficam resta restam sobram obtém obtemos obtido encontramos igual
 iguais equivale custa precisa e assim logo então portanto pois finalmente total tudo todos todas exatamente
 precisamente também claramente como queria pedido procurado procurada porque que cujo onde nosso nossa resposta
@@ -136,7 +141,8 @@ letra sim temos ela ele eles confirma espero seja terços quartos
 """
 
 _ITALIAN = """
-il lo la i gli le l un uno una questo questa ciò del della dei delle di al alla in con per da nel è sono era vale
+affermazione sistema quadrati quadrato cubi il lo la i gli le l un uno una questo questa ciò del della dei delle di al alla in con per da nel
+è sono era vale
 valgono dà danno risulta rimane rimangono restano ottiene otteniamo ottenuto troviamo uguale costa serve e quindi
 dunque pertanto perciò allora infine così totale tutto tutti tutte esattamente precisamente anche chiaramente come
 richiesto cercato cercata perché poiché che cui dove si ha abbiamo ci risposta risposte risultato risultati soluzione
@@ -199,7 +205,8 @@ believes believed guess guesses guessed guessing argue argues tell tells told re
 suggest suggests
 maybe perhaps possibly probably likely unlikely apparently supposedly allegedly presumably hopefully might may
 cannot can't won't isn't wasn't aren't don't doesn't didn't wouldn't couldn't shouldn't
-wrong incorrect false mistaken mistake mistakes error errors pitfall pitfalls invalid fake untrue nonsense impossible half-baked
+wrong incorrect false mistaken mistake mistakes error errors pitfall pitfalls invalid fake untrue nonsense impossible
+half-baked
 or
 nicht kein keine nie niemals falsch vielleicht wenn falls ob oder etwa fast wäre würde könnte sagt sagen
 meint behauptet glaubt aber jedoch doch ohne außer
@@ -224,6 +231,7 @@ _AS_THOUGHT = (
 )
 HARMLESS = re.compile(
     r"(?<!\w)(?:"
+    r"without (?:any )?bound|"
     r"(?:there (?:is|can be) |of that there is )?(?:no|without(?: any| a)?|beyond(?: any| a| all)?) (?:reasonable )?"
     r"(?:doubts?|question)(?: about (?:it|that|this)| whatsoever| at all)?(?=\W*(?:$|[,;.§¤])|(?: that)? "
     r"(?:the|our|my|it)\b)"
@@ -354,6 +362,7 @@ _CHINESE = """
 火车 汽车 行驶 学校 商店 铅笔 橘子 糖果 饼干 水果 花 树 棵 鱼 鸡 鸭
 """
 _JAPANESE = """
+繰り返します 繰り返し
 よって したがって 従って ゆえに だから つまり すなわち 以上より 以上から これより ここから 最終的に 最終的な 最後に
 結局 合計 全部で 全体で 求める 求めた 求められた 正しい 唯一の ちょうど 必ず 答え 答えは 解答 正解 解 結果 値 数 個数
 総数 和 差 積 商 余り 平均 確率 面積 体積 周の長さ 長さ 幅 高さ 半径 直径 距離 速さ 速度 時間 値段 代金 金額 利益 角度

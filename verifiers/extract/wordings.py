@@ -23,13 +23,34 @@ NO_SOLUTION = (
     r"|해 ?없음"
     r"|لا (?:يوجد|توجد) (?:حل|حلول)|ليس (?:لها|له) حل"
 )
+# A clause that says so in a sentence; where there is none, it denies no answer.
+NO_SOLUTION_SAID = re.compile(
+    r"\b(?:(?:has|have|having) no (?:real |integer |such )?solutions?|no (?:real |such )?(?:numbers?|values?"
+    r"|solutions?)(?: of \w)?"
+    r" (?:satisf\w+|works?|exists?|fits?)(?: (?:the|this) \w+)?|hat(?: also| daher"
+    r"| somit)? keine (?:reelle )?lösung(?:en)?"
+    r"|n['’]a (?:donc )?(?:pas de|aucune) solution|no tiene(?:n)? (?:ninguna )?soluci(?:ón|ones)"
+    r"|não tem soluç(?:ão|ões)"
+    r"|non ha (?:alcuna )?soluzion[ei]|(?:can(?:not|['’]t)|can never|is never) (?:be )?(?:negative|zero|true"
+    r"|equal)|nie(?:mals)? negativ)\b"
+    r"|нет (?:решений|корней)|не имеет (?:решений|корней)|无解|無解|没有(?:实数)?(?:解|根)|解なし|해가 없",
+    re.IGNORECASE,
+)
 ALL_REALS = (
     r"alle reellen zahlen|(?:tous )?les (?:nombres )?reels|tous les (?:nombres )?reels|todos los (?:numeros )?reales"
     r"|todos os (?:numeros )?reais|tutti i (?:numeri )?reali|все действительные числа|любое действительное число"
     r"|(?:全体|所有|一切)(?:实数|實數)|(?:すべて|全て)の実数|모든 실수|جميع الأعداد الحقيقية"
 )
-_YES = "ja oui si sim да 是 はい 예 네 نعم evet tak wahr wahre vrai vraie verdadera verdadeira vera sant sann waar prawda prawdziwe dogru doğru doğrudur dogrudur đúng dung benar 참 правда 真 verdadero verdadeiro vero верно истина 对 正确 正しい"
-_NO = "nein non nao нет 否 いいえ 아니요 아니오 لا hayir hayır nie falsch falsche faux fausse falsa falsk falskt onwaar fałsz falsz fałszywe yanlış yanlis yanlıştır khong không 거짓 неправда 假 falso неверно ложь 错 错误 誤り"
+_YES = (
+    "ja oui si sim да 是 はい 예 네 نعم evet tak wahr wahre vrai vraie verdadera verdadeira vera sant sann"
+    " waar prawda prawdziwe dogru doğru doğrudur dogrudur đúng dung benar 참 правда 真 verdadero verdadeiro"
+    " vero верно истина 对 正确 正しい"
+)
+_NO = (
+    "nein non nao нет 否 いいえ 아니요 아니오 لا hayir hayır nie falsch falsche faux fausse falsa falsk falskt"
+    " onwaar fałsz falsz fałszywe yanlış yanlis yanlıştır khong không 거짓 неправда 假 falso неверно ложь 错"
+    " 错误 誤り"
+)
 TRUTHS: dict[str, str] = {**dict.fromkeys(_YES.split(), "yes"), **dict.fromkeys(_NO.split(), "no")}
 _NO_SOLUTION = re.compile(NO_SOLUTION)
 

@@ -35,7 +35,9 @@ from verifiers.mathexpr.vectors import components
 from verifiers.units.reading import AMBIGUOUS, CELSIUS, DEGREE, FAHRENHEIT, KELVIN, RADIAN, Unit, lookup
 
 _PERCENT = re.compile(
-    r"%|percent|per cent|prozent|pour ?cent|por ciento|por cento|процент|百分|パーセント|퍼센트|المئة|المائة", re.I
+    r"%|percent|per cent|prozent|pour ?cent|por ciento|por cento|процент|porcentaje|porcentagem|percentuale|百分"
+    r"|パーセント|퍼센트|المئة|المائة",
+    re.I,
 )
 
 

@@ -12,6 +12,7 @@ from verifiers.mathexpr.clean import clean, trim
 from verifiers.mathexpr.exact import rational
 from verifiers.mathexpr.forms import text_words, whole_form
 from verifiers.mathexpr.limits import MAX_ANSWER_CHARS, MAX_ITEMS, Unreadable, spend
+from verifiers.mathexpr.local import plain_spelling
 from verifiers.mathexpr.nodes import Node, number
 from verifiers.mathexpr.parser import Parser
 from verifiers.mathexpr.quantities import NO_TAIL, REVERSING, compound, read_tail, split_tail
@@ -72,7 +73,7 @@ def read(text: str) -> Answer:
     if len(text) > MAX_ANSWER_CHARS:
         raise Unreadable(f"longer than {MAX_ANSWER_CHARS} characters")
     spend(len(text) >> 1)
-    cleaned = trim(clean(text))
+    cleaned = trim(clean(plain_spelling(text)))
     if not cleaned:
         raise Unreadable("empty")
     if _PLAIN_NUMBER.fullmatch(cleaned):

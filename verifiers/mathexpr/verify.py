@@ -27,8 +27,9 @@ from verifiers.extract.numerals import language_of
 from verifiers.extract.remarks import without_remarks
 from verifiers.extract.spans import ending
 from verifiers.extract.statements import stated
+from verifiers.extract.truths import said_truth
 from verifiers.extract.understood import not_understood
-from verifiers.extract.wordings import says_no_solution
+from verifiers.extract.wordings import NO_SOLUTION_SAID, says_no_solution
 from verifiers.mathexpr.answers import Answer, type_name
 from verifiers.mathexpr.calculus import carried_out
 from verifiers.mathexpr.clean import clean, trim
@@ -105,7 +106,7 @@ class MathVerifier:
     Raises (when called): GoldError if the gold can't be understood.
     """
 
-    version = "7"
+    version = "8"
 
     def __init__(
         self,
@@ -180,7 +181,7 @@ class MathVerifier:
             return verdict
         assert gold.answer is not None
         word = not_understood(
-            text,
+            NO_SOLUTION_SAID.sub(_blank, text) if gold.answer.kind == "empty" else text,
             verdict.span,
             prompt=problem.prompt,
             gold=gold.text,
@@ -384,6 +385,10 @@ class MathVerifier:
         return reason, ""
 
 
+def _blank(match: re.Match[str]) -> str:
+    return " " * len(match[0])
+
+
 def _without_points(gold: _Gold, answer: str, context: str) -> str:
     """ "86.400" as 86400 where the gold is such a number, and text or question are in a language that groups so."""
     grouped = _GROUPED.match(answer) if gold.integer is not None and abs(gold.integer) >= 1000 else None
@@ -395,7 +400,13 @@ def _without_points(gold: _Gold, answer: str, context: str) -> str:
 def _with_decimal_comma(gold: _Gold, answer: str, context: str) -> tuple[_Gold, str]:
     """Both as decimals, where `0{,}25` or "2,5 m" shows that the comma of a gold "0,25", or of one in a language that
     writes decimals so, parts no list."""
-    comma = _DECIMAL_COMMA.fullmatch(answer) if _LIST_OR_DECIMAL.fullmatch(gold.text) else None
+    if not _LIST_OR_DECIMAL.fullmatch(gold.text):
+        return gold, answer
+    if _ONE_VALUE.fullmatch(answer) and (
+        gold.text.lstrip("-").startswith("0,") or language_of(context) in _WITH_DECIMAL_COMMA
+    ):
+        return read_gold(gold.text.replace(",", ".")), answer
+    comma = _DECIMAL_COMMA.fullmatch(answer)
     if comma is None or not (gold.text.lstrip("-").startswith("0,") or language_of(context) in _WITH_DECIMAL_COMMA):
         return gold, answer
     return read_gold(gold.text.replace(",", ".")), f"{comma[1]}.{comma[2]}{comma[3]}"
@@ -412,7 +423,12 @@ def _worded(text: str, gold: Answer) -> Extraction | None:
         return None
     begin = text.index(part, start)
     if gold.kind == "truth":
-        return Extraction((begin, begin + len(part)), "worded") if said_first(part) else None
+        said = said_truth(text, start, len(text))
+        return (
+            Extraction((begin, begin + len(part)), "worded")
+            if said_first(part)
+            else said and Extraction(said, "worded")
+        )
     form = whole_form(trim(clean(part))) if len(part) < 60 and not _MATHS_SIGN.search(part) else None
     known = form is not None and form.kind in ("empty", "undefined", "region", "scalar")
     return Extraction((begin, begin + len(part)), "worded") if known else None
@@ -488,6 +504,9 @@ def _refers_to_itself(answer: str) -> bool:
     return found is not None and re.search(rf"(?<![A-Za-z\\]){found[1]}(?![A-Za-z_({{])", found[2]) is not None
 
 
+_ONE_VALUE = re.compile(
+    r"[\s$]*-?(?:\d{1,9}\s?/\s?\d{1,9}|\\[dt]?frac\{\d{1,9}\}\{\d{1,9}\})[\s$.]*"
+)  # a fraction, no list
 _LIST_OR_DECIMAL = re.compile(r"-?\d{1,9},\d{1,9}")
 _WITH_DECIMAL_COMMA = frozenset("de fr es pt it nl sv pl ru tr vi id".split())
 _WITH_POINTS = frozenset("de es pt it nl tr vi id".split())

@@ -90,7 +90,12 @@ _PLAIN: tuple[tuple[Dimension, str, str], ...] = (
     (_VOLUME, "1/1000", "Litern litro litros litri 升 リットル литров"), (_VOLUME, "1/1000000", "毫升 мл"),
     (_AREA, "1", "Quadratmeter 平方米 кв"), (_AREA, "1/10000", "Quadratzentimeter 平方厘米"),
     (_VOLUME, "1", "Kubikmeter 立方米"), (_VOLUME, "1/1000000", "Kubikzentimeter 立方厘米"),
-    ((("angle_degree", 1),), "1", "Grad grado grados gradi degres 度 градусов"),
+    ((("angle_degree", 1),), "1", "Grad grado grados graus gradi degre degres 度 도 градусов градуса"),
+    ((("angle_degree", 1),), "1", "stopni derece graden"),
+    ((("PLN", 1),), "1", "PLN zł zl złotych zlotych złote zlote złoty zloty"), ((("BRL", 1),), "1", "BRL reais"),
+    ((("UAH", 1),), "1", "UAH грн гривен гривень"), ((("SEK", 1),), "1", "SEK kronor"),
+    ((("TRY", 1),), "1", "TRY lira ₺"),
+    ((("KRW", 1),), "1", "KRW 원"), ((("CZK", 1),), "1", "CZK Kč Kc korun"),
     ((("USD", 1),), "1", "dolar dolares dollari 美元 долларов"), ((("USD", 1),), "1/100", "centavos 美分"),
 )  # fmt: skip
 

@@ -1,0 +1,46 @@
+"""The "yes" or "no" that a last sentence stands for: "It may look prime, but the answer is: no, 3 divides it."."""
+
+from __future__ import annotations
+
+import re
+
+from verifiers.extract.spans import Span
+from verifiers.extract.statement_words import STOP
+from verifiers.extract.wordings import TRUTHS
+
+_LOOK = 400  # characters before the end
+_WORDS = sorted({"yes", "no", "true", "false", *TRUTHS} - {"正", "真", "假", "正しい", "正确"}, key=len, reverse=True)
+# A truth that stands alone: after a stop, a conclusion or a copula, and before a stop.
+_ALONE = re.compile(
+    r"(?:^|[,:;：，、—–]\s*|\b(?:is|ist|est|es|è|é|is|jest|là|adalah|so|also|donc|quindi|portanto|так что|ответ"
+    r"|значит)\s+"
+    r"|(?:所以|因此|よって|ので|따라서)[、,，]?\s*)[\"“«'*_$]*"
+    rf"(?P<truth>{'|'.join(map(re.escape, _WORDS))})[\"”»'*_$]*(?=\s*(?:[.,;!:。，、—–]|$))",
+    re.IGNORECASE | re.MULTILINE,
+)
+_TURN = re.compile(
+    r"(?<![^\W\d_])(?:but|however|yet|aber|doch|mais|pero|mas|ma|но|однако|maar|men|ale|ama)(?![^\W\d_])|但是?|しかし|하지만",
+    re.I,
+)
+_DOUBTED = re.compile(
+    r"[?？؟]|(?<![^\W\d_])(?:if|whether|maybe|perhaps|would|could|might|may|or|says?|said|think\w*|guess\w*"
+    r"|not sure|claim\w*|wenn|ob|vielleicht"
+    r"|oder|sagt|si|ou|dit|peut-être|dice|quizás|talvez|diz|se|forse|если|или|может|говорит|кажется|wrong"
+    r"|falsch ist)(?![^\W\d_])"
+    r"|如果|或|可能|说|もし|かも|만약",
+    re.IGNORECASE,
+)
+
+
+def said_truth(text: str, start: int, end: int) -> Span | None:
+    """Its place; None where the sentence doubts or says two."""
+    low = max(start, end - _LOOK)
+    stop = len(text[:end].rstrip())
+    begin = max((match.end() for match in STOP.finditer(text, low, stop - 1)), default=low)
+    turns = list(_TURN.finditer(text, begin, stop))
+    begin = turns[-1].end() if turns else begin
+    found = list(_ALONE.finditer(text[begin:stop].lstrip() if not turns else text[begin:stop]))
+    if len(found) != 1 or _DOUBTED.search(text, begin, stop):
+        return None
+    place = text.index(found[0]["truth"], begin + found[0].start())
+    return place, place + len(found[0]["truth"])

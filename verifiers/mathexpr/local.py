@@ -1,0 +1,107 @@
+"""Numbers, money, dates and units as other countries write them, in the spelling that the reader knows.
+
+Only what can mean nothing else: "1.234,56" and "2.500.000" are no decimals of English, "mètres carrés" no lengths.
+"""
+
+from __future__ import annotations
+
+import re
+
+_MONTHS = {
+    "January": "enero janvier janeiro gennaio januar januari января stycznia ocak januarie",
+    "February": "febrero février fevereiro febbraio februar februari февраля lutego şubat",
+    "March": "marzo mars março märz maart марта marca mart",
+    "April": "abril avril aprile april апреля kwietnia nisan",
+    "May": "mayo mai maio maggio mei maj мая maja mayıs",
+    "June": "junio juin junho giugno juni июня czerwca haziran",
+    "July": "julio juillet julho luglio juli июля lipca temmuz",
+    "August": "agosto août augustus augusti августа sierpnia ağustos",
+    "September": "septiembre septembre setembro settembre september сентября września eylül",
+    "October": "octubre octobre outubro ottobre oktober октября października ekim",
+    "November": "noviembre novembre november ноября listopada kasım",
+    "December": "diciembre décembre dezembro dicembre dezember december декабря grudnia aralık",
+}
+_MONTH = {name: english for english, names in _MONTHS.items() for name in names.split()}
+_DATE = re.compile(
+    rf"(?<!\d)(\d{{1,2}})\.?(?:º|°)?\s+(?:de\s+)?({'|'.join(sorted(_MONTH, key=len, reverse=True))})(?![^\W\d_])"
+    r"(?:\s+(?:de\s+)?(\d{4})(?!\d))?(?:\s+(?:года|г\.))?",
+    re.IGNORECASE,
+)
+_EAST_DATE = re.compile(r"(?:(\d{4})\s?[年년]\s?)?(\d{1,2})\s?[月월]\s?(\d{1,2})\s?[日号일]")
+_IN_TEXT = re.compile(r"\\text(?:rm|bf)?\s*\{([^{}]*)\}")
+_GROUPED_DECIMAL = re.compile(r"(?<![\d.,])(\d{1,3}(?:\.\d{3})+),(\d{1,2})(?![\d.,])")
+_GROUPED = re.compile(r"(?<![\d.,])\d{1,3}(?:\.\d{3}){2,}(?![\d.,]*\d)")
+_PERCENT_FIRST = re.compile(r"\s*(\$?)\s*\\?%\s?(\d+(?:[.,]\d+)?)\s*(\$?)[\s.]*")
+_REAIS = re.compile(r"R\s?\\?\$\s?(-?[\d.,]*\d)")
+_EURO_FIRST = re.compile(r"€(?:\s|\\[,;: ])*(\d{1,9}),(\d{2})(?![\d.,])")
+_REPEATED = re.compile(r"(?<![\d,.])(\d{1,9})(?:\{,\}|,)(?=\d{0,9}\\overline\s?\{)")
+_BRACKETS = re.compile(r"\\(?:left|right)\s*(?=[\[\]])")
+_SQUARE = re.compile(
+    r"((?:\w*m[eè]t\w+|\w*метр\w*|[cdkm]?m|[см]м|м|км))\s+(?:quadrat[ioe]|quadrado?s?|cuadrad[oa]s?|carrés?"
+    r"|kwadrat\w*|в квадрате)"
+    r"(?![^\W\d_])",
+    re.IGNORECASE,
+)
+_SQUARE_FIRST = re.compile(r"(?:квадратн\w+|vierkante|kvadratiska?)\s+(?=\w*(?:метр|met))", re.IGNORECASE)
+_CUBIC = re.compile(r"(\w*m[eè]t\w+|[cdkm]?m)\s+(?:cubi|cubos|cúbicos|cubes)(?![^\W\d_])", re.IGNORECASE)
+_ZLOTY = re.compile(r"(?<=\d)\s*(?:\\text\{)?\s*zł(?:ot\w+)?(?![^\W\d_])\}?", re.IGNORECASE)
+_PER = re.compile(
+    r"(?<=[^\W\d_])\s+(?:(?:por|par|pro|per|w|в)\s+|all['’]\s?|al\s+)"
+    r"(hora|heure|stunde|ora|godzinę|час|segundo|seconde|sekunde|secondo|секунду|minuto|minute|минуту)(?![^\W\d_])",
+    re.IGNORECASE,
+)
+_TIMES = {
+    "h": "hour",
+    "s": "second",
+    "о": "hour",
+    "ч": "hour",
+    "g": "hour",
+    "m": "minute",
+    "с": "second",
+    "м": "minute",
+}
+_HINDI = {
+    "किमी/घंटा": "km/h", "किमी": "km", "मीटर": "m", "सेमी": "cm", "किग्रा": "kg", "ग्राम": "grams", "लीटर": "litres",
+    "घंटे": "hours", "घंटा": "hour", "मिनट": "minutes", "रुपये": "rupees", "रुपए": "rupees", "प्रतिशत": "%",
+}  # fmt: skip
+_DEVANAGARI = re.compile("|".join(sorted(_HINDI, key=len, reverse=True)))
+# One sign or beginning of a word without which none of the above matches.
+_LOCAL = re.compile(
+    r"\s(?:por|par|pro|per|al|w|в)\s|\sall['’]|"
+    r"%\s?\d|R\s?\\?\$|\d\.\d{3}[.,]|€(?:\s|\\.)*\d+,|\\overline|\\(?:left|right)\s*[\[\]]|[年월月\u0904-\u0939]|zł|[\u0430-\u044f]{2}"
+    r"|\d\.?[\s{}~\\a-z]{0,8}\s(?:de\s)?[A-Za-zäéûşğ]{3,10}|[\s{][\s\w]{0,3}m[eè]t\w+\s\w|m\s+(?:quad|cuad|carr|kwad)",
+    re.IGNORECASE,
+)
+
+
+def plain_spelling(text: str) -> str:
+    """The text with what other countries write otherwise as the reader knows it."""
+    if _LOCAL.search(text) is None:
+        return text
+    text = _GROUPED_DECIMAL.sub(lambda found: f"{found[1].replace('.', '')}.{found[2]}", text)
+    text = _GROUPED.sub(lambda found: found[0].replace(".", ""), text)
+    percent = _PERCENT_FIRST.fullmatch(text)
+    text = f"{percent[1]}{percent[2]}\\%{percent[3]}" if percent else text
+    text = _REAIS.sub(lambda found: f"{_decimal_comma(found[1])} reais", text)
+    text = _ZLOTY.sub(" PLN", text)
+    text = _EURO_FIRST.sub(r"€\1.\2", text)
+    text = _REPEATED.sub(r"\1.", text)
+    text = _BRACKETS.sub("", text)
+    plain = _IN_TEXT.sub(r" \1 ", text) if "text" in text else text
+    dated = _DATE.fullmatch(plain.strip(" .$*"))
+    if dated is not None:
+        return " ".join(part for part in (dated[1], _MONTH[dated[2].lower()], dated[3]) if part)
+    east = _EAST_DATE.fullmatch(plain.strip(" .$*。"))
+    if east is not None:
+        month = list(_MONTHS)[int(east[2]) - 1] if 1 <= int(east[2]) <= 12 else east[2]
+        return " ".join(part for part in (east[3], month, east[1]) if part)
+    text = _SQUARE.sub(r"square \1", text)
+    text = _SQUARE_FIRST.sub("square ", text)
+    text = _CUBIC.sub(r"cubic \1", text)
+    text = _PER.sub(lambda found: f" per {_TIMES[found[1][0].lower()]}", text)
+    return _DEVANAGARI.sub(lambda found: f" {_HINDI[found[0]]} ", text)
+
+
+def _decimal_comma(number: str) -> str:
+    whole, comma, decimals = number.partition(",")
+    return f"{whole.replace('.', '')}.{decimals}" if comma and len(decimals) < 3 else number
