@@ -92,7 +92,8 @@ drittel viertel fünftel sechstel achtel zehntel
 """
 
 _FRENCH = """
-affirmation énoncé carrés carré cubes le la les l un une des du de d ce cet cette ces c' c ceci cela ça il elle on nous notre nos y en
+affirmation énoncé carrés carré cubes le la les l un une des du de d ce cet cette ces c' c ceci cela ça il elle on
+nous notre nos y en
 est sont était vaut
 valent donne donnent fait font obtient obtenons obtenue obtenu trouve trouvons trouvé reste restent égal égale égaux a
 ont avons coûte faut et donc ainsi alors enfin finalement conséquent par suite c'est-à-dire soit total tout tous toutes
@@ -109,7 +110,8 @@ choix j'espère clair tiers quart quarts cinquièmes demi moitié
 """
 
 _SPANISH = """
-afirmación enunciado sistema cuadrados cuadrado cúbicos el la los las lo un una unos unas este esta esto ese esa eso del de al en con para por a
+afirmación enunciado sistema cuadrados cuadrado cúbicos el la los las lo un una unos unas este esta esto ese esa eso
+del de al en con para por a
 es son era fue está hay tiene
 tienen vale valen da dan resulta resultan queda quedan obtiene obtienen obtenemos obtenido encontramos igual iguales
 equivale cuesta necesita se sigue y e así luego entonces pues tanto finalmente total totalmente todo todos todas
@@ -126,7 +128,8 @@ mil completa demostración prueba entero satisface opción alternativa letra esp
 """
 
 _PORTUGUESE = """
-afirmação enunciado sistema quadrados cúbicos o os as um uma uns umas este esta isto esse essa isso do da dos das no na nos nas ao à de
+afirmação enunciado sistema quadrados cúbicos o os as um uma uns umas este esta isto esse essa isso do da dos das no
+na nos nas ao à de
 em com para por é são era foi
 há tem têm vale valem dá dão resulta resultam fica ficam resta restam sobram obtém obtemos obtido encontramos igual
 iguais equivale custa precisa e assim logo então portanto pois finalmente total tudo todos todas exatamente
@@ -141,7 +144,8 @@ letra sim temos ela ele eles confirma espero seja terços quartos
 """
 
 _ITALIAN = """
-affermazione sistema quadrati quadrato cubi il lo la i gli le l un uno una questo questa ciò del della dei delle di al alla in con per da nel
+affermazione sistema quadrati quadrato cubi il lo la i gli le l un uno una questo questa ciò del della dei delle di al
+alla in con per da nel
 è sono era vale
 valgono dà danno risulta rimane rimangono restano ottiene otteniamo ottenuto troviamo uguale costa serve e quindi
 dunque pertanto perciò allora infine così totale tutto tutti tutte esattamente precisamente anche chiaramente come
