@@ -79,7 +79,6 @@ def plain_spelling(text: str) -> str:
     if _LOCAL.search(text) is None:
         return text
     text = _GROUPED_DECIMAL.sub(lambda found: f"{found[1].replace('.', '')}.{found[2]}", text)
-    text = _GROUPED.sub(lambda found: found[0].replace(".", ""), text)
     percent = _PERCENT_FIRST.fullmatch(text)
     text = f"{percent[1]}{percent[2]}\\%{percent[3]}" if percent else text
     text = _REAIS.sub(lambda found: f"{_decimal_comma(found[1])} reais", text)
@@ -100,6 +99,11 @@ def plain_spelling(text: str) -> str:
     text = _CUBIC.sub(r"cubic \1", text)
     text = _PER.sub(lambda found: f" per {_TIMES[found[1][0].lower()]}", text)
     return _DEVANAGARI.sub(lambda found: f" {_HINDI[found[0]]} ", text)
+
+
+def grouped_by_points(gold: str) -> str:
+    """A gold "2.500.000" as 2500000; an answer is read so where its language groups by points, or its gold does."""
+    return _GROUPED.sub(lambda found: found[0].replace(".", ""), gold)
 
 
 def _decimal_comma(number: str) -> str:

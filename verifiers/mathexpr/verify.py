@@ -38,6 +38,7 @@ from verifiers.mathexpr.echo import restates
 from verifiers.mathexpr.forms import said_first, text_words, whole_form
 from verifiers.mathexpr.guard import same_but_for_values, variants
 from verifiers.mathexpr.limits import GUARD_BUDGET, MAX_ANSWER_CHARS, Budget, TooHard, Unreadable, current
+from verifiers.mathexpr.local import grouped_by_points
 from verifiers.mathexpr.naming import nodes_of
 from verifiers.mathexpr.nodes import Node, number
 from verifiers.mathexpr.options import option_of, other_option
@@ -320,7 +321,9 @@ class MathVerifier:
             else:
                 return Verdict(0.0, "hedged", "a restatement with another value", answer, span, gold.type)
         context = f"{problem.prompt[-600:]} {text[-600:]}"
-        gold, answer = _with_decimal_comma(gold, _without_points(gold, answer, context), context)
+        grouped = grouped_by_points(str(problem.answer)) != str(problem.answer)
+        answer = _without_points(gold, answer, context, grouped=grouped)
+        gold, answer = _with_decimal_comma(gold, answer, context)
         reason, detail = self._reason(gold, answer, problem, policy, budget, explanation)
         if reason in ("unparseable", "type_clash") and extraction.source in ("answer", "anchor", "hashes", "box"):
             for inner in _embedded(text, extraction, gold):
@@ -389,12 +392,12 @@ def _blank(match: re.Match[str]) -> str:
     return " " * len(match[0])
 
 
-def _without_points(gold: _Gold, answer: str, context: str) -> str:
-    """ "86.400" as 86400 where the gold is such a number, and text or question are in a language that groups so."""
-    grouped = _GROUPED.match(answer) if gold.integer is not None and abs(gold.integer) >= 1000 else None
-    if grouped is None or language_of(context) not in _WITH_POINTS:
+def _without_points(gold: _Gold, answer: str, context: str, *, grouped: bool) -> str:
+    """ "86.400" as 86400 where the gold is such a number, and it, text or question are in a language that groups so."""
+    found = _GROUPED.match(answer) if gold.integer is not None and abs(gold.integer) >= 1000 else None
+    if found is None or not (grouped or language_of(context) in _WITH_POINTS):
         return answer
-    return answer[: grouped.end()].replace(".", "") + answer[grouped.end() :]
+    return answer[: found.end()].replace(".", "") + answer[found.end() :]
 
 
 def _with_decimal_comma(gold: _Gold, answer: str, context: str) -> tuple[_Gold, str]:
@@ -577,6 +580,7 @@ def read_gold(text: str) -> _Gold:
     text = text.rstrip("\\") if text.endswith("\\") else text  # the escape of a quote that was cut off
     if "####" in text:
         text = text.rpartition("####")[2]
+    text = grouped_by_points(text) if text.count(".") > 1 and len(text) < 60 else text
     if "boxed" in text or "fbox" in text or len(text) > _WORKED or "answer is" in text:
         text = _concluded(text)
     ratio = _RATIO_IN_WORDS.fullmatch(text) if len(text) < 60 else None
