@@ -23,7 +23,7 @@ _TURN = re.compile(
     re.I,
 )
 _DOUBTED = re.compile(
-    r"[?？؟]|(?<![^\W\d_])(?:if|whether|maybe|perhaps|would|could|might|may|or|says?|said|think\w*|guess\w*"
+    r"[?？؟]|(?<![^\W\d_])(?:i|we|you|let|question|problem|task|ich|wir|je|nous|yo|eu|io|я|if|whether|maybe|perhaps|would|could|might|may|or|says?|said|think\w*|guess\w*"
     r"|not sure|claim\w*|wenn|ob|vielleicht"
     r"|oder|sagt|si|ou|dit|peut-être|dice|quizás|talvez|diz|se|forse|если|или|может|говорит|кажется|wrong"
     r"|falsch ist)(?![^\W\d_])"
