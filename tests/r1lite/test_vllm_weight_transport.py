@@ -288,11 +288,11 @@ FLAGS = [
 ]
 
 
-@pytest.mark.parametrize("ranks", [1, 2])
-def test_runs_of_one_and_two_ranks_send_to_both_servers(ranks, case, gloo_servers, tmp_path):
+@pytest.mark.parametrize("ranks", [1, 2, 4])
+def test_runs_of_several_ranks_send_to_both_servers(ranks, case, gloo_servers, tmp_path):
     urls = [part for server in gloo_servers for part in ("--engine-url", server.url)]
-    launcher = ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2"] if ranks == 2 else []
-    shard = ["--shard", "full"] if ranks == 2 else []
+    launcher = ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node", str(ranks)] if ranks > 1 else []
+    shard = ["--shard", "full"] if ranks > 1 else []
     command = [sys.executable, *launcher, "-m", "r1lite", *FLAGS, *urls, *shard, "--out", str(tmp_path / "run")]
     environment = {**os.environ, "PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"}
     done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=400)
