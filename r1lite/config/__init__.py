@@ -15,6 +15,7 @@ from r1lite.config.reject import ColdStartConfig, CurationConfig, RejectConfig
 from r1lite.config.reward_model import RewardModelConfig
 from r1lite.config.rl import GRPOConfig, RLConfig
 from r1lite.config.rollout import RolloutConfig
+from r1lite.config.shard import ShardConfig
 from r1lite.config.supervised import SFTConfig, SupervisedConfig
 from r1lite.config.train import TrainConfig
 from r1lite.config.watchdog import WatchdogConfig
@@ -40,6 +41,7 @@ __all__ = [
     "RunConfig",
     "SFTConfig",
     "Section",
+    "ShardConfig",
     "SupervisedConfig",
     "TrainConfig",
     "WatchdogConfig",

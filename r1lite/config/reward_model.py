@@ -8,10 +8,11 @@ from pydantic import Field, model_validator
 
 from r1lite.config.base import RunConfig
 from r1lite.config.optimizer import OptimizerConfig
+from r1lite.config.shard import ShardConfig
 from r1lite.config.watchdog import WatchdogConfig
 
 
-class RewardModelConfig(WatchdogConfig, OptimizerConfig, RunConfig):
+class RewardModelConfig(WatchdogConfig, ShardConfig, OptimizerConfig, RunConfig):
     """Train a Bradley-Terry reward model on pairs of a preferred and a rejected answer."""
 
     stage: ClassVar[str] = "reward-model"

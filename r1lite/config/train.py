@@ -8,10 +8,11 @@ from pydantic import Field, model_validator
 
 from r1lite.config.optimizer import OptimizerConfig
 from r1lite.config.problems import ProblemsConfig
+from r1lite.config.shard import ShardConfig
 from r1lite.config.watchdog import WatchdogConfig
 
 
-class TrainConfig(WatchdogConfig, OptimizerConfig, ProblemsConfig):
+class TrainConfig(WatchdogConfig, ShardConfig, OptimizerConfig, ProblemsConfig):
     """A model that is changed, and measured on problems before and after."""
 
     eval_every: int = Field(0, ge=0)
@@ -22,13 +23,6 @@ class TrainConfig(WatchdogConfig, OptimizerConfig, ProblemsConfig):
     checkpoint_dtype: Literal["float32", "own"] = "float32"
     """Precision of the weights in checkpoints: float32, as they are trained, or the one that the model's files had,
     such as bfloat16. The exact weights then lie in trainer.pt, so that --resume still goes on bit by bit."""
-    shard: Literal["none", "grad", "full"] = "none"
-    """With several ranks (torchrun), none: each holds the whole model, and gradients are added up; full: each holds its
-    part of weights, gradients and optimizer, and a layer's weights are put together when it is their turn (FSDP2);
-    grad: likewise, but they stay together from the forward to the backward pass."""
-    shard_copies: int = Field(1, ge=1)
-    """With --shard full or grad: so many copies of the model among the ranks, as one a machine (HSDP). Ranks of one
-    copy, which follow one another, exchange weights; copies exchange gradients alone."""
     offload_optimizer: bool = False
     """On a GPU: keep AdamW's moments and a copy of the weights that learn in the CPU's memory, and compute the update
     there: 8 bytes a weight less, for a slower step."""
@@ -45,15 +39,6 @@ class TrainConfig(WatchdogConfig, OptimizerConfig, ProblemsConfig):
     base_quantization: Literal["none", "nf4"] = "none"
     """Hold the weights below an adapter in 4 bits (QLoRA, needs bitsandbytes): an eighth of what they take
     otherwise, for more time a step. An engine, and checkpoints, get them dequantized."""
-
-    @model_validator(mode="after")
-    def _copies_of_parts(self) -> TrainConfig:
-        if self.shard_copies > 1 and self.shard == "none":
-            raise ValueError(
-                f"--shard-copies {self.shard_copies} with --shard none: each rank holds a copy by itself; say --shard "
-                "full"
-            )
-        return self
 
     @model_validator(mode="after")
     def _quantized_below_an_adapter(self) -> TrainConfig:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import functools
 import math
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -59,36 +59,28 @@ def shard(
     Raises:
         UserError: the model does not say what its layers are.
     """
-    from torch.distributed.device_mesh import init_device_mesh
-    from torch.distributed.distributed_c10d import get_world_size
-    from torch.distributed.fsdp import CPUOffloadPolicy, OffloadPolicy, fully_shard, register_fsdp_forward_method
+    from torch.distributed.fsdp import register_fsdp_forward_method
 
     if policy.above is not None:  # the model is the policy's, in parts already
         policy.shares_prompts = False
         return
     model = policy.model
-    layers = layers_of(model)
     if isinstance(policy.parts, str):
         raise UserError(f"--shard: {policy.parts}")
     if odd := [name for name, module in model.named_modules() if hasattr(module, "lora_A") and not module.lora_A]:
         raise UserError(
             f"--shard with an adapter on {odd[0]}, which is not a linear layer: leave it out of --lora-targets"
         )
-    ranks = get_world_size()
-    kind = torch.device(device).type
-    mesh = init_device_mesh(
-        kind,
-        (ranks,) if copies == 1 else (copies, ranks // copies),
-        mesh_dim_names=("parts",) if copies == 1 else ("copies", "parts"),
+    shard_module(
+        policy,
+        layers_of(model),
+        world,
+        device=device,
+        copies=copies,
+        whole_in_between=whole_in_between,
+        learns=learns,
+        offload=offload,
     )
-    place = CPUOffloadPolicy(pin_memory=kind == "cuda") if offload else OffloadPolicy()
-    given = [parameter.detach() for parameter in policy.parameters()]
-    for layer in layers:
-        widen(layer.parameters())
-        fully_shard(layer, mesh=mesh, reshard_after_forward=not whole_in_between, offload_policy=place)
-    widen(parameter for parameter in policy.parameters() if not is_part(parameter))
-    fully_shard(policy, mesh=mesh, reshard_after_forward=learns)
-    _take_from_main(policy, given, world, device)
     for name in _FORWARD:
         register_fsdp_forward_method(policy, name)
     policy.is_sharded = True
@@ -97,10 +89,42 @@ def shard(
     policy.shares_prompts = False
 
 
+def shard_module(
+    module: Any,
+    layers: Sequence[nn.Module],
+    world: World,
+    *,
+    device: str,
+    copies: int = 1,
+    whole_in_between: bool = False,
+    learns: bool = True,
+    offload: bool = False,
+) -> None:
+    """As `shard`: each layer is a unit, and what is left belongs to the module itself."""
+    from torch.distributed.device_mesh import init_device_mesh
+    from torch.distributed.distributed_c10d import get_world_size
+    from torch.distributed.fsdp import CPUOffloadPolicy, OffloadPolicy, fully_shard
+
+    ranks, kind = get_world_size(), torch.device(device).type
+    mesh = init_device_mesh(
+        kind,
+        (ranks,) if copies == 1 else (copies, ranks // copies),
+        mesh_dim_names=("parts",) if copies == 1 else ("copies", "parts"),
+    )
+    place = CPUOffloadPolicy(pin_memory=kind == "cuda") if offload else OffloadPolicy()
+    given = [parameter.detach() for parameter in module.parameters()]
+    for layer in layers:
+        widen(layer.parameters())
+        fully_shard(layer, mesh=mesh, reshard_after_forward=not whole_in_between, offload_policy=place)
+    widen(parameter for parameter in module.parameters() if not is_part(parameter))
+    fully_shard(module, mesh=mesh, reshard_after_forward=learns)
+    _take_from_main(module, given, world, device)
+
+
 @torch.no_grad()
-def _take_from_main(policy: Any, given: list[Tensor], world: World, device: str) -> None:
+def _take_from_main(module: nn.Module, given: list[Tensor], world: World, device: str) -> None:
     """Has the parts be those of the weights that the main rank was given: each has read its own files."""
-    for part, value in zip(policy.parameters(), given, strict=True):
+    for part, value in zip(module.parameters(), given, strict=True):
         if world.is_main:
             whole = value.to(device, part.dtype, copy=True)
         else:

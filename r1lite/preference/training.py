@@ -27,6 +27,7 @@ from r1lite.distributed.world import ALONE, World
 from r1lite.errors import RunError, UserError
 from r1lite.model.optimizer import Optimizer
 from r1lite.model.out_of_memory import MicroBatchBudget
+from r1lite.model.sharding import layers_of, put_into, shard_module
 from r1lite.preference.pairs import Pair
 from r1lite.preference.reward_model import KEY, encode, load_classifier, padded
 from r1lite.rl.passk import wilson_interval
@@ -94,8 +95,8 @@ class PreferenceTraining:
     """A reward model that is trained, with all that belongs to it.
 
     Args:
-        model: a sequence-classification model of one output, on its device.
-        world: the ranks that share the work; each holds the whole model.
+        model: a sequence-classification model of one output.
+        world: the ranks that share the work; each holds the whole model, or its part of it.
     """
 
     what: ClassVar[str] = "reward model"
@@ -119,11 +120,14 @@ class PreferenceTraining:
         self.tokens_are = "trained_on"
         self.watchdog = Watchdog(config)  # the run puts its own here
         self.bad = BadBatches(run_dir.bad_batches)
-        self.budget = MicroBatchBudget(config.micro_batch_tokens, row="pair", advice=_SMALLER, world=world)
+        self._in_parts = world.size > 1 and config.shard != "none"
+        self.budget = MicroBatchBudget(
+            config.micro_batch_tokens, row="pair", advice=_SMALLER, world=world, in_step=self._in_parts
+        )
         self.steps = config.epochs * math.ceil(len(train) / config.batch_pairs)
         dtype = config.dtype
         if dtype == "auto":
-            dtype = "bfloat16" if model.device.type == "cuda" else "float32"
+            dtype = "bfloat16" if config.device.startswith("cuda") else "float32"
         self.dtype = getattr(torch, dtype)
         self.pad_id = model.config.get_text_config().pad_token_id
         if config.gradient_checkpointing:
@@ -133,7 +137,12 @@ class PreferenceTraining:
             for module in model.modules():  # only they: the rest stays in evaluation mode, without dropout
                 if isinstance(module, GradientCheckpointingLayer):
                     module.training = True
-        world.copy_from_main(list(model.parameters()))  # each has read its own files
+        if self._in_parts:
+            whole_in_between = config.shard == "grad"
+            options: Any = {"copies": config.shard_copies, "whole_in_between": whole_in_between}
+            shard_module(model, layers_of(model), world, device=config.device, **options)
+        else:
+            world.copy_from_main(list(model.parameters()))  # each has read its own files
         self.optimizer = Optimizer.configured(model, config, world)
 
     def step(self, step: int) -> tuple[list[Group], dict[str, Any]]:
@@ -145,20 +154,22 @@ class PreferenceTraining:
         found: dict[int, tuple[float, Tensor, Tensor]] = {}  # by micro-batch: loss, rewards of chosen and rejected
 
         def add(number: int, micro: _MicroBatch) -> None:
-            rewards = self.rewards([e.chosen for e in micro.pairs] + [e.rejected for e in micro.pairs])
+            rewards = self.rewards_of(micro)
             better, worse = rewards.chunk(2)
             margins = torch.tensor([e.margin + config.margin for e in micro.pairs], device=rewards.device)
             loss = bradley_terry(better, worse, margins=margins, centre_coef=config.centre_coef).sum() / len(batch)
             loss.backward()
             found[number] = float(loss.detach()), better.detach().cpu(), worse.detach().cpu()
 
+        def idle(micro: _MicroBatch) -> None:
+            (0.0 * self.rewards_of(micro)).sum().backward()
+
         def restart() -> None:
             self.optimizer.discard()
             found.clear()
 
-        ran_out = self.budget.go_through(
-            functools.partial(_micro_batches, batch), add, restart, step=step, idle=lambda one: None
-        )
+        cut = functools.partial(_micro_batches, batch)
+        ran_out = self.budget.go_through(cut, add, restart, step=step, idle=idle)
         norm = self.optimizer.step(lr)
         every = {number: one for part in self.world.all_gather_object(found) for number, one in part.items()}
         losses, chosen, rejected = zip(*(every[number] for number in sorted(every)), strict=True)
@@ -191,6 +202,10 @@ class PreferenceTraining:
         with self._autocast():
             logits = self.model(input_ids=ids, attention_mask=mask, use_cache=False).logits
         return logits[:, 0].to(torch.promote_types(logits.dtype, torch.float32))  # type: ignore[no-any-return]
+
+    def rewards_of(self, micro: _MicroBatch) -> Tensor:
+        """Raw rewards of the chosen, and then of the rejected answers."""
+        return self.rewards([e.chosen for e in micro.pairs] + [e.rejected for e in micro.pairs])
 
     @torch.no_grad()
     def measure(self, step: int, progress: Callable[[float], None]) -> dict[str, Any]:
@@ -228,7 +243,7 @@ class PreferenceTraining:
 
     def restore(self, step: int, path: Path, state: dict[str, Any]) -> None:
         """Puts a checkpoint's weights and state in place."""
-        self.model.load_state_dict(load_classifier(str(path))[0].state_dict())
+        put_into(self.model, load_classifier(str(path))[0].state_dict())
         self.optimizer.load_state_dict(state["optimizer"])
         self.bad.in_a_row = state["bad_in_a_row"]
         self.budget.tokens = min(state["micro_batch_tokens"], self.budget.asked)
@@ -260,13 +275,15 @@ class PreferenceTraining:
         """Rewards of the chosen and the rejected, [len(test)] each."""
         row_of = {id(example): n for n, example in enumerate(test)}
         micros = _micro_batches(test, self.budget.tokens)
+        most = math.ceil(len(micros) / self.world.size)  # that a rank has
 
         def share(mine: range) -> list[Tensor]:
             found = []
             for done, place in enumerate(mine, 1):
-                pairs = micros[place].pairs
-                found.append(self.rewards([e.chosen for e in pairs] + [e.rejected for e in pairs]).cpu())
+                found.append(self.rewards_of(micros[place]).cpu())
                 progress(done / len(mine))
+            if self._in_parts and len(mine) < most:  # each pass needs all ranks
+                self.rewards_of(micros[0])
             return found
 
         every = shared_out(self.world, len(micros), share)

@@ -18,6 +18,7 @@ from r1lite.training.lifecycle import run_life
 from r1lite.training.machine import NANO, choose_device, default_threads
 from r1lite.training.resolve import resumed, with_absolute_paths
 from r1lite.training.setup import begin_run, open_dir, set_up_libraries
+from r1lite.training.several import loads_for_parts
 
 _NANO_LR = 5e-4  # so small a model wants a large one
 _FEW_PAIRS = 30  # held out; with fewer, an accuracy's 95 % interval spans more than a third of the scale
@@ -73,7 +74,7 @@ def _open_run(config: RewardModelConfig, notes: dict[str, str], world: World) ->
         run_dir.discard_if_empty()
         raise
     size = sum(p.numel() for p in model.parameters())
-    ranks = f", {world.size} ranks" if world.size > 1 else ""
+    ranks = f", {world.size} ranks, --shard {config.shard}" if world.size > 1 else ""
     for label, text in [
         ("device", f"{config.device}, {config.threads} threads{ranks}" + _note(notes, "device")),
         ("model", f"{config.model}, {size / 1e6:.2f} M parameters" + _note(notes, "model")),
@@ -111,7 +112,8 @@ def _load(config: RewardModelConfig) -> tuple[RewardModelConfig, _Found, Any, An
     text_of("a", "b", str(config.template), tokenizer)
     train, test, dropped = _encoded(config, pairs.train, pairs.test, model, tokenizer)
     try:
-        model.to(config.device)
+        if not loads_for_parts(config):
+            model.to(config.device)
     except (RuntimeError, AssertionError) as error:
         raise UserError(f"--device {config.device}: {error}") from error
     return config, (pairs.origin, train, test, dropped), model, tokenizer

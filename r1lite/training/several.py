@@ -2,7 +2,16 @@
 
 from __future__ import annotations
 
-from r1lite.config import DistillConfig, EvalConfig, ProblemsConfig, RewardModelConfig, TrainConfig, WatchdogConfig
+from r1lite.config import (
+    DistillConfig,
+    EvalConfig,
+    ProblemsConfig,
+    RewardModelConfig,
+    RunConfig,
+    ShardConfig,
+    TrainConfig,
+    WatchdogConfig,
+)
 from r1lite.config.engines import find_engine
 from r1lite.distributed.world import World
 from r1lite.errors import UserError
@@ -10,17 +19,17 @@ from r1lite.errors import UserError
 STAGES = ("grpo", "ppo", "sft", "dpo", "distill", "reward-model", "eval")
 
 
-def in_parts(config: TrainConfig, world: World) -> bool:
+def in_parts(config: ShardConfig, world: World) -> bool:
     """True if the ranks hold models in parts."""
     return world.size > 1 and config.shard != "none"
 
 
-def loads_for_parts(config: ProblemsConfig) -> bool:
+def loads_for_parts(config: RunConfig) -> bool:
     """True in a rank whose models are held in parts once they are loaded."""
     from torch import distributed
 
     several = distributed.is_available() and distributed.is_initialized() and distributed.get_world_size() > 1
-    return several and isinstance(config, TrainConfig) and config.shard != "none"
+    return several and isinstance(config, ShardConfig) and config.shard != "none"
 
 
 def refuse_command(name: str, size: int) -> None:
@@ -60,7 +69,7 @@ def refuse(config: TrainConfig | RewardModelConfig | EvalConfig, size: int) -> N
             "process, and name its folder"
         )
     if (
-        isinstance(config, TrainConfig)
+        isinstance(config, ShardConfig)
         and config.shard_copies > 1
         and (size % config.shard_copies or size == config.shard_copies)
     ):

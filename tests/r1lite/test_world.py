@@ -183,16 +183,34 @@ def test_products_in_bfloat16(tmp_path, tiny_path, sums_path, forks):
 
 
 def test_a_reward_model_of_two_ranks(tmp_path, tiny_path, forks):
-    known = world_data(tmp_path)
-    for size in (1, 2):
-        argv = [*REWARD_MODEL, "--model", str(tiny_path), "--source", known["pairs"], "--out", f"{tmp_path}/{size}"]
-        done = torchrun(forks, size, [{"argv": argv}], tmp_path)
+    inputs = ["--model", str(tiny_path), "--source", world_data(tmp_path)["pairs"]]
+    argv = [*REWARD_MODEL, *inputs, "--out"]
+    in_parts = ["--shard", "full", "--gradient-checkpointing", "--save-every", "1"]
+    jobs = [{"argv": [*argv, f"{tmp_path}/whole"]}, {"argv": [*argv, f"{tmp_path}/in parts", *in_parts]}]
+    for size, these in ((1, [{"argv": [*argv, f"{tmp_path}/one"]}]), (2, jobs)):
+        done = torchrun(forks, size, these, tmp_path)
         assert done.returncode == 0, done.stdout + done.stderr
-    one, two = tmp_path / "1", tmp_path / "2"
-    assert differences(lines(one / "metrics.jsonl"), lines(two / "metrics.jsonl")) == []
+    for name in ("whole", "in parts"):
+        same_reward_model(tmp_path / "one", tmp_path / name)
+    once, twice = tmp_path / "once", tmp_path / "twice"
+    for run in (  # in float32, as without this test's patches
+        [*argv, str(once), *in_parts],
+        ["reward-model", "--resume", "--trust", "--out", str(twice)],
+    ):
+        done = torchrun(forks, 2, [{"argv": run, "double": False}], tmp_path)
+        assert done.returncode == 0, done.stdout + done.stderr
+        if not twice.exists():
+            shutil.copytree(once, twice)
+            shutil.rmtree(twice / "checkpoints" / "step-000003")
+    assert all(torch.equal(value, weights(twice)[name]) for name, value in weights(once).items())
+
+
+def same_reward_model(one, other):
+    assert differences(lines(one / "metrics.jsonl"), lines(other / "metrics.jsonl")) == []
     for name in ("eval_before", "eval_after"):
-        assert differences(*(json.loads((run / f"{name}.json").read_text()) for run in (one, two))) == []
-    left, right = weights(one), weights(two)
+        assert differences(*(json.loads((run / f"{name}.json").read_text()) for run in (one, other))) == []
+    left, right = weights(one), weights(other)
+    assert set(left) == set(right)
     for name, value in left.items():
         assert value.dtype == torch.float64
         assert torch.allclose(value, right[name], rtol=0, atol=1e-10), name
