@@ -7,6 +7,8 @@ import time
 from pathlib import Path
 
 NODE = {"num_cpus": 2, "object_store_memory": 100 << 20}
+# Neither a web page, nor what would start more machines, nor what prints the actors' output here.
+HEAD = {"include_dashboard": False, "no_monitor": True, "include_log_monitor": False}
 
 
 def set_token():
@@ -21,7 +23,7 @@ def three_nodes():
     """A cluster of nodes with one, two and two CPUs; `others` are the two that may be removed."""
     from ray.cluster_utils import Cluster
 
-    made = Cluster(initialize_head=True, head_node_args={**NODE, "num_cpus": 1, "include_dashboard": False})
+    made = Cluster(initialize_head=True, head_node_args={**NODE, **HEAD, "num_cpus": 1})
     made.others = [made.add_node(**NODE) for _ in range(2)]
     made.wait_for_nodes()
     try:

@@ -4,6 +4,7 @@ import re
 import shlex
 from pathlib import Path
 
+import pytest
 from curation_for_tests import lines, problems, stored, write
 
 from r1lite.bundled import bundled
@@ -16,6 +17,7 @@ TEXT = (Path(__file__).resolve().parents[2] / "r1lite" / "curation" / "README.md
 BLOCKS = re.findall(r"<!-- run by tests/project/test_curation_docs.py -->\n```(\w*)\n(.*?)```", TEXT, re.DOTALL)
 
 
+@pytest.mark.slow
 def test_the_examples_run(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     write("completions.jsonl", stored(20))

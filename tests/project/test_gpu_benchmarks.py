@@ -18,6 +18,7 @@ def run(forks):
     return lambda name, *flags: forks.run(flags, script=FOLDER / name, env={"CUDA_VISIBLE_DEVICES": ""}, timeout=900)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", SCRIPTS)
 def test_it_refuses_without_a_gpu_and_says_that_it_was_not_run(name, run):
     code, out, err = run(name)
@@ -46,6 +47,7 @@ def lines(run, tmp_path):
     return made
 
 
+@pytest.mark.slow
 def test_both_trainers_are_measured_alike(lines):
     pytest.importorskip("trl")
     ours, theirs = lines("gsm8k_beside_trl.py")
@@ -68,6 +70,7 @@ def test_steps_of_all_weights_and_of_adapters(lines):
     assert all(line["step_s"] > 0 and line["peak_mib"] > 0 and line["estimated_mib"] > 0 for line in found)
 
 
+@pytest.mark.slow
 def test_one_and_two_ranks(lines):
     found = lines("sharding.py")
     assert [(line["shard"], line["gpus"], line["fits"]) for line in found] == [

@@ -71,8 +71,14 @@ def test_a_worker_that_is_killed_costs_one_test(tmp_path):
 
 
 def test_the_first_failure_stops_all_workers(tmp_path):
-    waits = "import time\ndef test_waits(told): time.sleep(600)\n"
-    fails = "import time\ndef test_fails(told): time.sleep(1); assert False\ndef test_after(): pass\n"
+    waits = "import time\ndef test_waits(told): told.with_name('begun').touch(); time.sleep(600)\n"
+    fails = """
+import time
+def test_fails(told):
+    while not told.with_name("begun").exists(): time.sleep(0.05)
+    assert False
+def test_after(): pass
+"""
     code, said = play(tmp_path, {"test_fails.py": fails, "test_waits.py": waits}, "-x")
     assert code == 1, said
     assert "1 failed in " in said

@@ -261,6 +261,7 @@ BROKEN = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", BROKEN)
 def test_real_broken_runs(case, tmp_path, monkeypatch, capsys):
     (tmp_path / "nano_broken.py").write_text(
@@ -283,6 +284,7 @@ def test_real_broken_runs(case, tmp_path, monkeypatch, capsys):
         assert f"doctor    {names[0]}" in shown.err  # told beside the error
 
 
+@pytest.mark.slow
 def test_a_real_healthy_run(tmp_path, capsys):
     assert nano(tmp_path / "run", 12, "--prompts-per-step", "8") == 0
     assert json.loads((tmp_path / "run" / "findings.json").read_text()) == []

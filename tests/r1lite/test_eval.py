@@ -133,6 +133,7 @@ def test_the_command(tiny_path, sums_path, tmp_path, capsys):
     assert all(len(row["samples"]) == 2 and row["greedy"]["correct"] in (True, False) for row in rows)
 
 
+@pytest.mark.slow
 def test_several_tasks_one_batch_size_or_another_and_a_comparison(tiny_path, sums_path, tmp_path, capsys):
     tasks = ["--task", "gsm8k,add_carry", "--eval-problems", "6", "--eval-sample-problems", "4", *SHORT]
     model = ["--model", str(tiny_path), "--source", f"gsm8k={sums_path}"]

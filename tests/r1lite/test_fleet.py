@@ -120,6 +120,7 @@ def contract_case():
         fake.stop()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("version", ["0.26.0", "0.32.0"])
 @pytest.mark.parametrize("seed", range(4))
 def test_whatever_happens_the_completions_are_the_same(seed, version, fakes, engine_of, sums, monkeypatch):

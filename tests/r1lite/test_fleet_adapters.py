@@ -108,6 +108,7 @@ def test_the_adapter_alone_goes_over_after_the_first_time(fakes, engine_of, mode
     assert all(server.calls.count("collective_rpc") == 1 for server in servers)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("fault", [*LIGHT, *DEADLY])
 @pytest.mark.parametrize("path", ["v1/completions", "v1/load_lora_adapter", "v1/unload_lora_adapter", "v1/models"])
 def test_faults_change_no_completion(fault, path, fakes, engine_of, model, tmp_path):

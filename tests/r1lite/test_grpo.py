@@ -301,6 +301,7 @@ def test_divergence_ends_with_one_line(tiny_path, sums_path, tmp_path, capsys, m
     assert "Traceback" not in shown
 
 
+@pytest.mark.slow
 def test_a_closed_pipe_leaves_a_checkpoint(tiny_path, sums_path, tmp_path):
     out = tmp_path / "run"
     argv = [*arguments(tiny_path, sums_path, out, "--verbose"), "--save-every", "1000", "--steps", "2000"]

@@ -169,6 +169,7 @@ def rollouts_of(out):
     return [row for path in files for _, row in rows(path)]
 
 
+@pytest.mark.slow
 def test_a_run_that_was_stopped_goes_on_with_the_same_completions(tmp_path):
     flags = "--model nano --device cpu --threads 1 --quiet --prompts-per-step 4 --group-size 4 --lr 1e-3 --no-report"
     flags += " --eval-problems 2 --eval-sample-problems 1 --eval-samples 1 --interrupt-thinking-after 8 --save-every 1"

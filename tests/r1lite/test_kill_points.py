@@ -28,6 +28,7 @@ def found(tmp_path_factory, forks):
     return {path.stem: one for path, one in zip(paths, told, strict=True)}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", STAGES)
 def test_it_goes_on_wherever_it_ended(name, found):
     assert found[name]["wrong"] == []

@@ -44,6 +44,7 @@ def outcome(out, steps):
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("stage", CASES)
 def test_killed_at_random_moments(stage, tiny_path, sums_path, tmp_path, forks):
     kills, steps, more = CASES[stage]
@@ -80,6 +81,7 @@ def delay(body):
     return 2.0 if drawn % 4 == 0 else drawn % 97 / 2000
 
 
+@pytest.mark.slow
 def test_killed_while_sampling_ahead(tiny_path, sums_path, tmp_path, forks):
     """Each continuation goes on in the order that is recorded: an uninterrupted run in that order ends with the same
     bytes. A server's completions follow from the bytes of its weights, so each that is asked of other weights shows."""

@@ -9,6 +9,7 @@ import time
 
 import psutil
 import pytest
+from on_ray_for_tests import HEAD
 from test_launch import ENGINE, STAGE, all_gone, steps_of, until_steps
 
 from r1lite.cli import main
@@ -25,8 +26,7 @@ def cluster():
     pytest.importorskip("ray")
     from ray.cluster_utils import Cluster
 
-    small = {"include_dashboard": False, "object_store_memory": 100 << 20}
-    made = Cluster(initialize_head=True, head_node_args={"num_cpus": 0, **small})
+    made = Cluster(initialize_head=True, head_node_args={"num_cpus": 0, "object_store_memory": 100 << 20, **HEAD})
     made.others = [made.add_node(num_cpus=4, object_store_memory=100 << 20) for _ in range(2)]
     made.wait_for_nodes()
     yield made

@@ -138,6 +138,7 @@ def same(found, expected):
     torch.testing.assert_close(found, expected, rtol=0, atol=3e-6 * float(expected.abs().max()))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", SETTINGS)
 def test_split_and_order_change_nothing(name):
     settings = SETTINGS[name]

@@ -78,6 +78,7 @@ def many_bytes():
     return [{**row, "padding": "x" * 4000} for seed in range(10) for row in stored(60, 4, seed)]
 
 
+@pytest.mark.slow
 def test_killed_anywhere_and_resumed_is_the_same(tmp_path, forks):
     """Enough bytes for several blocks; killed at random moments until one go comes to its end."""
     source = write(tmp_path / "rows.jsonl", many_bytes())

@@ -460,6 +460,7 @@ def test_a_question_is_put_into_the_template_and_a_prompt_is_not(tmp_path, tiny_
     assert verbatim == tuple(tiny_tokenizer("p")["input_ids"])
 
 
+@pytest.mark.slow
 def test_gsm8k_itself_can_be_learnt_from(shared_data, tmp_path, capsys):
     rows = (shared_data / "gsm8k" / "train.jsonl").read_text(encoding="utf-8").splitlines(keepends=True)[:1000]
     (tmp_path / "train.jsonl").write_text("".join(rows), encoding="utf-8")

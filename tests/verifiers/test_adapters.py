@@ -88,6 +88,7 @@ def test_without_reasoning_gym(monkeypatch):
         resolve("reasoning_gym")
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(importlib.util.find_spec("reasoning_gym") is None, reason="reasoning-gym is not installed")
 @pytest.mark.filterwarnings("ignore")
 def test_reasoning_gym_itself():

@@ -26,6 +26,7 @@ def _import_from_tests(monkeypatch):
     monkeypatch.syspath_prepend(str(Path(__file__).resolve().parents[1]))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", sorted(set(VERIFIERS) - {"reasoning_gym"}))
 def test_ours_pass(name):
     report = assert_passes_audit(name, options=OPTIONS.get(name), min_recall=1.0, largest=32_000)
@@ -33,6 +34,7 @@ def test_ours_pass(name):
     assert all(family.score == 1.0 for family in report.families.values()), report.as_text()
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(importlib.util.find_spec("reasoning_gym") is None, reason="reasoning-gym is not installed")
 def test_reasoning_gym_s_scorers_pass():
     problems = sample("reasoning_gym")[::4]  # one of each task
@@ -86,6 +88,7 @@ FORMULAS = [  # formula, what is paid for wrong answers
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("formula", "ungated"), FORMULAS)
 def test_formulas(formula, ungated, monkeypatch):
     monkeypatch.setattr("verifiers.audit.run._HUGE", 20_000)  # how each of them bears long texts is tried above

@@ -60,6 +60,7 @@ def test_corpus_is_large_enough() -> None:
     assert len({name for name, *_ in AVAILABILITY}) >= 80
 
 
+@pytest.mark.slow
 def test_every_program_ends_as_a_verdict_at_every_weaker_level(sleepers: None, monkeypatch: pytest.MonkeyPatch) -> None:
     """`test_code_hacks` runs all of them at the best level; here each runs at one of the others in turn."""
     levels = [level for level in probe.report().works if level != probe.report().best] or [probe.report().best]

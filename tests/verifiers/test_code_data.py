@@ -37,6 +37,7 @@ def emptied(code: str, entry: str) -> str:
     return ast.unparse(tree)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("path", "number", "convert", "gold"),
     [
@@ -62,6 +63,7 @@ def test_gold_passes_and_emptied_gold_does_not(
             assert wrong == []
 
 
+@pytest.mark.slow
 def test_stdin_problems_run() -> None:
     rows = lines(DATA / "code_contests" / "sample.jsonl")
     assert len(rows) == 20

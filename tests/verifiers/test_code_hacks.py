@@ -165,6 +165,7 @@ def test_corpus_is_large_enough() -> None:
     assert len({name for name, *_ in HONEST}) >= 60
 
 
+@pytest.mark.slow
 def test_hacks_do_not_pass_and_do_not_get_out(
     verifier: CodeVerifier, targets: Targets, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -252,6 +253,7 @@ def test_targets_can_be_reached_from_outside(name: str, claim: str, code: str, t
         planted.close()
 
 
+@pytest.mark.slow
 def test_honest_programs_pass(verifier: CodeVerifier) -> None:
     pairs = [(Problem(tests=TESTS[style]), Completion(code.replace("@CR@", "\r"))) for _, style, _, code in HONEST]
     with CodeVerifier() as patient:

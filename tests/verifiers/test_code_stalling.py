@@ -83,6 +83,7 @@ def test_there_are_many_programs() -> None:
     }  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("level", LEVELS)
 def test_every_program_is_a_verdict_and_leaves_nothing(level: str, monkeypatch: pytest.MonkeyPatch) -> None:
     used: list[Usage] = []
@@ -107,6 +108,7 @@ def test_every_program_is_a_verdict_and_leaves_nothing(level: str, monkeypatch: 
     assert [one for one in used if one.wall_s - one.waited_s > WALL_S + late_s or one.cpu_s > TIME_S + 2] == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("language", ["cpp", "javascript"])
 def test_other_languages(language: str) -> None:
     needs(language)

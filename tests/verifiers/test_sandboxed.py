@@ -94,6 +94,7 @@ def verdict(verify, answer, gold="4", **meta):
     return verify(Problem("2+2?", gold, meta=meta), Completion(f"<think>t</think><answer>{answer}</answer>"))
 
 
+@pytest.mark.slow
 def test_what_a_scorer_may_be(scorers):
     assert [verdict(made("same_text"), answer).score for answer in ("4", "5")] == [1.0, 0.0]
     assert verdict(made("by_entry"), "b", entry={"scores": {"b": 0.25}}).score == 0.25
@@ -140,6 +141,7 @@ def test_an_expression_is_no_code(evaluating):
         assert verdict(evaluating, answer).score == score
 
 
+@pytest.mark.slow
 def test_a_scorer_that_may_evaluate_reaches_nothing_either(scorers, tmp_path):
     verify, marker = made("evaluating", sandbox={"evaluates": True}), tmp_path / "marker"
     assert verdict(verify, "(lambda: 4)()").score == 1.0
@@ -149,6 +151,7 @@ def test_a_scorer_that_may_evaluate_reaches_nothing_either(scorers, tmp_path):
     assert verdict(made("reads"), "x", "/etc/shadow").score == 0.0
 
 
+@pytest.mark.slow
 def test_whose_fault_trouble_is(scorers):
     """The answer's, if the problem's own answer gets through; otherwise nothing was learnt about the answer."""
     assert verdict(made("strict"), "four").reason == "raised"
