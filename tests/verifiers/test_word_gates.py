@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import importlib
 import itertools
+import json
+import pkgutil
+from pathlib import Path
 
 import pytest
 
-from verifiers.extract import hedges
+import verifiers.extract
+from verifiers.extract import conclusions, hedges
+from verifiers.extract.gates import Gated, needed
 from verifiers.extract.words import ascii_words
 from verifiers.mathexpr import dressing, languages
 
@@ -68,3 +74,52 @@ def test_negative_words() -> None:
 
 def test_words_of_an_ascii_text() -> None:
     assert ascii_words("It's 7apples_and \\frac{A}{b}\x00\x7f-Z \ud800") == "it s apples and frac a b z".split()
+
+
+TABLES = ("statement_cases.txt", "asked_cases.txt")
+GATED = {
+    f"{module.name}.{name}": value
+    for module in pkgutil.iter_modules(verifiers.extract.__path__)
+    for name, value in vars(importlib.import_module(f"verifiers.extract.{module.name}")).items()
+    if isinstance(value, Gated)
+}
+
+
+def texts() -> list[str]:
+    root = Path(__file__).parents[1]
+    rows = [line for name in TABLES for line in (root / name).read_text(encoding="utf-8").splitlines()]
+    for path in sorted((root.parent / "datasets" / "maths_verdicts").glob("*.jsonl")):
+        rows += [json.loads(line)["text"] for line in path.read_text(encoding="utf-8").splitlines()]
+    return rows[::4]
+
+
+def test_a_gate_keeps_nothing_from_its_pattern() -> None:
+    opened = 0
+    for text in texts():
+        for name, gated in GATED.items():
+            for part in (text, text.upper(), text[len(text) // 2 :]):
+                found = gated.pattern.search(part)
+                opened += found is not None
+                assert gated.search(part) == found or str(gated.search(part)) == str(found), (name, part)
+                assert gated.sub(" ", part) == gated.pattern.sub(" ", part), (name, part)
+    assert opened > 500
+
+
+def test_what_a_pattern_needs() -> None:
+    def said(pattern: str) -> set[tuple[str, str]] | None:
+        needs = needed(pattern)
+        return None if needs is None else {(need.kind, need.text) for need in needs}
+
+    assert said(r"\b(?:so|thus)\b") == {("word", "so"), ("word", "thus")}
+    assert said(r"\bquiz[áa]s?\b") == {("prefix", "quiz")}
+    assert said(r"也许|[?？]") == {("char", "也"), ("char", "?"), ("char", "？")}
+    assert said(r"(?:the )?answer\b") == {("part", "answer")}
+    assert said(r"\b(?:no|\d+)\b") is None  # a number needs no word
+    assert said(r"\w+") is None
+
+
+def test_an_argument_is_found_by_its_last_words() -> None:
+    for text in texts():
+        for end in range(20, len(text), 17):
+            before = text[max(0, end - conclusions._ARGUMENTS) : end]
+            assert conclusions._leads_on(before) == (conclusions._ARGUMENT.pattern.search(before) is not None), before

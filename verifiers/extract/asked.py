@@ -8,7 +8,7 @@ import re
 from dataclasses import dataclass
 
 from verifiers.extract.quantities import Quantity
-from verifiers.extract.statement_words import ASKS_TIME, STOP, WORD
+from verifiers.extract.statement_words import ASKS_TIME, PLAIN_WORD, SHARED, STOP, WORD
 from verifiers.units.reading import Unit, atoms, read_unit
 
 # What counts things, up to the things: "how many (more) cows"
@@ -78,6 +78,7 @@ class Asked:
     """What the last question of a prompt wants."""
 
     sentence: str = ""
+    doubts: frozenset[str] = frozenset()  # words of doubt that it uses itself
     things: frozenset[str] = frozenset()  # stems of what it counts
     counter: str = ""  # what stands behind a number of them, where no space does
     money: bool = False
@@ -172,6 +173,7 @@ def asked_of(prompt: str) -> Asked:
     )
     return Asked(
         sentence,
+        SHARED.intersection(PLAIN_WORD.findall(sentence.lower())),
         frozenset(_stem(word) for word in things if len(word) > 1),
         counter[1][:1] if counter else "",
         money and not _no_money(things),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import re
 
+from verifiers.extract.gates import Gated
 from verifiers.extract.spans import Span
 
 _WHO = re.compile(
@@ -40,7 +41,7 @@ _WEEKDAYS = re.compile(
     r"|сред[ау]|четверг|пятниц[ау]|суббот[ау]|воскресенье)(?![^\W\d_])|(?:星期|周)[一二三四五六日天]|[月火水木金土日]曜日|[월화수목금토일]요일",
     re.IGNORECASE,
 )
-_WHICH_DAY = re.compile(
+_WHICH_DAY = Gated(
     r"\b(?:what|which|on which) day|\bwelche[rmn]? (?:wochen)?tag|\bquel jour|\bqué día|\bque dia|\b(?:che"
     r"|quale) giorno|\b(?:welke|wat voor) dag"
     r"|какой день|星期几|周几|何曜日|무슨 요일",

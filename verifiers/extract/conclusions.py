@@ -10,10 +10,14 @@ from __future__ import annotations
 import re
 
 from verifiers.extract.denials import denied_after, hangs_on, starts_negated
+from verifiers.extract.gates import Gated
 from verifiers.extract.hedges import COMPARES, CONTRAST, OR_VALUE, RESTATEMENT
 from verifiers.extract.sentences import BEFORE_AND, MATHS, NUMBER, last_sentence, sentence_ends, sentence_start
 from verifiers.extract.spans import Extraction, Span
 
+_WORD_OR_HASH = re.compile(r"\w+|#")
+_MOST_LEADING = 6  # words: "divided by the number"
+_ARGUMENTS = 48  # characters before a value in which a word makes it an argument
 _LATE = 600  # characters before the end that can be the conclusion
 _COURTESY = re.compile(
     r"(?:thanks?|thank you|i hope|hope|let me know|feel free|please let|good luck|cheers|enjoy|best|q\.?e\.?d"
@@ -22,7 +26,7 @@ _COURTESY = re.compile(
     r"|ありがとう|감사|شكرا|धन्यवाद)",
     re.IGNORECASE,
 )
-_UNSURE = re.compile(
+_UNSURE = Gated(
     r"\b(?:or|either|maybe|perhaps|possibly|(?<!that )(?<!which )(?:could|might|may) be"
     # "points that could be in the domain" says what is counted, and doubts nothing
     r"|(?:could|might|may) be(?! (?:in|on|at|made|drawn|chosen|written|won|built|cut|[a-z]+ed)\b)|not|isn['’]t"
@@ -93,7 +97,7 @@ _NEED = re.compile(
     r"|calculate|solve)\b",
     re.IGNORECASE,
 )
-_CONCLUDES = re.compile(
+_CONCLUDES = Gated(
     r"\b(?:so|therefore|thus|hence|then|consequently|finally|altogether|in total|in all|total\w*|overall|left"
     r"|toplam|tổng cộng"
     r"|remain\w*|gives?|giving|gets?|got|obtain\w*|yields?|equals?|is|are|was|were|be|becomes?"
@@ -119,7 +123,7 @@ _CONCLUDES = re.compile(
 
 
 # What concludes only where it stands right before the value that ends the sentence.
-_LEADS = re.compile(
+_LEADS = Gated(
     r"\b(?:(?:we|i) (?:\w+ )?(?:find|found|deduced?|infer|inferred|see) that|(?:this|it) (?:\w+ )?shows that"
     r"|(?:this|that|which|it) (?:\w+ )?(?:means|implies)(?: that)?|meaning|implying|lead(?:s|ing) to|leaving"
     r"|(?:we|i) find"
@@ -142,7 +146,7 @@ def _not_after(words: str) -> str:
 
 
 # What a number is not the value of a sentence after: "step 7", "the square of 7", "in 7 minutes".
-_ARGUMENT = re.compile(
+_ARGUMENT = Gated(
     r"(?:\b(?:problem|question|exercise|step|part|page|chapter|section|figure|table|example|case|equation"
     r"|theorem|lemma|line|row|column|item|room|class|version|level|round|task|option|choice|number|prime"
     r"|digit|day|week|year|grade"
@@ -210,7 +214,7 @@ _FORMULA = re.compile(MATHS.pattern + r"|\\[dt]?frac\{[^{}\n]{1,40}\}\{[^{}\n]{1
 _SIGNS = re.compile(r"[+=|<>^\\{}\[\]#~@&]")
 _LATIN_WORD = re.compile(r"[A-Za-z]{2,}")
 _CHOSEN = re.compile(r"\W*[A-J](?![A-Za-z])")
-_REVERSED = re.compile(
+_REVERSED = Gated(
     r"(?:^|[\s(*])(?:(?:option|choice)\s+)?(?P<value>\$[^$\n]{1,100}\$|[-−]?[\d][\d,]*(?:\.\d+)?(?:/\d+)?%?"
     r"|\(?[A-J]\)?)[*]*\s+"
     r"(?:is|are)\s+(?:(?:the|our|my|your|therefore|thus|then)\s+)*(?:(?:final|correct|right|required|desired"
@@ -229,7 +233,7 @@ _ASIDE = re.compile(
     re.IGNORECASE,
 )
 # A value that bounds, or that a clause gives up as something on the way.
-_BOUND = re.compile(
+_BOUND = Gated(
     r"\b(?:at (?:least|most)|(?:more|less|fewer|greater|smaller|larger|higher|lower|other) than|nearly|almost"
     r"|close to"
     r"|(?:never |not )?exceeds?|(?<!add )(?<!adds )(?<!added )(?<!sum )(?<!sums )up to|half(?: of)?|twice"
@@ -304,7 +308,8 @@ def unannounced(text: str, start: int, end: int) -> Extraction:
         return displayed
     sentence = last_sentence(text, low, end)
     end = _before_stop(text, sentence[0], end)
-    if _UNSURE.search(OR_VALUE.sub(" ", RESTATEMENT.sub(" ", CONTRAST.sub("", text[sentence[0] : end])))):
+    stated = text[sentence[0] : end]
+    if _UNSURE.may_match(stated) and _UNSURE.search(OR_VALUE.sub(" ", RESTATEMENT.sub(" ", CONTRAST.sub("", stated)))):
         return Extraction(None, "unsure")
     if _TOO_LITTLE.search(text, low, end):
         return Extraction(None, "unsure")
@@ -407,7 +412,7 @@ def altered(text: str, sentence: Span, span: Span, *, placed: bool = False) -> b
     before, after = text[sentence[0] : span[0]], text[span[1] : sentence[1]]
     by_percent = text[span[1] - 1] == "%" and _INCREASED.search(before[-40:])
     return bool(
-        (_ARGUMENT.search(before[-80:]) and not by_percent and not placed)
+        (_leads_on(before[-_ARGUMENTS:]) and not by_percent and not placed)
         or _BOUND.search(before[-40:])
         or _NOT_THE_VALUE.match(after)
         or _TRANSFORMED.search(before)
@@ -416,6 +421,14 @@ def altered(text: str, sentence: Span, span: Span, *, placed: bool = False) -> b
         or hangs_on(text, span[1], sentence[1])
         or _OF_THE_QUESTION.search(after)
     )
+
+
+def _leads_on(before: str) -> bool:
+    """Does a text end in a word after which a number is no value?"""
+    if not before.isascii():
+        return _ARGUMENT.search(before) is not None
+    starts = [word.start() for word in _WORD_OR_HASH.finditer(before)]  # in ASCII it begins with a word or "#"
+    return any(_ARGUMENT.match(before, start) for start in starts[-_MOST_LEADING:])
 
 
 def stands_as_value(text: str, sentence: Span, span: Span, *, evidence: bool) -> bool:

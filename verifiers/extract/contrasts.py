@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+from verifiers.extract.gates import Gated
 from verifiers.extract.spans import Span
 
 _TURN = (
@@ -12,14 +13,14 @@ _TURN = (
     r"|melainkan|tetapi|mà(?: là)?|c['’]est|es (?:ist|sind))\b|,\s*(?:ale|ma|es|son|é|è|sono|a|das (?:ist|sind))\b"
     r"|(?<!\w)(?:а|но)(?!\w)|(?<!\w)(?:بل|وإنما|إنما)(?!\w)|而是|应该是|應該是|(?<=[，,])是)"
 )
-_DENIED = re.compile(
+_DENIED = Gated(
     r"(?:\bnot\b|n['’]t\b|\b(?:nicht|pas|no|não|non|niet|inte|nie|bukan|không|keine?)\b|(?<!\w)(?:не|ليس|ليست|لم)(?!\w)"
     r"|不是|并非|並非|不等于)"
     rf"(?P<denied>[^.!?。\d\n$;:]{{0,40}}[$\d][^!?。\n:;]{{0,80}}?)\W{{0,3}}{_TURN}\s*"
     r"(?:(?:at|in|by|with|on|to|for|from|um|bei|mit|à|en|con|em|com)\s+)?",
     re.IGNORECASE,
 )
-_DENIED_BEFORE = re.compile(
+_DENIED_BEFORE = Gated(
     r"(?P<denied>\d[^!?。।\n]{0,20}?)(?:\bdeğil(?:dir)?\b,?|नहीं[,、]?(?:\s*बल्कि)?|[이가] 아니라|[이가] 아닌"
     r"|(?:では|じゃ|で)なくて?[、,]?)\s*",
     re.IGNORECASE,

@@ -6,6 +6,7 @@ import re
 from dataclasses import dataclass
 from fractions import Fraction
 
+from verifiers.extract.gates import Gated
 from verifiers.extract.numerals import ARTICLES, CHARACTERS, first_words, in_characters, numerals, parts
 from verifiers.extract.spans import Span
 from verifiers.units.reading import lookup
@@ -58,7 +59,7 @@ _SCALES = {  # "three hundred"; what several languages spell alike counts the sa
     ),
 }
 _BETWEEN_PARTS = frozenset("and e und y och en linh lẻ".split())  # "one hundred and five"
-_MINUS = re.compile(
+_MINUS = Gated(
     r"(?<![^\W\d_])(?:minus|negative|минус|eksi|âm)\s(?=\S)"
     r"|(?<!\w )(?:moins|meno|menos)\s(?=\S)|(?:零下|氷点下|マイナス|영하|마이너스)\s?(?=\S)",
     re.IGNORECASE,

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import re
 
-from verifiers.extract.statement_words import STOP
+from verifiers.extract.spans import ending
 
+_STOPS = frozenset(".!?。！？؟)）")
+_BETWEEN = (". ", "! ", "? ", "\n", "。", "！", "？", "؟ ")  # two sentences
+_INSIDE = frozenset(">}0123456789")  # what ends a text that an answer ends
 _LONGEST = 240  # characters of a remark
 _MOST = 3
 _OFFER = re.compile(
@@ -61,28 +64,28 @@ _NUMBERS = re.compile(r"\$[^$\n]{1,80}\$|\\[dt]?frac\{[^{}]{1,20}\}\{[^{}]{1,20}
 _NEAR = 120  # characters before a remark, where the answer stands
 
 
-def without_remarks(text: str, end: int) -> int:
-    """Where a text ends without the remarks behind its answer."""
+def without_remarks(text: str) -> str:
+    """The text up to the remarks behind its answer."""
+    if text[-1:] in _INSIDE:
+        return text
     for _ in range(_MOST):
-        cut = _before_remark(text, end)
+        end = ending(text)
+        cut = _before_remark(text, end) if end and text[end - 1] in _STOPS else None
         if cut is None:
             break
-        end = cut
-    return end
+        text = text[:cut]
+    return text
 
 
-def _before_remark(text: str, end: int) -> int | None:
-    stop = len(text[:end].rstrip())
+def _before_remark(text: str, stop: int) -> int | None:
     low = max(0, stop - _LONGEST)
-    if (
-        text[stop - 1 : stop] in (")", "）", ".", "。")
-        and max(text.rfind(")", stop - 2, stop), text.rfind("）", stop - 2, stop)) >= 0
-    ):
+    closing = stop - 1 if text[stop - 1] in ")）" else stop - 2
+    if text[closing] in ")）":
         opening = max(text.rfind("(", low, stop), text.rfind("（", low, stop))
         if opening > 0 and _ASIDE.fullmatch(text, opening, stop) and _of_other_values(text, opening, stop):
             return opening
-    begin = max((match.end() for match in STOP.finditer(text, low, stop - 1)), default=0)
-    if not text[:begin].strip():
+    begin = max(text.rfind(sign, low, stop - 1) + len(sign) for sign in _BETWEEN)
+    if begin <= low or not text[:begin].strip():
         return None
     if _OFFER.match(text, begin, stop) and not _DOUBTS.search(text, begin, stop):
         return begin

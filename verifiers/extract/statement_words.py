@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import re
 
+from verifiers.extract.gates import Gated
+
 # Of one set of characters first, which a search skips to.
 STOP = re.compile(
     r"[.!?。！？؟।\n](?:(?<=[.!?])(?<![.!?\s][A-Za-z].)(?<!\bMr.)(?<!\bMrs.)(?<!\bDr.)(?<!\bSt.)[.!?]*"
     r"(?=[*_`)\]\"”»']*(?:\s|$))[*_`)\]\"”»']*|(?<=[。！？؟।])[。！？؟।]*[」）)]*|(?<=\n))"
 )
 ORNAMENT = " \t\r\n*_`>#-–—•|"
+PLAIN_WORD = re.compile(r"[^\W\d_]+")
 WORD = re.compile(r"[^\W\d_]+(?:['’][^\W\d_]+)*")
 JOINS = re.compile(  # two statements of a sentence
     r"[,;]\s+|[，；]|,(?=[\u3040-\u9fff])|\s(?:and|but|while|whereas|und|aber|während|et|mais|tandis que|y|pero"
@@ -81,15 +84,15 @@ _SOMEBODY = (
     r"|qualcuno)\b|(?<!\w)(?:брат\w*|сестр\w*|сосед\w*|кто-то)|哥哥|弟弟|姐姐|妹妹|朋友|别人|有人|兄が|姉が|弟が|妹が|友達|誰か|친구|동생|누나"
     r"|누군가|(?<!\w)(?:أخته|أخوه|صديق\w*)"
 )
-SOMEBODY = re.compile(_SOMEBODY, re.IGNORECASE)
-SOMEBODY_ELSE = re.compile(
+SOMEBODY = Gated(_SOMEBODY, re.IGNORECASE)
+SOMEBODY_ELSE = Gated(
     _SOMEBODY
     + r"|\b(?:others?|another|elsewhere|rest|remaining|andere[nrsm]?|übrigen|autres?|otr[oa]s?|outr[oa]s?|altr[oaie])\b"
     r"|(?<!\w)(?:друг\w*|остальн\w*)|其他|其余|他の|다른",
     re.IGNORECASE,
 )
 # Where what is said depends on a condition, everything is.
-UNREAL = re.compile(
+UNREAL = Gated(
     r"\b(?:would|could|might|should|had|were|if only|unless|wouldn['’]t|würde\w*|wäre\w*|hätte\w*|könnte\w*)\b",
     re.IGNORECASE,
 )
@@ -137,7 +140,7 @@ EQUATION = re.compile(
 )
 
 # -- what a sentence may not hold: the whole of it, and the clause of the value
-REPORTS = re.compile(
+REPORTS = Gated(
     r"\b(?:said|says?|saying|claim\w*|believe\w*|think|thinks|thought|guess\w*|argu(?:e|es|ed)|(?<!all )told|tells?"
     r"|heard|hears?|suppos\w+|assum\w+"
     r"|imagin\w+|pretend\w*|suspect\w*|reckon\w*|according|rumou?r\w*|legend|allegedly|supposedly|apparently|seem\w*"
@@ -181,7 +184,7 @@ STARTS = re.compile(
     r"|\W*(?:第|首先|先|问题|題|题|まず|問|최초|먼저|문제|أولا|السؤال|पहले|प्रश्न)",
     re.IGNORECASE,
 )
-OPPOSED = re.compile(
+OPPOSED = Gated(
     r"\b(?:(?-i:I)|my|mine|answers?|solutions?|nothing|none|n't|another|elsewhere|a different|(?:habr|tendr|ser"
     r"|quedar|costar|deber|podr)ían?"
     r"|(?:aur|ser|fer|rester|faudr|pourr)ai(?:en)?t|(?:haver|ter|ser|ficar|restar)iam?|(?:avr|sar"
@@ -207,7 +210,7 @@ HARMFUL_IN = {
     "ko": set(), "hi": set(),
 }  # fmt: skip
 # An earlier sentence that takes back or supposes all that follows.
-FRAMES = re.compile(
+FRAMES = Gated(
     r"\b(?:wrong|incorrect|false|mistaken|flawed|bad|naive) (?:solution|answer|approach|way|reasoning|attempt"
     r"|argument|calculation|method)"
     r"|\b(?:no (?:clue|idea)|give up|(?:can['’]?t|cannot|could ?n[o'’]t|unable to"
@@ -239,7 +242,7 @@ GOT = re.compile(
 )
 
 # -- which of its numbers are not what it says
-SO = re.compile(
+SO = Gated(
     r"(?:[,;:—–]|^|\s)\s*(?:and )?\b(?:so|therefore|thus|hence|altogether|all told|namely"
     r"|whence|daher|also|somit|folglich|deshalb|nämlich|woraus"
     r"|donc|d['’]où"
@@ -258,7 +261,7 @@ SO = re.compile(
     r"|(?<=\$)\s?より|ので[、，]|から[、，]|따라서|그러므로|그래서|그러면|므로|니까|[⇒→∴]|=>",
     re.IGNORECASE,
 )
-REASON = re.compile(
+REASON = Gated(
     r"[,(]?\s*\b(?:because|since|as (?=\d)|weil|denn|car|puisque|parce que|porque|ya que|pois|perché|poiché"
     r"|siccome|omdat|want|eftersom|ty"
     r"|ponieważ|bo|çünkü|vì|karena|потому что|так как)\b",
@@ -267,7 +270,7 @@ REASON = re.compile(
 # "So she had 45: a third of these is 15, and 45 - 15 = 30."
 EXPLAINED = re.compile(r":\s+(?=[^:\n]{0,200}\d\s*=\s*[$€]?\d)")
 # ", which is a little more than four hours": what a value is nearly, in another unit.
-NEARLY = re.compile(
+NEARLY = Gated(
     r",\s*(?:soit|that is|i\.e\.|which is|das sind|o sea|es decir|cioè|ossia|ou seja|то есть)\s+"
     r"(?:just |a (?:little|bit) |slightly |"
     r"un peu |légèrement |etwas |gut |knapp |rund |poco |un poco |algo |чуть )?(?:about|roughly|over|under"
@@ -288,7 +291,7 @@ NAMES_UNKNOWN = re.compile(
     r"\W*(?:if|wenn|si|se|als|om|jeśli)\b[^,]{0,60}\b[nxzt]\b[^,]{0,60},|\W*если [^,]{0,60}\b[а-я]+ть\b[^,]{0,60},",
     re.IGNORECASE,
 )
-AT_FIRST = re.compile(
+AT_FIRST = Gated(
     r"\b(?:initially|originally|original|initial|at first|at the (?:start|beginning)"
     r"|to (?:start|begin) with|start(?:ed)? with"
     r"|zuerst|anfangs|au début|al principio|all['’]inizio|сначала)\b",
@@ -338,7 +341,7 @@ ANNOUNCES = re.compile(
     re.IGNORECASE,
 )
 # A question that wants one of two words, and the words.
-TRUE_OR_FALSE = re.compile(
+TRUE_OR_FALSE = Gated(
     r"\b(?:true or (?:is it )?false|(?:wahr|richtig) oder falsch|vrai ou faux|verdadero o falso"
     r"|verdadeiro ou falso|vero o falso"
     r"|sant eller falskt|waar of (?:onwaar|niet)|prawda (?:czy|lub|albo) fałsz|doğru mu,? yanlış mı|đúng hay sai"
@@ -346,7 +349,7 @@ TRUE_OR_FALSE = re.compile(
     r"|правда или (?:ложь|неправда)|верно или (?:нет|неверно))|对还是错|正しいか|真か偽|참.{0,4}거짓|صح أم خطأ",
     re.IGNORECASE,
 )
-SAID_TRUE_OR_FALSE = re.compile(
+SAID_TRUE_OR_FALSE = Gated(
     r"(?<![^\W\d_])(?:true|false|wahre?|falsch|vraie?|fausse|faux|verdader[oa]|fals[oa]|verdadeir[oa]|vero|vera|sant|falskt?|waar"
     r"|onwaar|prawd\w+|fałsz\w*|doğru(?:dur)?|yanlış(?:tır)?|đúng|benar|salah|верно|неверно|правда|ложь|ложно|истинно)(?![^\W\d_])",
     re.IGNORECASE,
@@ -371,7 +374,7 @@ _THINGS = r"(?:\s?[a-z]{1,12}(?:\s[a-z]{1,12})?)?"  # "12 red apples + 5 pears =
 OPERATED = re.compile(rf"\s*{_BY_SIGN}\s*[$€£]?\d|{_THINGS}\s+[-+*×x/]\s+[$€£]?\d", re.IGNORECASE)
 OPERATES = re.compile(rf"\d[\s%]*(?:{_BY_SIGN}|:)\s*[$€£]?$|\d{_THINGS}\s+[-+*×x/]\s+[$€£]?$", re.IGNORECASE)
 # A preposition before a value that makes it no argument.
-PLACED = re.compile(
+PLACED = Gated(
     r"\b(?:averages?|works?|comes?|tops?|totals?)(?: (?:out|in|up))? at\s*$"
     r"|\b(?:puts?|sets?|brings?|keeps?|stands?|stays?|lands?|remains?)\b[^,.;]{0,60} at\s*$"
     r"|\b(?:brings?|takes?|raises?|lowers?|reduces?|cuts?|drops?|falls?|rises?|grows?|goes|works? out|rounds?"

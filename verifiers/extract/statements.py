@@ -63,11 +63,11 @@ from verifiers.extract.statement_words import (
     OPPOSED,
     ORNAMENT,
     PLACED,
+    PLAIN_WORD,
     QUOTED,
     REASON,
     REPORTS,
     SAID_TRUE_OR_FALSE,
-    SHARED,
     SO,
     SOMEBODY,
     SOMEBODY_ELSE,
@@ -276,9 +276,17 @@ def _named(text: str, sentence: Span, prompt: str, language: str) -> Span | None
 def _as_asked(text: str, clause: Span, span: Span, prompt: str) -> bool:
     """Does the question lead to the value by the same preposition ("start with"), or ask how long it takes?"""
     led = LED_BY.search(text, clause[0], span[0])
-    if led is not None and re.search(rf"\b{led[1][:4]}\w*\s+{led[2]}\b", prompt[-_ASKED:], re.IGNORECASE):
-        return True
+    if led is not None:
+        begun, preposition = led[1][:4].lower(), led[2].lower()
+        if any(first.startswith(begun) and second == preposition for first, second in _pairs(prompt[-_ASKED:])):
+            return True
     return _question(prompt[-_ASKED:]).time and AFTER_TIME.search(text, clause[0], span[0]) is not None
+
+
+@functools.lru_cache(maxsize=256)
+def _pairs(asked: str) -> frozenset[tuple[str, str]]:
+    """Each word of a question with the one after it."""
+    return frozenset((found[1].lower(), found[2].lower()) for found in _TWO_WORDS.finditer(asked))
 
 
 @functools.lru_cache(maxsize=256)
@@ -390,18 +398,13 @@ def _given_condition(text: str, sentence: Span, wanted: Asked, known: list[Quant
 
 def _reports(part: str, wanted: Asked) -> bool:
     """Does a word report, suppose or plan what is said? The question may use such a word too ("should")."""
-    shared = wanted.sentence.lower()
-    return any(
-        not (match[0].lower() in SHARED and re.search(rf"\b{match[0].lower()}\b", shared))
-        for match in REPORTS.finditer(part)
-    )
+    return any(match[0].lower() not in wanted.doubts for match in REPORTS.finditer(part))
 
 
 def _without_shared(said: str, wanted: Asked) -> str:
     """Without words of doubt that the question has too, and without "around" and "between" before no number."""
-    words = set(WORD.findall(wanted.sentence.lower())) & SHARED
-    if words:
-        said = re.sub(rf"\b(?:{'|'.join(map(re.escape, sorted(words)))})\b", " ", said, flags=re.IGNORECASE)
+    if wanted.doubts:
+        said = PLAIN_WORD.sub(lambda word: " " if word[0].lower() in wanted.doubts else word[0], said)
     return _NO_NUMBER_AFTER.sub(" ", said)
 
 
@@ -425,6 +428,7 @@ def _leads(led: str, wanted: Asked, is_wanted: bool) -> bool:
 
 
 _CLAIM = re.compile(r"\b(?:the|this) claim\b", re.IGNORECASE)
+_TWO_WORDS = re.compile(r"\b(\w+)\s+(?=(\w+))")
 _NO_NUMBER_AFTER = re.compile(
     r"\b(?:around|about|between)\b(?!\s+(?:(?:a|an|the|half|some)\s+)*(?:§|[$€£]?\d|(?:one|two|three|four|five|six|seven|eight|nine"
     r"|ten|eleven|twelve|\w+teen|\w+ty|hundred)\b))",
@@ -473,10 +477,12 @@ def _objection(part: str, language: str) -> str:
     """A word that speaks against something, but for turns that are known to be harmless."""
     if language not in HARMFUL_IN:
         return ""  # their words stand in `OPPOSED`
-    fine = HARMFUL_IN[language]
-    plain = HARMLESS.sub(" ", part.replace("’", "'"))
-    words = (match[0].lower() for match in WORD.finditer(plain))
-    return next((word for word in words if word in UNSAFE and word not in fine), "")
+    harmful = UNSAFE - HARMFUL_IN[language] if HARMFUL_IN[language] else UNSAFE
+    plain = part.replace("’", "'")
+    if harmful.isdisjoint(WORD.findall(plain.lower())):
+        return ""  # cutting out turns adds no word
+    words = (match[0].lower() for match in WORD.finditer(HARMLESS.sub(" ", plain)))
+    return next((word for word in words if word in harmful), "")
 
 
 def _opposed(clause: str, language: str) -> bool:
@@ -588,12 +594,17 @@ def _another_is_asked(text: str, sentence: Span, value: Quantity, inside: list[Q
 def _said_of(text: str, sentence: Span, quantity: Quantity) -> Span:
     """The part of a sentence, between commas and conjunctions, that a quantity stands in."""
     low, high = sentence
-    for match in JOINS.finditer(text, *sentence):
-        if match.end() <= quantity.span[0]:
-            low = match.end()
-        elif match.start() >= quantity.span[1]:
-            return low, match.start()
+    for start, end in _joints(text[slice(*sentence)]):
+        if sentence[0] + end <= quantity.span[0]:
+            low = sentence[0] + end
+        elif sentence[0] + start >= quantity.span[1]:
+            return low, sentence[0] + start
     return low, high
+
+
+@functools.lru_cache(maxsize=8)
+def _joints(part: str) -> tuple[Span, ...]:
+    return tuple(match.span() for match in JOINS.finditer(part))
 
 
 def _stems(text: str) -> set[str]:

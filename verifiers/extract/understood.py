@@ -22,6 +22,7 @@ import re
 from collections.abc import Iterator
 
 from verifiers.extract.everyday import EVERYDAY
+from verifiers.extract.gates import Gated
 from verifiers.extract.spans import Span, ending
 from verifiers.extract.statement_words import REPORTS
 from verifiers.extract.vocabulary import HARMLESS, SAFE, SAFE_UNSPACED, UNSAFE
@@ -306,7 +307,7 @@ _GERMAN = re.compile(
 _NAME_ELSE = re.compile(r"(?<=[a-zà-ÿа-яё,] )[A-ZÀ-ÖА-Я][a-zà-ÿа-яё]+\b")
 _OR = re.compile(r"§(?:,?\s+or\s+(?:about\s+)?|或)(?:[A-Za-z]\s*=\s*)?§")  # values that were compared with each other
 _PLURAL = re.compile(r"§[\s$})*]{0,3}([^\W\d_]+)")
-CONDITIONAL = re.compile(
+CONDITIONAL = Gated(
     r"\b(?:serait|seraient|pourrait|devrait|vaudrait|donnerait|ferait|aurait|sería|serían|podría|debería"
     r"|daría|valdría|seria|seriam"
     r"|poderia|deveria|daria|sarebbe|sarebbero|potrebbe|dovrebbe|darebbe|wäre|wären|würde|würden|könnte"

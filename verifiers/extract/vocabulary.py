@@ -10,6 +10,8 @@ from __future__ import annotations
 
 import re
 
+from verifiers.extract.gates import Gated
+
 _ENGLISH = """
 a an the this that these those it its there here we us our you your of in to for with by from at on into per as each
 every all both any another such same own and so then thus hence therefore consequently accordingly thereby finally
@@ -233,7 +235,7 @@ _AS_THOUGHT = (
     r"|expected|suspect|assume|assumed|"
     r"claim|say|seem|seems)(?: at first| initially)?)?"
 )
-HARMLESS = re.compile(
+HARMLESS = Gated(
     r"(?<!\w)(?:"
     r"without (?:any )?bound|"
     r"(?:there (?:is|can be) |of that there is )?(?:no|without(?: any| a)?|beyond(?: any| a| all)?) (?:reasonable )?"
@@ -327,8 +329,8 @@ HARMLESS = re.compile(
     r"|i am (?:sure|certain|confident|positive)(?: (?:of|about) (?:it|this|that))?|i['’]m (?:sure|certain"
     r"|confident|positive)"
     r"|(?:for|to be) (?:sure|certain|exact|precise|concrete)|as (?:we|you|one) can (?:see|check|verify|easily see)"
-    r"|(?:more|most) (?:precisely|exactly|formally)|in other words|or,? equivalently|that is(?: to say)?|i\.?e\.?"
-    r"|q\.?e\.?d\.?|(?:not )?counting"
+    r"|(?:more|most) (?:precisely|exactly|formally)|in other words|or,? equivalently|that is(?: to say)?|i\.e\.?|ie\.?"
+    r"|q\.e\.?d\.?|qe\.?d\.?|(?:not )?counting"
     r"|(?:seems|looks|sounds) (?:reasonable|plausible|right|fine|correct|good|sensible|consistent)"
     r"|not (?:obvious|surprising|a coincidence|necessary|needed|only|easy|immediate|to (?:forget|worry))"
     r"|(?:it|this|that|§|\w) (?:can't|cannot|could not|couldn't) be (?:any )?(?:smaller|larger|greater|less|more|bigger"

@@ -25,7 +25,6 @@ from verifiers.extract import (
 )
 from verifiers.extract.numerals import language_of
 from verifiers.extract.remarks import without_remarks
-from verifiers.extract.spans import ending
 from verifiers.extract.statements import stated
 from verifiers.extract.truths import said_truth
 from verifiers.extract.understood import not_understood
@@ -143,7 +142,7 @@ class MathVerifier:
         return replace(verdict, span=original(verdict.span, cuts)) if cuts and verdict.span is not None else verdict
 
     def _judge(self, problem: Problem, gold: _Gold, text: str, explanation: Explanation | None) -> Verdict:
-        text = text[: without_remarks(text, ending(text))]
+        text = without_remarks(text)
         found = find(text, strict=self.strict, prompt=problem.prompt)
         if found.span is None and not self.strict and gold.answer is not None:
             found = _worded(text, gold.answer) or found
@@ -441,12 +440,12 @@ def _same_values(parts: tuple[str, ...], policy: Policy, budget: Budget) -> bool
     """Does every restatement give the first part's value? A decimal may be a rounded one."""
     try:
         first, *others = [read(part) for part in parts]
-    except Unreadable:
+        return all(
+            compared(first, other, policy, budget) == "equal" or compared(other, first, policy, budget) == "equal"
+            for other in others
+        )
+    except Unreadable:  # a part, or the text of an option that one gives ("A: ^")
         return False
-    return all(
-        compared(first, other, policy, budget) == "equal" or compared(other, first, policy, budget) == "equal"
-        for other in others
-    )
 
 
 def _names_unit(parts: tuple[str, ...]) -> bool:

@@ -1,0 +1,245 @@
+"""Patterns of many alternatives that are searched only in texts which hold a word or a sign that one of them needs.
+
+What a pattern needs is read off its parsed form, so that a gate can't differ from its pattern: of every alternative one
+literal run of letters, as a whole word, the beginning of one, a part of one, or a single character. Where an
+alternative has none, the pattern has no gate. The words of a text are looked up once for all patterns.
+"""
+
+from __future__ import annotations
+
+import functools
+import re
+from collections.abc import Callable, Iterator
+from re import _constants as sre  # type: ignore[attr-defined]
+from re import _parser  # type: ignore[attr-defined]
+from typing import Any, NamedTuple
+
+_LONGEST_PREFIX = 4
+_LETTERS = re.compile(r"[^\W\d_]+")
+_FOLDED = re.compile("[\u0130\u0131\u017f\u212a\u212b\u1e9e\u03c2\u00b5]")  # one case of what `lower` does not make one
+_UNSPACED = "\u2e80"  # from here on, letters have no spaces between words
+
+
+class _Need(NamedTuple):
+    kind: str  # "word", "prefix", "part" or "char"
+    text: str
+
+    @property
+    def worth(self) -> int:
+        if self.kind == "part":
+            return 3
+        if self.kind == "prefix":
+            return len(self.text) + (not self.text.isascii())  # letters that are rare in most texts
+        return 4 if self.kind == "char" or self.text in _FREQUENT else 9
+
+
+_Needs = frozenset[_Need]
+_SHORT = 1500  # characters
+_LEAST_WORTH = 2
+_FREQUENT = frozenset(
+    "the of a to in is are and we it that this i or be by as no not at on you so but der die la le el".split()
+)
+_COMMON = frozenset(" \t\n.,:;'’-()*_$\\\"")  # signs that most texts hold
+
+
+class _Features(NamedTuple):
+    words: frozenset[str]
+    prefixes: frozenset[str]
+    chars: frozenset[str]
+    lower: str
+
+
+@functools.lru_cache(maxsize=64)
+def _features(text: str) -> _Features | None:
+    """The words of a text in lower case, their beginnings and all characters; None where case is not plain."""
+    if not text.isascii() and _FOLDED.search(text):
+        return None
+    lower = text.lower()
+    words = frozenset(_LETTERS.findall(lower))
+    prefixes = {word[:size] for word in words for size in range(1, _LONGEST_PREFIX + 1)}
+    return _Features(words, frozenset(prefixes), frozenset(lower), lower)
+
+
+class Gated:
+    """A compiled pattern that is searched where its gate lets it; it finds what the pattern finds."""
+
+    def __init__(self, pattern: str, flags: int = 0) -> None:
+        self.pattern = re.compile(pattern, flags)
+        needs = needed(pattern, flags)
+        self.words = frozenset(need.text for need in needs or () if need.kind == "word")
+        self.prefixes = frozenset(need.text for need in needs or () if need.kind == "prefix")
+        self.chars = frozenset(need.text for need in needs or () if need.kind == "char")
+        self.parts = tuple(need.text for need in needs or () if need.kind == "part")
+        self.gated = needs is not None
+
+    def may_match(self, part: str) -> bool:
+        """Could the pattern match within a text?"""
+        found = _features(part) if self.gated else None
+        return found is None or not (
+            self.words.isdisjoint(found.words)
+            and self.prefixes.isdisjoint(found.prefixes)
+            and self.chars.isdisjoint(found.chars)
+            and not any(part in found.lower for part in self.parts)
+        )
+
+    def may_match_in(self, text: str, start: int, end: int) -> bool:
+        """Could the pattern match between two places? The words of a short text are known already."""
+        return self.may_match(text if len(text) <= _SHORT else text[start:end])
+
+    def search(self, text: str, start: int = 0, end: int | None = None) -> re.Match[str] | None:
+        end = len(text) if end is None else end
+        return self.pattern.search(text, start, end) if self.may_match_in(text, start, end) else None
+
+    def finditer(self, text: str, start: int = 0, end: int | None = None) -> Iterator[re.Match[str]]:
+        end = len(text) if end is None else end
+        return self.pattern.finditer(text, start, end) if self.may_match_in(text, start, end) else iter(())
+
+    def sub(self, new: str | Callable[[re.Match[str]], str], text: str) -> str:
+        return self.pattern.sub(new, text) if self.may_match(text) else text
+
+    def match(self, text: str, start: int = 0, end: int | None = None) -> re.Match[str] | None:
+        return self.pattern.match(text, start, len(text) if end is None else end)
+
+
+def needed(pattern: str, flags: int = 0) -> _Needs | None:
+    """What a text must hold one of to match a pattern; None where nothing is sure."""
+    return _of_sequence(list(_parser.parse(pattern, flags)), "", False)
+
+
+def _better(first: _Needs | None, second: _Needs | None) -> _Needs | None:
+    if first is None or second is None:
+        return first or second
+    worth = [(min(need.worth for need in needs), -len(needs)) for needs in (first, second)]
+    return first if worth[0] >= worth[1] else second
+
+
+def _closed(run: str, at_start: bool, *, whole: bool) -> _Needs | None:
+    """What a run of letters needs, which ends a word or may go on."""
+    if not run:
+        return None
+    if run[0] >= _UNSPACED:
+        return frozenset({_Need("char", run[0])})
+    if any(char >= _UNSPACED for char in run):
+        return None
+    if not at_start:
+        return frozenset({_Need("part", run)}) if len(run) + (not run.isascii()) > 2 else None
+    need = _Need("word", run) if whole else _Need("prefix", run[:_LONGEST_PREFIX])
+    return frozenset({need}) if need.worth >= _LEAST_WORTH else None
+
+
+def _is_letter(char: str) -> bool:
+    return _LETTERS.fullmatch(char) is not None
+
+
+def _of_sequence(items: list[Any], run: str, at_start: bool) -> _Needs | None:
+    """The best that one item of a sequence needs; `run` is a run of letters that was begun before it."""
+    best: _Needs | None = None
+    index = 0
+    while index < len(items):
+        operation, value = items[index]
+        index += 1
+        if operation is sre.LITERAL:
+            char = chr(value).lower()
+            if len(char) == 1 and _is_letter(char) and not _FOLDED.match(chr(value)):
+                run += char
+                continue
+            best = _better(best, _closed(run, at_start, whole=not chr(value).isalnum() and chr(value) != "_"))
+            after = chr(items[index][1]) if index < len(items) and items[index][0] is sre.LITERAL else "a"
+            if not char.isalnum() and not after.isalnum():
+                best = _better(best, frozenset({_Need("part", char + after)}))
+            elif len(char) == 1 and not char.isalnum() and char not in _COMMON:
+                best = _better(best, frozenset({_Need("char", char)}))
+            run, at_start = "", not chr(value).isalnum() and chr(value) != "_"
+        elif operation is sre.SUBPATTERN:
+            items[index:index] = list(value[3])
+        elif operation is sre.BRANCH:
+            following = items[index : index + 1]
+            parts = [_of_sequence([*part, *following], run, at_start) for part in value[1]]
+            if all(part is not None for part in parts):
+                best = _better(best, frozenset().union(*(part for part in parts if part is not None)))
+            run, at_start = "", _ends_open([(operation, value)])
+        elif operation is sre.AT:
+            boundary = value in (sre.AT_BOUNDARY, sre.AT_END, sre.AT_END_STRING)
+            best = _better(best, _closed(run, at_start, whole=boundary))
+            run, at_start = "", value in (sre.AT_BOUNDARY, sre.AT_BEGINNING, sre.AT_BEGINNING_STRING)
+        elif operation is sre.ASSERT_NOT and _is_letters(value[1]):
+            if value[0] < 0:  # no letter before
+                best, run, at_start = _better(best, _closed(run, at_start, whole=False)), "", True
+            else:
+                best, run, at_start = _better(best, _closed(run, at_start, whole=True)), "", False
+        elif operation in (sre.ASSERT, sre.ASSERT_NOT):
+            if value[0] > 0:  # what follows is not consumed
+                best, run = _better(best, _closed(run, at_start, whole=False)), ""
+                at_start = False
+        elif operation in (sre.MAX_REPEAT, sre.MIN_REPEAT, sre.POSSESSIVE_REPEAT):
+            least, _, part = value
+            best = _better(best, _closed(run, at_start, whole=bool(least) and _is_gap(list(part))))
+            if least:
+                best = _better(best, _of_sequence(list(part), "", at_start and not run))
+            open_before = bool(least) or (at_start and not run)
+            run, at_start = "", open_before and _ends_open(list(part))
+        else:
+            signs = _signs(value) if operation is sre.IN else None
+            best = _better(best, signs)
+            gap = _is_gap([(operation, value)])
+            best = _better(best, _closed(run, at_start, whole=gap))
+            run, at_start = "", gap
+    return _better(best, _closed(run, at_start, whole=False))
+
+
+def _signs(value: Any) -> _Needs | None:
+    """Of a set of characters, each of them, if none is common."""
+    chars = [chr(what) if kind is sre.LITERAL else " " for kind, what in value]
+    if any(char in _COMMON or (char.isalnum() and char.isascii()) for char in chars):
+        return None
+    return frozenset(_Need("char", char) for char in chars)
+
+
+def _ends_open(items: list[Any]) -> bool:
+    """Does a part end on what no letter is, so that a word begins behind it?"""
+    if not items:
+        return False
+    operation, value = items[-1]
+    if operation is sre.SUBPATTERN:
+        return _ends_open(list(value[3]))
+    if operation is sre.BRANCH:
+        return all(_ends_open(list(part)) for part in value[1])
+    if operation is sre.AT:
+        return value in (sre.AT_BEGINNING, sre.AT_BEGINNING_STRING)
+    if operation in (sre.MAX_REPEAT, sre.MIN_REPEAT, sre.POSSESSIVE_REPEAT):
+        return _ends_open(list(value[2])) and (bool(value[0]) or _ends_open(items[:-1]))
+    return _is_gap(items[-1:])
+
+
+def _is_gap(items: list[Any]) -> bool:
+    """Is a part one character that is surely no letter or digit?"""
+    if len(items) != 1:
+        return False
+    operation, value = items[0]
+    if operation is sre.LITERAL:
+        return not chr(value).isalnum() and chr(value) != "_"
+    if operation is not sre.IN:
+        return False
+    return all(
+        (kind is sre.LITERAL and not chr(what).isalnum() and what != ord("_"))
+        or (kind is sre.CATEGORY and what in (sre.CATEGORY_SPACE, sre.CATEGORY_NOT_WORD))
+        for kind, what in value
+    )
+
+
+def _is_letters(part: Any) -> bool:
+    """Is a part one character that any letter is? ("\\w", "[^\\W\\d_]", "[A-Za-z]" is not)"""
+    items = list(part)
+    if len(items) != 1:
+        return False
+    operation, value = items[0]
+    if operation is not sre.IN:
+        return False
+    plain = [(kind, what) for kind, what in value]
+    if plain and plain[0] == (sre.NEGATE, None):
+        return set(plain[1:]) <= {
+            (sre.CATEGORY, sre.CATEGORY_NOT_WORD),
+            (sre.CATEGORY, sre.CATEGORY_DIGIT),
+            (sre.LITERAL, 95),
+        }
+    return plain == [(sre.CATEGORY, sre.CATEGORY_WORD)]
