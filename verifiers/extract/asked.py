@@ -99,7 +99,7 @@ class Asked:
             return solved is not None and solved[1] in self.unknowns
         if self.fraction and quantity.kind == "word" and quantity.value is not None and quantity.value.denominator > 1:
             return True
-        if self.percent and (text[start:end].endswith("%") or _PERCENT.match(text[end : end + 12].lstrip())):
+        if self.percent and (_PERCENT.search(text[start:end]) or _PERCENT.match(text[end : end + 12].lstrip())):
             return True
         if self.money and (
             text[start] in "$€£¥₹-−+" or _CURRENCY.match(text, end) or _CURRENCY.search(text[start:end])
@@ -138,7 +138,7 @@ def says_other(text: str, asked: Asked, quantity: Quantity) -> bool:
     if quantity.kind in ("time", "ratio") or text[quantity.span[0]] in "$€£¥₹" or text[end - 1] == "%":
         return True
     if quantity.value is not None and quantity.value.denominator > 1 and not quantity.said.strip("0123456789/"):
-        return bool(asked.things)  # a share of something
+        return bool(asked.things) or asked.percent  # a share of something
     if named is None or len(named[0]) < 3 or named[0].lower() in _BESIDE or named[0].lower() in _NO_THINGS:
         return False
     return bool(asked.things) or asked.money

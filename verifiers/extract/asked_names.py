@@ -59,6 +59,22 @@ def _at_the_end(text: str, clause: Span, names: frozenset[str], predicate: froze
     return None
 
 
+def _in_chinese(text: str, clause: Span, rank: str, prompt: str) -> Span | None:
+    """The name of the question right before what it asks for: 小红最高."""
+    found = set()
+    for match in re.finditer(re.escape(rank), text[slice(*clause)]):
+        place = clause[0] + match.start()
+        found |= {(place - size, place) for size in (3, 2) if _is_named(text[place - size : place], prompt)}
+    return min(found) if len({place for _, place in found}) == 1 else None
+
+
+def _is_named(name: str, prompt: str) -> bool:
+    return name.isalpha() and name in prompt
+
+
+_RANKED_FIRST = re.compile(r"谁(最[\u4e00-\u9fff])")
+
+
 def asked_day(text: str, sentence: Span, prompt: str) -> Span | None:
     """The one weekday that a sentence names and the question that asks for one does not."""
     if not _WHICH_DAY.search(prompt[-600:]):
@@ -81,8 +97,11 @@ def _question(prompt: str) -> tuple[frozenset[str], frozenset[str]]:
 def asked_name(text: str, clause: Span, prompt: str) -> Span | None:
     """The name that begins a clause, if the clause says of it all that the question asks."""
     names, predicate = _question(prompt[-600:])
-    if not predicate:
+    if not predicate and not _RANKED_FIRST.search(prompt[-600:]):
         return None
+    ranked = _RANKED_FIRST.search(prompt[-600:])
+    if ranked is not None:
+        return _in_chinese(text, clause, ranked[1], prompt)
     inverted = _at_the_end(text, clause, names, predicate)
     if inverted is not None:
         return inverted

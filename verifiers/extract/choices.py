@@ -77,6 +77,19 @@ _STANDS = re.compile(r"[A-J](?<![A-Za-z].)(?![A-Za-z])")  # the class stands fir
 _ONLY_LEAD = re.compile(_LEAD)
 
 
+# A conclusion behind a comma: what stands before it is its reason, unless it is a condition.
+_CONCLUDING = re.compile(
+    r"\s*(?:so|thus|hence|therefore|donc|also|daher|somit|así que|por tanto|portanto|logo|quindi|dunque|значит|поэтому)"
+    r"(?![^\W\d_])|\s*(?:所以|因此|故|よって|따라서)",
+    re.IGNORECASE,
+)
+_CONDITIONAL = re.compile(
+    r"(?<![^\W\d_])(?:if|unless|were|would|suppose\w*|assum\w+|wenn|falls|si|se|если|says?|said|thinks?|claims?|not|whether)"
+    r"(?![^\W\d_])|如果|假设|もし|만약|[?？]",
+    re.IGNORECASE,
+)
+
+
 def chosen(text: str, start: int, end: int) -> Span | None:
     """The place of the letter that the closing clauses call right, if they call one right and no other letter."""
     low = max(start, end - _LOOK)
@@ -115,6 +128,9 @@ def _between(marks: list[Span], low: int, end: int) -> list[Span]:
 
 def _begins(text: str, low: int, start: int, index: int) -> bool:
     """Does a sentence begin at this index? Before a comma there could be a condition."""
+    if _CONCLUDING.match(text, index) and text[:index].rstrip().endswith((",", "，", "、")):
+        low_of = max((text.rfind(sign, low, index) for sign in _ENDS), default=-1)
+        return _CONDITIONAL.search(text, max(low_of, low), index) is None
     before = text[max(start, index - 8) : index].rstrip(" \t*_>#-")
     opened = before.rstrip("\n")[-1:] in (":", "：")  # "It is not so that:"
     return not opened and (index <= low == start or not before or before[-1] in _ENDS)

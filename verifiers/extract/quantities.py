@@ -23,7 +23,8 @@ _TOUCHING = rf"(?:[cdmk]m[²³]?|m[²³]?|[mk]?g|[mcd]l|L|km/h|m/s)(?![{_LETTERS
 _IN_DIGITS = re.compile(
     r"(?P<formula>\$(?!\s|[\d.,]+\s(?![\\<>=≤≥+*^]))[^$\n]{1,100}(?<!\s)\$|\\\([^\n]{1,100}?\\\))"
     rf"|(?<![{_LETTERS}\d)}}^.])"
-    r"(?P<relation>[A-Za-z](?:\([a-z]\))?\s?(?:[=<>≤≥])\s?[^\s=<>≤≥,;，。$]{1,60}(?:\s?[-+−*/·×]\s?[^\s=<>,;，。$]{1,60}){0,8}"
+    r"(?P<relation>[A-Za-z](?:\([a-z]\))?\s?(?:[=<>≤≥])\s?[^\s=<>≤≥,;，、。$\u3040-\uffff]{1,60}"
+    r"(?:\s?[-+−*/·×]\s?[^\s=<>,;，、。$\u3040-\uffff]{1,60}){0,8}"
     r"(?<![.!?)]))"
     r"|(?=\d)(?<![\d:.])(?P<time>\d{1,2}:\d{2}(?![\d:])(?:\s?[ap]\.?\s?m\b\.?)?|\d{1,2}\.\d{2}(?=\s[ap]\.?m\b)"
     r"|\d{1,2}(?:[.:]\d{2})?\s?Uhr\b(?:\s\d{2}(?!\d))?|\d{1,2}(?=\s?[ap]\.?m\b)\s?[ap]\.?m\b|\d{1,2}\s?h\s?\d{2}(?!\s?min|\d))"
@@ -46,6 +47,7 @@ _CHARACTERS = re.compile(CHARACTERS)
 _SHARE = re.compile(rf"({CHARACTERS}|\d{{1,6}})\s?(?:分之|分の|분의)\s?({CHARACTERS}|\d{{1,6}})")  # 七分之五
 _NO_NUMBER = re.compile(r"[共起定样樣般些切直分旦番面人種緒部方日月]|$")  # "一共" is altogether, "一人" anybody
 
+_ONE_OF_TIME = (["hour"], ["minute"], ["day"])
 _HALF = {  # "two and a half"
     "en": ("and a half",), "fr": ("et demi", "et demie"), "es": ("y medio", "y media"), "pt": ("e meio", "e meia"),
     "it": ("e mezzo", "e mezza"), "nl": ("en een half", "en een halve"), "sv": ("och en halv", "och ett halvt"),
@@ -204,10 +206,13 @@ def _words(text: str, start: int, end: int, language: str) -> list[Quantity]:
     tokens = [match for match in _WORD.finditer(text, start, end) if match[0] != "-"]
     lower = [match[0].lower() for match in tokens]
     found: list[Quantity] = []
-    if first.isdisjoint(lower) and not (language == "en" and not shares.keys().isdisjoint(lower)):
+    if first.isdisjoint(lower) and not (language == "en" and ("a" in lower or "an" in lower)):
         return found
     at = 0
     while at < len(tokens):
+        if language == "en" and lower[at] in ("a", "an") and lower[at + 1 : at + 2] in _ONE_OF_TIME:
+            place = (tokens[at].start(), tokens[at].end())
+            found.append(Quantity(place, "word", Fraction(1), Fraction(1), "1", True))  # "an hour and 15 minutes"
         if language == "en" and lower[at] in ("a", "an") and at + 1 < len(lower) and lower[at + 1] in shares:
             place = (tokens[at].start(), tokens[at + 1].end())
             if not text.startswith(" of", place[1]) and _adjacent(text, tokens, at + 1):

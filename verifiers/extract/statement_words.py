@@ -206,7 +206,7 @@ OPPOSED = Gated(
 # The languages of UNSAFE, each with the words of others that are harmless in it.
 HARMFUL_IN = {
     "en": {"fast", "tal", "ob", "non", "ma", "mas", "si"}, "de": set(), "fr": {"ne", "ma", "si"}, "es": {"si"},
-    "pt": {"no", "se", "ne"}, "it": {"ne"}, "ru": set(), "ar": set(), "zh": set(), "ja": set(),
+    "pt": {"no", "se", "ne", "mais"}, "it": {"ne"}, "ru": set(), "ar": set(), "zh": set(), "ja": set(),
     "ko": set(), "hi": set(),
 }  # fmt: skip
 # An earlier sentence that takes back or supposes all that follows.
@@ -352,6 +352,17 @@ TRUE_OR_FALSE = Gated(
 SAID_TRUE_OR_FALSE = Gated(
     r"(?<![^\W\d_])(?:true|false|wahre?|falsch|vraie?|fausse|faux|verdader[oa]|fals[oa]|verdadeir[oa]|vero|vera|sant|falskt?|waar"
     r"|onwaar|prawd\w+|fałsz\w*|doğru(?:dur)?|yanlış(?:tır)?|đúng|benar|salah|верно|неверно|правда|ложь|ложно|истинно)(?![^\W\d_])",
+    re.IGNORECASE,
+)
+BUT = re.compile(
+    r"(?<![^\W\d_])(?:but|however|aber|doch|mais|pero|mas|porém|ma|però|но|однако|maar|men|ale|ama)(?![^\W\d_]),?\s"
+    r"|但是?|しかし|하지만",
+    re.IGNORECASE,
+)
+INFINITELY_MANY = re.compile(
+    r"\b(?:infinitely many|unendlich viele|une infinité|infinit[oa]s|infinite(?= soluzion)|oneindig veel"
+    r"|oändligt många)\b"
+    r"|бесконечно много|无数(?:个|多)?|无穷多(?:个)?|無数|무수히 많",
     re.IGNORECASE,
 )
 NOT = re.compile(

@@ -32,6 +32,7 @@ from verifiers.extract.statement_words import (
     AT_FIRST,
     BESIDE_TIME,
     BESIDES,
+    BUT,
     BY_DOING,
     CHAIN,
     CHECK,
@@ -47,6 +48,7 @@ from verifiers.extract.statement_words import (
     GOT,
     HARMFUL_IN,
     INDEED,
+    INFINITELY_MANY,
     JOINS,
     LABELLED,
     LEADS,
@@ -93,6 +95,7 @@ _ALIKE = 16  # characters by which two sentences differ that say the same of two
 _OF_TIME = frozenset(
     "the and for how whe wha doe did wil lon tim its are was wie wan uhr que hor der die das les une".split()
 )
+_INTERROGATIVES = frozenset("many much combi cuánt cuant quant wievi viele сколь siapa berap hoeve".split())
 _LONGEST_UNIT = 24  # characters
 _OPERATION = 20  # characters of an operator in words
 _MOST_GIVEN = 16  # numbers that a value is derived from
@@ -136,6 +139,9 @@ def stated(text: str, start: int, end: int, prompt: str, *, contrasts: bool = Fa
         return None
     if FRAMES.search(text, low, sentence[0]):
         return Extraction(None, "unsure")
+    endless = INFINITELY_MANY.search(text, *sentence)
+    if endless is not None and not NOT.search(part) and not unsure(part):
+        return Extraction(endless.span(), "statement")
     truth = TRUTH.match(text, *sentence) if len(sentences) > 1 else None
     if truth is not None:
         return Extraction((truth.start(1), sentence[1]), "statement")
@@ -264,8 +270,8 @@ def _denied(denial: re.Match[str]) -> str:
 
 def _named(text: str, sentence: Span, prompt: str, language: str) -> Span | None:
     """The name that the last clause gives to a question that asks who."""
-    starts = [match.end() for match in SO.finditer(text, *sentence)]
-    clause = (starts[-1] if starts else sentence[0], sentence[1])
+    starts = [match.end() for pattern in (SO, BUT) for match in pattern.finditer(text, *sentence)]
+    clause = (max(starts, default=sentence[0]), sentence[1])
     day = asked_day(text, sentence, prompt)
     if day is not None:
         return None if _opposed(text[slice(*sentence)], language) else day
@@ -554,13 +560,15 @@ def _of_the_asked(
         (value, _said_of(text, sentence, value)) for value in inside
         if value.key not in given and not value.article and not _is_operand(text, value.span, sentence)
     ]  # fmt: skip
+    said = list({value.key: (value, span) for value, span in said}.values())
     if len(said) != 2 or said[0][1] == said[1][1] or SO.search(text, said[0][0].span[1], said[1][0].span[0]):
         return None
-    words = _topics(wanted.sentence)
+    words = _topics(wanted.sentence) - _INTERROGATIVES
     shared = [words & _topics(text[slice(*span)]) for _, span in said]
     most = max(range(2), key=lambda index: len(shared[index]))
     clause = text[slice(*said[most][1])]
-    if shared[1 - most] or not shared[most] or (len(shared[most]) < 2 and not UNSPACED.search(clause)):
+    enough = len(shared[most]) > 1 or shared[most] == words or UNSPACED.search(clause)
+    if shared[1 - most] or not shared[most] or not enough:
         return None
     elsewhere = SOMEBODY_ELSE.search(clause)
     return None if elsewhere and elsewhere[0].lower() not in wanted.sentence.lower() else said[most][0]

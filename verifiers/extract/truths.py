@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from verifiers.extract.spans import Span
-from verifiers.extract.statement_words import STOP
+from verifiers.extract.statement_words import NOT, STOP
 from verifiers.extract.wordings import TRUTHS
 
 _LOOK = 400  # characters before the end
@@ -41,6 +41,8 @@ def said_truth(text: str, start: int, end: int) -> Span | None:
     begin = turns[-1].end() if turns else begin
     found = list(_ALONE.finditer(text[begin:stop].lstrip() if not turns else text[begin:stop]))
     if len(found) != 1 or _DOUBTED.search(text, begin, stop):
+        return None
+    if NOT.search(text[begin:stop][: found[0].start("truth")]):
         return None
     place = text.index(found[0]["truth"], begin + found[0].start())
     return place, place + len(found[0]["truth"])

@@ -177,7 +177,7 @@ class MathVerifier:
         self, verdict: Verdict, problem: Problem, gold: _Gold, text: str, extraction: Extraction
     ) -> Verdict:
         """The verdict, unless it would pay an answer beside which a word is not understood."""
-        if verdict.score != 1.0 or verdict.span is None or self.strict or extraction.source == "statement":
+        if verdict.score != 1.0 or verdict.span is None or self.strict or extraction.source in ("statement", "truth"):
             return verdict
         assert gold.answer is not None
         word = not_understood(
@@ -427,9 +427,7 @@ def _worded(text: str, gold: Answer) -> Extraction | None:
     if gold.kind == "truth":
         said = said_truth(text, start, len(text))
         return (
-            Extraction((begin, begin + len(part)), "worded")
-            if said_first(part)
-            else said and Extraction(said, "worded")
+            Extraction((begin, begin + len(part)), "worded") if said_first(part) else said and Extraction(said, "truth")
         )
     form = whole_form(trim(clean(part))) if len(part) < 60 and not _MATHS_SIGN.search(part) else None
     known = form is not None and form.kind in ("empty", "undefined", "region", "scalar")
