@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
-from workers_for_tests import pytest_addoption, pytest_runtestloop  # noqa: F401  hooks
+from workers_for_tests import pytest_addoption, pytest_collection, pytest_runtestloop  # noqa: F401  hooks
 
 os.environ["HF_HUB_OFFLINE"] = "1"
 os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")

@@ -1,6 +1,7 @@
 """Third-party scorers inside the sandbox: what they score, what an answer can't do, who is to blame for trouble."""
 
 import errno
+import functools
 import importlib.util
 import json
 import subprocess
@@ -81,8 +82,14 @@ def scorers(tmp_path_factory):
         yield folder
 
 
-def made(attribute, **options):
+def fresh(attribute, **options):
     return resolve(f"sandboxed:sandboxed_scorers:{attribute}", **options)
+
+
+@functools.cache
+def made(attribute):
+    """Shared by these tests, for its servers take a second to start."""
+    return fresh(attribute)
 
 
 @pytest.fixture(scope="module")
@@ -101,7 +108,7 @@ def test_what_a_scorer_may_be(scorers):
     assert verdict(made("by_entry"), "b", scores={"b": 0.5}).score == 0.5
     found = verdict(made("whole"), "4")
     assert (found.score, found.reason, found.answer, found.flags) == (0.5, "half", "4", ("seen",))
-    assert [verdict(made("Longer", least=least), "4").score for least in (10, 1000)] == [1.0, 0.0]
+    assert [verdict(fresh("Longer", least=least), "4").score for least in (10, 1000)] == [1.0, 0.0]
     assert Reward("sandboxed:sandboxed_scorers:same_text + 0.5*format").range == (0, 1.5)
 
 
@@ -143,7 +150,7 @@ def test_an_expression_is_no_code(evaluating):
 
 @pytest.mark.slow
 def test_a_scorer_that_may_evaluate_reaches_nothing_either(scorers, tmp_path):
-    verify, marker = made("evaluating", sandbox={"evaluates": True}), tmp_path / "marker"
+    verify, marker = fresh("evaluating", sandbox={"evaluates": True}), tmp_path / "marker"
     assert verdict(verify, "(lambda: 4)()").score == 1.0
     assert verdict(verify, f"__import__('os').system('touch {marker}') or 4").score in (0.0, 1.0)
     assert not marker.exists()
@@ -155,7 +162,7 @@ def test_a_scorer_that_may_evaluate_reaches_nothing_either(scorers, tmp_path):
 def test_whose_fault_trouble_is(scorers):
     """The answer's, if the problem's own answer gets through; otherwise nothing was learnt about the answer."""
     assert verdict(made("strict"), "four").reason == "raised"
-    quick = made("hanging", sandbox={"time_s": 0.3, "memory_mib": 512})
+    quick = fresh("hanging", sandbox={"time_s": 0.3, "memory_mib": 512})
     assert [verdict(quick, answer).reason for answer in ("hang", "die", "fill", "4")] == [
         "timeout",
         "crashed",
@@ -182,20 +189,20 @@ def test_what_can_not_start(scorers, monkeypatch):
     with pytest.raises(ValueError, match="must be 'sandboxed:module:attr'"):
         resolve("sandboxed:json")
     with pytest.raises(ValueError, match="sandbox has no option 'level'"):
-        made("strict", sandbox={"level": "none"})
+        fresh("strict", sandbox={"level": "none"})
     for attribute in ("nothing_so_called", "NOT_A_FUNCTION"):
         with pytest.raises(VerifierError, match="did not start"):
-            verdict(made(attribute), "4")
+            verdict(fresh(attribute), "4")
     monkeypatch.setattr(probe, "_trouble", lambda level: "not on this machine")
     with pytest.raises(VerifierError, match="isolation='rlimit-only'"):
-        verdict(made("same_text"), "4")
+        verdict(fresh("same_text"), "4")
 
 
 def test_what_the_host_lacks_leaves_the_completion_unscored(scorers, monkeypatch):
     def refuse(*_, **__):
         raise BlockingIOError(errno.EAGAIN, "Resource temporarily unavailable")
 
-    verify = made("same_text")
+    verify = fresh("same_text")
     pairs = [(Problem("2+2?", "4"), Completion(f"<answer>{answer}</answer>")) for answer in ("4", "5", "4")]
     with monkeypatch.context() as patch:
         patch.setattr(subprocess, "Popen", refuse)
