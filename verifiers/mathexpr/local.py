@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 
+_LONGEST = 120  # characters of a number with its unit, or of a date
 _MONTHS = {
     "January": "enero janvier janeiro gennaio januar januari января stycznia ocak januarie",
     "February": "febrero février fevereiro febbraio februar februari февраля lutego şubat",
@@ -76,7 +77,7 @@ _LOCAL = re.compile(
 
 def plain_spelling(text: str) -> str:
     """The text with what other countries write otherwise as the reader knows it."""
-    if _LOCAL.search(text) is None:
+    if len(text) > _LONGEST or _LOCAL.search(text) is None:
         return text
     text = _GROUPED_DECIMAL.sub(lambda found: f"{found[1].replace('.', '')}.{found[2]}", text)
     percent = _PERCENT_FIRST.fullmatch(text)
