@@ -31,6 +31,11 @@ def test_what_a_question_asks_for(gold, prompt, text, score):
     assert verdict.score == score, verdict
 
 
+@pytest.mark.parametrize("text", [r"\boxed{7}, \boxed{A: ^}", r"\boxed{(A) ^} and \boxed{7}"])
+def test_an_option_beside_another_box_that_cannot_be_read_is_a_verdict(text):
+    assert resolve("math")(Problem(answer="7"), Completion(text)).score == 0.0
+
+
 def test_the_value_that_is_taken_does_not_depend_on_the_gold():
     verify = resolve("math")
     for gold, prompt, text, score in CASES:
