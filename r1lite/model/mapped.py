@@ -28,8 +28,11 @@ def read_model(source: Mapping[str, Any], *, mapped: bool, **options: Any) -> tu
     """
     from transformers import AutoModelForCausalLM
 
+    given = {**source, **options, "output_loading_info": True}
+    given.pop("trust_remote_code", None)  # said where it counts, whoever calls
+
     def read(dtype: torch.dtype) -> Any:
-        return AutoModelForCausalLM.from_pretrained(**source, dtype=dtype, output_loading_info=True, **options)
+        return AutoModelForCausalLM.from_pretrained(**given, dtype=dtype, trust_remote_code=False)
 
     stored = _stored_dtype(source) if mapped else None
     if stored is None:
