@@ -97,6 +97,23 @@ def test_what_is_done_stays_done(shards, tmp_path, monkeypatch, capsys):
     assert "holds results of another inputs" in capsys.readouterr().err
 
 
+def test_an_interrupt_says_how_to_go_on(shards, tmp_path, monkeypatch, capsys):
+    out = tmp_path / "out.jsonl"
+    argv = ["score", str(shards / "part-0.jsonl"), *REWARD]
+
+    def interrupted(self):
+        raise KeyboardInterrupt
+
+    for more in ([], ["--out", str(out)]):
+        with monkeypatch.context() as patch:
+            patch.setattr("verifiers.commands.score.Progress.add", interrupted)
+            assert main([*argv, *more]) == 130
+        said = f"interrupted; the same command goes on with what is in {out}"
+        assert (said in capsys.readouterr().err) == bool(more)
+    assert main([*argv, "--out", str(out)]) == 0
+    assert len(list(read(out))) == 20
+
+
 def test_a_shard_without_results_may_be_mended_or_taken_away(tmp_path, capsys):
     shards = tmp_path / "in"
     shards.mkdir()

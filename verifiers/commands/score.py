@@ -43,6 +43,17 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Exit code 0: every row has a reward; 1: some could not be scored."""
+    try:
+        tally = _scored(options)
+    except KeyboardInterrupt:
+        if options.out is not None:
+            print(f"interrupted; the same command goes on with what is in {options.out}", file=sys.stderr)
+        raise
+    print(tally)
+    return 1 if tally.unscored else 0
+
+
+def _scored(options: argparse.Namespace) -> Tally:
     reward = make_reward(options.reward, read_options(options.options))
     columns = rows.Columns(**{kind: getattr(options, f"{kind}_column") for kind in rows.NAMES})
     limits = {"timeout_s": options.timeout, "memory_mib": options.memory}
@@ -52,18 +63,16 @@ def run(options: argparse.Namespace) -> int:
         from verifiers.commands.shards import score_shards  # which takes `score_file` from here
 
         here = {"workers": options.workers, "on": options.on}
-        tally = score_shards(options.file, reward, columns, options.out, **here, **limits)
-    else:
-        tally = Tally()
-        with make_scorer(reward, options.workers, **limits, on=options.on) as scorer:
-            todo = (Path(options.file), scorer, columns)
-            if options.out is None:
-                for row in counted(score_file(*todo)):
-                    tally.add(row)
-            else:
-                _write(Path(options.out), todo, tally)
-    print(tally)
-    return 1 if tally.unscored else 0
+        return score_shards(options.file, reward, columns, options.out, **here, **limits)
+    tally = Tally()
+    with make_scorer(reward, options.workers, **limits, on=options.on) as scorer:
+        todo = (Path(options.file), scorer, columns)
+        if options.out is None:
+            for row in counted(score_file(*todo)):
+                tally.add(row)
+        else:
+            _write(Path(options.out), todo, tally)
+    return tally
 
 
 Scorer = BatchScorer | RayScorer
