@@ -57,8 +57,21 @@ class RLConfig(PlanningConfig, RolloutConfig, TrainConfig, ObjectiveConfig):
     update all the same, so that the KL in the loss can lead back."""
     fp32_head: bool = False
     """Compute logits from hidden states in float32 although --dtype is lower (MiniMax-M1, ScaleRL)."""
+    padding_free: bool = False
+    """Learn from completions that lie end to end in one sequence, each behind its own prompt: no padding is computed,
+    a prompt is computed once for each of its completions. For completions of very different lengths, with short
+    prompts; on GPUs, in bfloat16, PyTorch's attention for rows of any length."""
     advantage: str
     """From rewards to advantages; each algorithm has its own."""
+
+    @model_validator(mode="after")
+    def _attention_without_padding(self) -> RLConfig:
+        if self.padding_free and self.attn_implementation != "auto":
+            raise ValueError(
+                f"--padding-free brings an attention of its own, and --attn-implementation is "
+                f"{self.attn_implementation}: leave it at auto"
+            )
+        return self
 
     @model_validator(mode="wrap")
     @classmethod

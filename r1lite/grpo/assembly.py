@@ -45,6 +45,7 @@ def make_learner(config: RLConfig, setup: Setup) -> PolicyLearner:
         dtype=forward_dtype(config),
         gradient_checkpointing=config.gradient_checkpointing,
         fp32_head=config.fp32_head,
+        padding_free=config.padding_free,
     )
     parts = in_parts(config, setup.world)
     if not parts:

@@ -18,6 +18,7 @@ from r1lite.distributed.world import ALONE, World
 from r1lite.errors import UserError
 from r1lite.grpo.minibatch import RolloutBatch
 from r1lite.hub.revisions import pinned
+from r1lite.model import varlen
 from r1lite.model.batch import MicroBatch
 from r1lite.model.mapped import read_model, sharing_copy
 from r1lite.model.optimizer import Optimizer
@@ -189,7 +190,11 @@ def make_value_model(config: PPOConfig, policy: Policy, tokenizer: Any, *, shari
     if not getattr(model.config, "tie_word_embeddings", False):
         model.get_output_embeddings().requires_grad_(False)  # no value depends on it: no gradient, no moments
     backbone = Policy(
-        model, pad_id=policy.pad_id, dtype=policy.dtype, gradient_checkpointing=config.gradient_checkpointing
+        model,
+        pad_id=policy.pad_id,
+        dtype=policy.dtype,
+        gradient_checkpointing=config.gradient_checkpointing,
+        padding_free=config.padding_free,
     )
     return ValueModel(backbone, shared=False, head=head)
 
@@ -207,9 +212,8 @@ def _loaded(config: PPOConfig, tokenizer: Any, *, sharing: bool) -> tuple[Any, T
         rewards = any(
             "SequenceClassification" in name for name in AutoConfig.from_pretrained(**pinned(place)).architectures or []
         )
-        model, _ = read_model(
-            pinned(place), mapped=sharing, attn_implementation=config.attn_implementation.replace("auto", "sdpa")
-        )
+        attention = varlen.register() if config.padding_free else config.attn_implementation.replace("auto", "sdpa")
+        model, _ = read_model(pinned(place), mapped=sharing, attn_implementation=attention)
     except Exception as error:  # the library raises whatever its transport and its models do
         first = next((line for line in str(error).splitlines() if line.strip()), "")
         raise UserError(

@@ -235,6 +235,7 @@ class PolicyLearner:
                 max_tokens=min(config.micro_batch_tokens, self.budget.tokens),
                 pad_id=self.policy.pad_id,
                 device=self.policy.model.device,
+                layout=self.policy.layout,
             )
             self._measure_before(minibatches, step)
             micro_batches = [one for minibatch in minibatches for one in minibatch.micro_batches]

@@ -15,7 +15,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from r1lite.model.batch import MicroBatch, Row, cost, deal, micro_batches
+from r1lite.model.batch import MicroBatch, Row, RowLayout, cost, deal, micro_batches
 from r1lite.rl.losses import by_token
 from r1lite.types import Group, Rollout
 from verifiers import Completion
@@ -49,7 +49,7 @@ class RolloutBatch:
 
     @property
     def cost(self) -> int:
-        """Tokens that go through the model, padding and shared prompts included."""
+        """Tokens that go through the model, padding included."""
         return cost(self.inputs)
 
     def unmeasured(self) -> RolloutBatch:
@@ -144,6 +144,7 @@ def make_minibatches(
     max_tokens: int,
     pad_id: int,
     device: Any,
+    layout: RowLayout = "shared prompts",
 ) -> list[Minibatch]:
     """Deals whole groups to `count` minibatches; those without any row with a gradient are left out.
 
@@ -160,7 +161,8 @@ def make_minibatches(
             for g, rollout in enumerate(groups[p].rollouts)
             if rollout.completion.token_ids and counts(rollout)
         ]
-        made = _micro_batches(groups, [index for index in inside if has_gradient(index)], max_tokens, pad_id, device)
+        learnt = [index for index in inside if has_gradient(index)]
+        made = _micro_batches(groups, learnt, max_tokens, pad_id, device, layout)
         if made:
             counted: dict[int, tuple[int, int]] = {}
             right = dict.fromkeys((p for p, _ in inside), 0)
@@ -174,14 +176,16 @@ def make_minibatches(
     return minibatches
 
 
-def every_completion(groups: Sequence[Group], *, max_tokens: int, pad_id: int, device: Any) -> Minibatch:
+def every_completion(
+    groups: Sequence[Group], *, max_tokens: int, pad_id: int, device: Any, layout: RowLayout
+) -> Minibatch:
     """All completions that have a token, to be measured: nothing is counted, and unscored ones have the reward NaN."""
     indices = [(p, g) for p, group in enumerate(groups) for g, r in enumerate(group.rollouts) if r.completion.token_ids]
-    return Minibatch(_micro_batches(groups, indices, max_tokens, pad_id, device), {}, {})
+    return Minibatch(_micro_batches(groups, indices, max_tokens, pad_id, device, layout), {}, {})
 
 
 def _micro_batches(
-    groups: Sequence[Group], indices: list[Index], max_tokens: int, pad_id: int, device: Any
+    groups: Sequence[Group], indices: list[Index], max_tokens: int, pad_id: int, device: Any, layout: RowLayout
 ) -> list[RolloutBatch]:
     rollouts = [groups[p].rollouts[g] for p, g in indices]
     rows = [
@@ -189,7 +193,7 @@ def _micro_batches(
         for (p, _), rollout in zip(indices, rollouts, strict=True)
     ]
     made = []
-    for inputs in micro_batches(rows, max_tokens, pad_id, device):
+    for inputs in micro_batches(rows, max_tokens, pad_id, device, layout):
         engine = torch.full(inputs.token_ids.shape, math.nan)
         for row, i in enumerate(inputs.rows):
             known = rollouts[i].completion.logprobs
@@ -245,7 +249,7 @@ def _together(singles: Sequence[RolloutBatch], max_tokens: int, pad_id: int) -> 
         for one in singles
     ]
     made = []
-    for inputs in micro_batches(rows, max_tokens, pad_id, device):
+    for inputs in micro_batches(rows, max_tokens, pad_id, device, singles[0].inputs.layout):
         parts = [singles[i] for i in inputs.rows]
         width = inputs.token_ids.shape[1]
         known = {
@@ -288,6 +292,7 @@ def _narrowed(micro_batch: RolloutBatch, rows: range) -> RolloutBatch:
         valid_mask=inputs.valid_mask[chosen, :width],
         loss_mask=inputs.loss_mask[chosen, :width],
         rows=inputs.rows[chosen],
+        layout=inputs.layout,
     )
     known = {
         field.name: value[chosen] if value.ndim == 1 else value[chosen, :width]

@@ -23,7 +23,13 @@ def measure(
 ) -> tuple[dict[Index, tuple[list[float], list[float]]], int]:
     """(log-probabilities, entropies) of each completion's tokens under weights that have not learnt from them yet, in
     nats, and how often memory ran out. One pass of the model over all completions; it changes nothing."""
-    every = every_completion(groups, max_tokens=budget.tokens, pad_id=policy.pad_id, device=policy.model.device)
+    every = every_completion(
+        groups,
+        max_tokens=budget.tokens,
+        pad_id=policy.pad_id,
+        device=policy.model.device,
+        layout=policy.layout,
+    )
 
     def measure_one(micro_batch: RolloutBatch) -> None:
         if micro_batch.old_logprobs is None:

@@ -24,7 +24,7 @@ from r1lite.rl.tiles import suits_mkl
 
 NAME = "sdpa_grouped_decode"
 # Keyword arguments that change what is computed, which only the library's function knows how to do.
-_VARIANTS = ("softcap", "s_aux", "position_bias", "cache")
+VARIANTS = ("softcap", "s_aux", "position_bias", "cache")
 
 
 def register() -> str:
@@ -54,12 +54,12 @@ def attention(
 
     Returns: [B, 1, heads, d], and no weights.
     """
-    plain = all(kwargs.get(name) is None for name in _VARIANTS)
+    plain = all(kwargs.get(name) is None for name in VARIANTS)
     decodes = query.shape[2] == 1 and not torch.is_grad_enabled() and query.device.type == "cpu" and plain
     if not decodes:
         if shared_prompts is not None:
             raise ValueError("shared prompts are read by plain decoding alone")
-        return _of_library(module, query, key, value, attention_mask, scaling=scaling, **kwargs)
+        return of_library(module, query, key, value, attention_mask, scaling=scaling, **kwargs)
     batch, heads, _, width = query.shape
     key_heads = key.shape[1]
     grouped = query.reshape(batch, key_heads, heads // key_heads, width)
@@ -80,7 +80,7 @@ def attention(
     return (shared_prompts.read(of_prompts, module.layer_idx) + own @ value).reshape(batch, 1, heads, width), None
 
 
-def _of_library(
+def of_library(
     module: Any, query: Tensor, key: Tensor, value: Tensor, attention_mask: Tensor | None, **kwargs: Any
 ) -> tuple[Tensor, None]:
     """transformers' sdpa, in the precision in which it is quicker."""

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 import torch
 from torch import Tensor
+
+# How rows go through the model: all completions of a prompt on top of it, which is computed once; each with a prompt of
+# its own, padded; or likewise, one after the other in one sequence.
+RowLayout = Literal["shared prompts", "whole rows", "end to end"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,15 +38,20 @@ class MicroBatch:
     valid_mask: Tensor  # [B, T] bool, False = padding
     loss_mask: Tensor  # [B, T] bool, True = a token that is learnt
     rows: list[int]  # [B] index of each row among those given to `micro_batches`
+    layout: RowLayout = "shared prompts"
 
 
 def cost(batch: MicroBatch) -> int:
-    """Tokens that go through the model, padding and shared prompts included."""
-    return len(batch.prompts) * max(map(len, batch.prompts)) + batch.token_ids.numel()
+    """Tokens that go through the model, padding included."""
+    prompts = [len(batch.prompts[n]) for n in batch.prompt_of_row.tolist()]
+    sizes = batch.valid_mask.sum(dim=1).tolist()
+    return _tokens(batch.layout, prompts, sizes, [len(prompt) for prompt in batch.prompts])
 
 
-def micro_batches(rows: Sequence[Row], max_tokens: int, pad_id: int, device: Any) -> list[MicroBatch]:
-    """Cuts rows into micro-batches of at most `max_tokens` tokens each, padding and shared prompts included.
+def micro_batches(
+    rows: Sequence[Row], max_tokens: int, pad_id: int, device: Any, layout: RowLayout = "shared prompts"
+) -> list[MicroBatch]:
+    """Cuts rows into micro-batches of at most `max_tokens` tokens each, padding included.
 
     Two orders are tried, and the one that costs fewer tokens is taken: whole groups, which share their prompt, or
     completions by length, which waste less padding. A single row above the budget gets a micro-batch of its own.
@@ -55,27 +64,42 @@ def micro_batches(rows: Sequence[Row], max_tokens: int, pad_id: int, device: Any
         range(len(rows)),
         key=lambda i: (longest[rows[i].prompt_ids], rows[i].prompt_ids, len(rows[i].token_ids), i),
     )
-    plans = [_cut(rows, order, max_tokens) for order in (by_group, by_length)]
-    plan = min(plans, key=lambda plan: sum(_cost(rows, part) for part in plan))
-    return [_collate(rows, part, pad_id, device) for part in plan]
+    plans = [_cut(rows, order, max_tokens, layout) for order in (by_group, by_length)]
+    plan = min(plans, key=lambda plan: sum(_cost(rows, part, layout) for part in plan))
+    return [_collate(rows, part, pad_id, device, layout) for part in plan]
 
 
-def _cost(rows: Sequence[Row], part: Sequence[int]) -> int:
-    prompts = {rows[i].prompt_ids for i in part}
-    return len(prompts) * max(map(len, prompts)) + len(part) * max(len(rows[i].token_ids) for i in part)
+def _tokens(layout: RowLayout, prompts: Sequence[int], sizes: Sequence[int], distinct: Sequence[int]) -> int:
+    """Tokens of B rows.
+
+    Args:
+        prompts, sizes: [B] tokens of each row's prompt and completion.
+        distinct: [N] tokens of the distinct prompts.
+    """
+    if layout == "end to end":
+        return sum(prompts) + sum(sizes)
+    if layout == "whole rows":
+        return len(prompts) * (max(prompts) + max(sizes))
+    return len(distinct) * max(distinct) + len(sizes) * max(sizes)
 
 
-def _cut(rows: Sequence[Row], order: Sequence[int], max_tokens: int) -> list[list[int]]:
+def _cost(rows: Sequence[Row], part: Sequence[int], layout: RowLayout) -> int:
+    prompts, sizes = [len(rows[i].prompt_ids) for i in part], [len(rows[i].token_ids) for i in part]
+    distinct = {rows[i].prompt_ids for i in part} if layout == "shared prompts" else ()
+    return _tokens(layout, prompts, sizes, [len(prompt) for prompt in distinct])
+
+
+def _cut(rows: Sequence[Row], order: Sequence[int], max_tokens: int, layout: RowLayout) -> list[list[int]]:
     parts: list[list[int]] = []
     for i in order:
-        if parts and _cost(rows, [*parts[-1], i]) <= max_tokens:
+        if parts and _cost(rows, [*parts[-1], i], layout) <= max_tokens:
             parts[-1].append(i)
         else:
             parts.append([i])
     return parts
 
 
-def _collate(rows: Sequence[Row], part: list[int], pad_id: int, device: Any) -> MicroBatch:
+def _collate(rows: Sequence[Row], part: list[int], pad_id: int, device: Any, layout: RowLayout) -> MicroBatch:
     prompts = list(dict.fromkeys(rows[i].prompt_ids for i in part))
     place = {prompt: n for n, prompt in enumerate(prompts)}
     width = max(len(rows[i].token_ids) for i in part)
@@ -94,6 +118,7 @@ def _collate(rows: Sequence[Row], part: list[int], pad_id: int, device: Any) -> 
         valid_mask=valid_mask.to(device),
         loss_mask=loss_mask.to(device),
         rows=part,
+        layout=layout,
     )
 
 

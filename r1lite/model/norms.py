@@ -9,6 +9,7 @@ takes out: r mean(w g) is added again.
 
 from __future__ import annotations
 
+import contextlib
 import inspect
 import types
 from typing import Any
@@ -18,6 +19,7 @@ from torch import Tensor, nn
 from torch.autograd.function import once_differentiable
 
 _PROBE = 2  # rows
+_SMALL = 8  # wide
 
 
 class _RMSNorm(torch.autograd.Function):
@@ -54,6 +56,20 @@ def quicken_norms(model: nn.Module) -> None:
     """
     for module in model.modules():
         if _is_rms_norm(module):
+            module.forward = types.MethodType(_forward, module)
+
+
+def quicken_shapes(model: nn.Module) -> None:
+    """As `quicken_norms`, of a model without values: a small norm of each class is tried in its place."""
+    known: dict[type, bool] = {}
+    for module in model.modules():
+        kind = type(module)
+        if kind not in known:
+            known[kind] = False
+            if kind.__name__.endswith("RMSNorm"):
+                with contextlib.suppress(TypeError):
+                    known[kind] = _is_rms_norm(kind(_SMALL))
+        if known[kind]:
             module.forward = types.MethodType(_forward, module)
 
 

@@ -12,7 +12,7 @@ import torch
 from torch import Tensor, nn
 
 from r1lite.errors import UserError
-from r1lite.model.batch import MicroBatch
+from r1lite.model.batch import MicroBatch, RowLayout
 from r1lite.model.head import Parts, split
 from r1lite.model.lora import merged_weights, without_adapter
 from r1lite.model.mapped import sharing_copy
@@ -20,6 +20,7 @@ from r1lite.model.norms import quicken_norms
 from r1lite.model.packing import PackedBatch, packed_logits, packed_states
 from r1lite.model.prefix import prefill, shares_batches
 from r1lite.model.sharding import whole_weights
+from r1lite.model.varlen import LaidOut, check_apart
 from r1lite.rl.logprobs import entropies, head_logprobs, token_logprobs
 from r1lite.rl.tiled_kl import square_masses, tiled_kl
 from r1lite.rl.tiles import Head
@@ -33,6 +34,10 @@ class Policy(nn.Module):
         dtype: of the forward pass; below float32 it runs under autocast.
         temperature: log-probabilities are those of softmax(logits / temperature).
         fp32_head: compute logits in float32 from hidden states of `dtype`.
+        padding_free: the rows of a micro-batch go through the model end to end (`r1lite.model.varlen`).
+
+    Raises:
+        UserError: a model that can't be trained so.
     """
 
     def __init__(
@@ -44,10 +49,11 @@ class Policy(nn.Module):
         dtype: torch.dtype = torch.float32,
         gradient_checkpointing: bool = False,
         fp32_head: bool = False,
+        padding_free: bool = False,
     ) -> None:
         super().__init__()
         self.model, self.pad_id, self.temperature, self.dtype = model, pad_id, temperature, dtype
-        self.fp32_head = fp32_head
+        self.fp32_head, self.padding_free = fp32_head, padding_free
         self.is_sharded = False  # its weights lie in parts on the ranks
         self._adapted = True  # with its adapter, if the model has one
         self._above: tuple[Policy, ...] = ()  # in a tuple, so that it is no part of this module
@@ -55,8 +61,12 @@ class Policy(nn.Module):
         quicken_norms(model)
         model.eval()
         self.parts = split(model)  # a text says why it can't be: then all logits are made
+        if padding_free:
+            if isinstance(self.parts, str):
+                raise UserError(f"--padding-free: {self.parts}")
+            check_apart(model)
         # Checkpointing recomputes a layer without its cache, so the shared prompt can't be used with it.
-        self.shares_prompts = shares_batches(model) and not gradient_checkpointing
+        self.shares_prompts = shares_batches(model) and not gradient_checkpointing and not padding_free
         if gradient_checkpointing:
             if not getattr(model, "supports_gradient_checkpointing", False):
                 raise UserError(f"--gradient-checkpointing: {type(model).__name__} does not support it")
@@ -82,6 +92,13 @@ class Policy(nn.Module):
             hidden, head, tokens.ids, temperature=self.temperature, entropy=True, into_grad=not self.is_sharded
         )
         return tokens.unpacked(of_tokens), tokens.unpacked(their_entropies)
+
+    @property
+    def layout(self) -> RowLayout:
+        """How rows go through the model."""
+        if self.padding_free:
+            return "end to end"
+        return "shared prompts" if self.shares_prompts else "whole rows"
 
     @property
     def above(self) -> Policy | None:
@@ -151,10 +168,16 @@ class Policy(nn.Module):
 
     def _tokens(self, batch: MicroBatch, parts: Parts) -> tuple[Tensor, Head, _Tokens]:
         """Hidden states [N, H] that the N completion tokens are predicted from, padding left out."""
+        laid_out = LaidOut.of(batch) if self.padding_free else None
         with self._as_configured():
-            hidden = self._run(parts.backbone, batch).last_hidden_state  # [B, ..., H]
+            if laid_out is not None:
+                hidden = parts.backbone(**laid_out.inputs, use_cache=False).last_hidden_state  # [1, W, H]
+            else:
+                hidden = self._run(parts.backbone, batch).last_hidden_state  # [B, ..., H]
         tokens = _Tokens.of(batch, apart=self.is_sharded)
-        if not self.shares_prompts:
+        if laid_out is not None:
+            places = laid_out.predicting[batch.loss_mask]
+        elif not self.shares_prompts:
             where = _predicting(batch) + hidden.shape[1] * torch.arange(len(hidden), device=hidden.device)[:, None]
             places = where[batch.loss_mask]
         else:
@@ -247,7 +270,12 @@ class Policy(nn.Module):
         """
         model = (sharing_copy if sharing else copy.deepcopy)(self.model).requires_grad_(False)
         return Policy(
-            model, pad_id=self.pad_id, temperature=self.temperature, dtype=self.dtype, fp32_head=self.fp32_head
+            model,
+            pad_id=self.pad_id,
+            temperature=self.temperature,
+            dtype=self.dtype,
+            fp32_head=self.fp32_head,
+            padding_free=self.padding_free,
         )
 
     def take_apart(self) -> None:

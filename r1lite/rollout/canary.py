@@ -202,7 +202,7 @@ def trainer_logprobs(
     model.eval()
     try:
         with torch.no_grad():
-            for batch in micro_batches(rows, _ROW_TOKENS, policy.pad_id, model.device):
+            for batch in micro_batches(rows, _ROW_TOKENS, policy.pad_id, model.device, policy.layout):
                 logprobs = policy.logprobs(batch).float().cpu()
                 for row, i in zip(logprobs, batch.rows, strict=True):
                     found[i] = row[: len(rows[i].token_ids)].tolist()

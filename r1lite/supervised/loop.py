@@ -234,7 +234,7 @@ def nll_pieces(
             len(batch.rows),
             cost(batch),
         )
-        for batch in micro_batches(rows, max_tokens, policy.pad_id, device)
+        for batch in micro_batches(rows, max_tokens, policy.pad_id, device, policy.layout)
     ]
 
 

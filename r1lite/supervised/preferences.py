@@ -155,7 +155,7 @@ def pair_pieces(
 
 def _together(made: Sequence[Row], pairs: Sequence[int], policy: Policy) -> MicroBatch:
     rows_of_pairs = [made[2 * n + side] for n in pairs for side in (0, 1)]
-    (batch,) = micro_batches(rows_of_pairs, _WHOLE, policy.pad_id, policy.model.device)
+    (batch,) = micro_batches(rows_of_pairs, _WHOLE, policy.pad_id, policy.model.device, policy.layout)
     return batch
 
 

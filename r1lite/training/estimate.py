@@ -14,7 +14,7 @@ from r1lite.config.engines import find_engine
 from r1lite.distributed.launcher import rank_info
 from r1lite.errors import UserError
 from r1lite.training.machine import forward_dtype
-from r1lite.training.memory import Estimate, Layout, minibatch_tokens
+from r1lite.training.memory import Estimate, Layout
 from r1lite.training.planning import EngineEstimate, Plan
 from r1lite.training.resolve import resolve_config
 from r1lite.training.several import refuse
@@ -64,7 +64,7 @@ def _head(plan: Plan, layout: Layout) -> list[str]:
 
 
 def _rank_lines(plan: Plan, layout: Layout, expected: Estimate) -> list[str]:
-    tokens = minibatch_tokens(plan.config, plan.config.max_prompt_tokens, plan.config.micro_batch_tokens)
+    tokens = plan.tokens(layout, checkpointing=plan.config.gradient_checkpointing)
     rows = [
         ("weights", expected.weights, "always"),
         ("reference", expected.reference, "always"),

@@ -369,6 +369,7 @@ def attention_of(config: ProblemsConfig, shape: Any) -> str:
     Raises:
         UserError: a kernel that leaves a part of this model out.
     """
+    from r1lite.model import varlen
     from r1lite.model.attention import register
 
     if getattr(shape.get_text_config(), "attn_logit_softcapping", None) is not None:  # Gemma 2's
@@ -380,6 +381,8 @@ def attention_of(config: ProblemsConfig, shape: Any) -> str:
         return "eager" if config.attn_implementation == "auto" else config.attn_implementation
     if config.attn_implementation != "auto":
         return config.attn_implementation
+    if getattr(config, "padding_free", False):
+        return varlen.register()
     return register() if config.device == "cpu" else "sdpa"
 
 

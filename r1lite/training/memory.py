@@ -148,7 +148,8 @@ def estimate(
     """
     device, model = policy.model.device, policy.model
     longest = max((len(prompt.token_ids) for prompt in prompts), default=config.max_prompt_tokens)
-    tokens = minibatch_tokens(config, longest, config.micro_batch_tokens)
+    shared = policy.layout == "shared prompts"
+    tokens = minibatch_tokens(config, longest, config.micro_batch_tokens, shares_prompts=shared)
     used = 0 if device.type == "cuda" else psutil.Process().memory_info().rss
     later = _LOADED_LATER + (_BFLOAT16_KERNELS if policy.dtype == torch.bfloat16 else 0)
     held = sum(_size(list(one.parameters())) for one in {id(one): one for one in (model, *others)}.values())
@@ -201,12 +202,17 @@ def of_models(
     )
 
 
-def minibatch_tokens(config: TrainConfig, longest: int, budget: int) -> int:
-    """Tokens of the largest micro-batch, with prompts of this length."""
+def minibatch_tokens(config: TrainConfig, longest: int, budget: int, *, shares_prompts: bool) -> int:
+    """Tokens of the largest micro-batch, with prompts of this length.
+
+    Args:
+        shares_prompts: a prompt goes through the model once for all of its completions.
+    """
     if not isinstance(config, RLConfig):
         return budget
     completions = config.prompts_per_step * config.group_size
-    return min(budget, config.prompts_per_step * longest + completions * config.max_completion_tokens)
+    prompts = config.prompts_per_step if shares_prompts else completions
+    return min(budget, prompts * longest + completions * config.max_completion_tokens)
 
 
 def logits_of(model: Any, tokens: int, *, whole: bool) -> int:

@@ -16,6 +16,7 @@ from torch import Tensor
 
 from r1lite.config import PPOConfig, RLConfig
 from r1lite.errors import UserError
+from r1lite.model.norms import quicken_shapes
 from r1lite.model.sharding import layers_of
 from r1lite.rollout.vllm_sizes import SLACK, Need, need
 from r1lite.training.machine import attention_of, load_config
@@ -88,8 +89,7 @@ class Plan:
         """
         config = self.config
         checkpointing = config.gradient_checkpointing if checkpointing is None else checkpointing
-        longest = config.max_prompt_tokens
-        tokens = minibatch_tokens(config, longest, config.micro_batch_tokens if budget is None else budget)
+        longest, tokens = config.max_prompt_tokens, self.tokens(layout, checkpointing=checkpointing, budget=budget)
         expected = of_models(
             config,
             layout,
@@ -101,6 +101,16 @@ class Plan:
             sampler=sampler_of(config, layout, self.model, longest, self.dtype) if samples_here else 0,
         )
         return self._packed(expected)
+
+    def tokens(self, layout: Layout, *, checkpointing: bool, budget: int | None = None) -> int:
+        """Tokens of a rank's largest micro-batch; see `rank`."""
+        config = self.config
+        return minibatch_tokens(
+            config,
+            config.max_prompt_tokens,
+            config.micro_batch_tokens if budget is None else budget,
+            shares_prompts=not (checkpointing or layout.in_parts or config.padding_free),
+        )
 
     def engine(self, engines: int = 1, rows: int | None = None) -> EngineEstimate:
         """What each of so many engines with weights of their own would hold."""
@@ -133,6 +143,7 @@ class Plan:
         return round(share * everything)
 
     def _made(self) -> Any:
+        from torch._subclasses.fake_tensor import unset_fake_temporarily
         from transformers import AttentionInterface, AttentionMaskInterface, AutoModelForCausalLM
 
         shape = load_config(self.config)
@@ -142,9 +153,13 @@ class Plan:
             AttentionMaskInterface.register(_ATTENTION, lambda *_, **__: None)
             attention = _ATTENTION
         with self._shapes:
-            return AutoModelForCausalLM.from_config(
+            model = AutoModelForCausalLM.from_config(
                 shape, dtype=torch.float32, attn_implementation=attention, trust_remote_code=False
             )
+        if self.config.device == "cpu":
+            with unset_fake_temporarily():
+                quicken_shapes(model)
+        return model
 
     def _pass(self, rows: int, length: int, *, checkpointing: bool) -> int:
         """Bytes that a forward pass keeps: of each row the same, and once what it makes of the weights."""

@@ -79,7 +79,8 @@ def compare(name, size, ranks, model, sums_path):
     for rows, length, measured in kept:
         expected = plan._pass(rows, length, checkpointing=plan.config.gradient_checkpointing)
         if size > 1 and plan.config.shard != "none":
-            assert expected == pytest.approx(measured, rel=0.1), (rows, length)
+            # Counted with copies of the keys that heads share, which attention makes where a row is padded.
+            assert 0.9 * measured <= expected <= 1.15 * measured, (rows, length)
         else:  # a prompt goes through the model once for its group, and is counted with each completion
             assert 0.9 * measured <= expected <= 2 * measured, (rows, length)
 

@@ -90,7 +90,7 @@ class Distilling:
                 len(batch.rows),
                 cost(batch),
             )
-            for batch in micro_batches(rows, max_tokens, policy.pad_id, policy.model.device)
+            for batch in micro_batches(rows, max_tokens, policy.pad_id, policy.model.device, policy.layout)
         ]
 
     def state_dict(self) -> dict[str, Any]:
