@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import os
 from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
-from workers_for_tests import pytest_addoption, pytest_collection, pytest_runtestloop  # noqa: F401  hooks
 
 os.environ["HF_HUB_OFFLINE"] = "1"
 os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
@@ -19,6 +19,25 @@ settings.register_profile("patient", deadline=None, suppress_health_check=[Healt
 settings.load_profile("patient")
 
 SHARED_DATA = Path(__file__).resolve().parent.parent.parent / "shared" / "data"
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection():
+    """Without collections of garbage: nearly all that is made stays."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.enable()
+
+
+def pytest_collection_modifyitems(items):
+    """Files with slow tests first, and last those whose tests are all quick, so that none is left over at the end."""
+    slow, other = ({item.path: 0 for item in items} for _ in range(2))
+    for item in items:
+        slow[item.path] += "slow" in item.keywords
+        other[item.path] += "quick" not in item.keywords
+    items.sort(key=lambda item: (slow[item.path], other[item.path]), reverse=True)
 
 
 @pytest.fixture(scope="session")
@@ -92,7 +111,7 @@ def forks(tmp_path_factory):
     from forks_for_tests import Forks
 
     place = tmp_path_factory.getbasetemp()
-    made = Forks(tmp_path_factory.mktemp("forks"), place.parent if place.name.startswith("worker-") else place)
+    made = Forks(tmp_path_factory.mktemp("forks"), place.parent if "PYTEST_XDIST_WORKER" in os.environ else place)
     yield made
     made.close()
 
