@@ -30,7 +30,7 @@ from r1lite.model.policy import Policy
 from r1lite.preference import training
 from r1lite.run.run_dir import RunDir
 from r1lite.stages import distill, dpo, reward_model, sft
-from r1lite.training.machine import load_model
+from r1lite.training.loading import load_model
 
 
 def in_double(config):

@@ -67,7 +67,7 @@ def measure(shape: str, way: str, arguments: argparse.Namespace) -> dict[str, An
     from r1lite.model.policy import Policy
     from r1lite.nano import nano_path
     from r1lite.training import memory
-    from r1lite.training.machine import load_model
+    from r1lite.training.loading import load_model
     from r1lite.types import Prompt
     from verifiers import Problem
 

@@ -20,6 +20,10 @@ class ShardConfig(Section):
     """With --shard full or grad: so many copies of the model among the ranks, as one a machine (HSDP). Ranks of one
     copy, which follow one another, exchange weights; copies exchange gradients alone."""
 
+    def in_parts(self, ranks: int) -> bool:
+        """True if so many ranks hold models in parts."""
+        return ranks > 1 and self.shard != "none"
+
     @model_validator(mode="after")
     def _copies_of_parts(self) -> ShardConfig:
         if self.shard_copies > 1 and self.shard == "none":

@@ -23,10 +23,9 @@ from r1lite.rollout.interruption import Interruption, make_interruption
 from r1lite.run.arrivals import ARRIVALS
 from r1lite.run.bad_batches import BadBatches
 from r1lite.run.signals import StopSignal
-from r1lite.training.machine import forward_dtype
+from r1lite.training.loading import forward_dtype
 from r1lite.training.on_problems import run_training
 from r1lite.training.setup import Setup, adapt
-from r1lite.training.several import in_parts
 from verifiers.formula import Formula
 
 R = TypeVar("R", bound=RLConfig)
@@ -47,7 +46,7 @@ def make_learner(config: RLConfig, setup: Setup) -> PolicyLearner:
         fp32_head=config.fp32_head,
         padding_free=config.padding_free,
     )
-    parts = in_parts(config, setup.world)
+    parts = config.in_parts(setup.world.size)
     if not parts:
         setup.world.copy_from_main(list(policy.model.parameters()))  # each has read its own files
     reference, critic, value_model = _reference(config, policy, sharing=parts), None, None

@@ -29,7 +29,7 @@ from r1lite.launch.layout import ProcessSpec
 from r1lite.rollout.http_server import TOKEN
 from r1lite.run.run_dir import LAUNCH, check_begun, claim_path, newest_path
 from r1lite.training.early import check_early
-from r1lite.training.machine import load_config
+from r1lite.training.loading import load_config
 from r1lite.training.resolve import resolve_config
 from r1lite.training.several import refuse
 

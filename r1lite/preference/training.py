@@ -120,7 +120,7 @@ class PreferenceTraining:
         self.tokens_are = "trained_on"
         self.watchdog = Watchdog(config)  # the run puts its own here
         self.bad = BadBatches(run_dir.bad_batches)
-        self._in_parts = world.size > 1 and config.shard != "none"
+        self._in_parts = config.in_parts(world.size)
         self.budget = MicroBatchBudget(
             config.micro_batch_tokens, row="pair", advice=_SMALLER, world=world, in_step=self._in_parts
         )

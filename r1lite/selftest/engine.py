@@ -177,7 +177,7 @@ def _distance(tested: Subject, trusted: TrustedEngine, groups: Groups) -> tuple[
     """(largest, mean, limit) of the differences of log-probabilities, in nats."""
     from r1lite.model.policy import Policy
     from r1lite.rollout.canary import TOLERANCE, trainer_logprobs
-    from r1lite.training.machine import forward_dtype
+    from r1lite.training.loading import forward_dtype
 
     policy = Policy(tested.model, pad_id=trusted.pad_id, temperature=1.0, dtype=forward_dtype(tested.config))
     prompts = [list(prompt.token_ids) for prompt in tested.prompts for _ in range(_GROUP)]

@@ -10,7 +10,7 @@ from r1lite.scoring.problems import load_problems, make_prompts
 from r1lite.scoring.scorer import make_scorer
 from r1lite.selftest import Options
 from r1lite.tasks import find
-from r1lite.training.machine import load_model
+from r1lite.training.loading import load_model
 from r1lite.training.resolve import resolve_config
 from r1lite.types import Prompt
 

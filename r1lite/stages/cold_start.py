@@ -58,7 +58,7 @@ def _by_model(config: ColdStartConfig) -> Iterator[Rewrite]:
     """A rewriter that asks a model, greedily."""
     from r1lite.rl.sampling import completion_seed
     from r1lite.rollout import Sampling
-    from r1lite.training.machine import load_model
+    from r1lite.training.loading import load_model
     from r1lite.training.resolve import resolve_config
     from r1lite.training.setup import open_engine
 

@@ -20,7 +20,7 @@ from r1lite.supervised.loop import FineTuning, RowOrder, make_learner
 from r1lite.supervised.sft.encode import load_set
 from r1lite.supervised.sft.tokens import TokenRows
 from r1lite.tasks import Problems
-from r1lite.training.machine import forward_dtype
+from r1lite.training.loading import forward_dtype
 from r1lite.training.on_problems import run_training
 from r1lite.training.setup import Loaded, Setup
 from r1lite.types import Prompt

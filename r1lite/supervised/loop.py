@@ -29,9 +29,8 @@ from r1lite.model.sharding import shard
 from r1lite.rollout.trust import TrustedEngine
 from r1lite.run.bad_batches import BadBatches
 from r1lite.supervised.sft.tokens import TokenRows
-from r1lite.training.machine import forward_dtype
+from r1lite.training.loading import forward_dtype
 from r1lite.training.setup import Setup, adapt
-from r1lite.training.several import in_parts
 from r1lite.types import Group
 
 _SMALLER = "--gradient-checkpointing, --lora-rank 16, a smaller --max-completion-tokens or a smaller model"
@@ -269,7 +268,7 @@ def make_learner(
         dtype=forward_dtype(config),
         gradient_checkpointing=config.gradient_checkpointing,
     )
-    world, reference, parts = setup.world, None, in_parts(config, setup.world)
+    world, reference, parts = setup.world, None, config.in_parts(setup.world.size)
     if not parts:
         world.copy_from_main(list(policy.model.parameters()))  # each has read its own files
     if keeps_reference:

@@ -13,7 +13,7 @@ from r1lite.config import RLConfig
 from r1lite.config.engines import find_engine
 from r1lite.distributed.launcher import rank_info
 from r1lite.errors import UserError
-from r1lite.training.machine import forward_dtype
+from r1lite.training.loading import forward_dtype
 from r1lite.training.memory import Estimate, Layout
 from r1lite.training.planning import EngineEstimate, Plan
 from r1lite.training.resolve import resolve_config
@@ -83,9 +83,6 @@ def _rank_lines(plan: Plan, layout: Layout, expected: Estimate) -> list[str]:
     lines = ["each rank"]
     lines += [f"  {name:<15}{_gib(size)}  {when}" for name, size, when in rows if size]
     lines.append(f"  {'at most':<15}{_gib(expected.peak)}  beside libraries, CUDA's own and fragments")
-    if layout.in_parts:
-        whole = 12 * plan.parameters
-        lines.append(f"  {'rank 0 saves':<15}{_gib(whole)}  of main memory for a moment: the whole model, its moments")
     return lines
 
 

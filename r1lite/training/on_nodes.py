@@ -39,7 +39,7 @@ class EngineNode:
     """An engine in an actor, with a model of its own."""
 
     def __init__(self, config: OnRayConfig) -> None:
-        from r1lite.training.machine import load_model
+        from r1lite.training.loading import load_model
         from r1lite.training.setup import open_engine, set_up_libraries
 
         set_up_libraries(config)

@@ -24,7 +24,8 @@ from r1lite.model.sharding import put_into
 from r1lite.run.signals import StopSignal
 from r1lite.training import memory
 from r1lite.training.lifecycle import run_life
-from r1lite.training.machine import NANO, generation_settings, load_model, own_dtype
+from r1lite.training.loading import generation_settings, load_model, own_dtype
+from r1lite.training.machine import NANO
 from r1lite.training.resolve import resolve_config
 from r1lite.training.setup import LoadTrainingData, Setup, open_run
 from r1lite.types import Group

@@ -19,7 +19,7 @@ from r1lite.errors import UserError
 from r1lite.model.norms import quicken_shapes
 from r1lite.model.sharding import layers_of
 from r1lite.rollout.vllm_sizes import SLACK, Need, need
-from r1lite.training.machine import attention_of, load_config
+from r1lite.training.loading import attention_of, load_config
 from r1lite.training.memory import (
     Estimate,
     Layout,

@@ -44,15 +44,10 @@ from r1lite.scoring.problems import fingerprint, load_problems, make_prompts, tr
 from r1lite.scoring.scorer import Scorer, describe, make_scorer
 from r1lite.tasks import Problems, Task, find
 from r1lite.training.early import RESTARTED
-from r1lite.training.machine import (
-    forward_dtype,
-    load_empty,
-    load_model,
-    model_path,
-)
+from r1lite.training.loading import forward_dtype, load_empty, load_model
+from r1lite.training.machine import model_path
 from r1lite.training.on_nodes import start_on_nodes
 from r1lite.training.resolve import fixed_settings
-from r1lite.training.several import in_parts
 from r1lite.types import Prompt
 
 C = TypeVar("C", bound=ProblemsConfig)
@@ -148,7 +143,7 @@ def _open_run(
         )
         train = make_prompts(problems.train, config, model, tokenizer) if isinstance(config, RLConfig) else []
         loaded = None if training_data is None else training_data(config, problems, test, model, tokenizer)
-        sharded = isinstance(config, TrainConfig) and in_parts(config, world)
+        sharded = isinstance(config, TrainConfig) and config.in_parts(world.size)
         engine, known = open_engine(config, model, tokenizer, display.say, in_parts=sharded, world=world)
         started.append(known)
         return model, tokenizer, problems, doubts, test, train, loaded, engine

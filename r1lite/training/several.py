@@ -13,23 +13,17 @@ from r1lite.config import (
     WatchdogConfig,
 )
 from r1lite.config.engines import find_engine
-from r1lite.distributed.world import World
 from r1lite.errors import UserError
 
 STAGES = ("grpo", "ppo", "sft", "dpo", "distill", "reward-model", "eval")
-
-
-def in_parts(config: ShardConfig, world: World) -> bool:
-    """True if the ranks hold models in parts."""
-    return world.size > 1 and config.shard != "none"
 
 
 def loads_for_parts(config: RunConfig) -> bool:
     """True in a rank whose models are held in parts once they are loaded."""
     from torch import distributed
 
-    several = distributed.is_available() and distributed.is_initialized() and distributed.get_world_size() > 1
-    return several and isinstance(config, ShardConfig) and config.shard != "none"
+    several = distributed.is_available() and distributed.is_initialized()
+    return several and isinstance(config, ShardConfig) and config.in_parts(distributed.get_world_size())
 
 
 def refuse_command(name: str, size: int) -> None:

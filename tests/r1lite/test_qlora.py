@@ -16,7 +16,7 @@ from r1lite.model.policy import Policy
 from r1lite.model.quantized import parameter_count, quantization, quantized_layers, scale_bytes
 from r1lite.rollout import EngineError
 from r1lite.rollout.trust import TrustedEngine
-from r1lite.training.machine import load_model
+from r1lite.training.loading import load_model
 
 pytest.importorskip("peft")
 pytest.importorskip("bitsandbytes")

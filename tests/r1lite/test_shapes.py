@@ -17,7 +17,7 @@ from r1lite.model.prefix import cache_error
 from r1lite.rollout import Sampling
 from r1lite.rollout.build import Request, start
 from r1lite.rollout.hf import HFEngine
-from r1lite.training.machine import attention_of
+from r1lite.training.loading import attention_of
 
 pytestmark = pytest.mark.filterwarnings("default")  # the library's own about kernels that are not installed
 PROMPTS = [tuple(range(20, 32)), (40,), (50, 51, 52)]  # longer than the sliding windows, one token, short

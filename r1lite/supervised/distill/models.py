@@ -9,7 +9,8 @@ import torch
 from r1lite.config.distill import DistillConfig
 from r1lite.errors import UserError
 from r1lite.hub.revisions import pinned
-from r1lite.training.machine import attention_of, load_model, model_path
+from r1lite.training.loading import attention_of, load_model
+from r1lite.training.machine import model_path
 from r1lite.training.several import loads_for_parts
 
 

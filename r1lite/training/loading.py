@@ -1,0 +1,155 @@
+"""Loads the configured model, or its configuration alone, for training and sampling."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from r1lite.config import ProblemsConfig
+from r1lite.errors import UserError
+from r1lite.hub.revisions import pinned
+from r1lite.model.mapped import read_model
+from r1lite.model.quantized import keep_layout, quantization
+from r1lite.training.machine import model_path
+from r1lite.training.several import loads_for_parts
+
+
+def load_config(config: ProblemsConfig) -> Any:
+    """The configuration of the configured model. Raises UserError."""
+    from transformers import AutoConfig
+
+    try:
+        return AutoConfig.from_pretrained(**pinned(model_path(config)))
+    except Exception as error:  # the library raises whatever its transport does
+        first = next((line for line in str(error).splitlines() if line.strip()), "")
+        raise UserError(
+            f"--model {config.model}: its configuration can't be read: {type(error).__name__}: {first}"
+        ) from error
+
+
+def forward_dtype(config: ProblemsConfig) -> Any:
+    """torch dtype of the forward pass."""
+    import torch
+
+    if config.dtype == "auto":
+        return torch.bfloat16 if config.device.startswith("cuda") else torch.float32
+    return getattr(torch, config.dtype)
+
+
+def load_model(config: ProblemsConfig) -> tuple[Any, Any]:
+    """(model, tokenizer) with float32 weights on the configured device. Raises UserError.
+
+    In a rank that is going to keep a part of them they stay in the files, in the dtype they have there.
+    """
+    from transformers import AutoConfig, AutoTokenizer
+
+    place, for_parts = model_path(config), loads_for_parts(config)
+    packed: dict[str, Any] = {}
+    if (kind := getattr(config, "base_quantization", "none")) != "none":
+        packed = {"quantization_config": quantization(kind, forward_dtype(config)), "device_map": {"": config.device}}
+    try:
+        attention = attention_of(config, AutoConfig.from_pretrained(**pinned(place)))
+        tokenizer = AutoTokenizer.from_pretrained(**pinned(place))
+        model, loaded = read_model(pinned(place), mapped=for_parts, attn_implementation=attention, **packed)
+        if packed:
+            keep_layout(model)
+    except UserError:
+        raise
+    except Exception as error:  # the library raises whatever its transport and its models do
+        first = next((line for line in str(error).splitlines() if line.strip()), "")
+        raise UserError(
+            f"--model {config.model}: can't be loaded: {type(error).__name__}: {first}\n"
+            "It must be the Hub id or the path of a causal language model with its tokenizer, or nano."
+        ) from error
+    lacking = sorted({*loaded["missing_keys"], *(str(key) for key in loaded["mismatched_keys"])})
+    if lacking:
+        raise UserError(
+            f"--model {config.model}: {len(lacking)} of its weights are not in the files ({lacking[0]}, ...) and would "
+            "be random: a damaged copy, or no causal language model"
+        )
+    if not _is_causal(model):
+        raise UserError(f"--model {config.model}: {type(model).__name__} sees later tokens: no causal language model")
+    try:
+        if not packed and not for_parts:
+            model.to(config.device)
+    except (RuntimeError, AssertionError) as error:
+        raise UserError(f"--device {config.device}: {error}") from error
+    return model, tokenizer
+
+
+def load_empty(config: ProblemsConfig) -> tuple[Any, Any]:
+    """(model without weights, on the device `meta`; tokenizer), where engines elsewhere sample. Raises UserError."""
+    import torch
+    from transformers import AutoModelForCausalLM, AutoTokenizer
+
+    found = load_config(config)
+    try:
+        with torch.device("meta"):
+            model = AutoModelForCausalLM.from_config(found, trust_remote_code=False)
+        return model, AutoTokenizer.from_pretrained(**pinned(model_path(config)))
+    except Exception as error:  # the library raises whatever its transport does
+        first = next((line for line in str(error).splitlines() if line.strip()), "")
+        raise UserError(f"--model {config.model}: can't be loaded: {type(error).__name__}: {first}") from error
+
+
+def own_dtype(config: ProblemsConfig) -> Any:
+    """torch dtype that the files of the configured model say they have; float32 where they don't."""
+    import torch
+    from transformers import AutoConfig
+
+    found = AutoConfig.from_pretrained(**pinned(model_path(config))).dtype
+    return found if isinstance(found, torch.dtype) else torch.float32
+
+
+def generation_settings(config: ProblemsConfig, model: Any, tokenizer: Any) -> Any:
+    """What `generate` is told beside a checkpoint: to sample as in training, and where a text ends."""
+    from transformers import GenerationConfig
+
+    from r1lite.rollout import eos_ids
+    from r1lite.rollout.hf import pad_id
+
+    return GenerationConfig(
+        do_sample=True,
+        temperature=getattr(config, "temperature", 1.0),
+        top_p=getattr(config, "top_p", 1.0),
+        top_k=getattr(config, "top_k", 0),  # 0: from all; left out, transformers would take 50
+        min_p=getattr(config, "min_p", 0.0) or None,
+        max_new_tokens=config.max_completion_tokens,
+        eos_token_id=eos_ids(model, tokenizer),
+        pad_token_id=pad_id(tokenizer),
+    )
+
+
+def attention_of(config: ProblemsConfig, shape: Any) -> str:
+    """The attention kernel, registered if it is ours.
+
+    Args:
+        shape: the model's configuration.
+
+    Raises:
+        UserError: a kernel that leaves a part of this model out.
+    """
+    from r1lite.model import varlen
+    from r1lite.model.attention import register
+
+    if getattr(shape.get_text_config(), "attn_logit_softcapping", None) is not None:  # Gemma 2's
+        if config.attn_implementation == "sdpa":
+            raise UserError(
+                "--attn-implementation sdpa: it leaves out the soft cap of this model's attention, without a word; use "
+                "eager, or auto, which takes it"
+            )
+        return "eager" if config.attn_implementation == "auto" else config.attn_implementation
+    if config.attn_implementation != "auto":
+        return config.attn_implementation
+    if getattr(config, "padding_free", False):
+        return varlen.register()
+    return register() if config.device == "cpu" else "sdpa"
+
+
+def _is_causal(model: Any) -> bool:
+    """True if a token's logits don't depend on what follows it."""
+    import torch
+
+    last = model.get_input_embeddings().num_embeddings - 1
+    with torch.inference_mode():
+        first, other = (model(input_ids=torch.tensor([[0, 1, token]])).logits[0, 0] for token in (0, last))
+    return torch.allclose(first, other, rtol=1e-3, atol=1e-3)
