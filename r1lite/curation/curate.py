@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import functools
 import shutil
 import sqlite3
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -14,8 +15,9 @@ from r1lite.config import CurationConfig
 from r1lite.curation import emit
 from r1lite.curation.card import card
 from r1lite.curation.index import DIFFICULTY, EXACT, MAX_ROWS, NEAR, PER_PROBLEM, Index
+from r1lite.curation.near import Comparing, Pairing, num_partitions
+from r1lite.curation.passes import Job, Open, Passes
 from r1lite.curation.scan import DECONTAMINATE, Plan, outcome, verifier_options
-from r1lite.curation.sources import Block
 from r1lite.errors import RunError, UserError
 from r1lite.run.files import read_json, write_json, write_text
 from verifiers.rows import completion_of
@@ -23,9 +25,6 @@ from verifiers.rows import completion_of
 WORK, MANIFEST, CARD = "work", "manifest.json", "README.md"
 _EXAMPLES = 3  # rejected rows shown for each reason
 _SHOWN = 400  # characters of an example
-
-# Does numbered blocks, writes their outcomes into the folder, and gives the numbers as they are done.
-Scan = Callable[[Plan, Path, Sequence[tuple[int, Block]]], Iterator[int]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +40,7 @@ def curate(
     config: CurationConfig,
     folder: Path,
     *,
-    scan: Scan,
+    workers: Open,
     start: Callable[[str, int], None] = lambda what, total: None,
     progress: Callable[[float], None] = lambda done: None,
 ) -> Curated:
@@ -49,7 +48,7 @@ def curate(
 
     Args:
         plan: of the first pass; the configuration has what the others need.
-        scan: makes that pass, such as `workers.scan_all`.
+        workers: do what needs the rows' texts, such as `workers.open_workers`.
         start, progress: told what is begun, out of how much, and how far it is.
 
     Raises:
@@ -60,13 +59,24 @@ def curate(
     work.mkdir(exist_ok=True)
     _same_source(plan, work)
     blocks = plan.source.blocks
-    waiting = [(number, block) for number, block in enumerate(blocks) if not outcome(work, number)[1].exists()]
-    start("verifying and filtering", len(blocks))
-    done = len(blocks) - len(waiting)
-    for _ in scan(plan, work, waiting):
-        done += 1
-        progress(done)
-    start("comparing and choosing", 1)
+    with workers(functools.partial(Passes, plan, work), work) as do:
+
+        def finish(jobs: Sequence[tuple[Path, Job]]) -> None:
+            """Has those done whose outcome is missing."""
+            waiting = [(number, job) for number, (path, job) in enumerate(jobs) if not path.exists()]
+            for done, _ in enumerate(do(waiting), len(jobs) - len(waiting) + 1):
+                progress(done)
+
+        start("verifying and filtering", len(blocks))
+        finish([(outcome(work, number)[1], block) for number, block in enumerate(blocks)])
+        if plan.near:
+            count = num_partitions(work, len(blocks))
+            start("pairing near duplicates", count)
+            finish([(job.outcome(work), job) for job in (Pairing(i, count, len(blocks)) for i in range(count))])
+            start("comparing near duplicates", len(blocks))
+            compared = (Comparing(i, count, config.near_threshold) for i in range(len(blocks)))
+            finish([(job.outcome(work), job) for job in compared])
+    start("choosing", 1)
     try:
         index = Index(work, plan.steps())
     except sqlite3.Error as error:

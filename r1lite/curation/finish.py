@@ -5,23 +5,24 @@ from __future__ import annotations
 import dataclasses
 import functools
 import shutil
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
 from r1lite.config import OF_THE_COMMAND, CurationConfig, dump, read_saved, trust, validated
-from r1lite.curation.curate import CARD, MANIFEST, WORK, Curated, Scan, curate
+from r1lite.curation.curate import CARD, MANIFEST, WORK, Curated, curate
 from r1lite.curation.emit import PAIRS
 from r1lite.curation.hub import push
-from r1lite.curation.on_ray import on_nodes, scan_on_nodes
+from r1lite.curation.on_ray import open_nodes
+from r1lite.curation.passes import Open
 from r1lite.curation.planning import default_workers, evaluation_sets, make_plan, task_of, version_warnings
 from r1lite.curation.rewrite import FOLDER as REWRITTEN
-from r1lite.curation.rewrite import Rewrite, Rewriter, rewrite_all, rewrite_here
+from r1lite.curation.rewrite import Rewrite, Rewriter, rewrite_all
 from r1lite.curation.scan import Plan
-from r1lite.curation.sources import Block, open_source
-from r1lite.curation.workers import scan_all
+from r1lite.curation.sources import open_source
+from r1lite.curation.workers import open_workers
 from r1lite.errors import UserError
 from r1lite.report import report_at_end
 from r1lite.run.display import Display
@@ -66,14 +67,14 @@ def finish(
         start(f"rewriting by {rewriting.name}", len(plan.source.blocks))
         folder = run_dir.path / REWRITTEN
         make = functools.partial(Rewriter, plan, folder, rewriting.name, rewriting.make)
-        do = _rewrite(config, display, plan, make, by_model=rewriting.by_model)
-        source = rewrite_all(plan, folder, rewriting.name, do, display.progress)
+        workers = _rewriters(config, display, plan, by_model=rewriting.by_model)
+        source = rewrite_all(plan, folder, rewriting.name, functools.partial(workers, make), display.progress)
         plan = dataclasses.replace(plan, source=source)
     made = curate(
         plan,
         config,
         run_dir.path,
-        scan=_scan(config, display),
+        workers=_workers(config, display, plan),
         start=start,
         progress=display.progress,
     )
@@ -84,21 +85,19 @@ def finish(
     return made
 
 
-def _scan(config: CurationConfig, display: Display) -> Scan:
-    """Where the first pass is made."""
+def _workers(config: CurationConfig, display: Display, plan: Plan) -> Open:
+    """Where blocks are verified and compared."""
     if config.on == "local":
-        return functools.partial(scan_all, workers=config.workers or default_workers())
-    return functools.partial(scan_on_nodes, on=config.on, resources=Resources(config.workers), say=display.say)
+        return functools.partial(open_workers, workers=config.workers or default_workers())
+    return functools.partial(open_nodes, plan=plan, on=config.on, resources=Resources(config.workers), say=display.say)
 
 
-def _rewrite(
-    config: CurationConfig, display: Display, plan: Plan, make: Callable[[], Rewriter], *, by_model: bool
-) -> Callable[[Path, Sequence[tuple[int, Block]]], Iterator[int]]:
+def _rewriters(config: CurationConfig, display: Display, plan: Plan, *, by_model: bool) -> Open:
     """Where rewriting is done."""
     if not (config.engines_on_ray if by_model else config.on != "local"):
-        return functools.partial(rewrite_here, make)
+        return functools.partial(open_workers, workers=1)
     resources = config.engines if by_model else Resources(config.workers)
-    return functools.partial(on_nodes, make, plan=plan, on=config.on, resources=resources, say=display.say)
+    return functools.partial(open_nodes, plan=plan, on=config.on, resources=resources, say=display.say)
 
 
 def report(config: CurationConfig, made: Curated, display: Display) -> None:

@@ -15,9 +15,9 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+from r1lite.curation.near import RowId, Shingles, read_near, share_of, shingles_of, split_id
 from r1lite.curation.scan import outcome, read_index
-from r1lite.curation.similar import jaccard, shingles
-from verifiers.rows import completion_of
+from r1lite.curation.similar import jaccard
 
 EXACT, NEAR, DIFFICULTY, PER_PROBLEM, MAX_ROWS = (
     "exact_duplicates",
@@ -35,9 +35,8 @@ CREATE TABLE rows (
     key INTEGER, problem_id TEXT, correct INTEGER, fate INTEGER, reason TEXT, detail TEXT,
     length INTEGER, exact INTEGER, tie INTEGER, changed INTEGER
 );
-CREATE TABLE bands (band INTEGER, seq INTEGER);
 """
-_LOOK_BACK = 3  # earlier members of a band that a row is compared with
+_CACHE = 256  # texts
 
 
 class Index:
@@ -59,7 +58,8 @@ class Index:
             f"PRAGMA temp_store=FILE; PRAGMA temp_store_directory='{str(folder).replace(chr(39), chr(39) * 2)}';"
         )
         self.db.executescript(_SCHEMA)
-        self._shingles = functools.lru_cache(maxsize=4096)(self._read_shingles)
+        self._starts: list[int] = []  # the first row of each block
+        self._shingles = functools.lru_cache(maxsize=_CACHE)(self._read_shingles)
 
     def close(self) -> None:
         """Frees the file."""
@@ -67,17 +67,14 @@ class Index:
 
     def load(self, num_blocks: int) -> None:
         """Takes in the first pass's outcome, block by block."""
-        numbers = itertools.count()
+        count = 0
         self.db.execute("BEGIN")
         for block in range(num_blocks):
+            self._starts.append(count)
             for batch in read_index(outcome(self.folder, block)[1]):
-                rows, bands = list[tuple[Any, ...]](), list[tuple[Any, int]]()
-                for offset, size, *middle, found, changed in batch:
-                    seq = next(numbers)
-                    rows.append((seq, block, offset, size, *middle, changed))
-                    bands.extend((band, seq) for band in found)
-                self.db.executemany(f"INSERT INTO rows VALUES ({', '.join('?' * 14)})", rows)
-                self.db.executemany("INSERT INTO bands VALUES (?, ?)", bands)
+                found = [(seq, block, *record) for seq, record in enumerate(batch, count)]
+                count += len(found)
+                self.db.executemany(f"INSERT INTO rows VALUES ({', '.join('?' * 14)})", found)
         self.db.execute("COMMIT")
         # Unbiased: every verified completion counts, before any other filter. Unscored ones are not known to be wrong.
         self.db.executescript(
@@ -103,32 +100,32 @@ class Index:
         """Of rows that are nearly the same, the first stays.
 
         A row goes when its question and its completion each have a Jaccard index of at least `threshold` with those
-        of a row that stays.
+        of a row that stays. What `near.Comparing` has not computed for a row is computed here.
         """
-        lags = ", ".join(f"lag(seq, {back}) OVER same" for back in range(1, _LOOK_BACK + 1))
-        found = self.db.execute(
-            f"SELECT seq, {lags} FROM bands JOIN rows USING (seq) WHERE fate = 0 "
-            "WINDOW same AS (PARTITION BY band ORDER BY seq) ORDER BY seq"
-        )
         writer = self.db.cursor()
         self.db.execute("CREATE TEMP TABLE gone (seq INTEGER PRIMARY KEY, kept INTEGER)")
-        for seq, group in itertools.groupby(found, key=lambda row: row[0]):
-            tried = set()
-            for earlier in sorted({other for row in group for other in row[1:] if other is not None}):
-                instead = writer.execute("SELECT kept FROM gone WHERE seq = ?", (earlier,)).fetchone()
-                kept = instead[0] if instead else earlier
-                if kept in tried:
-                    continue
-                tried.add(kept)
-                mine, other = self._shingles(seq), self._shingles(kept)
-                share = min(jaccard(mine[0], other[0]), jaccard(mine[1], other[1]))
-                if share >= threshold:
-                    writer.execute("INSERT INTO gone VALUES (?, ?)", (seq, kept))
-                    writer.execute(
-                        "UPDATE rows SET fate = ?, reason = 'near_duplicate', detail = ? WHERE seq = ?",
-                        (self.fate(NEAR), f"{share:.0%} like row {kept}", seq),
-                    )
-                    break
+        for block, start in enumerate(self._starts):
+            for met in read_near(self.folder, block):
+                seq, tried = start + met.number, set()
+                shares = {self._seq(row_id): share for row_id, share in met.shares.items()}
+                for earlier in map(self._seq, met.earlier):
+                    instead = writer.execute("SELECT kept FROM gone WHERE seq = ?", (earlier,)).fetchone()
+                    kept = instead[0] if instead else earlier
+                    if kept in tried:
+                        continue
+                    tried.add(kept)
+                    share = shares[kept] if kept in shares else share_of(self._shingles(seq), self._shingles(kept))
+                    if share >= threshold:
+                        writer.execute("INSERT INTO gone VALUES (?, ?)", (seq, kept))
+                        writer.execute(
+                            "UPDATE rows SET fate = ?, reason = 'near_duplicate', detail = ? WHERE seq = ?",
+                            (self.fate(NEAR), f"{share:.0%} like row {kept}", seq),
+                        )
+                        break
+
+    def _seq(self, row_id: RowId) -> int:
+        block, number = split_id(row_id)
+        return self._starts[block] + number
 
     def keep_difficulty(self, above: float, below: float) -> None:
         """Only problems with a pass rate strictly between the two stay."""
@@ -218,9 +215,8 @@ class Index:
             found: dict[str, Any] = json.loads(file.read(size))
         return found
 
-    def _read_shingles(self, seq: int) -> tuple[set[str], set[str]]:
-        row = self.line(seq)
-        return shingles(row["question"]), shingles(completion_of(row))
+    def _read_shingles(self, seq: int) -> Shingles:
+        return shingles_of(self.line(seq))
 
     def kept(self) -> int:
         """How many rows are still in."""

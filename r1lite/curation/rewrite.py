@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+from r1lite.curation.passes import Do
 from r1lite.curation.rows import Candidate
 from r1lite.curation.scan import Plan
 from r1lite.curation.sources import Block, Source, candidate, read_block
@@ -96,27 +97,18 @@ class Rewriter:
         self._opened.close()
 
 
-def rewrite_here(make: Callable[[], Rewriter], folder: Path, blocks: Sequence[tuple[int, Block]]) -> Iterator[int]:
-    """Does the blocks in this process, and gives their numbers; `make` is called if there are any."""
-    if blocks:
-        with contextlib.closing(make()) as rewriter:
-            for number, block in blocks:
-                rewriter(number, block)
-                yield number
-
-
 def rewrite_all(
     plan: Plan,
     folder: Path,
     name: str,
-    do: Callable[[Path, Sequence[tuple[int, Block]]], Iterator[int]],
+    workers: Callable[[Path], contextlib.AbstractContextManager[Do]],
     progress: Callable[[float], None] = lambda done: None,
 ) -> Source:
     """Writes the parts that are missing. Returns: the source that they are.
 
     Args:
         name: of what rewrites.
-        do: has a `Rewriter` do blocks, as `rewrite_here` does.
+        workers: opened with the folder, have a `Rewriter` do blocks.
         progress: told how many blocks are done.
     """
     folder.mkdir(exist_ok=True)
@@ -124,9 +116,10 @@ def rewrite_all(
     paths = [_part(folder, number) for number in range(len(blocks))]
     waiting = [(number, block) for number, block in enumerate(blocks) if not paths[number].exists()]
     done = len(blocks) - len(waiting)
-    for _ in do(folder, waiting):
-        done += 1
-        progress(done)
+    with workers(folder) as do:
+        for _ in do(waiting):
+            done += 1
+            progress(done)
     clear_parts(folder)  # of actors that were lost
     provenance = dataclasses.replace(plan.source.provenance, rewritten=name)
     return dataclasses.replace(plan.source, kind="samples", path=folder, files=tuple(paths), provenance=provenance)

@@ -1,7 +1,8 @@
 """The first pass: what can be decided on each completion alone, block by block.
 
-A block's outcome is two files in the work folder: NUMBER.rows, the rows' JSON lines, and NUMBER.index, what the second
-pass needs to know of each. The index is put in place last, so a block that has one is done.
+A block's outcome is files in the work folder: NUMBER.rows, the rows' JSON lines, NUMBER.index, what the second pass
+needs to know of each, and NUMBER.bands, where near duplicates are looked for. The index is put in place last, so a
+block that has one is done.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from typing import IO, Any, NamedTuple
 
 from r1lite.curation.contamination import EvaluationSets, Overlap
 from r1lite.curation.filters import Filter, chain
+from r1lite.curation.near import Signatures, bands_of
 from r1lite.curation.rows import Candidate, as_line, as_row, as_text
 from r1lite.curation.similar import bands, shingles
 from r1lite.curation.sources import Block, Source, candidate, read_block
@@ -103,7 +105,6 @@ class Record(NamedTuple):
     length: int  # tokens, or words
     exact: int  # the same for the same question and completion
     tie: int  # a random number of its own, from the seed
-    bands: tuple[int, ...]  # of its MinHash signature; none if it was rejected
     changed: bool  # it was judged otherwise when it was made
 
 
@@ -140,20 +141,26 @@ class Scanner:
     def __call__(self, number: int, block: Block) -> None:
         """Writes the outcome of a block."""
         rows_path, index_path = outcome(self.folder, number)
+        place, signatures = 0, Signatures()
         # Left in reverse order: the index last.
         with _replaced(index_path) as index, _replaced(rows_path) as rows:
-            place = 0
             for batch in _batches(read_block(block)):
                 records = []
-                for record, line in self._decide(batch):
+                for record, line, found in self._decide(batch):
                     if line is not None:
                         rows.write(line)
                         record = record._replace(offset=place, size=len(line))
                         place += len(line)
                     records.append(record)
+                    if self.plan.near:
+                        signatures.add(record.offset, record.exact, found)
                 index.write(json.dumps(records).encode() + b"\n")
+            if self.plan.near:
+                with replaced_file(bands_of(self.folder, number), alone=False) as aside:
+                    signatures.write(aside)
 
-    def _decide(self, batch: list[tuple[str, Any]]) -> Iterator[tuple[Record, bytes | None]]:
+    def _decide(self, batch: list[tuple[str, Any]]) -> Iterator[tuple[Record, bytes | None, Sequence[int]]]:
+        """Each row's record, its line if that is kept, and its bands if it is still in and near duplicates go."""
         found: list[Candidate | Record] = []
         for place, row in batch:
             try:
@@ -162,7 +169,13 @@ class Scanner:
                 found.append(_unreadable(f"{place}: {error}"))
         fates = iter(self._fates([item for item in found if isinstance(item, Candidate)]))
         for item, (_, row) in zip(found, batch, strict=True):
-            yield self._record(item, row, next(fates)) if isinstance(item, Candidate) else (item, None)
+            if not isinstance(item, Candidate):
+                yield item, None, ()
+                continue
+            record, line = self._record(item, row, next(fates))
+            wanted = self.plan.near and not record.fate
+            question, text = item.problem.prompt, item.completion.text
+            yield record, line, bands(shingles(question), shingles(text)) if wanted else ()
 
     def _fates(self, items: Sequence[Candidate]) -> list[Fate]:
         """What becomes of each item. A filter sees only what those before it keep."""
@@ -196,7 +209,6 @@ class Scanner:
             made = as_line(as_row(item, self._options, self.plan.format))
             line = made.encode() + b"\n"
         exact = _number(" ".join(question.split()), " ".join(text.split()))
-        signature = tuple(bands(shingles(question), shingles(text))) if self.plan.near and not fate else ()
         return (
             Record(
                 offset=-1,
@@ -210,7 +222,6 @@ class Scanner:
                 length=item.length,
                 exact=exact,
                 tie=_number(str(self.plan.seed), item.key, str(item.step), str(item.sample), text),
-                bands=signature,
                 changed=isinstance(stored, bool) and correct is not None and stored != bool(correct),
             ),
             line,
@@ -258,7 +269,7 @@ def read_index(path: Path) -> Iterator[list[tuple[Any, ...]]]:
 
 
 def _unreadable(why: str) -> Record:
-    return Record(-1, 0, 0, "", None, 1, "unreadable", _storable(why[:200]), 0, 0, 0, (), False)
+    return Record(-1, 0, 0, "", None, 1, "unreadable", _storable(why[:200]), 0, 0, 0, False)
 
 
 def _storable(text: str) -> str:

@@ -1,56 +1,63 @@
-"""The first pass in several processes.
+"""Jobs in several processes.
 
-Each worker is a fresh Python process (never a fork) that is told which block to do over a pipe, and answers with its
+Each worker is a fresh Python process (never a fork) that is told which job to do over a pipe, and answers with its
 number: rows travel through files only. A worker whose parent was killed reads the end of its pipe, and ends.
 """
 
 from __future__ import annotations
 
+import contextlib
 import os
 import pickle
 import selectors
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import IO
 
-from r1lite.curation.scan import Plan, Scanner
-from r1lite.curation.sources import Block
+from r1lite.curation.passes import Do, Doer, Numbered
 from r1lite.errors import RunError, UserError
 from verifiers.worker import end_with_parent
 
-_AHEAD = 2  # blocks handed out per worker, the one in work included
+_AHEAD = 2  # jobs handed out per worker, the one in work included
 
 
-def scan_all(plan: Plan, folder: Path, blocks: Sequence[tuple[int, Block]], workers: int) -> Iterator[int]:
-    """Does the blocks, and gives their numbers as they are done.
+@contextlib.contextmanager
+def open_workers(make: Callable[[], Doer], folder: Path, workers: int) -> Iterator[Do]:
+    """Yields what has jobs done by so many processes; by this one if there is no more than one, or one job.
 
     Raises: RunError if a worker dies, with what it said.
     """
-    workers = min(workers, len(blocks))
-    if workers <= 1:
-        scanner = Scanner(plan, folder)
-        try:
-            for number, block in blocks:
-                scanner(number, block)
-                yield number
-        finally:
-            scanner.close()
-        return
-    started = [_Worker(plan, folder) for _ in range(workers)]
+    started: list[_Worker] = []
+    here: list[Doer] = []
+
+    def do(jobs: Sequence[Numbered]) -> Iterator[int]:
+        count = min(workers, len(jobs))
+        if count > 1:
+            started.extend(_Worker(make) for _ in range(count - len(started)))
+            yield from _deal(started, jobs)
+            return
+        for number, job in jobs:
+            if not here:
+                here.append(make())
+            here[0](number, job)
+            yield number
+
     try:
-        yield from _deal(started, list(blocks))
+        yield do
     finally:
         for worker in started:
             worker.end()
+        for doer in here:
+            doer.close()
 
 
 class _Worker:
-    """One process, its pipes, and how many blocks it was given."""
+    """One process, its pipes, and how many jobs it was given."""
 
-    def __init__(self, plan: Plan, folder: Path) -> None:
+    def __init__(self, make: Callable[[], Doer]) -> None:
         self.said: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115  # closed in end()
         self.process = subprocess.Popen(
             [sys.executable, "-c", "from r1lite.curation.workers import main; main()"],
@@ -63,15 +70,15 @@ class _Worker:
         assert self.process.stdin is not None
         assert self.process.stdout is not None
         self.inbox, self.outbox, self.given = self.process.stdin, self.process.stdout, 0
-        self._send((plan, folder, os.getpid()))
+        self._send((make, os.getpid()))
 
-    def give(self, block: tuple[int, Block]) -> None:
-        """Hands out one more block."""
-        self._send(block)
+    def give(self, job: Numbered) -> None:
+        """Hands out one more job."""
+        self._send(job)
         self.given += 1
 
     def take(self) -> int:
-        """The number of a block that is done. Raises RunError if the process ended instead."""
+        """The number of a job that is done. Raises RunError if the process ended instead."""
         line = self.outbox.readline()
         if not line.endswith(b"\n"):
             raise RunError(f"a worker process ended{self._last_words()}; what was done stands: go on with --resume")
@@ -99,13 +106,13 @@ class _Worker:
         return f": {lines[-1]}" if lines else f" with exit status {code}"
 
 
-def _deal(workers: list[_Worker], blocks: Sequence[tuple[int, Block]]) -> Iterator[int]:
-    waiting = iter(blocks)
+def _deal(workers: list[_Worker], jobs: Sequence[Numbered]) -> Iterator[int]:
+    waiting = iter(jobs)
     with selectors.DefaultSelector() as ready:
         for worker in workers:
             ready.register(worker.outbox, selectors.EVENT_READ, worker)
-        for worker, block in zip(workers * _AHEAD, waiting, strict=False):
-            worker.give(block)
+        for worker, job in zip(workers * _AHEAD, waiting, strict=False):
+            worker.give(job)
         while any(worker.given for worker in workers):
             for key, _ in ready.select():
                 worker = key.data
@@ -115,23 +122,23 @@ def _deal(workers: list[_Worker], blocks: Sequence[tuple[int, Block]]) -> Iterat
 
 
 def main() -> None:
-    """A worker's life: a plan, then blocks until the pipe ends."""
+    """A worker's life: what does the jobs, then jobs until the pipe ends."""
     inbox, outbox = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb", buffering=0)
     os.dup2(2, 1)  # a verifier that prints must not speak in our pipe
     end_with_parent()  # it would write on in a folder that a resumed run works in
-    plan, folder, parent = pickle.load(inbox)
+    make, parent = pickle.load(inbox)
     if os.getppid() != parent:  # it was killed before its end would have been ours
         return
-    scanner = Scanner(plan, folder)
+    doer: Doer = make()
     try:
         while True:
             try:
-                number, block = pickle.load(inbox)
+                number, job = pickle.load(inbox)
             except EOFError:
                 return
-            scanner(number, block)
+            doer(number, job)
             outbox.write(b"%d\n" % number)
     except UserError as error:
         sys.exit(str(error))  # the last line that the parent passes on
     finally:
-        scanner.close()
+        doer.close()

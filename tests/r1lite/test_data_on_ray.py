@@ -11,6 +11,7 @@ from on_ray_for_tests import set_token, three_nodes, without_a_node
 
 from r1lite.cli import main
 from r1lite.config import EvalConfig, RejectConfig, load, trust
+from r1lite.curation.near import Comparing
 from r1lite.curation.on_ray import _OnNode
 from r1lite.distributed.nodes import Nodes
 from r1lite.errors import RunError, UserError
@@ -93,9 +94,11 @@ def test_a_driver_that_is_killed_goes_on_with_what_is_left(cluster, tmp_path, fo
     monkeypatch.setattr(Nodes, "each", lambda self, blocks: left.extend(blocks) or each(self, blocks))
     assert main([*argv, *on_ray, "--resume"]) == 0
     parts = sorted((there / "rewritten").iterdir())
+    again = {number for number, job in left if isinstance(job, tuple)}  # blocks
     assert done
-    assert left
-    assert done.isdisjoint(number for number, _ in left)
+    assert again
+    assert done.isdisjoint(again)
+    assert any(isinstance(job, Comparing) for _, job in left)
     assert main([*argv, "--out", str(here)]) == 0
     assert any(row["original"] for row in lines(there / "train.jsonl"))
     same(here, there, ("train.jsonl", "rejected.jsonl", "problems.jsonl", "manifest.json"))

@@ -109,7 +109,7 @@ def test_killed_anywhere_and_resumed_is_the_same(tmp_path, forks):
 
 def test_a_worker_whose_parent_is_gone_does_nothing(tmp_path):
     """It was given blocks before its parent was killed, and began after."""
-    given = pickle.dumps(("no plan", tmp_path, os.getppid())) + pickle.dumps((0, "no block"))
+    given = pickle.dumps(("no doer", os.getppid())) + pickle.dumps((0, "no block"))
     command = [sys.executable, "-c", "from r1lite.curation.workers import main; main()"]
     done = subprocess.run(command, input=given, capture_output=True, cwd=ROOT, timeout=120)
     assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
