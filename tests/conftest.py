@@ -31,6 +31,13 @@ def pytest_collection():
         gc.enable()
 
 
+def pytest_ignore_collect(collection_path, config):
+    """With `-m quick` other files are not even imported, which would take as long as the quick tests."""
+    if config.option.markexpr == "quick" and collection_path.name.startswith("test_"):
+        return "mark.quick" not in collection_path.read_text(encoding="utf-8") or None
+    return None
+
+
 def pytest_collection_modifyitems(items):
     """Files with slow tests first, and last those whose tests are all quick, so that none is left over at the end."""
     slow, other = ({item.path: 0 for item in items} for _ in range(2))

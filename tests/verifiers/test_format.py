@@ -9,8 +9,6 @@ from hypothesis import strategies as st
 
 from verifiers import Completion, Problem, resolve
 
-pytestmark = pytest.mark.quick
-
 TABLE = [
     ("<think>a</think><answer>4</answer>", 1.0, "ok"),
     ("  <think>\na\n</think>\n\n<answer> 4 </answer>\r\n", 1.0, "ok"),
@@ -36,12 +34,14 @@ TABLE = [
 ]
 
 
+@pytest.mark.quick
 @pytest.mark.parametrize(("text", "score", "reason"), TABLE)
 def test_table(text, score, reason):
     verdict = resolve("format")(Problem(), Completion(text))
     assert (verdict.score, verdict.reason) == (score, reason)
 
 
+@pytest.mark.quick
 def test_prefilled_think():
     verify = resolve("format", prefilled_think=True)
     assert verify(Problem(), Completion("a</think><answer>4</answer>")).score == 1.0
@@ -56,6 +56,7 @@ LENIENT = [
 ]
 
 
+@pytest.mark.quick
 @pytest.mark.parametrize(("text", "score", "reason"), LENIENT)
 def test_lenient_allows_text_around(text, score, reason):
     verdict = resolve("format", policy="lenient")(Problem(), Completion(text))
@@ -73,12 +74,14 @@ PARTIAL = [  # each of six rules: think once, answer once, order, think filled, 
 ]
 
 
+@pytest.mark.quick
 @pytest.mark.parametrize(("text", "held", "reason", "detail"), PARTIAL)
 def test_partial_credit(text, held, reason, detail):
     verdict = resolve("format", partial=True)(Problem(), Completion(text))
     assert (verdict.score, verdict.reason, verdict.detail) == (pytest.approx(held / 6), reason, detail)
 
 
+@pytest.mark.quick
 @given(st.lists(st.sampled_from(["<think>", "</think>", "<answer>", "</answer>", "a", " ", "\u200b"]), max_size=9))
 def test_partial_credit_is_full_exactly_where_the_format_holds(pieces):
     completion = Completion("".join(pieces))
@@ -87,18 +90,21 @@ def test_partial_credit_is_full_exactly_where_the_format_holds(pieces):
     assert whole.reason == partial.reason
 
 
+@pytest.mark.quick
 def test_other_tags():
     verify = resolve("format", think="reasoning", answer="final-answer")
     assert verify(Problem(), Completion("<reasoning>a</reasoning><final-answer>4</final-answer>")).score == 1.0
     assert verify(Problem(), Completion("<think>a</think><answer>4</answer>")).reason == "no_tags"
 
 
+@pytest.mark.quick
 def test_a_minimum_of_thinking():
     verify = resolve("format", min_think_chars=5)
     assert verify(Problem(), Completion("<think>a b c \u200b</think><answer>4</answer>")).reason == "short_think"
     assert verify(Problem(), Completion("<think>2+2=4</think><answer>4</answer>")).score == 1.0
 
 
+@pytest.mark.quick
 @pytest.mark.parametrize(
     ("options", "message"),
     [
@@ -131,6 +137,7 @@ HOSTILE = [
 ]
 
 
+@pytest.mark.quick
 @pytest.mark.parametrize(("piece", "reason"), HOSTILE)
 def test_a_hostile_megabyte(piece, reason):
     text = f"<think>{piece * (1_000_000 // len(piece))}</think><answer>4</answer>"
@@ -178,6 +185,7 @@ PIECES = [
 ]
 
 
+@pytest.mark.quick
 @given(
     st.one_of(
         st.lists(st.sampled_from(PIECES), max_size=12).map("".join),

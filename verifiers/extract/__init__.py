@@ -88,6 +88,8 @@ def find(text: str, *, strict: bool = False, prompt: str | None = None) -> Extra
             found = Extraction(span, "hashes", _other_hashes(text, start, hashes.start()))
             return _unless_taken_back(text, found, span[1], end)
     start = max(start, end - _TAIL)
+    if not text[start:end].strip():  # an empty completion, by which golds are tried before a run
+        return Extraction(None, "empty")
     return _phrased(text, start, end, prompt)
 
 
