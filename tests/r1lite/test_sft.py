@@ -271,7 +271,8 @@ def whole(tmp_path_factory, tiny_path, sums_path, sums):
 def test_an_engine_with_its_own_weights_answers_with_the_trained_ones(
     whole, tmp_path, tiny_path, sums_path, sums, monkeypatch
 ):
-    monkeypatch.setattr(setup, "in_parts", lambda config, world: True)  # so that the engine gets a copy of the model
+    open_engine = setup.open_engine
+    monkeypatch.setattr(setup, "open_engine", lambda *args, **kwargs: open_engine(*args, **kwargs | {"in_parts": True}))
     assert main(arguments(tiny_path, sums_path, sums, tmp_path / "run")) == 0
     before, after = (json.loads((tmp_path / "run" / f"eval_{when}.json").read_text()) for when in ("before", "after"))
     assert before["examples"] != after["examples"]
