@@ -1,7 +1,11 @@
 """Verifiers that sin, and some that don't: each process of an audit imports them, and nothing else."""
 
+import os
 import re
 import time
+from pathlib import Path
+
+from verifiers import Verdict
 
 
 def substring(problem, completion):
@@ -29,6 +33,15 @@ def hanging(problem, completion):
 def sleepy(problem, completion):
     time.sleep(100 if len(completion.text) > 100 else 0)
     return float(completion.text.endswith(str(problem.answer)))
+
+
+def stalled_once(problem, completion):
+    """Says of one text that its time ran out, the first time only."""
+    mark = Path(os.environ["STALLED_ONCE"])
+    if completion.text.startswith("9^9^") and len(completion.text) > 100_000 and not mark.exists():
+        mark.touch()
+        return Verdict(0.0, os.environ["STALLED_REASON"])
+    return Verdict(float(completion.text.endswith(f"<answer>{problem.answer}</answer>")), "compared")
 
 
 def slow(problem, completion):

@@ -56,6 +56,17 @@ def test_sins_are_found(sin, families):
     assert families <= {finding.family for finding in report.findings if finding.severity == "high"}
 
 
+@pytest.mark.parametrize(
+    ("reason", "found"), [("TLE", []), ("refused", ["0.0 refused () first, then 0.0 compared ()"])]
+)
+def test_time_that_ran_out_once_is_measured_again(tmp_path, monkeypatch, reason, found):
+    monkeypatch.setenv("STALLED_ONCE", str(tmp_path / "mark"))
+    monkeypatch.setenv("STALLED_REASON", reason)
+    report = audit("audited_for_tests:stalled_once", [PROBLEM], workers=1, sizes=SIZES, maths=False)
+    details = [finding.detail for finding in report.findings if finding.family == "determinism"]
+    assert sorted({detail.split(" with")[0] for detail in details}) == found
+
+
 def test_a_hang_is_found():
     report = audit("audited_for_tests:hanging", [PROBLEM], workers=1, sizes=(2000, 8000), timeout_s=0.2, maths=False)
     assert any("no verdict within" in finding.detail for finding in report.findings if finding.family == "growth")

@@ -36,6 +36,7 @@ from verifiers.reward import Reward, Score
 
 SIZES = (4_000, 16_000, 64_000, 256_000)
 LIMIT_S = 300.0
+_SAID = 200  # characters of a verdict's detail in a finding
 _HUGE = 200_000
 _PAID = 0.5  # a score above it says "right"; of a formula, a reward above this share of the right answer's
 _MAX_PROBLEMS = 40
@@ -248,11 +249,23 @@ class _Audit:
                     self._out_of_time(case, "not all cases were tried a second and third time")
                     return
                 family.total += 1
-                same = _judged(first) == _judged(second)
+                same = _judged(first) == _judged(second) or self._was_stalled(case, first, second)
                 family.passed += same
                 if not same:
-                    why = f"{first.reward} first, then {second.error or second.reward} with {changed}"
+                    why = f"{_said(first)} first, then {_said(second)} with {changed}"
                     self._add("high", case, second, why, family="determinism")
+
+    def _was_stalled(self, case: Case, first: Score, second: Score) -> bool:
+        """A verdict of time is a measurement: where it differs, the case is judged again as it was first.
+
+        True if one of the two is such a verdict and the third is the other.
+        """
+        if "TLE" not in _reasons(first) | _reasons(second):
+            return False
+        with Pool(self.reward, workers=1, timeout_s=self.timeout_s) as pool:
+            (third,) = pool.map([case.pair])
+        other = second if "TLE" in _reasons(first) else first
+        return _judged(third) == _judged(other)
 
     def _bad_problem(self, pool: Pool) -> None:
         """A problem without a gold must be an error, or every answer to it is silently wrong."""
@@ -311,6 +324,16 @@ def _typed(forms: list[str], rng: random.Random) -> Iterator[Case]:
     for pair in pairs(_PAIRS, seed=rng.randrange(1 << 30)):
         family, expect = ("typed_same", RIGHT) if pair.same else ("typed_misses", WRONG)
         yield Case(family, expect, f"{pair.kind}: {pair.how}", Problem(answer=pair.gold), write(form, pair.answer))
+
+
+def _reasons(score: Score) -> set[str]:
+    return {verdict.reason for verdict in score.verdicts.values()}
+
+
+def _said(score: Score) -> str:
+    """The reward and why, or the error."""
+    why = [word for v in score.verdicts.values() for word in (v.reason, *v.flags, f"({v.detail[:_SAID]})")]
+    return score.error or " ".join((f"{score.reward}", *why))
 
 
 def _judged(score: Score) -> tuple[Any, ...]:
