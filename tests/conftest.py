@@ -31,6 +31,11 @@ def pytest_collection():
         gc.enable()
 
 
+def pytest_xdist_auto_num_workers():
+    """One more than there are cores, as many tests wait for processes; at most four, to bound their memory."""
+    return min(4, len(os.sched_getaffinity(0)) + 1)
+
+
 def pytest_ignore_collect(collection_path, config):
     """With `-m quick` other files are not even imported, which would take as long as the quick tests."""
     if config.option.markexpr == "quick" and collection_path.name.startswith("test_"):
