@@ -18,21 +18,25 @@ from torch import Tensor, nn
 _DTYPES = {"BF16": torch.bfloat16, "F16": torch.float16, "F32": torch.float32}
 
 
-def read_model(source: Mapping[str, Any], *, mapped: bool, **options: Any) -> tuple[Any, dict[str, Any]]:
-    """(causal language model on the CPU, what transformers says of loading it). Raises whatever the library does.
+def read_model(
+    source: Mapping[str, Any], *, mapped: bool, architecture: Any = None, **options: Any
+) -> tuple[Any, dict[str, Any]]:
+    """(model on the CPU, what transformers says of loading it). Raises whatever the library does.
 
     Args:
         source: arguments of `from_pretrained` that name the model.
         mapped: weights stay in the files, where all of these have one dtype; else they are in float32.
+        architecture: a class of transformers that has `from_pretrained`; by default `AutoModelForCausalLM`.
         options: more arguments of `from_pretrained`.
     """
-    from transformers import AutoModelForCausalLM
+    if architecture is None:
+        from transformers import AutoModelForCausalLM as architecture
 
     given = {**source, **options, "output_loading_info": True}
     given.pop("trust_remote_code", None)  # said where it counts, whoever calls
 
     def read(dtype: torch.dtype) -> Any:
-        return AutoModelForCausalLM.from_pretrained(**given, dtype=dtype, trust_remote_code=False)
+        return architecture.from_pretrained(**given, dtype=dtype, trust_remote_code=False)
 
     stored = _stored_dtype(source) if mapped else None
     if stored is None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import math
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +13,7 @@ from torch import Tensor
 
 from r1lite.errors import UserError
 from r1lite.hub.revisions import pinned
+from r1lite.model.mapped import read_model
 from r1lite.preference.pairs import Messages
 from r1lite.run import checkpoint
 from r1lite.tasks import prompts as templates
@@ -57,11 +58,12 @@ def padded(rows: Sequence[Sequence[int]], pad_id: int, device: Any) -> tuple[Ten
     return ids.to(device), mask.to(device)
 
 
-def load_classifier(path: str, *, seed: int | None = None) -> tuple[Any, Any]:
+def load_classifier(path: str, *, seed: int | None = None, mapped: bool = False) -> tuple[Any, Any]:
     """(model with one output, tokenizer), float32, on the CPU.
 
     Args:
         seed: makes the head of a model that has none yet (a language model); None = such a model is refused.
+        mapped: weights stay in the files, in the dtype they have there, as `r1lite.model.mapped` tells.
 
     Raises:
         UserError: it can't be loaded, or is no reward model.
@@ -77,9 +79,11 @@ def load_classifier(path: str, *, seed: int | None = None) -> tuple[Any, Any]:
         config.get_text_config().pad_token_id = pad  # where a row ends is where its padding begins
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(seed or 0)
-            model, loaded = AutoModelForSequenceClassification.from_pretrained(
-                **pinned(path), config=config, dtype=torch.float32, output_loading_info=True
+            model, loaded = read_model(
+                pinned(path), mapped=mapped, architecture=AutoModelForSequenceClassification, config=config
             )
+            torch.manual_seed(seed or 0)
+            _draw(model, loaded["missing_keys"])
     except Exception as error:  # the library raises whatever its transport and its models do
         first = next((line for line in str(error).splitlines() if line.strip()), "")
         raise UserError(f"{path}: can't be loaded as a reward model: {type(error).__name__}: {first}") from error
@@ -90,6 +94,13 @@ def load_classifier(path: str, *, seed: int | None = None) -> tuple[Any, Any]:
     if pad is None:
         raise UserError(f"{path}: the tokenizer has neither a padding nor an end token")
     return model.eval(), tokenizer
+
+
+def _draw(model: Any, missing: Collection[str]) -> None:
+    """Draws in float32 what the library has drawn in the dtype of the files."""
+    for name, module in model.named_modules():
+        if any(f"{name}.{own}" in missing for own, _ in module.named_parameters(recurse=False)):
+            model._init_weights(module.float())
 
 
 class RewardModel:

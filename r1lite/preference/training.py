@@ -243,7 +243,7 @@ class PreferenceTraining:
 
     def restore(self, step: int, path: Path, state: dict[str, Any]) -> None:
         """Puts a checkpoint's weights and state in place."""
-        put_into(self.model, load_classifier(str(path))[0].state_dict())
+        put_into(self.model, load_classifier(str(path), mapped=self._in_parts)[0].state_dict())
         self.optimizer.load_state_dict(state["optimizer"])
         self.bad.in_a_row = state["bad_in_a_row"]
         self.budget.tokens = min(state["micro_batch_tokens"], self.budget.asked)

@@ -105,7 +105,7 @@ def _load(config: RewardModelConfig) -> tuple[RewardModelConfig, _Found, Any, An
         splits=(config.train_split, config.test_split),
     )
     base = model_place(config.model)
-    model, tokenizer = load_classifier(base, seed=config.seed)
+    model, tokenizer = load_classifier(base, seed=config.seed, mapped=loads_for_parts(config))
     if config.template is None:
         template = "chat" if getattr(tokenizer, "chat_template", None) else "short"
         config = config.model_copy(update={"template": template})

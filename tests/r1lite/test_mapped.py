@@ -5,13 +5,14 @@ from pathlib import Path
 
 import pytest
 import torch
-from conftest import make_tiny_model
+from conftest import make_tiny_model, make_tiny_tokenizer
 from safetensors.torch import load_file, save_file
 from test_world import torchrun, weights
 from world_cases import CASES, world_data
 
 from r1lite.model.head import Parts, split
 from r1lite.model.mapped import empty_copy, read_model, sharing_copy, wide, widen
+from r1lite.preference.reward_model import load_classifier
 
 
 def read(folder, *, mapped=True):
@@ -72,6 +73,16 @@ def test_a_model_that_computes_a_buffer_in_its_dtype_is_read_in_float32(tmp_path
     )
     assert not {torch.bfloat16} & {b.dtype for b in model.buffers()}
     for (name, one), (_, two) in zip(model.named_buffers(), other.named_buffers(), strict=True):
+        assert torch.equal(one, two), name
+
+
+def test_a_reward_model_s_new_head_is_drawn_in_float32(tmp_path):
+    make_tiny_tokenizer().save_pretrained(saved(make_tiny_model(), tmp_path))
+    model, other = (load_classifier(str(tmp_path), seed=3, mapped=mapped)[0] for mapped in (True, False))
+    head = model.score.weight
+    assert all(lies_in_file(p) and p.dtype == torch.bfloat16 for p in model.parameters() if p is not head)
+    widen(model.parameters())
+    for (name, one), (_, two) in zip(model.named_parameters(), other.named_parameters(), strict=True):
         assert torch.equal(one, two), name
 
 
