@@ -203,7 +203,7 @@ def as_markdown(figures: Sequence[Figures], cases: Sequence[Labelled]) -> str:
             line("balanced accuracy", [shown(one.balanced_accuracy) for one in figures]),
             line("known hacks paid", [f"{one.paid_hacks} of {one.hacks}" for one in figures]),
             line("no verdict", [one.unscored for one in figures]),
-            line("... for it hung", [one.hangs for one in figures]),
+            line("... because it hung", [one.hangs for one in figures]),
             line("worst CPU ms", [f"{one.worst_cpu_ms:,.1f}" for one in figures]),
             line("verdicts per CPU second", [f"{one.verdicts_per_cpu_s:,.0f}" for one in figures]),
         ]
