@@ -103,7 +103,7 @@ class _Parser:
     def read(self) -> tuple[Fraction, collections.Counter[Fraction]]:
         value = self._sum()
         if self.at != len(self.tokens):
-            raise ValueError(f"{self.tokens[self.at]!r} can't stand there")
+            raise ValueError(f"{self.tokens[self.at]!r} is not allowed there")
         return value, self.used
 
     def _next(self, *wanted: str) -> str:
@@ -142,7 +142,7 @@ class _Parser:
             raise ValueError("the expression ends too early")
         token = self.tokens[self.at]
         if not (token[0].isascii() and token[0].isdigit()):
-            raise ValueError(f"{token!r} can't stand there")
+            raise ValueError(f"{token!r} is not allowed there")
         if len(token) > _MAX_DIGITS:
             raise OverflowError(f"a number of {len(token)} digits")
         self.at += 1

@@ -99,14 +99,14 @@ class JsonSchema:
         try:
             return _json(problem.answer)
         except (ValueError, RecursionError) as error:
-            raise GoldError(f"{name_of(problem)}: its answer is no JSON: {error}") from error
+            raise GoldError(f"{name_of(problem)}: its answer is not valid JSON: {error}") from error
 
 
 def _json(text: str) -> Any:
     def pairs(items: list[tuple[str, Any]]) -> dict[str, Any]:
         found = dict(items)
         if len(found) != len(items):
-            raise ValueError("a key stands twice in one object")
+            raise ValueError("a key occurs twice in one object")
         return found
 
     def constant(name: str) -> Any:
@@ -120,7 +120,7 @@ def validator_of(schema: Any) -> Validator:
     try:
         return _made(json.dumps(schema))
     except (TypeError, RecursionError) as error:
-        raise SchemaError(f"no JSON: {error}") from error
+        raise SchemaError(f"not JSON: {error}") from error
 
 
 @functools.lru_cache(maxsize=256)
@@ -150,7 +150,7 @@ def _check(schema: Any, resolver: Any, at: str) -> None:
             try:
                 resolver.lookup(value)
             except referencing.exceptions.Unresolvable as error:
-                raise SchemaError(f"{place}: {value!r} is no place in the schema itself") from error
+                raise SchemaError(f"{place}: {value!r} does not refer to a place in the schema itself") from error
         for pattern in [value] if key == "pattern" else value if key == "patternProperties" else ():
             try:
                 compiled(pattern)
@@ -212,7 +212,7 @@ def _multiple_of(validator: Any, unit: float, value: Any, schema: Any) -> Iterat
         except InvalidOperation:  # more digits than a decimal can hold
             whole = False
         if not whole:
-            yield ValidationError(f"{str(value)[:100]} is no multiple of {unit}")
+            yield ValidationError(f"{str(value)[:100]} is not a multiple of {unit}")
 
 
 def _unique_items(validator: Any, wanted: bool, value: Any, schema: Any) -> Iterator[ValidationError]:
@@ -222,7 +222,7 @@ def _unique_items(validator: Any, wanted: bool, value: Any, schema: Any) -> Iter
         and isinstance(value, list)
         and len({json.dumps(canonical(v), sort_keys=True) for v in value}) < len(value)
     ):
-        yield ValidationError("an item stands twice")
+        yield ValidationError("an item occurs twice")
 
 
 def canonical(value: Any) -> Any:

@@ -61,9 +61,9 @@ def require(names: Iterable[str], where: object, *, trust: bool) -> None:
     names = list(dict.fromkeys(names))
     if names and not trust:
         raise NotTrustedError(
-            f"{where} asks for what a file alone may not: code that does not ship with r1lite, places outside its own "
-            "folder, or more of this machine than is usual:\n"
+            f"{where} requests what a file alone may not: code that does not ship with r1lite, paths outside its own "
+            "folder, or an unusual share of this machine:\n"
             + "".join(f"  {name}\n" for name in names)
-            + "If they are yours, or you have read them, say --trust: code is then imported and run with your rights, "
-            "and the rest is done."
+            + "If these are yours, or you have read them, pass --trust: the code is then imported and runs with your "
+            "rights, and the other requests are carried out."
         )

@@ -21,7 +21,7 @@ class _Loader(yaml.SafeLoader):
             if key.tag == "tag:yaml.org,2002:bool":  # as keys, `on` and `yes` are names
                 key.tag = "tag:yaml.org,2002:str"
             if key.value in seen:
-                raise yaml.YAMLError(f"the key '{key.value}' stands there twice (line {key.start_mark.line + 1})")
+                raise yaml.YAMLError(f"the key '{key.value}' occurs twice (line {key.start_mark.line + 1})")
             seen.add(key.value)
         return super().construct_mapping(node, deep)
 
@@ -31,7 +31,7 @@ class _Loader(yaml.SafeLoader):
             return super().construct_object(node, deep)
         except (LookupError, TypeError, ValueError, AttributeError) as error:
             kind = node.tag.rpartition(":")[2]
-            raise yaml.YAMLError(f"a value is no {kind} (line {node.start_mark.line + 1})") from error
+            raise yaml.YAMLError(f"a value is not of type {kind} (line {node.start_mark.line + 1})") from error
 
     def construct_yaml_int(self, node: yaml.ScalarNode) -> int:
         """Limits length: Python parses hexadecimal integers of any length, and then can't print them."""
@@ -52,7 +52,7 @@ def read_yaml(text: str | bytes) -> Any:
         found = yaml.load(text, Loader=_Loader)
         size = _count(found, {})
     except (yaml.YAMLError, RecursionError) as error:
-        raise ValueError(f"no YAML: {error}") from error
+        raise ValueError(f"not valid YAML: {error}") from error
     if size >= _MOST_VALUES:
         raise ValueError(f"it holds more than {_MOST_VALUES:,} values (aliases count as what they stand for)")
     return found

@@ -89,7 +89,7 @@ def test_what_can_t_be_scored_carries_a_number_and_is_told_once(caplog):
 
 def test_without_a_stand_in_the_error_is_said_before_it_is_swallowed(caplog):
     assert execute(openrlhf_reward("math", unscored=None), PROMPT + GOOD, PROMPT, None)["reward"] is None
-    assert "the run will end for want of a reward" in caplog.text
+    assert "the run will end because a reward is missing" in caplog.text
     assert "no answer" in caplog.text
     with pytest.raises(VerifierError, match="set `unscored`"):
         openrlhf_reward("math", unscored=None)([PROMPT + GOOD], [PROMPT], [None])

@@ -98,7 +98,7 @@ def test_slime_leaves_out_what_can_t_be_scored(caplog):
     samples = group((GOOD, "4"), (BAD, "4"), (GOOD, None), (GOOD, ""))
     assert asyncio.run(as_a_group(arguments(verifiers_reward="math"), samples)) == [1.0, 0.0, 0.5, 0.5]
     assert [sample.remove_sample for sample in samples] == [False, False, True, True]
-    assert caplog.text.count("leaves the loss") == 1
+    assert caplog.text.count("left out of the loss") == 1
     samples = group((GOOD, None), (BAD, None))
     assert asyncio.run(as_a_group(arguments(), samples)) == [0.0, 0.0]
     assert all(sample.remove_sample for sample in samples)

@@ -115,7 +115,7 @@ def test_reasoning_gym_itself():
     assert not {p.prompt for p in loaded.train} & {p.prompt for p in loaded.test}
     with pytest.raises(UserError, match="did you mean chain_sum"):
         find("reasoning_gym:chain_sun").load(Source("bundled"))
-    with pytest.raises(GoldError, match="carries no reasoning_gym"):
+    with pytest.raises(GoldError, match="has no reasoning_gym"):
         verify(Problem(answer="4"), Completion("4"))
 
 

@@ -89,12 +89,12 @@ def test_a_formula_is_timed():
 @pytest.mark.parametrize(
     ("row", "message"),
     [
-        ({"text": "7", "expected": True}, "mine.jsonl:1: there is no gold"),
+        ({"text": "7", "expected": True}, "mine.jsonl:1: the gold is missing"),
         ({"gold": math.nan, "text": "7", "expected": True}, "mine.jsonl:1: the gold must be"),
         ({"gold": "7", "expected": True}, "mine.jsonl:1: text"),
         ({"gold": "7", "text": "7"}, "mine.jsonl:1: expected must be true or false"),
         ({"gold": "7", "text": "7", "expected": "yes"}, "mine.jsonl:1: expected must be true or false"),
-        ([], "mine.jsonl:1: a case is an object"),
+        ([], "mine.jsonl:1: a case must be an object"),
     ],
 )
 def test_bad_cases(row, message, tmp_path, capsys):
