@@ -65,7 +65,7 @@ def test_score_goes_on_where_it_was_stopped(tmp_path, capsys):
     assert out.read_bytes() == whole
     assert "30 completions" in capsys.readouterr().out
     assert main([*command[:3], "format", *command[4:]]) == 2  # another reward
-    assert "results of another reward and versions" in capsys.readouterr().err
+    assert "results of different reward and versions" in capsys.readouterr().err
 
 
 def test_parquet_out_is_the_same_and_goes_on_where_it_was_stopped(tmp_path, capsys):
@@ -91,7 +91,7 @@ def test_parquet_out_is_the_same_and_goes_on_where_it_was_stopped(tmp_path, caps
     assert capsys.readouterr().out == table
     assert out.read_bytes() == whole
     assert main(["score", str(source), "--reward", "math", "--workers", "0", "--out", str(out)]) == 2
-    assert "results of another reward" in capsys.readouterr().err
+    assert "results of different reward" in capsys.readouterr().err
 
 
 def test_parquet_out_without_pyarrow_is_told_before_any_work(tmp_path, capsys, monkeypatch):

@@ -24,7 +24,7 @@ def nothing_said(monkeypatch):
 
 
 async def executed(reward_func, query, prompt, label):
-    """One sample's part of the response that becomes its experience; every exception is swallowed, as there."""
+    """Copies how OpenRLHF turns one sample's response into its experience; it swallows every exception too."""
     output = {"reward": None, "scores": None, "extra_logs": {}}
     try:
         (info,) = await asyncio.gather(asyncio.to_thread(reward_func, [query], [prompt], [label]))
@@ -41,7 +41,7 @@ def execute(function, *row):
 
 
 def joined(samples):
-    """Its loop over the first sample's keys."""
+    """Copies OpenRLHF's loop over the first sample's keys."""
     return {key: [sample["extra_logs"][key] for sample in samples] for key in samples[0]["extra_logs"]}
 
 
@@ -96,7 +96,7 @@ def test_without_a_stand_in_the_error_is_said_before_it_is_swallowed(caplog):
 
 
 def test_every_sample_has_the_same_logs():
-    """A verifier that abstains must not leave its name out: samples are joined by the first one's keys."""
+    """A verifier that abstains must still give its name as a key: samples are joined by the first one's keys."""
     function = openrlhf_reward("math + language")
     samples = [execute(function, PROMPT + text, PROMPT, "4") for text in (GOOD, "4", "")]
     assert all(set(sample["extra_logs"]) == {"math", "language", "unscored"} for sample in samples)

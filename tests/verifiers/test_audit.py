@@ -1,4 +1,4 @@
-"""The audit: our verifiers pass it, and known sins are found."""
+"""The audit: our verifiers pass it, and known faults are found."""
 
 import importlib.util
 import json

@@ -1,4 +1,4 @@
-"""`python -m verifiers score` of folders, patterns and URLs: the same results, wherever and however often."""
+"""`python -m verifiers score` of folders, patterns and URLs: the same results on every route and every repetition."""
 
 import json
 import os
@@ -25,7 +25,7 @@ def row(number):
 
 
 def write_shards(folder, count=6, size=20):
-    """JSONL, compressed and Parquet shards, one of them in a folder of its own, and a file that is none."""
+    """Creates JSONL, compressed and Parquet shards, one of them in a subfolder, and a file that is not a shard."""
     import gzip
 
     import pyarrow
@@ -114,7 +114,7 @@ def test_an_interrupt_says_how_to_go_on(shards, tmp_path, monkeypatch, capsys):
     assert len(list(read(out))) == 20
 
 
-def test_a_shard_without_results_may_be_mended_or_taken_away(tmp_path, capsys):
+def test_a_shard_without_results_may_be_repaired_or_removed(tmp_path, capsys):
     shards = tmp_path / "in"
     shards.mkdir()
     for name in "abc":
@@ -139,11 +139,11 @@ def test_a_shard_without_results_may_be_mended_or_taken_away(tmp_path, capsys):
         content = (shards / f"{name}.jsonl").read_text()
         (shards / f"{name}.jsonl").unlink()
         assert main(argv) == 2
-        assert f"another inputs ({name}.jsonl)" in capsys.readouterr().err
+        assert f"different inputs ({name}.jsonl)" in capsys.readouterr().err
         (shards / f"{name}.jsonl").write_text(content)
     (shards / "f.jsonl").write_text("")
     assert main(argv) == 2
-    assert "another inputs (f.jsonl)" in capsys.readouterr().err
+    assert "different inputs (f.jsonl)" in capsys.readouterr().err
 
 
 def test_a_file_may_be_named_like_a_pattern_and_a_link_to_nothing_is_told(tmp_path, capsys):
