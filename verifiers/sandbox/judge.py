@@ -224,7 +224,7 @@ def _called(body: bytes | None, tests: FunctionTests, index: int) -> tuple[str, 
             except _NoDataError as error:
                 return (
                     "WA",
-                    f"{_call(tests, index)} returned {error} in what it gave, which is not data",
+                    f"{_call(tests, index)} returned a value that contains {error}, which is not data",
                     ("not_data",),
                     False,
                 )
@@ -237,7 +237,7 @@ def _called(body: bytes | None, tests: FunctionTests, index: int) -> tuple[str, 
             flags = ("premature_exit",) if verdict == "EXIT" else ()
             return verdict, f"{_call(tests, index)} raised {name[:100]}: {reason[:500]}", flags, False
         case ["bad", str(reason)]:
-            return "WA", f"{_call(tests, index)} returned what can't be sent: {reason[:200]}", (), False
+            return "WA", f"{_call(tests, index)} returned a value that can't be sent: {reason[:200]}", (), False
         case ["load", "CE", str(reason)]:
             return "CE", reason[:1000], (), True
         case ["load", str(verdict), [str(name), *_], str(reason)]:
@@ -379,7 +379,7 @@ def _without_oracle(usage: Usage, trusted: Usage, at: int, total: int) -> Outcom
     if usage.killed == WALL:
         return Outcome("TLE", 0, total, f"test {at}: {KILLED_BY_WATCH[WALL]}", usage)
     if trusted.verdict in ("TLE", "MLE"):
-        text = f"test {at}: the test ran out of {'time' if trusted.verdict == 'TLE' else 'memory'} on what it was given"
+        text = f"test {at}: the test ran out of {'time' if trusted.verdict == 'TLE' else 'memory'} on the submission's values"
         return Outcome(trusted.verdict, 0, total, text, usage)
     raise VerifierError(f"the process that runs the tests ended with status {trusted.status}")
 

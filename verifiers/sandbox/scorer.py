@@ -181,7 +181,7 @@ class Scorer:
             case ["raised", str(kind), str(text)]:
                 raise _Trouble("raised", f"it raised {kind[:100]}: {text}")
             case ["code", str(what)]:
-                raise _Trouble("code", f"code in what it evaluates: {what[:100]}")
+                raise _Trouble("code", f"code in the evaluated text: {what[:100]}")
         raise wire.WireError("malformed message")
 
     def _verdict(
