@@ -379,7 +379,8 @@ def _without_oracle(usage: Usage, trusted: Usage, at: int, total: int) -> Outcom
     if usage.killed == WALL:
         return Outcome("TLE", 0, total, f"test {at}: {KILLED_BY_WATCH[WALL]}", usage)
     if trusted.verdict in ("TLE", "MLE"):
-        text = f"test {at}: the test ran out of {'time' if trusted.verdict == 'TLE' else 'memory'} on the submission's values"
+        lacking = "time" if trusted.verdict == "TLE" else "memory"
+        text = f"test {at}: the test ran out of {lacking} on the submission's values"
         return Outcome(trusted.verdict, 0, total, text, usage)
     raise VerifierError(f"the process that runs the tests ended with status {trusted.status}")
 
