@@ -12,7 +12,7 @@ Shapes: R rows, L slots for the tokens of a row, V vocabulary.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, cast
 
 import torch
 from torch import Tensor
@@ -96,10 +96,7 @@ class FixedSteps:
         self._mask = torch.zeros(rows, 1, 1, length, dtype=torch.bool, device=device)
         self._mask[..., :width] = prefix.mask.bool()[:, None, None]
         self._cache = DynamicCache()
-        self._cache.layers = [
-            FixedLayer(layer.keys, layer.values, length, self._slot)  # type: ignore[arg-type]
-            for layer in prefix.cache.layers
-        ]
+        self._cache.layers = [FixedLayer(keys, values, length, self._slot) for keys, values in _states(prefix.cache)]
         self._logits: Tensor | None = None
         self._graph = self._captured() if device.type == "cuda" else None
 
@@ -122,10 +119,8 @@ class FixedSteps:
         """The tokens of these rows so far, from which steps of other rows can go on."""
         width = int(self._slot)
         cache = DynamicCache()
-        for index, layer in enumerate(self._cache.layers):
-            assert layer.keys is not None
-            assert layer.values is not None
-            cache.update(layer.keys[rows, :, :width], layer.values[rows, :, :width], index)
+        for index, (keys, values) in enumerate(_states(self._cache)):
+            cache.update(keys[rows, :, :width], values[rows, :, :width], index)
         return Prefix(cache, self._mask[rows, 0, 0, :width].long(), self._tokens[rows], self._positions[rows])
 
     def _step(self) -> Tensor:
@@ -161,6 +156,11 @@ class FixedSteps:
     def _restore(self, before: list[Tensor]) -> None:
         for buffer, old in zip((self._positions, self._slot, self._mask), before, strict=True):
             buffer.copy_(old)
+
+
+def _states(cache: DynamicCache) -> list[tuple[Tensor, Tensor]]:
+    """Keys and values of each layer."""
+    return [(layer.keys, layer.values) for layer in cast(list[Any], cache.layers)]
 
 
 def _with_room(states: Tensor, length: int) -> Tensor:
