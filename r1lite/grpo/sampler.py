@@ -76,10 +76,7 @@ class Sampler:
                 return self._share(chosen, step, purpose, beat, waiting)
 
         shares = everyone(self.world, share)
-        groups = [
-            self.group(prompt, shares[i % len(shares)][0][i // len(shares)])
-            for i, prompt in enumerate(chosen)
-        ]
+        groups = [self.group(prompt, shares[i % len(shares)][0][i // len(shares)]) for i, prompt in enumerate(chosen)]
         self.check_scored(groups)
         return Sampled(groups, max(seconds for _, seconds, _ in shares), max(seconds for _, _, seconds in shares))
 

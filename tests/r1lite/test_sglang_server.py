@@ -136,7 +136,7 @@ def test_a_scheduler_that_hangs_is_set_aside(counts, servers, fleet, sums):  # n
         check(engine, sums, 1, PROMPTS[:1], SEEDS[:1])
     with engine.at(stuck.url):
         check(engine, sums, 1)
-    assert f"{stuck.url} answers again, has the weights of version 1 and is used" in said
+    assert f"{stuck.url} answers again, has the weights of version 1 and is in use again" in said
 
 
 def test_one_that_somebody_pauses_in_the_middle_is_asked_again(servers, fleet, sums):  # noqa: F811
@@ -180,9 +180,9 @@ def test_completions_of_other_weights_are_not_taken(servers, fleet, sums):  # no
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (lambda answer: answer["output_ids"].pop(), "a completion in parts"),
-        (lambda answer: answer["meta_info"]["output_token_logprobs"].pop(), "a completion in parts"),
-        (lambda answer: answer["meta_info"].update(completion_tokens=99), "a completion in parts"),
+        (lambda answer: answer["output_ids"].pop(), "an incomplete completion"),
+        (lambda answer: answer["meta_info"]["output_token_logprobs"].pop(), "an incomplete completion"),
+        (lambda answer: answer["meta_info"].update(completion_tokens=99), "an incomplete completion"),
         (lambda answer: answer["meta_info"].pop("output_token_logprobs"), "without token ids and log-probabilities"),
         (lambda answer: answer.update(output_ids=["x"] * 6), "without token ids and log-probabilities"),
         (lambda answer: answer["meta_info"].update(finish_reason="stop"), "without token ids and log-probabilities"),
@@ -220,17 +220,17 @@ def test_what_is_asked():
 
 def test_a_token_goes_with_every_call(servers, fleet, sums, monkeypatch):  # noqa: F811
     server = servers(key="secret")
-    with pytest.raises(UserError, match="wants a token"):
+    with pytest.raises(UserError, match="requires a token"):
         fleet(server)
     monkeypatch.setenv(TOKEN, "wrong")
-    with pytest.raises(UserError, match="wants a token"):
+    with pytest.raises(UserError, match="requires a token"):
         fleet(server)
     monkeypatch.setenv(TOKEN, "secret")
     engine = fleet(server)
     engine.load_weights(weights(1), version=1)
     check(engine, sums, 1)
     monkeypatch.setenv(TOKEN, "two\nlines")
-    with pytest.raises(UserError, match="characters that no header takes"):
+    with pytest.raises(UserError, match="characters that an HTTP header does not allow"):
         fleet(server)
 
 
@@ -239,7 +239,7 @@ def test_a_token_goes_with_every_call(servers, fleet, sums, monkeypatch):  # noq
     [
         ({}, {"untested": False}, r"SGLang 0\.5\.23 follow the sources .* never tried .* --engine-untested"),
         ({"seeded": False}, {}, "start it with --enable-deterministic-inference"),
-        ({"context": 101}, {}, "takes 99 tokens of prompt and completion.* start it with --context-length 102"),
+        ({"context": 101}, {}, "accepts 99 tokens of prompt and completion.* start it with --context-length 102"),
     ],
 )
 def test_servers_that_do_not_fit_are_refused(about, settings, message, servers, fleet):
