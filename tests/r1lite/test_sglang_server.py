@@ -214,7 +214,7 @@ def test_what_is_asked():
     values = sampling_values(Sampling(0, 9, "<|end|>"), [1], {"<|end|>": 7})
     assert (values["temperature"], values["stop"], values["stop_token_ids"]) == (0.0, [], [1, 7])
     for cut in ({"top_p": 0.9}, {"top_k": 5}, {"min_p": 0.1}):
-        with pytest.raises(EngineError, match="that top_p, top_k or min_p cut"):
+        with pytest.raises(EngineError, match="cut by top_p, top_k or min_p"):
             sampling_values(Sampling(1.0, 9, **cut), [1], {})
 
 
@@ -258,7 +258,7 @@ def test_weights_that_it_can_not_read_are_an_error(servers, fleet, monkeypatch):
 
     engine = fleet(servers())
     monkeypatch.setattr("sglang_for_tests.checksum", unreadable)
-    with pytest.raises(EngineError, match=r"did not take the weights .*no such file.*--engine-weights-dir"):
+    with pytest.raises(EngineError, match=r"did not load the weights .*no such file.*--engine-weights-dir"):
         engine.load_weights(weights(1), version=1)
 
 
