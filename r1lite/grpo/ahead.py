@@ -99,7 +99,7 @@ class Ahead:
         self._failure, self._now = None, copy.deepcopy(self._kept)
         self._ask(step)
         taken: list[_Finished] = []
-        dropped_before, work = self._now.dropped, f"step {step + 1}, groups asked for ahead"
+        dropped_before, work = self._now.dropped, f"step {step + 1}, groups sampled ahead"
         with self._watchdog.during("rollout", work), around():
             while len(taken) < config.prompts_per_step:
                 one = self._arrival(self._now.taken - self._kept.taken)
@@ -184,7 +184,7 @@ class Ahead:
                 )
                 for i, completions in stream:
                     ticket, problem = asked[i]
-                    check_finite(completions, f"problem {problem}, asked for ahead")
+                    check_finite(completions, f"problem {problem}, sampled ahead")
                     with self._lock:  # the order of the file is that of the queue
                         arrival = Arrival(self._number, ticket, problem, tuple(completions))
                         self._file.append(arrival)

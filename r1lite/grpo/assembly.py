@@ -55,15 +55,15 @@ def make_learner(config: RLConfig, setup: Setup) -> PolicyLearner:
         value_model = make_value_model(config, policy, setup.tokenizer, sharing=parts)
     if parts:
         held: Any = {"device": config.device, "copies": config.shard_copies}
-        how = {**held, "whole_in_between": config.shard == "grad"}
-        shard(policy, setup.world, **how)
+        options = {**held, "whole_in_between": config.shard == "grad"}
+        shard(policy, setup.world, **options)
         setup.engine.measured_by(policy)
         if reference is not None:
             shard(reference, setup.world, learns=False, offload=config.offload_reference, **held)
         if value_model is not None:
             value_model.head.to(config.device)
             if not value_model.shared:
-                shard(value_model.backbone, setup.world, **how)
+                shard(value_model.backbone, setup.world, **options)
     elif config.offload_reference and reference is not None:
         stream_layers(reference.model)
     optimizer = Optimizer.configured(policy.model, config, setup.world, offload=config.offload_optimizer)

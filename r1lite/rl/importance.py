@@ -103,7 +103,7 @@ def mismatch(old_logprobs: Tensor, engine_logprobs: Tensor, mask: Tensor) -> dic
         d = (old_logprobs - engine_logprobs)[known]
         if d.numel() == 0:
             return {"kl": 0.0, "logprob_max": 0.0, **dict.fromkeys(_WEIGHTS, 1.0), "tokens": 0}
-        largest = float(d.abs().max())  # NaN where the model's are
+        largest = float(d.abs().max())  # NaN if the model's are
         d = d.clamp(-_MAX_LOG, _MAX_LOG)
         ratio = d.exp()
         return {

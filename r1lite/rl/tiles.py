@@ -107,8 +107,8 @@ def _forward(
     for columns, _, rows, logits in logit_tiles(hidden, head, temperature):
         local = token_ids[rows] - columns.start
         inside = (local >= 0) & (local < logits.shape[1])
-        found = logits.gather(1, local.clamp(0, logits.shape[1] - 1)[:, None]).squeeze(1)
-        chosen[rows] += torch.where(inside, found, 0.0)
+        local_logits = logits.gather(1, local.clamp(0, logits.shape[1] - 1)[:, None]).squeeze(1)
+        chosen[rows] += torch.where(inside, local_logits, 0.0)
         higher = torch.maximum(top[rows], logits.amax(dim=1))
         step = top[rows] - higher  # <= 0; -inf in the first tile, where the sums are 0
         faded = step.exp()

@@ -45,7 +45,7 @@ class ServerEngine(RolloutEngine):
         connect: (url, run's name) -> a server; the name distinguishes this run's weights from another's.
         context: tokens of the longest prompt and completion together.
         weights_dir: a folder shared with the servers; None = this machine's shared memory.
-        vocabulary: number of token ids; larger ids are errors.
+        vocabulary: number of token ids; an id outside this range is an error.
         start_wait_s: time limit for servers to start.
         parameters: number of parameters, to check the free space for weights.
         layout: converts weights to the layout of the model's files.

@@ -153,8 +153,8 @@ class GlooSender:
         import torch
 
         assert self._group is not None
-        for places in buckets(about["sizes"], about["bucket_bytes"]):
-            bucket = torch.cat([payloads[i] for i in places])
+        for indices in buckets(about["sizes"], about["bucket_bytes"]):
+            bucket = torch.cat([payloads[i] for i in indices])
             self._group.broadcast(bucket, going=going)
             self.bytes_sent += bucket.numel()
 

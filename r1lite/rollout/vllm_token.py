@@ -39,5 +39,5 @@ class TokenGuard:
             await send({"type": "http.response.body", "body": b"the token is missing or wrong"})
 
     def _allows(self, scope: dict[str, Any]) -> bool:
-        given = [value for name, value in scope["headers"] if name.lower() == b"authorization"]
-        return len(given) == 1 and hmac.compare_digest(given[0], self._wanted)
+        credentials = [value for name, value in scope["headers"] if name.lower() == b"authorization"]
+        return len(credentials) == 1 and hmac.compare_digest(credentials[0], self._wanted)
