@@ -237,7 +237,7 @@ def test_a_token_goes_with_every_call(servers, fleet, sums, monkeypatch):  # noq
 @pytest.mark.parametrize(
     ("about", "settings", "message"),
     [
-        ({}, {"untested": False}, r"SGLang 0\.5\.23 follow the sources .* never tried .* --engine-untested"),
+        ({}, {"untested": False}, r"SGLang 0\.5\.23 follow the sources .* never tested .* --engine-untested"),
         ({"seeded": False}, {}, "start it with --enable-deterministic-inference"),
         ({"context": 101}, {}, "accepts 99 tokens of prompt and completion.* start it with --context-length 102"),
     ],
@@ -270,7 +270,7 @@ def test_the_engine_is_named_in_a_configuration(servers):
     assert (started.line, started.version, started.name) == ("SGLang 0.5.23, 1 server", "0.5.23", "sglang-server")
     started.engine.close()
     cut = load(GRPOConfig, [*flags, "--top-k", "5", "--biased-sampling"])
-    with pytest.raises(UserError, match="--top-k: SGLang's log-probabilities"):
+    with pytest.raises(UserError, match="--top-k: SGLang samples from the cut distribution"):
         start(Request(cut, "nano", model, tokenizer, torch.float32, 1024))
     assert load(EvalConfig, flags).engine == "sglang-server"
     with pytest.raises(UserError, match="needs --engine-url"):
