@@ -1,7 +1,7 @@
-"""Is the engine's policy the trainer's? Asked after every change of weights, before anything is sampled for use.
+"""The canary: compares the engine's policy with the trainer's after every change of weights, before any sampling.
 
-A few completions' log-probabilities, as the engine gave them, against those of a forward pass of the trainer's model.
-What is found wrong is named: each suspect is mended in turn, and the one after which the difference is gone was it.
+It compares a few completions' log-probabilities by the engine with those of a forward pass of the trainer's model. If
+they differ, it names the cause: it repairs each suspect in turn until the difference is gone.
 """
 
 from __future__ import annotations
@@ -24,19 +24,19 @@ from verifiers import Completion
 
 _SEQUENCES = 2
 _ROW_TOKENS = 1 << 16  # of a pass: the few sequences always fit
-# Above what rounding makes. Measured between vLLM 0.32 and transformers with nano on a CPU, the largest difference of
-# some 470 tokens' log-probabilities: 7e-6 in float32, 0.11 in bfloat16, 0.012 in float16. How much a deeper model or
-# CUDA add was not measured: the room above is a guess, and wider in float32, where it costs nothing.
+# Above rounding errors. Measured between vLLM 0.32 and transformers with nano on a CPU, the largest difference of
+# some 470 tokens' log-probabilities: 7e-6 in float32, 0.11 in bfloat16, 0.012 in float16. The effect of a deeper model
+# or of CUDA was not measured: the margin is a guess, and wider in float32, where it costs nothing.
 TOLERANCE = {torch.float32: 0.002, torch.bfloat16: 0.5, torch.float16: 0.1}
 _LAYER = re.compile(r"(.*?\.\d+)\.")
-_GAIN = 0.5  # a mended part counts if it takes away this share of the difference
+_GAIN = 0.5  # a repaired part counts as a cause if it removes this share of the difference
 
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """The largest difference of one check, and where it was."""
+    """The largest difference of one check, and its position."""
 
-    difference: float  # nats; inf where the engine's value is not a number
+    difference: float  # nats; inf if the engine's value is not a number
     sequence: int = 0
     token: int = 0
     engine: float = 0.0
@@ -44,13 +44,13 @@ class Reading:
 
 
 class Canary:
-    """The check, and the search for what is wrong.
+    """The check, and the search for the cause of a difference.
 
     Args:
-        policy: the trainer's side, at the temperature that is sampled with.
-        tokens: of each completion.
+        policy: the trainer's policy, at the sampling temperature.
+        tokens: length of each completion.
         tolerance: nats; None = by dtype.
-        world: the ranks that share the engine: they check together, and the main rank's reading is what counts.
+        world: the ranks that share the engine: they check together, and the main rank's reading decides.
     """
 
     def __init__(
@@ -73,14 +73,14 @@ class Canary:
         version: int,
         adapter: Adapter | None = None,
     ) -> float:
-        """The largest difference, in nats, of an engine on several servers that of the worst.
+        """The largest difference, in nats; with several servers, that of the worst server.
 
         Args:
-            prompts: ones that the engine has seen under other weights, if there are any: what it kept of those shows.
-            adapter: what the engine was given, where that was no complete weights.
+            prompts: if possible, prompts that the engine has seen under other weights, so that stale caches show.
+            adapter: the adapter, if the engine was given an adapter instead of complete weights.
 
         Raises:
-            EngineError: it is above the tolerance; the message names what differs.
+            EngineError: the difference is above the tolerance; the message names the cause.
         """
         worst = 0.0
         for url in getattr(engine, "urls", [""]):
@@ -108,7 +108,7 @@ class Canary:
             f"the engine{f' at {url}' if url else ''} does not sample from the trainer's weights of version "
             f"{version}: the log-probability of token {reading.token + 1} of canary {reading.sequence + 1} is "
             f"{reading.engine:.4f} there and {reading.trainer:.4f} here, {reading.difference:.3g} nats apart (at most "
-            f"{self.tolerance:g} in {str(self.policy.dtype).removeprefix('torch.')}). What differs: "
+            f"{self.tolerance:g} allowed in {str(self.policy.dtype).removeprefix('torch.')}). What differs: "
             f"{self._name_the_cause(engine, chosen, completions, reading, version, adapter)}"
         )
 
@@ -119,7 +119,7 @@ class Canary:
         return self.world.broadcast_object([group[0] for group in engine.generate(*asked, sampling)])
 
     def _read(self, prompts: Sequence[Sequence[int]], completions: Sequence[Completion]) -> Reading:
-        """Where engine and trainer are furthest apart."""
+        """The position where engine and trainer differ most."""
         worst = Reading(0.0)
         for i, (expected, completion) in enumerate(
             zip(trainer_logprobs(self.policy, prompts, completions), completions, strict=True)
@@ -129,7 +129,7 @@ class Canary:
                 if not difference <= worst.difference:  # NaN is worse than any number
                     difference = difference if difference == difference else torch.inf
                     worst = Reading(difference, i, t, theirs, ours)
-        return self.world.broadcast_object(worst)  # another rank's processor may round otherwise
+        return self.world.broadcast_object(worst)  # another rank's processor may round differently
 
     def _name_the_cause(
         self,
@@ -140,7 +140,7 @@ class Canary:
         version: int,
         adapter: Adapter | None,
     ) -> str:
-        """Names what is wrong, by mending one suspect after another. The run stops whatever is found."""
+        """Names the cause, by repairing one suspect after another. The run stops in any case."""
         if any_other := self._other_temperature(prompts, completions):
             return (
                 f"the temperature: the engine's values are those of {any_other:g}, not of {self.policy.temperature:g}"
@@ -151,11 +151,11 @@ class Canary:
             if self._difference(engine, prompts) <= self.tolerance:
                 return "the prefix cache, which still held keys and values of other weights"
         if adapter is not None and isinstance(engine, AdapterEngine):
-            for base_too, what in ((False, "the adapter"), (True, "the weights below the adapter")):
+            for base_too, part in ((False, "the adapter"), (True, "the base weights")):
                 engine.load_adapter(adapter, version=version, base_too=base_too)
                 if (after := self._difference(engine, prompts)) <= self.tolerance:
-                    return f"{what}: sent again, both agree"
-            return f"the model itself: adapter and weights sent again, {after:.3g} nats remain"
+                    return f"{part}: sent again, both agree"
+            return f"the model itself: with adapter and weights sent again, {after:.3g} nats remain"
         weights = dict(merged_weights(self.policy.model))
         mended = []
         before = reading.difference
@@ -171,7 +171,7 @@ class Canary:
                 break
         if before <= self.tolerance:
             return f"the weights {', '.join(mended)}: with these sent again, both agree"
-        return f"all weights or the model itself: sent again one by one, {before:.3g} nats remain" + (
+        return f"all weights or the model itself: with all sent again one by one, {before:.3g} nats remain" + (
             f" after {', '.join(mended)}" if mended else ""
         )
 
@@ -179,7 +179,7 @@ class Canary:
         return self._read(prompts, self._sample(engine, prompts)).difference
 
     def _other_temperature(self, prompts: list[list[int]], completions: list[Completion]) -> float | None:
-        """The temperature whose log-probabilities the engine gave, if it is not the one that was asked for."""
+        """The temperature of the engine's log-probabilities, if it is not the requested one."""
         asked = self.policy.temperature
         try:
             for other in {1.0, asked * asked, 1.0 / asked} - {asked}:
@@ -196,23 +196,23 @@ def trainer_logprobs(
 ) -> list[list[float]]:
     """[N] prompts and completions -> [N][T] log-probabilities of their tokens by the trainer's model, in nats."""
     rows = [Row(tuple(p), c.token_ids) for p, c in zip(prompts, completions, strict=True)]
-    found: list[list[float]] = [[] for _ in rows]
+    by_row: list[list[float]] = [[] for _ in rows]
     model = policy.model
-    training = model.training  # gradient checkpointing needs that mode, in which layers drop the cache
+    training = model.training  # gradient checkpointing needs training mode, in which layers drop the cache
     model.eval()
     try:
         with torch.no_grad():
             for batch in micro_batches(rows, _ROW_TOKENS, policy.pad_id, model.device, policy.layout):
                 logprobs = policy.logprobs(batch).float().cpu()
                 for row, i in zip(logprobs, batch.rows, strict=True):
-                    found[i] = row[: len(rows[i].token_ids)].tolist()
+                    by_row[i] = row[: len(rows[i].token_ids)].tolist()
     finally:
         model.train(training)
-    return found
+    return by_row
 
 
 def _groups(names: Sequence[str]) -> dict[str, list[str]]:
-    """Weights by what is sent at once: a layer, or a weight that has none. The head first: it is what gets lost."""
+    """Groups weights that are sent together: a layer, or a weight outside layers. The head, often lost, is first."""
     groups: dict[str, list[str]] = {}
     for name in sorted(names, key=lambda name: "head" not in name):
         match = _LAYER.match(name)

@@ -272,14 +272,14 @@ def test_bytes_that_changed_on_the_way_are_noticed():
         bucket[3] ^= flipped
 
     waiting = iter(list(buckets(about["sizes"], 1000)))
-    with pytest.raises(ValueError, match=r"embed.weight came with other bytes"):
+    with pytest.raises(ValueError, match=r"embed.weight arrived with different bytes"):
         staging.receive(about, read)
     assert not staging.ready
     waiting = iter(list(buckets(about["sizes"], 1000)))
     staging.receive(about, lambda bucket: read(bucket, False))
     assert staging.ready
     about["base"] = "b"
-    with pytest.raises(ValueError, match="they change b, and a is here"):
+    with pytest.raises(ValueError, match="they are changes to b, but a is here"):
         staging.check(about)
 
 
