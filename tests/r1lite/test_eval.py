@@ -175,7 +175,7 @@ def test_another_model_is_measured_as_well(tiny_path, sums_path, tmp_path):
         (["--maj-at", "9"], "--maj-at must be <= --eval-samples"),
         (["--against", "{sums}"], "neither a finished r1lite eval"),
         (["--against", "no/such-model"], "no model can be loaded"),
-        (["--resume"], "holds no run that has begun"),
+        (["--resume"], "no run has started in"),
     ],
 )
 def test_mistakes(argv, message, tiny_path, sums_path, tmp_path, capsys):

@@ -255,8 +255,8 @@ def test_a_run_without_an_intact_checkpoint_is_not_thrown_away(uninterrupted, tm
         (folder / "model.safetensors").write_bytes(b"damaged")
     assert main(["grpo", "--resume", "--trust", "--out", str(out)]) == 2
     shown = capsys.readouterr()
-    assert "no checkpoint of it is intact" in shown.err
-    assert "is damaged and passed over" in shown.out
+    assert "no intact checkpoint" in shown.err
+    assert "is damaged and is skipped" in shown.out
     assert len((out / "metrics.jsonl").read_text().splitlines()) == STEPS
 
 
