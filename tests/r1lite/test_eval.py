@@ -244,7 +244,7 @@ def test_the_default_length_fits_the_models_context(context, limit, tmp_path):
     asked = ["--model", str(tmp_path), "--device", "cpu", "--task", "gsm8k", "--source", "bundled"]
     settled, notes = resolve_config(load(EvalConfig, asked))
     assert settled.max_completion_tokens == limit
-    assert ("completions of at most" in notes.get("model", "")) == (limit < 1024)
+    assert ("completions have at most" in notes.get("model", "")) == (limit < 1024)
     settled, notes = resolve_config(load(EvalConfig, [*asked, "--max-completion-tokens", "1000"]))
     assert settled.max_completion_tokens == 1000
     assert "model" not in notes

@@ -197,7 +197,7 @@ def test_refused_with_the_file_and_the_way_out(case, out, capsys):
 
 
 MADE_AGAIN = {
-    "eval_before gone": (lambda out: (out / "eval_before.json").unlink(), "measuring the first weights"),
+    "eval_before gone": (lambda out: (out / "eval_before.json").unlink(), "evaluating the initial weights"),
     "eval_before cut": (lambda out: cut(out / "eval_before.json"), "eval_before.json: damaged: not JSON"),
     "eval_before without a key": (lambda out: (out / "eval_before.json").write_text("{}"), "it lacks pass_at_1"),
     "reward gone": (lambda out: (out / "reward.json").unlink(), "reward.json was missing"),

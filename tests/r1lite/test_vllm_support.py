@@ -84,7 +84,7 @@ def test_the_command_says_that_vllm_is_missing(monkeypatch, tmp_path, capsys):
 def test_auto_on_a_cpu_says_why():
     config, notes = resolve_config(load(GRPOConfig, ["--model", "nano", "--device", "cpu"]))
     assert (config.engine, config.importance) == ("transformers", "off")
-    assert notes["engine"].startswith("auto: on a CPU vLLM is no quicker")
+    assert notes["engine"].startswith("auto: on a CPU vLLM is not faster")
     config, _ = resolve_config(load(GRPOConfig, ["--model", "nano", "--device", "cpu", "--engine-url", "http://a:1"]))
     assert (config.engine, config.importance) == ("vllm-server", "token")
 
