@@ -340,7 +340,7 @@ def _leftovers(path: Path, restarts: str | None) -> list[Path] | None:
 def check_begun(path: Path) -> None:
     """Raises UserError unless the folder holds a run that this version can continue."""
     if not (path / _CONFIG).exists():
-        raise UserError(f"--resume: no run has started in {path} (no {_CONFIG}); use the same command without --resume")
+        raise UserError(f"--resume: {path} holds no run yet (no {_CONFIG}); use the same command without --resume")
     environment.check_schema(path)
 
 

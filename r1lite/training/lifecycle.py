@@ -301,7 +301,7 @@ class _Life:
                 # Reward models of version 0.2 kept none of these.
                 self.tokens, self.train_s = state.get("tokens", 0), state.get("train_s", 0.0)
                 self._wall_before = state.get("wall_s", 0.0)
-            self.display.say(f"going on after step {step} of {self.training.steps}")
+            self.display.say(f"continuing after step {step} of {self.training.steps}")
         self.run_dir.rewind(step)
 
     def _save(self, step: int) -> None:

@@ -167,15 +167,15 @@ def test_another_model_is_measured_as_well(tiny_path, sums_path, tmp_path):
     ("argv", "message"),
     [
         (["--task", "gsm9k"], "did you mean 'gsm8k'"),
-        (["--task", "gsm8k,gsm8k"], "several different ones"),
+        (["--task", "gsm8k,gsm8k"], "several different tasks"),
         (["--task", "gsm8k,svamp", "--source", "{sums}"], "--source gsm8k=PATH,svamp=PATH"),
-        (["--task", "gsm8k,svamp", "--source", "math={sums}"], "is no TASK=PLACE"),
+        (["--task", "gsm8k,svamp", "--source", "math={sums}"], "is no TASK=PATH"),
         (["--task", "svamp", "--source", "{sums}"], "no column 'Body'"),
         (["--maj-at", "1"], "--maj-at must be >= 2, got 1: one vote is no vote"),
         (["--maj-at", "9"], "--maj-at must be <= --eval-samples"),
-        (["--against", "{sums}"], "neither a finished r1lite eval"),
+        (["--against", "{sums}"], "neither a finished evaluation"),
         (["--against", "no/such-model"], "no model can be loaded"),
-        (["--resume"], "no run has started in"),
+        (["--resume"], "holds no run yet"),
     ],
 )
 def test_mistakes(argv, message, tiny_path, sums_path, tmp_path, capsys):

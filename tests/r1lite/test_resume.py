@@ -205,9 +205,9 @@ MADE_AGAIN = {
     "environment gone": (lambda out: (out / "environment.json").unlink(), "environment.json was missing"),
     "half written parts": (
         lambda out: [(out / folder / ".some.part").mkdir() for folder in (".", "checkpoints", "rollouts")],
-        "going on after step 2",
+        "continuing after step 2",
     ),
-    "a torn line": (lambda out: added(out / "metrics.jsonl", '{"step": 3, "rew'), "going on after step 2"),
+    "a torn line": (lambda out: added(out / "metrics.jsonl", '{"step": 3, "rew'), "continuing after step 2"),
     "another torch": (
         lambda out: changed(out / "environment.json", '"torch": "[^"]*"', '"torch": "0.1"'),
         "torch was 0.1 when this run began",
