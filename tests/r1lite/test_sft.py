@@ -352,11 +352,11 @@ def test_another_set_is_not_gone_on_with(whole, sums, tmp_path, capsys):
 
 
 BAD_SETS = [
-    ([{"prompt": "1+1?", "text": "2"}], "make none of the formats"),
+    ([{"prompt": "1+1?", "text": "2"}], "match none of the formats"),
     ([{"prompt": "1+1?", "completion": "2"}, {"prompt": "1+2?"}], ":2: no column 'completion'"),
     ([{"prompt": "1+1?", "completion": ""}], "1 rows can't be learnt from"),
     ([{"prompt": "1+1?", "completion": "2" * 20}], "1 of 1 rows are too long"),
-    ([{"prompt": "1+1?", "completion": "2<eos>3"}], "stands inside the completion"),
+    ([{"prompt": "1+1?", "completion": "2<eos>3"}], "is inside the completion"),
     ([{"prompt": "40+5?\n", "completion": "45"}], "1 of the 8 test problems"),
     ([{"question": "40+5?", "answer": "45"}], "1 of the 8 test problems"),
     ([["a"]], "must be an object"),
