@@ -134,7 +134,7 @@ def test_an_engine_that_takes_no_weights_fails(tested):
 def test_an_engine_that_nothing_watches_fails(tested):
     results = list(engines._weights("blind float32", *trusted(tested, lambda name: True, canary=False)))
     assert results[-1].state == "failed"
-    assert "nothing noticed" in results[-1].text
+    assert "no check noticed" in results[-1].text
 
 
 @pytest.mark.slow
