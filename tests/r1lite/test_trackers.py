@@ -119,7 +119,7 @@ def test_a_tracker_that_fails_is_told_once(tmp_path, noted):
     senders.begin(6)
     senders.close()
     (line,) = said
-    assert line.startswith("tracker one: ConnectionError: no route at step 1; the run goes on. r1lite log")
+    assert line.startswith("tracker one: ConnectionError: no route at step 1; the run continues. r1lite log")
 
 
 def test_a_tracker_that_hangs_holds_nothing_up(tmp_path, noted, monkeypatch):
