@@ -410,7 +410,7 @@ def test_long_rows_are_dropped_on_request_and_counted(tmp_path, tiny_model, tiny
     data = write_rows(tmp_path / "a.jsonl", [{"prompt": "a", "completion": "b" * n} for n in (3, 30, 4, 300)])
     found = loaded(data, tiny_model, tiny_tokenizer, long_rows="drop", max_completion_tokens=10)
     assert (found.results["set"]["rows"], found.results["set"]["rows_too_long"]) == (2, 2)
-    with pytest.raises(UserError, match="no usable row is left to learn from: all 4 are too long"):
+    with pytest.raises(UserError, match="no usable row is left: all 4 are too long"):
         loaded(data, tiny_model, tiny_tokenizer, long_rows="drop", max_completion_tokens=1)
 
 
