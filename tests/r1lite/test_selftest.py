@@ -67,7 +67,7 @@ def test_the_verdicts_of_this_machine_as_lines_and_json(tmp_path, capsys):
 
 def test_unknown_groups_are_refused(capsys):
     assert main(["selftest", "--only", "verdict"]) == 2
-    assert "there are: machine, verdicts, model, transformers float32" in capsys.readouterr().err
+    assert "known: machine, verdicts, model, transformers float32" in capsys.readouterr().err
 
 
 def test_every_group_can_be_imported():

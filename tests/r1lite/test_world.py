@@ -364,7 +364,7 @@ def test_a_command_of_one_process_refuses_several(tmp_path):
     command = [sys.executable, "-m", "r1lite", "pretrain", "--out", str(tmp_path / "out")]
     done = subprocess.run(command, capture_output=True, text=True, env=environment, cwd=ROOT, timeout=300)
     assert done.returncode == 2
-    assert "r1lite pretrain runs in one process, and the launcher has started 8" in done.stderr
+    assert "r1lite pretrain runs in one process, but the launcher has started 8" in done.stderr
     assert not (tmp_path / "out").exists()
 
 
