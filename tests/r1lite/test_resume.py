@@ -191,7 +191,7 @@ def test_refused_with_the_file_and_the_way_out(case, out, capsys):
     shown = capsys.readouterr().err
     (line,) = [line for line in shown.splitlines() if line.startswith("error: ")]
     assert re.search(said, line)
-    assert re.search("copy|new run|--accept-lost-records|that made it|can't be read", line)
+    assert re.search("copy|new run|--accept-lost-records|that created it|can't be read", line)
     after = {path: path.read_bytes() for path in before}
     assert {path.name for path in before if before[path] != after[path]} <= {"config.yaml"}  # the number of steps
 
