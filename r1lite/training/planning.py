@@ -1,6 +1,6 @@
-"""What a run would hold, by its settings and the model's configuration: shapes without storage, and a pass of them.
+"""Estimates the memory of a run from its settings and the model's configuration, with tensors that have no storage.
 
-Tensors are counted; the CUDA context, fragmentation and what a kernel takes for a moment are not.
+It counts tensors, but not the CUDA context, fragmentation and temporary buffers of kernels.
 """
 
 from __future__ import annotations
@@ -31,23 +31,23 @@ from r1lite.training.memory import (
 
 _NF4_BYTES = (
     0.5 + 1 / 64 + 4 / (64 * 256)
-)  # a weight: 4 bits, a scale of 8 bits for 64, one of 32 bits for 256 of those
-_SERVER_ROWS = 128  # completions that a server samples at once, as r1lite serve-engine starts it
+)  # bytes per weight: 4 bits, an 8-bit scale per 64 weights, a 32-bit scale per 256 scales
+_SERVER_ROWS = 128  # completions that a server of r1lite serve-engine samples at once by default
 _ATTENTION = "r1lite_shapes"
 
 
 @dataclass(frozen=True, slots=True)
 class EngineEstimate:
-    """Bytes of one engine with weights of its own."""
+    """Bytes of one engine with its own weights."""
 
     weights: int
-    cache: int  # keys and values of all that it samples at once, at their longest
+    cache: int  # keys and values of all completions sampled at once, at maximum length
     rows: int
-    slack: int = SLACK  # activations, CUDA graphs, the runtime's own: vLLM's, never measured on a GPU here
+    slack: int = SLACK  # vLLM's activations, CUDA graphs and runtime; never measured on a GPU here
 
     @property
     def peak(self) -> int:
-        """All of it."""
+        """The sum of all parts."""
         return self.weights + self.cache + self.slack
 
 
@@ -55,7 +55,7 @@ class Plan:
     """A run's models as shapes.
 
     Args:
-        config: settled.
+        config: the resolved configuration.
         dtype: of the forward pass.
     """
 
@@ -82,10 +82,10 @@ class Plan:
     def rank(
         self, layout: Layout, *, samples_here: bool, checkpointing: bool | None = None, budget: int | None = None
     ) -> Estimate:
-        """What each rank would hold, libraries left out.
+        """Estimates the memory of each rank, without libraries.
 
         Args:
-            checkpointing, budget: in place of --gradient-checkpointing and --micro-batch-tokens.
+            checkpointing, budget: override --gradient-checkpointing and --micro-batch-tokens.
         """
         config = self.config
         checkpointing = config.gradient_checkpointing if checkpointing is None else checkpointing
@@ -103,7 +103,7 @@ class Plan:
         return self._packed(expected)
 
     def tokens(self, layout: Layout, *, checkpointing: bool, budget: int | None = None) -> int:
-        """Tokens of a rank's largest micro-batch; see `rank`."""
+        """Returns the tokens of a rank's largest micro-batch; see `rank`."""
         config = self.config
         return minibatch_tokens(
             config,
@@ -113,7 +113,7 @@ class Plan:
         )
 
     def engine(self, engines: int = 1, rows: int | None = None) -> EngineEstimate:
-        """What each of so many engines with weights of their own would hold."""
+        """Estimates the memory of each of `engines` engines with their own weights."""
         config = self.config
         if rows is None:
             rows = min(_SERVER_ROWS, math.ceil(config.prompts_per_step * config.group_size / engines))
@@ -128,12 +128,14 @@ class Plan:
 
     @property
     def row(self) -> int:
-        """Tokens of the longest prompt with the longest completion."""
+        """Number of tokens of the longest prompt with the longest completion."""
         return self.config.max_prompt_tokens + self.config.max_completion_tokens
 
     def activations(self, tokens: int, *, checkpointing: bool) -> int:
-        """Bytes that the backward pass needs of a micro-batch of so many tokens; with checkpointing each layer's input,
-        and what one layer keeps while it is computed again."""
+        """Bytes that the backward pass needs for a micro-batch of `tokens` tokens.
+
+        With checkpointing: the input of each layer, and the activations of the layer that is computed again.
+        """
         rows = max(1, tokens // self.row)
         share = max(1.0, tokens / (rows * self.row))
         everything = self._pass(rows, self.row, checkpointing=False)
@@ -148,7 +150,9 @@ class Plan:
 
         shape = load_config(self.config)
         attention = attention_of(self.config, shape)
-        if attention != "eager":  # which keeps a square of the length, as it does when it runs
+        if (
+            attention != "eager"
+        ):  # eager attention also keeps memory that grows with the square of the length when it runs
             AttentionInterface.register(_ATTENTION, _attention)
             AttentionMaskInterface.register(_ATTENTION, lambda *_, **__: None)
             attention = _ATTENTION
@@ -162,7 +166,7 @@ class Plan:
         return model
 
     def _pass(self, rows: int, length: int, *, checkpointing: bool) -> int:
-        """Bytes that a forward pass keeps: of each row the same, and once what it makes of the weights."""
+        """Bytes that a forward pass keeps: a part per row, and a constant part for copies of the weights."""
         if rows > 2:
             one, two = (self._pass(n, length, checkpointing=checkpointing) for n in (1, 2))
             return one + (rows - 1) * (two - one)
@@ -179,8 +183,8 @@ class Plan:
         def pack(value: Tensor) -> Tensor:
             storage = value.untyped_storage()
             if storage._cdata not in weights:
-                storages[storage._cdata] = storage  # kept, so that no other one gets its number
-            return value.detach()  # itself, it would hold the graph that holds it
+                storages[storage._cdata] = storage  # kept alive, so that no other storage gets the same id
+            return value.detach()  # detached, since the value itself would keep its graph alive
 
         low = self.dtype != torch.float32
         with self._shapes, _checkpointing(model, on=checkpointing):
@@ -195,7 +199,7 @@ class Plan:
         return total
 
     def _packed(self, expected: Estimate) -> Estimate:
-        """With the weights below an adapter in 4 bits, if they are asked for: those of linear layers but the head."""
+        """Applies --base-quantization: counts the linear layers below an adapter, except the head, with 4 bits."""
         if self.config.base_quantization == "none":
             return expected
         import dataclasses
@@ -210,7 +214,7 @@ class Plan:
 
 
 class _Adapted(torch.nn.Module):
-    """The shapes of a linear layer with an adapter; peft would move its tensors, which these shapes don't bear."""
+    """A linear layer with an adapter, as shapes; peft would move the tensors, which have no storage here."""
 
     def __init__(self, layer: torch.nn.Linear, rank: int) -> None:
         super().__init__()
@@ -224,7 +228,7 @@ class _Adapted(torch.nn.Module):
 
 
 def _adapt(model: Any, config: RLConfig) -> None:
-    """As `add_adapter`. Raises UserError if no layer has such a name."""
+    """Like `add_adapter`. Raises UserError if no layer has a name in --lora-targets."""
     names = [name.strip() for name in config.lora_targets.split(",")]
     every, head = names == ["all-linear"], model.get_output_embeddings()
     model.requires_grad_(False)
@@ -256,7 +260,7 @@ def _checkpointing(model: Any, *, on: bool) -> Iterator[None]:
 
 
 class _Kept(torch.autograd.Function):
-    """Keeps what a fused attention kernel keeps: queries, keys, values, output, and a number a query."""
+    """Keeps the tensors that a fused attention kernel keeps: queries, keys, values, output, a number per query."""
 
     @staticmethod
     def forward(ctx: Any, query: Tensor, key: Tensor, value: Tensor) -> Tensor:
@@ -268,7 +272,7 @@ class _Kept(torch.autograd.Function):
 def _attention(
     module: Any, query: Tensor, key: Tensor, value: Tensor, attention_mask: Tensor | None, **more: Any
 ) -> tuple[Tensor, None]:
-    """Shapes of transformers' sdpa attention: [B, heads, L, d] -> [B, L, heads, d]; shared keys are copied."""
+    """Imitates the shapes of transformers' sdpa attention: [B, heads, L, d] -> [B, L, heads, d]; copies shared keys."""
     shared = query.shape[1] // key.shape[1]
     if shared > 1:
         key, value = key.repeat_interleave(shared, dim=1), value.repeat_interleave(shared, dim=1)

@@ -157,7 +157,7 @@ def test_no_number_may_be_absurd(value):
 
 def test_what_exceeds_the_memory_is_refused_with_the_estimate():
     config = load(GRPOConfig, ["--prompts-per-step", "100000", "--group-size", "10000"])
-    with pytest.raises(UserError, match=r"needs about [\d,.]+ GiB of memory, and this machine has [\d,.]+ GiB: lower"):
+    with pytest.raises(UserError, match=r"needs about [\d,.]+ GiB of memory, but this machine has [\d,.]+ GiB: lower"):
         check_step(config)
     check_step(load(GRPOConfig, []))
     config = load(PretrainConfig, ["--layers", "5000", "--hidden-size", "80000", "--out", "never/made"])

@@ -230,7 +230,7 @@ def test_what_is_refused(capsys):
     ):
         assert main(argv) == 2
         assert said in capsys.readouterr().err
-    with pytest.raises(UserError, match="--on ray takes actors where there were ranks"):
+    with pytest.raises(UserError, match="--on ray uses actors instead of ranks"):
         refuse(load(EvalConfig, ["--on", "ray"]), 2)
     (foreign,) = trust.foreign({"on": "ray:10.0.0.1:6379"})
     assert foreign == "on: ray:10.0.0.1:6379"

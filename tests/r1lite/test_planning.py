@@ -138,7 +138,7 @@ def test_parts_and_engine_of_a_model_that_is_not_there(large):
     [
         (8, 40, ("3 train (--shard full)", "--nproc-per-node 3", "5 sample", "--engine-url http://127.0.0.1:8104")),
         (8, 30, ("4 train (--shard full)", "--gradient-checkpointing --micro-batch-tokens 8192", "4 sample")),
-        (8, 12, ("none was found", "a rank that trains needs at least")),
+        (8, 12, ("none was found", "a training rank needs at least")),
         (8, 5, ("none was found", "--tensor-parallel")),
         (1, 40, ("none was found", "36.0 GiB are usable")),
         (1, 80, ("one process", "--engine vllm", "--gradient-checkpointing")),
@@ -157,11 +157,11 @@ def test_what_a_run_refuses_is_not_proposed(large, capsys):
     assert "train, " in text
     assert "--shard" not in text
     alone = Plan(large.config.model_copy(update={"scoring": "ray"}), torch.bfloat16)
-    assert "none was found: a rank that trains needs" in "\n".join(suggestion(alone, 8, 24 * _GIB))
+    assert "none was found: a training rank needs" in "\n".join(suggestion(alone, 8, 24 * _GIB))
     assert ": 1 train, " in "\n".join(suggestion(alone, 8, 80 * _GIB))
     refused = ["--estimate-ranks", "4", "--shard", "full", "--lora-rank", "4", "--base-quantization", "nf4"]
     assert main(["grpo", "--model", "nano", "--estimate", *refused]) == 2
-    assert "weights in 4 bits are not held in parts" in capsys.readouterr().err
+    assert "4-bit weights can't be sharded" in capsys.readouterr().err
 
 
 def test_the_command_says_it_and_reads_no_weights(model, sums_path, tmp_path, monkeypatch, capsys):

