@@ -106,7 +106,7 @@ class Cluster:
         self, costs: Costs, seconds_of: Callable[[random.Random], float], reward: Reward, result: Result, seed: int
     ) -> None:
         self.costs, self.seconds_of, self.result = costs, seconds_of, result
-        self.said = Ready("simulated", Node({}, [dict(reward.versions)]))
+        self.said = Ready("simulated", 0, Node({}, [dict(reward.versions)]))
         self.rng, self.now, self.cpu = random.Random(seed), 0.0, 0.0
         self.busy = 0.0  # seconds of all workers
         self._coming: list[tuple[float, int, _Reference]] = []

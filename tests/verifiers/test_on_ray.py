@@ -3,12 +3,15 @@
 import contextlib
 import json
 import os
+import re
+import signal
 import subprocess
 import sys
 import threading
 import time
 from pathlib import Path
 
+import psutil
 import pytest
 from on_ray_for_tests import set_token, three_nodes, without_a_node
 
@@ -17,6 +20,7 @@ from verifiers.commands.score import make_scorer
 from verifiers.cores import cores
 from verifiers.on_ray import Actors, Fleet, address_of
 from verifiers.on_ray.host import Host
+from verifiers.on_ray.versions import difference, reader
 from verifiers.on_ray.work import Scoring
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -147,6 +151,35 @@ def test_relative_paths_are_those_of_the_command(tmp_path, monkeypatch):
     assert Host(setup).ready().told == "cluster"
 
 
+def test_a_stopped_process_is_ended_and_a_living_one_is_not():
+    code = "import os, signal, time; from verifiers.on_ray.host import be_watched; be_watched(2.0); time.sleep(4); "
+    code += "print('lives', flush=True); os.kill(os.getpid(), signal.SIGSTOP)"
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, timeout=120)
+    assert (done.returncode, done.stdout) == (-signal.SIGKILL, "lives\n")
+
+
+@pytest.mark.quick
+def test_what_differs_on_a_node(tmp_path, monkeypatch):
+    package = tmp_path / "pack_for_tests"
+    (package / "_bundled").mkdir(parents=True)
+    for name in ("__init__.py", "_bundled/data.py"):
+        (package / name).touch()
+    monkeypatch.syspath_prepend(str(tmp_path))
+    read = reader()
+    here = read(["pack_for_tests", "nothing_for_tests"])
+    assert here["nothing_for_tests"] == "none"
+    (package / "_bundled" / "data.py").write_text("# data")
+    assert difference("node", read([*here][1:]), here) == ""
+    (package / "__init__.py").write_text("# newer")
+    there = {**read([*here][1:]), "Python": "3.9"}
+    assert difference("node", there, here) == (
+        f"node has Python 3.9 and pack_for_tests with source {there['pack_for_tests']}, and Python {here['Python']} "
+        f"and pack_for_tests with source {here['pack_for_tests']} is needed, as on this machine: install the same on "
+        "all nodes"
+    )
+    assert "node has no pack_for_tests, and" in difference("node", {**here, "pack_for_tests": "none"}, here)
+
+
 # --- a cluster -------------------------------------------------------------------------------------------------------
 
 
@@ -227,6 +260,10 @@ def test_what_a_node_can_not_set_up_and_what_there_is_no_room_for(on, cluster, t
     monkeypatch.syspath_prepend(str(tmp_path))
     with pytest.raises(ValueError, match=r"an actor can't be set up on .*no licence"):
         on(Reward("only_here:fine"), count=1).start()
+    actors = on(Reward("math"), count=1)
+    actors.fleet._here = {**actors.fleet._here, "verifiers": "0123456789ab"}
+    with pytest.raises(ValueError, match=r"has verifiers with source .*, and verifiers with source 0123456789ab is"):
+        actors.start()
 
 
 @pytest.mark.slow
@@ -243,7 +280,8 @@ def test_programs_are_judged_in_the_sandbox_of_their_node(on):
 
 
 @pytest.mark.slow
-def test_a_process_and_a_node_that_are_lost_cost_nothing(on, cluster, monkeypatch):
+def test_a_process_that_is_stopped_and_a_node_that_is_lost_cost_nothing(on, cluster, monkeypatch, caplog):
+    monkeypatch.setattr("verifiers.on_ray.fleet._SILENT_S", 3.0)
     monkeypatch.syspath_prepend(str(TESTS))
     reward = Reward("on_ray_for_tests:slow_sum")
     pairs = sums(400)
@@ -255,10 +293,10 @@ def test_a_process_and_a_node_that_are_lost_cost_nothing(on, cluster, monkeypatc
     nodes = contextlib.ExitStack()
 
     def trouble():
-        time.sleep(0.5)
-        import ray
-
-        ray.kill(actors.fleet._actors[0].handle)
+        (raylet,) = cluster.others[-1].all_processes["raylet"]
+        there = {process.pid for process in psutil.Process(raylet.process.pid).children(recursive=True)}
+        stopped = next(ready.pid for ready in actors.fleet.ready if ready.pid not in there)
+        os.kill(stopped, signal.SIGSTOP)
         time.sleep(0.5)
         nodes.enter_context(without_a_node(cluster))
 
@@ -267,6 +305,8 @@ def test_a_process_and_a_node_that_are_lost_cost_nothing(on, cluster, monkeypatc
     found = plain(actors.map(0, pairs))
     thread.join()
     assert found == want
+    said = [record.getMessage() for record in caplog.records]
+    assert any(re.match(r"an actor on \S+ \(process \d+\) was lost, or silent for 3 s: ", line) for line in said), said
     assert plain(actors.map(0, pairs[:20])) == want[:20]
     nodes.close()
 

@@ -13,6 +13,7 @@ from verifiers.pool import OF_COMPLETION, OF_PROBLEM
 from verifiers.worker import Result
 
 _CALL_S = 0.5  # that a call is to take: short enough to be balanced, long enough to hide what a call costs
+_CALLS_S = 400  # that are given out in a second, at most: at a millisecond each, the command has time left for rows
 _FIRST_ITEMS, _MOST_ITEMS, _MOST_CHARS = 16, 512, 1 << 20  # of a call
 # Rows given out or finished while the oldest call is not. It bounds the memory, and lets a thousand workers go on while
 # a program runs into its deadline of ten seconds.
@@ -90,16 +91,20 @@ class Jobs:
 
 
 class Scoring:
-    """What is to be scored: cut into calls of about half a second, given out, and put back into order.
+    """What is to be scored: cut into calls, given out, and put back into order.
+
+    A call takes half a second, or longer where very many actors would ask for too many of them.
 
     Args:
         number: of the reward.
         timeout_s: of an item.
+        actors: how many there are.
     """
 
     def __init__(
-        self, pairs: Iterator[tuple[Problem, Completion]], number: int = 0, timeout_s: float = math.inf
+        self, pairs: Iterator[tuple[Problem, Completion]], number: int = 0, timeout_s: float = math.inf, actors: int = 1
     ) -> None:
+        self._call_s = max(_CALL_S, actors / _CALLS_S)
         self._pairs, self._number, self._timeout_s = pairs, number, timeout_s
         self._again = collections.deque[Call]()
         self._done: dict[int, list[Result]] = {}
@@ -138,7 +143,7 @@ class Scoring:
         """Keeps results; the next calls are as long as this one's time says."""
         self._done[call.number], seconds = results
         self._out -= 1
-        fitting = call.size * _CALL_S / max(seconds, 1e-4)
+        fitting = call.size * self._call_s / max(seconds, 1e-4)
         fitting = min(max(fitting, self._size / 4), self._size * 2)  # one call's time is not that of all
         self._size = min(max(fitting, 1.0), _MOST_ITEMS)
 
