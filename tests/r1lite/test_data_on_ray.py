@@ -52,7 +52,7 @@ def waits_for(found, process=None):
 def test_an_actor_and_a_node_that_are_lost_change_nothing(cluster, tmp_path):
     source = write(tmp_path / "rows.jsonl", stored(80, 6))
     slow, fatal = "on_ray_for_tests:takes_time", f"on_ray_for_tests:ends_its_process:once={tmp_path / 'once'}"
-    argv = ["reject", "--rollouts", str(source), "--source", "bundled", "--pairs", "2", "--quiet"]
+    argv = ["reject", "--rollouts", f"local://{source}", "--source", "bundled", "--pairs", "2", "--quiet"]
     argv += ["--filters", "correct", "finished", slow, fatal, "--workers", "3"]
     there, nodes = tmp_path / "there" / "set", contextlib.ExitStack()
 
