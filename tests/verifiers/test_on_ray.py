@@ -111,9 +111,27 @@ def test_calls_last_about_half_a_second_and_the_source_is_not_read_far_ahead():
     opened = 0
     while work.next_call() is not None:
         opened += 1
-    assert opened == 131072 / 32  # two for each of a thousand actors, and as many again
+    assert opened == 131072 / 32
     assert len(read) == 168 + 131072
     assert next(work.in_turn(), None) is None
+
+
+@pytest.mark.quick
+def test_very_many_actors_get_longer_calls_and_may_go_further_ahead():
+    """They would ask for too many calls in a second, and wait for each that takes long."""
+    endless = ((Problem(), Completion("x")) for _ in iter(int, 1))
+    work = Scoring(endless, actors=400)
+    sizes = []
+    for _ in range(8):
+        call = work.next_call()
+        sizes.append(call.size)
+        work.finished(call, ([(1.0, [], "")] * call.size, call.size * 0.005))
+        list(work.in_turn())
+    assert sizes[-1] == 200  # a second
+    opened = 0
+    while (call := work.next_call()) is not None:
+        opened += call.size
+    assert 204_800 <= opened < 205_000
 
 
 def test_ray_that_is_missing_and_verifiers_that_can_not_travel(monkeypatch):

@@ -28,6 +28,7 @@ _FREE_S = 30.0  # for Ray to notice that the CPUs of actors that ended are free
 _PATIENCE_S = 60.0  # that a call may take beyond its own limit
 _SILENT_S = 120.0  # an actor without a sign of life for so long is ended: its process is stopped, or stuck
 _POLL_S = 0.5
+_MOMENT_S = 0.1
 _ROOT = str(Path(__file__).resolve().parents[2])
 _log = logging.getLogger("verifiers")
 
@@ -263,8 +264,11 @@ class Fleet:
             self._refuse_no_actors()
             return
         self._idle_since = 0.0
-        ready, _ = self._ray.wait(list(owners), num_returns=1, timeout=_POLL_S)
-        if ready and len(owners) > 1:  # all that is there: a look at many costs more than what is taken
+        # Of very many a hundredth is waited for together, a moment at most: a look costs more than what is taken, and
+        # each actor has another call meanwhile.
+        many = len(owners) // 100
+        ready, _ = self._ray.wait(list(owners), num_returns=max(1, many), timeout=_MOMENT_S if many > 1 else _POLL_S)
+        if ready and len(owners) > 1:  # all that is there
             ready, _ = self._ray.wait(list(owners), num_returns=len(owners), timeout=0)
         for reference in ready:
             actor = owners[reference]

@@ -15,9 +15,9 @@ from verifiers.worker import Result
 _CALL_S = 0.5  # that a call is to take: short enough to be balanced, long enough to hide what a call costs
 _CALLS_S = 400  # that are given out in a second, at most: at a millisecond each, the command has time left for rows
 _FIRST_ITEMS, _MOST_ITEMS, _MOST_CHARS = 16, 512, 1 << 20  # of a call
-# Rows given out or finished while the oldest call is not. It bounds the memory, and lets a thousand workers go on while
-# a program runs into its deadline of ten seconds.
-_OPEN = 1 << 17
+# Rows given out or finished while the oldest call is not, and so many for each of very many actors. It bounds the memory,
+# and lets them go on while one call has programs that run into their deadline of ten seconds, and another waits behind it.
+_OPEN, _OPEN_EACH = 1 << 17, 1 << 9
 _TRIES = 3  # of a call whose actors are lost while they make it
 
 Row = tuple[tuple[Any, ...], tuple[Any, ...]]  # the fields of a problem and of a completion
@@ -105,6 +105,7 @@ class Scoring:
         self, pairs: Iterator[tuple[Problem, Completion]], number: int = 0, timeout_s: float = math.inf, actors: int = 1
     ) -> None:
         self._call_s = max(_CALL_S, actors / _CALLS_S)
+        self._most_open = max(_OPEN, actors * _OPEN_EACH)
         self._pairs, self._number, self._timeout_s = pairs, number, timeout_s
         self._again = collections.deque[Call]()
         self._done: dict[int, list[Result]] = {}
@@ -120,7 +121,7 @@ class Scoring:
         """See `Work`."""
         if self._again:
             return None if beside else self._again.popleft()
-        if self._ended or self._open >= _OPEN:
+        if self._ended or self._open >= self._most_open:
             return None
         rows: list[Row] = []
         size = 0
