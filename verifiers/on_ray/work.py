@@ -15,8 +15,9 @@ from verifiers.worker import Result
 _CALL_S = 0.5  # that a call is to take: short enough to be balanced, long enough to hide what a call costs
 _CALLS_S = 400  # that are given out in a second, at most: at a millisecond each, the command has time left for rows
 _FIRST_ITEMS, _MOST_ITEMS, _MOST_CHARS = 16, 512, 1 << 20  # of a call
-# Rows given out or finished while the oldest call is not, and so many for each of very many actors. It bounds the memory,
-# and lets them go on while one call has programs that run into their deadline of ten seconds, and another waits behind it.
+# Rows given out or finished while the oldest call is not, and so many for each of very many actors. It bounds the
+# memory, and lets them go on while a call has programs that run into their deadline of ten seconds, and another one
+# waits behind it.
 _OPEN, _OPEN_EACH = 1 << 17, 1 << 9
 _TRIES = 3  # of a call whose actors are lost while they make it
 
