@@ -1,6 +1,7 @@
 """Scoring on a Ray cluster gives the results of one machine, also when actors and nodes are lost."""
 
 import contextlib
+import functools
 import json
 import os
 import re
@@ -277,7 +278,7 @@ def test_trouble_costs_its_own_item(on, monkeypatch):
     reward = Reward("pool_trouble_for_tests:trouble")
     texts = ["1", "hang", "2", "crash", "x", "exit", "raise", "gold", "nan", *map(str, range(30)), "spin", "5"]
     pairs = [(Problem(id=str(place)), Completion(text)) for place, text in enumerate(texts)]
-    actors = on(reward, count=2, timeout_s=2.0)
+    actors = on(reward, count=1, timeout_s=2.0)
     found = list(actors.map(0, pairs))
     want = score_many(reward, pairs, workers=1, timeout_s=2.0)
     assert [(score.reward, score.error) for score in found] == [(score.reward, score.error) for score in want]
@@ -309,7 +310,7 @@ def test_programs_are_judged_in_the_sandbox_of_their_node(on):
     problem = Problem("Print the sum", tests={"style": "stdin", "inputs": ["1 2"], "outputs": ["3"]})
     texts = ["print(sum(map(int, input().split())))", "print(4)", "while True: pass", "import os; os.abort()"]
     pairs = [(problem, Completion(f"```python\n{text}\n```")) for text in texts]
-    actors = on(reward, count=2, say=told.append)
+    actors = on(reward, count=1, say=told.append)
     found = [(score.reward, score.verdicts["code"].reason) for score in actors.map(0, pairs)]
     assert found == [(1.0, "AC"), (0.0, "WA"), (0.0, "TLE"), (0.0, "RTE")]
     assert f"code at level {reward.verifiers['code'].level}" in told[0]
@@ -355,6 +356,12 @@ def waits_for(found, process):
         time.sleep(0.02)
 
 
+def answers(port):
+    with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port)):
+        return True
+    return False
+
+
 @contextlib.contextmanager
 def client_server(cluster):
     """Ray's server for clients; yields its address."""
@@ -364,6 +371,7 @@ def client_server(cluster):
     command = [sys.executable, "-m", "ray.util.client.server", "--host", "127.0.0.1", "--port", str(port)]
     process = subprocess.Popen([*command, "--mode", "specific-server", "--address", cluster.address])
     try:
+        waits_for(functools.partial(answers, port), process)
         yield f"ray://127.0.0.1:{port}"
     finally:
         process.kill()
