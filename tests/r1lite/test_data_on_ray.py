@@ -158,8 +158,8 @@ class Asked:
 
 @pytest.mark.slow
 def test_a_job_that_fails_is_named(cluster):
-    with contextlib.closing(Nodes(Asked, f"ray:{cluster.address}", Resources(2))) as nodes:
-        assert nodes.start() == ["ready"] * 2
+    with contextlib.closing(Nodes(Asked, f"ray:{cluster.address}", Resources(1))) as nodes:
+        assert nodes.start() == ["ready"]
         assert sorted(nodes.each(range(30))) == [(number, number) for number in range(30)]
         with pytest.raises(UserError, match="a damaged file"):
             list(nodes.each([1, UserError("a damaged file"), 2]))

@@ -90,7 +90,19 @@ def test_a_node_that_is_lost_costs_a_restart(cluster, tiny_path, sums_path, tmp_
     assert steps == list(range(1, done + 1))
     assert not ours_on(cluster.others[0])
 
-    here = [*options[:1], "--engine-command", ENGINE, "--ranks", "2", "--engines", "2", "--", "grpo", "--resume"]
+    here = [
+        *options[:1],
+        "--engine-command",
+        ENGINE,
+        "--ranks",
+        "2",
+        "--engines",
+        "2",
+        "--",
+        "grpo",
+        "--resume",
+        "--trust",
+    ]
     code, out, err = forks.run([*here, "--out", run, "--steps", done + 2])  # the checkpoint is a whole one
     assert code == 0, out + err
     assert steps_of(run) == done + 2
