@@ -14,8 +14,8 @@ class CurationConfig(OnRayConfig):
     """Where completions come from, which are kept, and in what form."""
 
     rollouts: str | None = None
-    """Completions that exist already: a run directory, or a JSONL/Parquet file or folder. Without it, completions are
-    sampled from --model."""
+    """Completions that exist already: a run directory, or a JSONL/Parquet file, folder, or URL that fsspec opens (s3://,
+    gs://, hf://). Without it, completions are sampled from --model."""
     samples: int = Field(8, ge=1)
     """Completions sampled per problem."""
     max_problems: int | None = Field(None, ge=1)

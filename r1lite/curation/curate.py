@@ -114,7 +114,7 @@ def _same_source(plan: Plan, work: Path) -> None:
     except UserError as error:
         raise UserError(f"--resume: {error}; remove {work} to have all of it done again") from error
     if before != found:
-        raise UserError(f"--resume: the files of {plan.source.path} are no longer those that this set was begun with")
+        raise UserError(f"--resume: the files of {plan.source.place} are no longer those that this set was begun with")
 
 
 def _choose(index: Index, config: CurationConfig, plan: Plan) -> None:
@@ -141,7 +141,7 @@ def _refuse_empty(index: Index, plan: Plan) -> None:
         DECONTAMINATE: "every question is in an evaluation set: is one of them the training set?",
         DIFFICULTY: "no problem's pass rate is inside the window; sample more, or say --no-difficulty-window",
     }.get(last["step"], f"'{last['step']}' rejected all that was left")
-    raise RunError(f"{plan.source.path}: nothing is left to keep: {hint} ({why})")
+    raise RunError(f"{plan.source.place}: nothing is left to keep: {hint} ({why})")
 
 
 def _steps(index: Index, plan: Plan, *used: str) -> list[dict[str, Any]]:
