@@ -171,7 +171,7 @@ def test_another_model_is_measured_as_well(tiny_path, sums_path, tmp_path):
         (["--task", "gsm8k,svamp", "--source", "{sums}"], "--source gsm8k=PATH,svamp=PATH"),
         (["--task", "gsm8k,svamp", "--source", "math={sums}"], "is no TASK=PLACE"),
         (["--task", "svamp", "--source", "{sums}"], "no column 'Body'"),
-        (["--maj-at", "1"], "--maj-at must be >= 2, got 1: one vote is no vote"),
+        (["--maj-at", "1"], "--maj-at must be >= 2, got 1: maj@1 would be pass@1"),
         (["--maj-at", "9"], "--maj-at must be <= --eval-samples"),
         (["--against", "{sums}"], "neither a finished r1lite eval"),
         (["--against", "no/such-model"], "no model can be loaded"),

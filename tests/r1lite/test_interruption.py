@@ -145,7 +145,7 @@ REFUSED = [
     ("--interrupt-thinking-after 96 --max-completion-tokens 96", "must be < --max-completion-tokens = 96"),
     ("--interruption-phrase </think>", "no effect without --interrupt-thinking-after"),
     ("--interrupt-thinking-after 9 --interruption-phrase enough", "must hold </think>"),
-    ("--interrupt-thinking-after 9 --stop-text </think>", "holds --stop-text '</think>'"),
+    ("--interrupt-thinking-after 9 --stop-text </think>", "contains --stop-text '</think>'"),
 ]
 
 

@@ -74,7 +74,7 @@ REFUSED = [
     ("--value-samples 8", "no effect without --loss a_star"),
     ("--group-size 1", "GRPO compares siblings"),
     ("--preset a_star_po --value-samples 0", "GRPO compares siblings"),
-    ("--preset a_star_po --reference-refresh-steps 1", "are of the reference that the run begins with"),
+    ("--preset a_star_po --reference-refresh-steps 1", "are sampled from the initial reference"),
 ]
 
 
