@@ -78,7 +78,7 @@ def test_all_mistakes_at_once():
         ("zzz: 1", "the nearest are "),
         ("- lr", "a recipe is a map"),
         ("lr: [", "can't be read"),
-        ("base: mine.yaml", "circle"),
+        ("base: mine.yaml", "cycle"),
         ("base: other.yaml", "other.yaml: no such recipe"),
         ("steps: many", "mine.yaml: steps: Input should be a valid integer"),
         ("group_size: 1", "mine.yaml: group_size must be >= 2"),

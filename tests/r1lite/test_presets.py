@@ -132,7 +132,7 @@ def test_show_preset_loads_no_torch():
         ("--kl-coef 0.1 --kl-estimator k2 --kl-cap 10", "--kl-cap has no effect without"),
         ("--stop-kl-to reference --kl-coef 0.1", "needs --stop-kl"),
         ("--retire-solved 0.9 --curriculum", "choose one"),
-        ("--ratio-to engine --importance token", "would do it twice"),
+        ("--ratio-to engine --importance token", "would correct twice"),
     ],
 )
 def test_contradictions_are_refused_with_the_reason(flags, message):
