@@ -380,6 +380,6 @@ def test_a_stage_that_fails_says_why_and_leaves_the_others(tmp_path, capsys):
     assert main(["r1", str(write(tmp_path, content)), "--out", str(tmp_path / "out")]) == 1
     shown = capsys.readouterr().err
     assert "stage 'set' failed (exit 1)" in shown
-    assert "nothing is left to keep" in shown
+    assert "no rows are left" in shown
     stages = tmp_path / "out" / "stages"
     assert [path.name for path in stages.glob("*.json")] == ["zero.json"]

@@ -156,7 +156,7 @@ def test_a_source_that_changed_is_noticed(tmp_path, capsys, monkeypatch):
     monkeypatch.undo()
     write(source, stored(21))
     assert main(["reject", "--resume", "--out", str(tmp_path / "set")]) == 2
-    assert "no longer those that this set was begun with" in capsys.readouterr().err
+    assert "have changed since this set was begun" in capsys.readouterr().err
 
 
 def test_it_loads_no_torch(source, tmp_path):
@@ -313,7 +313,7 @@ BAD = [
     ([{"question": "q", "answer": 1}], [], "no text of a completion"),
     ([{"completion": "c", "answer": 1}], [], "no column for the question"),
     ([{"completion": "c", "question": "q"}], [], "no column for the right answer"),
-    ([], [], "holds no rows"),
+    ([], [], "contains no rows"),
     ([{"completion": "c", "question": "q", "answer": 1}], ["--filters", "correct", "formt"], "did you mean 'format'"),
     ([{"completion": "c", "question": "q", "answer": 1}], ["--correct", "mth"], "--correct: unknown verifier"),
     ([{"completion": "c", "question": "q", "answer": 1}], ["--decontaminate", "nowhere.jsonl"], "no such file"),
@@ -363,7 +363,7 @@ def test_other_versions_of_the_verifiers_are_told(tmp_path, capsys):
     rows = [{**row, "verdicts": [{"verifier": "math", "version": "0"}], "correct": False} for row in stored(10)]
     source = write(tmp_path / "rows.jsonl", rows)
     assert main(["reject", "--rollouts", str(source), "--out", str(tmp_path / "set"), "--workers", "1"]) == 0
-    assert "judged by version 0 of 'math'" in capsys.readouterr().out
+    assert "version 0 of 'math' judged the completions" in capsys.readouterr().out
     assert json.loads((tmp_path / "set" / "manifest.json").read_text())["judged_otherwise_before"] > 0
 
 
