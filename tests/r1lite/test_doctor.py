@@ -75,7 +75,7 @@ def test_a_run_that_learns_has_nothing_wrong(tmp_path, capsys):
     for steps in (1, 3, 9, 20, 60, 300):
         assert diagnose(made_run(tmp_path / str(steps), steps=steps)) == []
     assert doctor([str(tmp_path / "60")]) == 0
-    assert "nothing found wrong in 60 steps, accuracy 93" in capsys.readouterr().out
+    assert "no problems found in 60 steps, accuracy 93" in capsys.readouterr().out
 
 
 NO_SIGNAL = {"groups_without_signal": 0.97, "accuracy": 0.01, "reward": 0.01, "loss": 0.0}
@@ -106,10 +106,10 @@ NO_SIGNAL = {"groups_without_signal": 0.97, "accuracy": 0.01, "reward": 0.01, "l
             {},
             "hacked",
             "format 0.6",
-            "gate the rest",
+            "Gate the other terms",
         ),
         ({"accuracy": (0.6, 0.3), "reward": (0.3, 0.9)}, {}, "hacked", "reward 0.", "--kl-coef"),
-        ({"unscored": 0.03}, {}, "verifier_errors", "3.0% of all completions unscored", "Mend the verifier"),
+        ({"unscored": 0.03}, {}, "verifier_errors", "3.0% of all completions unscored", "Fix the verifier"),
         ({"mismatch_logprob_max": (1e-5, 0.4)}, {}, "engine_mismatch", "0.4", "--importance token"),
         ({"mismatch_kl": 0.05}, {"device": "cuda"}, "engine_mismatch", "KL 0.05 nats", "--importance token"),
         ({"clipped_low": 0.2, "clipped_high": 0.25}, {}, "clipped", "45% of tokens clipped", "--updates-per-rollout"),
@@ -131,7 +131,7 @@ NO_SIGNAL = {"groups_without_signal": 0.97, "accuracy": 0.01, "reward": 0.01, "l
             {"entropy": (0.5, 0.001), "accuracy": (0.3, 0.4), "reward": (0.3, 0.4)},
             {},
             "entropy_collapse",
-            "nats a token, accuracy",
+            "nats per token, accuracy",
             "--clip-high 0.28",
         ),
         (
@@ -148,13 +148,13 @@ NO_SIGNAL = {"groups_without_signal": 0.97, "accuracy": 0.01, "reward": 0.01, "l
             {},
             "length_collapse",
             "tokens, accuracy",
-            "Gate it by",
+            "Gate that term by",
         ),
         (
             {"parts.language": (0.95, 0.4)},
             {},
             "language_collapse",
-            "share of the wanted language",
+            "share of the required language",
             "gated by correctness",
         ),
         ({"explained_variance": -1.5}, {}, "bad_critic", "explained variance -1.50", "--critic-warmup-steps"),
