@@ -194,7 +194,7 @@ def test_too_few_evaluations(tmp_path, capsys):
     assert main(["forecast", str(made_run(tmp_path / "run"))]) == 2
     assert "run: 3 evaluations of pass_at_1 on the way, and 6 are needed" in capsys.readouterr().err
     assert main(["forecast", str(tmp_path)]) == 2
-    assert "holds no run" in capsys.readouterr().err
+    assert "contains no run" in capsys.readouterr().err
 
 
 @pytest.mark.quick

@@ -142,7 +142,7 @@ def _runs(pid):
 def test_a_finished_set_is_left_alone(made, capsys):
     before = (made / "manifest.json").stat().st_mtime_ns
     assert main(["reject", "--resume", "--out", str(made)]) == 0
-    assert "finished already" in capsys.readouterr().out
+    assert "already finished" in capsys.readouterr().out
     assert (made / "manifest.json").stat().st_mtime_ns == before
     assert main(["reject", "--resume", "--out", str(made), "--per-problem", "9"]) == 2
     assert "--per-problem is 4" in capsys.readouterr().err
@@ -221,7 +221,7 @@ def test_pairs_are_a_right_and_a_wrong_one(made):
 
 def test_the_end_names_the_pairs_if_there_are_any(made, source, tmp_path, capsys):
     count = len(lines(made / "pairs.jsonl"))
-    assert main(["reject", "--resume", "--out", str(made)]) == 0  # finished already
+    assert main(["reject", "--resume", "--out", str(made)]) == 0  # already finished
     files = f"train.jsonl, pairs.jsonl ({count} pairs), manifest.json, README.md"
     assert f"set       {made}: {files}\n" in capsys.readouterr().out
     argv = [
@@ -317,7 +317,7 @@ BAD = [
     ([{"completion": "c", "question": "q", "answer": 1}], ["--filters", "correct", "formt"], "did you mean 'format'"),
     ([{"completion": "c", "question": "q", "answer": 1}], ["--correct", "mth"], "--correct: unknown verifier"),
     ([{"completion": "c", "question": "q", "answer": 1}], ["--decontaminate", "nowhere.jsonl"], "no such file"),
-    ([{"completion": "c", "question": "q", "answer": 1}], ["--decontaminate", "test"], "whose?"),
+    ([{"completion": "c", "question": "q", "answer": 1}], ["--decontaminate", "test"], "needs --task and --source"),
     ([{"completion": "c", "question": "q", "answer": 1}], ["--push-to-hub", "a b/c"], "OWNER/NAME"),
     ([], ["--pass-rate-above", "0.9", "--pass-rate-below", "0.1"], "must be below"),
 ]  # fmt: skip
