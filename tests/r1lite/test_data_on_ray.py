@@ -217,7 +217,7 @@ def test_a_node_that_does_not_see_the_folder_or_has_other_verifiers(tmp_path):
 def test_what_is_refused(capsys):
     for argv, said in (
         (["reject", "--on", "far"], "--on far: expected ray, ray:HOST:PORT or ray://HOST:PORT, or local"),
-        (["eval", "--on", "ray", "--scoring", "ray"], "--on and --scoring both take actors: say how many"),
+        (["eval", "--on", "ray", "--scoring", "ray"], "--on and --scoring both start actors: set --score-workers"),
     ):
         assert main(argv) == 2
         assert said in capsys.readouterr().err
