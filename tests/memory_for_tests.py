@@ -16,6 +16,7 @@ from torch import Tensor
 from torch.distributed.tensor import DTensor
 
 from r1lite.grpo.loop import Loop
+from r1lite.model import policy
 from r1lite.model.optimizer import Optimizer
 from r1lite.model.policy import Policy
 from r1lite.model.sharding import local
@@ -50,9 +51,8 @@ def update_and_measure(self, lr):
     return UPDATE(self, lr)
 
 
-def forward_and_measure(self, batch, **options):
-    if not torch.is_grad_enabled():
-        return FORWARD(self, batch, **options)
+def kept_by(self, batch):
+    """(fields of a BatchShape, bytes that a policy's forward pass keeps of this micro-batch)."""
     kept = {}
 
     def pack(value):
@@ -65,9 +65,19 @@ def forward_and_measure(self, batch, **options):
 
     with torch.autograd.graph.saved_tensors_hooks(pack, lambda value: value):
         states = Policy.states(self, batch)  # not through FSDP once more: this is within its forward pass
-    size = len(batch.rows), max(map(len, batch.prompts)) + batch.token_ids.shape[1]
-    HELD.setdefault("kept", []).append([*size, sum(kept.values())])
     del states
+    prompt, length = max(map(len, batch.prompts)), batch.token_ids.shape[1]
+    if self.shares_prompts:
+        shape = len(batch.prompts), len(batch.rows), prompt, length, True
+    else:
+        padded = not bool(policy._whole(batch, 0)["attention_mask"].all())
+        shape = 0, len(batch.rows), 0, prompt + length, padded
+    return shape, sum(kept.values())
+
+
+def forward_and_measure(self, batch, **options):
+    if torch.is_grad_enabled():
+        HELD.setdefault("kept", []).append(kept_by(self, batch))
     return FORWARD(self, batch, **options)
 
 
