@@ -31,13 +31,13 @@ from verifiers import Completion
 
 _SEQUENCES = 2
 _ROW_TOKENS = 1 << 16  # of a pass: the few sequences always fit
-# Above what rounding makes. Measured between vLLM 0.32 and transformers with nano on a CPU, the largest difference of
-# some 470 tokens' log-probabilities: 7e-6 in float32, 0.11 in bfloat16, 0.012 in float16. How much a deeper model or
-# CUDA add was not measured: the room above is a guess, and wider in float32, where it costs nothing.
+# At most, whatever a run measures. Between vLLM 0.32 and transformers with nano on a CPU the largest difference of some
+# 470 tokens' log-probabilities was 7e-6 in float32, 0.11 in bfloat16, 0.012 in float16. How much a deeper model or CUDA
+# add was not measured, so the room above is a guess.
 TOLERANCE = {torch.float32: 0.002, torch.bfloat16: 0.5, torch.float16: 0.1}
 _LAYER = re.compile(r"(.*?\.\d+)\.")
 _GAIN = 0.5  # a mended part counts if it takes away this share of the difference
-# Of differences from check to check, which are on other prompts: rounding makes some three times the usual.
+# Checks are on other prompts, and rounding differs between them: how much was not measured, so these are guesses.
 _ODD, _WRONG = 4.0, 16.0  # times the largest so far: something is sought; the run stops
 _LEAST = {torch.float32: 1e-5, torch.bfloat16: 0.03, torch.float16: 0.006}  # nats that are usual, whatever was measured
 _UNMOVED = 0.1  # share of the trainer's movement, where rounding may be as large as that
@@ -181,7 +181,7 @@ class Canary:
             common += 1
         if common < _TOKENS:
             return False
-        engine, trainer = (two[side][:common] - one[side][:common] for side in (1, 2))
+        engine, trainer = two[1][:common] - one[1][:common], two[2][:common] - one[2][:common]
         stayed, followed, moved = (float(v.square().mean().sqrt()) for v in (engine, engine - trainer, trainer))
         rounding = float((one[1] - one[2])[:common].abs().max())
         share = 1.0 if moved > _ODD * rounding else _UNMOVED

@@ -9,7 +9,7 @@ import contextlib
 import dataclasses
 import functools
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -375,4 +375,7 @@ def _attention(
     return output.transpose(1, 2).contiguous(), None
 
 
-_ATTENTIONS = {_ATTENTION: _attention, _IN_FLOAT32: functools.partial(_attention, in_float32=True)}
+_ATTENTIONS: dict[str, Callable[..., Any]] = {
+    _ATTENTION: _attention,
+    _IN_FLOAT32: functools.partial(_attention, in_float32=True),
+}
