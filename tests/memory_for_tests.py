@@ -8,6 +8,7 @@ import gc
 import json
 import os
 import sys
+import weakref
 from pathlib import Path
 
 import torch
@@ -53,18 +54,19 @@ def update_and_measure(self, lr):
 
 def kept_by(self, batch):
     """(fields of a BatchShape, bytes that a policy's forward pass keeps of this micro-batch)."""
-    kept = {}
+    packed = []
 
     def pack(value):
-        storage = value.untyped_storage()
+        kept = value.detach()  # itself, it would hold the graph that holds it
         # Those of a sharded model come and go, and may lie where another one lay.
         weights = storages(local(p) for p in self.model.parameters())
-        if storage.data_ptr() not in weights:
-            kept[storage.data_ptr()] = storage.nbytes()
-        return value.detach()  # itself, it would hold the graph that holds it
+        if value.untyped_storage().data_ptr() not in weights:
+            packed.append(weakref.ref(kept))
+        return kept
 
     with torch.autograd.graph.saved_tensors_hooks(pack, lambda value: value):
         states = Policy.states(self, batch)  # not through FSDP once more: this is within its forward pass
+    size = sum(storages(value for one in packed if (value := one()) is not None).values())
     del states
     prompt, length = max(map(len, batch.prompts)), batch.token_ids.shape[1]
     if self.shares_prompts:
@@ -72,7 +74,7 @@ def kept_by(self, batch):
     else:
         padded = not bool(policy._whole(batch, 0)["attention_mask"].all())
         shape = 0, len(batch.rows), 0, prompt + length, padded
-    return shape, sum(kept.values())
+    return shape, size
 
 
 def forward_and_measure(self, batch, **options):

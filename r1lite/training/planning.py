@@ -9,6 +9,7 @@ import contextlib
 import dataclasses
 import functools
 import math
+import weakref
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -229,13 +230,13 @@ class Plan:
     def _saved(self, batch: BatchShape, *, checkpointing: bool) -> int:
         model = self.model
         weights = {p.untyped_storage()._cdata for p in model.parameters()}
-        storages: dict[int, Any] = {}
+        packed: list[weakref.ref[Tensor]] = []
 
         def pack(value: Tensor) -> Tensor:
-            storage = value.untyped_storage()
-            if storage._cdata not in weights:
-                storages[storage._cdata] = storage  # kept, so that no other one gets its number
-            return value.detach()  # itself, it would hold the graph that holds it
+            kept = value.detach()  # itself, it would hold the graph that holds it
+            if value.untyped_storage()._cdata not in weights:
+                packed.append(weakref.ref(kept))
+            return kept
 
         low = self.dtype != torch.float32
         with self._shapes, _checkpointing(model, on=checkpointing):
@@ -244,7 +245,9 @@ class Plan:
                 torch.autocast("cpu", dtype=self.dtype if low else torch.bfloat16, enabled=low),
             ):
                 result = _forward(model, batch)
-            total: int = sum(storage.nbytes() for storage in storages.values())
+            # Of shared prompts what comes after the last keys and values is gone by now.
+            alive = [value.untyped_storage() for one in packed if (value := one()) is not None]
+            total: int = sum({storage._cdata: storage.nbytes() for storage in alive}.values())
         del result
         return total
 

@@ -99,14 +99,19 @@ def test_ranks_hold_what_was_said(name, size, held, model, sums_path):
 
 @pytest.mark.parametrize("shares", [True, False], ids=["shared prompts", "whole rows"])
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
-@pytest.mark.parametrize("lengths", [(40, 40, 40, 40), (40, 25, 40, 13), (33,)], ids=["even", "padded", "one"])
-def test_what_a_forward_pass_keeps(lengths, dtype, shares, model, sums_path):
+@pytest.mark.parametrize(
+    ("lengths", "turns"),
+    [((40, 40, 40, 40), 2), ((40, 25, 40, 13), 2), ((33,), 2), ((6, 5, 6, 4, 6), 5)],
+    ids=["even", "padded", "one", "alone"],
+)
+def test_what_a_forward_pass_keeps(lengths, turns, dtype, shares, model, sums_path):
     plan = Plan(planned(CASES["none"], "--model", str(model), "--source", str(sums_path)).config, dtype)
     loaded, _ = load_model(plan.config)
     policy = Policy(loaded, pad_id=0, dtype=dtype)
     policy.shares_prompts = shares
-    prompts = [tuple(range(3, 27)), tuple(range(5, 29))]
-    rows = [Row(prompts[n // 2], tuple(range(length))) for n, length in enumerate(lengths)]
+    size = 24 if turns == 2 else 5  # of a prompt: two of several completions, or five of one each
+    prompts = [tuple(range(3 + n, 3 + n + size)) for n in range(turns)]
+    rows = [Row(prompts[n * turns // max(4, len(lengths))], tuple(range(k))) for n, k in enumerate(lengths)]
     (batch,) = micro_batches(rows, 1 << 20, 0, "cpu", policy.layout)
     shape, measured = kept_by(policy, batch)
     assert plan.kept(BatchShape(*shape), checkpointing=False) == pytest.approx(measured, rel=0.1), shape
