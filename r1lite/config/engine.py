@@ -39,6 +39,9 @@ class EngineConfig(RunConfig):
     """No CUDA graphs: vLLM starts a minute sooner and samples more slowly."""
     engine_batch_invariant: bool = False
     """On CUDA, vLLM's kernels that give the same completion whatever else is in the batch; slower."""
+    cuda_graphs: bool = False
+    """With --engine transformers on a GPU: decode by CUDA graphs, which launch a step's kernels at once (never tried on
+    a GPU)."""
     rollout_rows: int = Field(128, ge=1)
     """Completions sampled at once by transformers, and by vLLM in this process."""
 
@@ -46,6 +49,8 @@ class EngineConfig(RunConfig):
     def _urls_are_for_servers(self) -> EngineConfig:
         if self.weight_transport != "file" and self.engine != "vllm-server":
             raise ValueError(f"--weight-transport {self.weight_transport} is for --engine vllm-server")
+        if self.cuda_graphs and self.engine not in ("auto", "transformers"):
+            raise ValueError(f"--cuda-graphs is for --engine transformers, not for {self.engine}")
         if self.engine == "auto":
             return self
         takes_urls = find_engine(self.engine).takes_urls

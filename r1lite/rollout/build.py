@@ -64,9 +64,12 @@ def start(request: Request) -> Started:
 
 def start_transformers(request: Request) -> Started:
     """Samples with the trainer's own model. Raises UserError for one that decodes other than it computes."""
-    options: Any = {"max_rows": request.config.rollout_rows, "dtype": request.dtype}
+    config = request.config
+    if config.cuda_graphs:
+        _check_graphs(config.device, request.model)
+    options: Any = {"max_rows": config.rollout_rows, "dtype": request.dtype, "cuda_graphs": config.cuda_graphs}
     engine = (
-        HFCopyEngine(request.model, request.tokenizer, device=request.config.device, **options)
+        HFCopyEngine(request.model, request.tokenizer, device=config.device, **options)
         if request.in_parts
         else HFEngine(request.model, request.tokenizer, **options)
     )
@@ -79,6 +82,16 @@ def start_transformers(request: Request) -> Started:
     version = importlib.metadata.version("transformers")
     copied = ", with a copy of the whole model" if request.in_parts else ""
     return Started(engine, f"transformers {version}, torch {torch.__version__}{copied}", version)
+
+
+def _check_graphs(device: str, model: Any) -> None:
+    if not device.startswith("cuda"):
+        raise UserError(f"--cuda-graphs needs a CUDA device, and this run's is {device}; omit it")
+    if not shares_batches(model):
+        raise UserError(
+            f"--cuda-graphs: {type(model).__name__} has sliding windows or recurrent states, whose cache has no fixed "
+            "addresses; omit it"
+        )
 
 
 def _cache_error(engine: HFEngine, request: Request) -> float:

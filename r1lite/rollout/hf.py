@@ -9,13 +9,13 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from r1lite.model.cuda_graphs import GraphDecoding
+from r1lite.model.decoding import Decoding
 from r1lite.model.mapped import empty_copy, wide
 from r1lite.model.prefix import Prefix, prefill, reads_shared_prompts, shares_batches
 from r1lite.rl.sampling import sample_tokens, uniform_draws
 from r1lite.rollout import RolloutEngine, Sampling, check_prompts, eos_ids, text_of
 from verifiers import Completion
-
-_COMPACT_AT = 0.8  # finished rows leave the batch once fewer than this share are still running
 
 
 class HFEngine(RolloutEngine):
@@ -28,12 +28,22 @@ class HFEngine(RolloutEngine):
         model, tokenizer: as transformers loads them; the model is shared with the trainer, not copied.
         max_rows: completions decoded at once.
         dtype: of the forward pass; below float32 it runs under autocast, as the trainer's does.
+        cuda_graphs: decode by CUDA graphs; the model is on a CUDA device, and `shares_batches(model)` is true.
     """
 
     shares_weights, runs_aside = True, False
 
-    def __init__(self, model: Any, tokenizer: Any, *, max_rows: int = 128, dtype: torch.dtype = torch.float32) -> None:
+    def __init__(
+        self,
+        model: Any,
+        tokenizer: Any,
+        *,
+        max_rows: int = 128,
+        dtype: torch.dtype = torch.float32,
+        cuda_graphs: bool = False,
+    ) -> None:
         self.model, self.tokenizer, self.max_rows, self.dtype = model, tokenizer, max_rows, dtype
+        self.cuda_graphs = cuda_graphs
         self.policy_version = 0
         self.pad_id, self._ends = pad_id(tokenizer), eos_ids(model, tokenizer)
         self._context = getattr(model.config, "max_position_embeddings", None)
@@ -101,8 +111,11 @@ class HFEngine(RolloutEngine):
     def _decode(self, batch: list[_Row], prompts: Sequence[Sequence[int]], sampling: Sampling) -> None:
         device = self.model.device
         distinct = sorted({row.prompt for row in batch})
-        prefix = prefill(self.model, [prompts[p] for p in distinct], self.pad_id, growing=True)
+        prefix = prefill(self.model, [prompts[p] for p in distinct], self.pad_id, growing=not self.cuda_graphs)
         self._spread(prefix, torch.tensor([distinct.index(row.prompt) for row in batch], device=device))
+        decoding = (
+            GraphDecoding(self.model, prefix, sampling.max_tokens) if self.cuda_graphs else Decoding(self.model, prefix)
+        )
         draws = uniform_draws([row.seed for row in batch], sampling.max_tokens).to(device)  # [B, T]
         token_ids = torch.full((len(batch), sampling.max_tokens), self.pad_id, device=device)
         logprobs = torch.zeros(len(batch), sampling.max_tokens, device=device)
@@ -117,9 +130,8 @@ class HFEngine(RolloutEngine):
             ends_at = torch.cat([ends_at, ends_at.new_tensor([self.tokenizer.convert_tokens_to_ids(stop_text)])])
             stop_text = None
         for step in range(sampling.max_tokens):
-            logits = self.model(**prefix.next_inputs(tokens)).logits[:, -1]
             tokens, step_logprobs = sample_tokens(
-                logits,
+                decoding.next_logits(tokens),
                 draws[running, step],
                 temperature=sampling.temperature,
                 top_p=sampling.top_p,
@@ -136,9 +148,9 @@ class HFEngine(RolloutEngine):
             num_left = int((~done).sum())
             if num_left == 0:
                 break
-            if num_left < _COMPACT_AT * len(running):
+            if num_left < decoding.compact_at * len(running):
                 keep = (~done).nonzero().squeeze(-1)
-                prefix.select(keep)
+                decoding.select(keep)
                 running, tokens, done = running[keep], tokens[keep], done[keep]
 
         for row, ids, row_logprobs, length, ended in zip(
@@ -150,7 +162,7 @@ class HFEngine(RolloutEngine):
         """Gives each row its prompt: where the model can read it there, it stays one for all of them."""
         if self._reads_shared_prompts is None:  # only now are the weights in place, of a copy too
             self._reads_shared_prompts = reads_shared_prompts(self.model)
-        if self._reads_shared_prompts and prefix.mask.shape[1]:
+        if self._reads_shared_prompts and prefix.mask.shape[1] and not self.cuda_graphs:
             prefix.share(rows)
         else:
             prefix.select(rows)
@@ -169,9 +181,17 @@ class HFCopyEngine(HFEngine):
     """
 
     def __init__(
-        self, model: Any, tokenizer: Any, *, device: str, max_rows: int = 128, dtype: torch.dtype = torch.float32
+        self,
+        model: Any,
+        tokenizer: Any,
+        *,
+        device: str,
+        max_rows: int = 128,
+        dtype: torch.dtype = torch.float32,
+        cuda_graphs: bool = False,
     ) -> None:
-        super().__init__(empty_copy(model, device), tokenizer, max_rows=max_rows, dtype=dtype)
+        copy = empty_copy(model, device)
+        super().__init__(copy, tokenizer, max_rows=max_rows, dtype=dtype, cuda_graphs=cuda_graphs)
         # Tied weights under each of their names.
         self._places = dict(self.model.named_parameters(remove_duplicate=False))
 

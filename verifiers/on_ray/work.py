@@ -1,4 +1,4 @@
-"""Work for actors: cut into calls, which are made again where they are lost."""
+"""Work for actors: split into calls, which are repeated if they are lost."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ from verifiers.worker import Result
 
 _CALL_S = 0.5  # that a call is to take: short enough to be balanced, long enough to hide what a call costs
 _FIRST_ITEMS, _MOST_ITEMS, _MOST_CHARS = 16, 512, 1 << 20  # of a call
-# Rows given out or finished while the oldest call is not. It bounds the memory, and lets a thousand workers go on while
-# a program runs into its deadline of ten seconds.
+# Rows in flight or finished while the oldest call is not. It bounds the memory, and lets a thousand workers continue
+# while a program runs into its deadline of ten seconds.
 _OPEN = 1 << 17
-_TRIES = 3  # of a call whose actors are lost while they make it
+_TRIES = 3  # of a call whose actors are lost while they execute it
 
 Row = tuple[tuple[Any, ...], tuple[Any, ...]]  # the fields of a problem and of a completion
 
 
 @dataclass(eq=False, slots=True)
 class Call:
-    """What an actor is asked once."""
+    """One request to an actor."""
 
     number: int  # among the calls
     job: Any
@@ -36,10 +36,10 @@ class Call:
 
 
 def lost(calls: Sequence[Call]) -> Iterator[tuple[Call, bool]]:
-    """Each call of an actor that was lost, and whether it was lost too often; only the first one was in work.
+    """Yields each call of an actor that was lost, and whether it was lost too often; only the first was in work.
 
-    What an actor returned can be lost with it, so the first one may have been done, and the next one have ended the
-    actor. Each is made again with no other beside it, and the one at fault is known.
+    A result can be lost with its actor, so the first call may have been finished, and the next one may have ended the
+    actor. Each is repeated with no other beside it, so that the one at fault becomes known.
     """
     for place, call in enumerate(calls):
         call.alone = True
@@ -48,7 +48,7 @@ def lost(calls: Sequence[Call]) -> Iterator[tuple[Call, bool]]:
 
 
 class Jobs:
-    """Jobs that are each a call; results are taken as they come."""
+    """Jobs that are one call each; results are taken as they arrive."""
 
     def __init__(self, jobs: Iterator[Any]) -> None:
         self._jobs = enumerate(jobs)
@@ -135,7 +135,7 @@ class Scoring:
         return call
 
     def finished(self, call: Call, results: tuple[list[Result], float]) -> None:
-        """Keeps results; the next calls are as long as this one's time says."""
+        """Stores results; the size of the next calls follows from this one's time."""
         self._done[call.number], seconds = results
         self._out -= 1
         fitting = call.size * _CALL_S / max(seconds, 1e-4)
@@ -143,7 +143,7 @@ class Scoring:
         self._size = min(max(fitting, 1.0), _MOST_ITEMS)
 
     def again(self, calls: Sequence[Call], why: str) -> None:
-        """Calls to be made once more; the items of one that was lost too often are unscored."""
+        """Takes back lost calls; the items of one that was lost too often are unscored."""
         for call, is_over in lost(calls):
             if not is_over:
                 self._again.append(call)
@@ -153,7 +153,7 @@ class Scoring:
             self._out -= 1
 
     def in_turn(self) -> Iterator[list[Result]]:
-        """What is finished, as far as nothing before it is open."""
+        """Yields finished results, up to the first call that is not finished."""
         while self._turn in self._done:
             results = self._done.pop(self._turn)
             self._open -= len(results)
