@@ -18,7 +18,7 @@ from r1lite.model.lora import merged_weights, without_adapter
 from r1lite.model.mapped import sharing_copy
 from r1lite.model.norms import quicken_norms
 from r1lite.model.packing import PackedBatch, packed_logits, packed_states
-from r1lite.model.prefix import prefill, shares_batches
+from r1lite.model.prefix import on_prompts, shares_batches
 from r1lite.model.sharding import whole_weights
 from r1lite.model.varlen import LaidOut, check_apart
 from r1lite.rl.logprobs import entropies, head_logprobs, token_logprobs
@@ -236,21 +236,7 @@ class Policy(nn.Module):
         with all completions after them), else of whole sequences, padded on the right."""
         if not self.shares_prompts:
             return module(**_whole(batch, self.pad_id), use_cache=False, **more)
-        prefix = prefill(self.model, batch.prompts, self.pad_id)
-        prefix.select(batch.prompt_of_row)
-        width = batch.token_ids.shape[1]
-        inputs = torch.cat([prefix.last_tokens[:, None], batch.token_ids[:, :-1]], dim=1)
-        # Position t gets token t-1 as input, which is real if token t is; the first input is the prompt's last token.
-        mask = torch.cat([prefix.mask, torch.ones_like(batch.valid_mask[:, :1]), batch.valid_mask[:, 1:]], dim=1).long()
-        positions = prefix.lengths[:, None] + torch.arange(width, device=inputs.device)
-        return module(
-            input_ids=inputs,
-            attention_mask=mask,
-            position_ids=positions,
-            past_key_values=prefix.cache,
-            use_cache=True,
-            **more,
-        )
+        return on_prompts(module, self.model, batch, self.pad_id, **more)
 
     @contextlib.contextmanager
     def _as_configured(self) -> Iterator[None]:

@@ -15,6 +15,7 @@ from torch import Tensor
 from transformers import DynamicCache
 from transformers.cache_utils import DynamicLayer
 
+from r1lite.model.batch import MicroBatch
 from r1lite.model.shared_prompts import ARGUMENT, SharedPrompts, takes_shared_prompts
 
 _GROWTH = 64  # decode steps between two copies of the cache
@@ -126,6 +127,29 @@ def prefill(model: Any, prompts: Sequence[Sequence[int]], pad_id: int, *, growin
         # No mask is needed: padding comes after every real token, where causality hides it.
         model(input_ids=ids.to(device), past_key_values=cache, use_cache=True, logits_to_keep=1)
     return Prefix(cache, mask, last_tokens, lengths)
+
+
+def on_prompts(module: Any, model: Any, batch: MicroBatch, pad_id: int, **more: Any) -> Any:
+    """The output for the completions, [B, T, ...]: each prompt is computed once, all its completions on top of it.
+
+    Args:
+        module: the model or its backbone.
+        more: arguments of its forward pass.
+    """
+    prefix = prefill(model, batch.prompts, pad_id)
+    prefix.select(batch.prompt_of_row)
+    inputs = torch.cat([prefix.last_tokens[:, None], batch.token_ids[:, :-1]], dim=1)
+    # Position t is fed token t-1, which is real wherever token t is; the first is the prompt's last.
+    mask = torch.cat([prefix.mask, torch.ones_like(batch.valid_mask[:, :1]), batch.valid_mask[:, 1:]], dim=1).long()
+    positions = prefix.lengths[:, None] + torch.arange(inputs.shape[1], device=inputs.device)
+    return module(
+        input_ids=inputs,
+        attention_mask=mask,
+        position_ids=positions,
+        past_key_values=prefix.cache,
+        use_cache=True,
+        **more,
+    )
 
 
 @torch.inference_mode()

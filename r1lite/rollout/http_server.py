@@ -8,6 +8,8 @@ import time
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 
+import torch
+
 from r1lite.errors import UserError
 from r1lite.rollout import EngineError
 from r1lite.rollout.client import Client
@@ -28,6 +30,8 @@ class HTTPServer(ABC):
 
     Raises (when made): UserError for an invalid address, or an invalid token in the environment.
     """
+
+    dtype: torch.dtype | None = None  # that it should compute in; None = any
 
     def __init__(self, url: str, *, run: str, timeout_s: float, eos: Sequence[int], special: dict[str, int]) -> None:
         try:
@@ -54,6 +58,15 @@ class HTTPServer(ABC):
     @property
     def _patience_s(self) -> float:
         return min(_BUSY_S, self.timeout_s)
+
+    def check_dtype(self, said: object) -> None:
+        """Raises UserError if it says that it computes in another precision; `auto` and the like say nothing."""
+        theirs, ours = str(said).removeprefix("torch."), str(self.dtype).removeprefix("torch.")
+        if self.dtype is not None and theirs in ("float32", "bfloat16", "float16") and theirs != ours:
+            raise UserError(
+                f"--engine-url {self.url}: this server computes in {theirs}, and this run in {ours}; start it with "
+                f"--dtype {ours}, or give the run --dtype {theirs}"
+            )
 
     @abstractmethod
     def healthy(self, timeout_s: float = HELLO_S) -> bool:

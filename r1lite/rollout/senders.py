@@ -117,7 +117,12 @@ class GlooSender:
         try:
             calls.start_weight_update()
             calls.update_weights({**about, "check_only": True})
-            self._together(lambda: calls.update_weights(about), lambda going: self._payloads(about, payloads, going))
+            try:
+                self._together(
+                    lambda: calls.update_weights(about), lambda going: self._payloads(about, payloads, going)
+                )
+            except Refused as error:  # not of the model: what goes over was checked
+                raise Unreachable(f"{self._url}: the weights did not arrive as a whole: {error}") from error
             calls.finish_weight_update(snapshot.label)
         except BaseException:
             self.close()

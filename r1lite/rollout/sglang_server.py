@@ -20,6 +20,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import torch
+
 from r1lite.errors import UserError
 from r1lite.rollout import AdapterRefusedError, EngineError, Sampling
 from r1lite.rollout.client import Refused, Unreachable
@@ -36,16 +38,18 @@ _FLUSH_S = 30  # limit for waiting until requests end, before its cache is empti
 
 
 def sglang_fleet(
-    urls: Sequence[str], tokenizer: Any, eos: Sequence[int], *, timeout_s: float, **settings: Any
+    urls: Sequence[str], tokenizer: Any, eos: Sequence[int], *, dtype: torch.dtype, timeout_s: float, **settings: Any
 ) -> ServerEngine:
     """A fleet of SGLang servers. `settings` are those of ServerEngine; `eos` are ids that end a text."""
     special = special_tokens(tokenizer)
 
     def connect(url: str, run: str) -> SGLangServer:
-        return SGLangServer(url, run=run, timeout_s=timeout_s, eos=eos, special=special)
+        server = SGLangServer(url, run=run, timeout_s=timeout_s, eos=eos, special=special)
+        server.dtype = dtype
+        return server
 
-    no_adapters = "SGLang is given complete weights only"
-    return ServerEngine(urls, tokenizer, connect, timeout_s=timeout_s, eos=eos, no_adapters=no_adapters, **settings)
+    settings = {"dtype": dtype, "no_adapters": "SGLang is given complete weights only", **settings}
+    return ServerEngine(urls, tokenizer, connect, timeout_s=timeout_s, eos=eos, **settings)
 
 
 def sampling_values(sampling: Sampling, eos: Sequence[int], special: dict[str, int]) -> dict[str, Any]:
@@ -149,6 +153,7 @@ class SGLangServer(HTTPServer):
                 f"--engine-url {self.url}: it ignores seeds, so no completion could be reproduced; "
                 "start it with --enable-deterministic-inference"
             )
+        self.check_dtype(info.get("dtype"))
         self.version, self.model, self.context = version, name, room - _RESERVED
 
     def give(self, weights: Weights) -> None:

@@ -150,12 +150,15 @@ class TrustedEngine:
             if self.engine.shares_weights:
                 self._pending = None
                 return
-            proven = self._prove(self._pending, adapter)
+            weights = self._pending
+            proven = self._prove(weights, adapter)
             proved = time.perf_counter()
             difference = None
             if self.canary is not None and asked:
-                difference = self.canary.check(self.engine, asked, self._version, adapter)
-            self._pending = None  # only now, so that weights that failed the check are never sampled from
+                difference = self.canary.check(
+                    self.engine, asked, self._version, adapter, lambda: self._compared(weights, adapter)
+                )
+            self._pending = None  # only now: weights that failed the check must not be sampled from
             self._metrics = {
                 "sync_s": loaded - started,
                 "sync_mb": (getattr(self.engine, "bytes_given", 0) - before) / 1e6,
@@ -214,6 +217,13 @@ class TrustedEngine:
             return None
         held: dict[str, Tensor] = getattr(self.engine, "held_adapter", dict)()
         return self._proven_base + check_adapter(held, adapter, self.proof.dtype, version=self._version)
+
+    def _compared(self, weights: Weights, adapter: Adapter | None) -> int | None:
+        """As `_prove`, due or not, of complete weights and of those below an adapter."""
+        ask = getattr(self.engine, "weight_digests", None)
+        if self.proof is None or ask is None:
+            return None
+        return self._compare(self.proof, ask, weights if adapter is None else adapter.base)
 
     def _compare(self, proof: WeightProof, ask: Callable[[], Any], weights: Weights) -> int | None:
         where = ((f" at {url}" if url else "", held) for url, held in ask())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import operator
 import time
 from collections.abc import Sequence
@@ -55,6 +56,7 @@ def vllm_fleet(
 
     def connect(url: str, run: str) -> VLLMServer:
         server = VLLMServer(url, run=run, timeout_s=timeout_s, eos=eos, special=special)
+        server.dtype = dtype
         if transport == "gloo":
             server.sender = GlooSender(server.client, timeout_s=timeout_s)
         elif transport != "file":
@@ -133,11 +135,10 @@ class VLLMServer(HTTPServer):
                 f"--engine-url {self.url}: this server takes no weights; start it with `r1lite serve-engine`, or with "
                 "VLLM_SERVER_DEV_MODE=1 in its environment"
             ) from error
-        self.version, self.model, self.context = (
-            version,
-            name,
-            context,
-        )  # set together, or not at all
+        with contextlib.suppress(Unreachable, Refused, KeyError, TypeError):  # versions that don't report it
+            told = self.client.get("server_info?config_format=json", timeout_s=QUICK_S)
+            self.check_dtype(told["vllm_config"]["model_config"]["dtype"])
+        self.version, self.model, self.context = version, name, context  # all or nothing
 
     @property
     def bytes_sent(self) -> int:

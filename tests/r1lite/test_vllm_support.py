@@ -338,6 +338,10 @@ def test_a_slow_server_is_given_up(fakes, engine_of):
         ({"context": 50}, "start it with --context 100"),
         ({"v1/models": 404}, "this is not a vLLM server"),
         ({"health": 503}, "no server answers there"),
+        (
+            {"says server_info": {"vllm_config": {"model_config": {"dtype": "torch.float16"}}}},
+            "computes in float16, and",
+        ),
         ({"version": 302}, "this is not a vLLM server: status 302"),
         *(({"says version": said}, "this is not a vLLM server") for said in GARBAGE),
         *(({"says v1/models": said}, "this is not a vLLM server") for said in GARBAGE),
