@@ -15,7 +15,7 @@ from r1lite.model.prefix import Prefix
 class Decoding:
     """The steps that follow a prefix, one token a row each."""
 
-    compact_at: ClassVar[float] = 0.8  # finished rows leave once fewer than this share are still running
+    compact_at: ClassVar[float] = 0.8  # finished rows are removed once fewer than this share are still running
 
     def __init__(self, model: Any, prefix: Prefix) -> None:
         self.model, self.prefix = model, prefix

@@ -21,13 +21,13 @@ from verifiers import Completion
 class HFEngine(RolloutEngine):
     """Group sampling with a transformers model.
 
-    Each prompt is prefilled once for its whole group, finished rows leave the batch, and each completion draws from a
-    stream of random numbers of its own.
+    Each prompt is prefilled once for its whole group, finished rows are removed from the batch, and each completion
+    has its own stream of random numbers.
 
     Args:
         model, tokenizer: as transformers loads them; the model is shared with the trainer, not copied.
         max_rows: completions decoded at once.
-        dtype: of the forward pass; below float32 it runs under autocast, as the trainer's does.
+        dtype: of the forward pass; below float32 it runs under autocast, as the trainer does.
         cuda_graphs: decode by CUDA graphs; the model is on a CUDA device, and `shares_batches(model)` is true.
     """
 
@@ -48,7 +48,7 @@ class HFEngine(RolloutEngine):
         self.pad_id, self._ends = pad_id(tokenizer), eos_ids(model, tokenizer)
         self._context = getattr(model.config, "max_position_embeddings", None)
         self._shares_batches = shares_batches(model)
-        self._reads_shared_prompts: bool | None = None  # not tried yet
+        self._reads_shared_prompts: bool | None = None  # not tested yet
 
     def stream(
         self, prompts: Sequence[Sequence[int]], seeds: Sequence[Sequence[int]], sampling: Sampling
@@ -56,21 +56,21 @@ class HFEngine(RolloutEngine):
         check_prompts(prompts, sampling.max_tokens, self._context)
         groups: list[list[Completion | None]] = [[None] * len(group) for group in seeds]
         rows = [_Row(p, g, seed) for p, group in enumerate(seeds) for g, seed in enumerate(group)]
-        # Prompts of similar length together: less padding. A group is never spread further than it must be.
+        # Prompts of similar length together, for less padding. A group is spread over as few batches as possible.
         rows.sort(key=lambda row: (len(prompts[row.prompt]), row.prompt, row.sample))
         for batch in self._batches(rows):
             self._decode_apart(batch, prompts, sampling)
             for row in batch:
                 groups[row.prompt][row.sample] = self._completion(row)
-            for place in sorted({row.prompt for row in batch}):
-                group = [completion for completion in groups[place] if completion is not None]
-                if len(group) == len(seeds[place]):
-                    yield place, group
+            for p in sorted({row.prompt for row in batch}):
+                group = [completion for completion in groups[p] if completion is not None]
+                if len(group) == len(seeds[p]):
+                    yield p, group
 
     def _decode_apart(self, batch: list[_Row], prompts: Sequence[Sequence[int]], sampling: Sampling) -> None:
-        """Decodes in the modes that this needs, and leaves the model in its own."""
+        """Decodes in evaluation and inference mode, and restores the model's own mode."""
         autocast = torch.autocast(self.model.device.type, dtype=self.dtype, enabled=self.dtype != torch.float32)
-        training = self.model.training  # gradient checkpointing needs that mode, in which layers drop the cache
+        training = self.model.training  # gradient checkpointing needs training mode, in which layers drop the cache
         self.model.eval()
         try:
             with torch.inference_mode(), autocast:
@@ -88,7 +88,7 @@ class HFEngine(RolloutEngine):
         )
 
     def load_weights(self, weights: Iterable[tuple[str, Tensor]], *, version: int) -> None:
-        """Only takes note of the version: the model is the trainer's own."""
+        """Only records the version: the model is the trainer's own."""
         self.policy_version = version
 
     def sleep(self) -> None:
@@ -122,11 +122,11 @@ class HFEngine(RolloutEngine):
         lengths = torch.full((len(batch),), sampling.max_tokens, device=device)
         stopped = torch.zeros(len(batch), dtype=torch.bool, device=device)
 
-        running = torch.arange(len(batch), device=device)  # which rows of the batch the cache still holds
-        done = torch.zeros_like(stopped)  # of those
+        running = torch.arange(len(batch), device=device)  # rows of the batch that the cache still holds
+        done = torch.zeros_like(stopped)  # of the running rows
         tokens = prefix.last_tokens
         stop_text, ends_at = sampling.stop_text, torch.tensor(self._ends, dtype=torch.long, device=device)
-        if stop_text in self.tokenizer.all_special_tokens:  # decoding leaves these out, so they are known by their id
+        if stop_text in self.tokenizer.all_special_tokens:  # decoding drops special tokens, so compare ids
             ends_at = torch.cat([ends_at, ends_at.new_tensor([self.tokenizer.convert_tokens_to_ids(stop_text)])])
             stop_text = None
         for step in range(sampling.max_tokens):
@@ -159,8 +159,8 @@ class HFEngine(RolloutEngine):
             row.token_ids, row.logprobs, row.stopped = ids[:length], row_logprobs[:length], ended
 
     def _spread(self, prefix: Prefix, rows: Tensor) -> None:
-        """Gives each row its prompt: where the model can read it there, it stays one for all of them."""
-        if self._reads_shared_prompts is None:  # only now are the weights in place, of a copy too
+        """Gives each row its prompt: shared by all rows if the model can read shared prompts, else as a copy."""
+        if self._reads_shared_prompts is None:  # only now, because an engine with a copy gets its weights late
             self._reads_shared_prompts = reads_shared_prompts(self.model)
         if self._reads_shared_prompts and prefix.mask.shape[1] and not self.cuda_graphs:
             prefix.share(rows)
@@ -168,14 +168,14 @@ class HFEngine(RolloutEngine):
             prefix.select(rows)
 
     def _at_stop_text(self, token_ids: Tensor, stop_text: str) -> Tensor:
-        """[B, t] ids so far -> [B] bool: the text has just reached the stop text."""
-        window = len(stop_text.encode()) + 4  # a token is a byte or more, and the last may begin before the text
+        """[B, t] ids so far -> [B] bool: True if the text now contains the stop text."""
+        window = len(stop_text.encode()) + 4  # a token has at least a byte, and the last may begin before the text
         tails = self.tokenizer.batch_decode(token_ids[:, -window:], skip_special_tokens=True)
         return torch.tensor([stop_text in tail for tail in tails], device=token_ids.device)
 
 
 class HFCopyEngine(HFEngine):
-    """Samples with a copy of a model whose weights lie in parts on the ranks; empty at first and while it sleeps.
+    """Samples with a copy of a sharded model; the copy is empty at first and while it sleeps.
 
     It gets the weights, and every change of them, before it samples, so they can't be stale here either.
     """
@@ -192,11 +192,11 @@ class HFCopyEngine(HFEngine):
     ) -> None:
         copy = empty_copy(model, device)
         super().__init__(copy, tokenizer, max_rows=max_rows, dtype=dtype, cuda_graphs=cuda_graphs)
-        # Tied weights under each of their names.
+        # Tied weights are listed under each of their names.
         self._places = dict(self.model.named_parameters(remove_duplicate=False))
 
     def load_weights(self, weights: Iterable[tuple[str, Tensor]], *, version: int) -> None:
-        """Every rank calls this: each weight is put together for all of them."""
+        """Every rank calls this, because each weight is gathered for all ranks."""
         for name, value in weights:
             if name in self._places:
                 self._places[name].data = wide(value.detach()).to(self.model.device, copy=True)
@@ -209,7 +209,7 @@ class HFCopyEngine(HFEngine):
 
 @dataclass(slots=True)
 class _Row:
-    """One completion on its way."""
+    """One completion in progress."""
 
     prompt: int
     sample: int
@@ -220,7 +220,7 @@ class _Row:
 
 
 def pad_id(tokenizer: Any) -> int:
-    """An id to fill rows with; masks keep it out of every sum, so any will do."""
+    """An id for padding; masks exclude padding everywhere, so any id works."""
     for token in (tokenizer.pad_token_id, tokenizer.eos_token_id):
         if token is not None:
             return int(token)

@@ -34,7 +34,7 @@ def show_estimate(config: RLConfig) -> dict[str, Any]:
     ranks = settled.estimate_ranks or (here.size if here is not None else 1)
     refuse(settled, ranks)
     dtype = torch.bfloat16 if on_gpu and settled.dtype == "auto" else forward_dtype(settled)
-    plan = Plan(settled, dtype)
+    plan = Plan(settled, dtype, on_gpu=on_gpu)
     layout = Layout(ranks, settled.shard, settled.shard_copies)
     shares = find_engine(settled.engine).shares_weights
     rank = plan.rank(layout, samples_here=shares)

@@ -265,7 +265,7 @@ def test_a_recipe_is_the_user_s_word_and_can_t_say_trust(tmp_path, marker, capsy
     assert marker.exists()
     (tmp_path / "other.yaml").write_text("trust: true\n")
     assert main(["grpo", str(tmp_path / "other.yaml"), "--out", str(tmp_path / "new")]) == 2
-    assert "say --trust on the command line" in capsys.readouterr().err
+    assert "use --trust on the command line" in capsys.readouterr().err
 
 
 REJECTS = [

@@ -191,7 +191,7 @@ def test_a_teacher_with_another_tokenizer_is_refused_by_name(tiny_path, sums_pat
     ("change", "message"),
     [
         ({"teacher": None}, "--teacher is missing"),
-        ({"model": "nano"}, "can't be one too"),
+        ({"model": "nano"}, "can't be set too"),
         ({"beta": 1.5}, "beta must be <= 1"),
         ({"data": "a.jsonl", "trajectories": {"samples": 2}}, "nothing is sampled"),
         ({"trajectories": {"out": "x"}}, "out can't be set here"),

@@ -93,7 +93,7 @@ def test_what_can_t_be_judged_is_no_wrong_answer():
     config = EvalConfig(eval_samples=1)
     scorer = make_scorer(find("gsm8k"), config)
     problem = Problem("a", "", id="a")
-    with pytest.raises(RunError, match="could not be judged"):
+    with pytest.raises(RunError, match="are unscored"):
         measure(Scripted([["1", "1"]]), [Prompt(problem, "a", (0,))], scorer, config)
 
 
@@ -171,7 +171,7 @@ def test_another_model_is_measured_as_well(tiny_path, sums_path, tmp_path):
         (["--task", "gsm8k,svamp", "--source", "{sums}"], "--source gsm8k=PATH,svamp=PATH"),
         (["--task", "gsm8k,svamp", "--source", "math={sums}"], "is no TASK=PATH"),
         (["--task", "svamp", "--source", "{sums}"], "no column 'Body'"),
-        (["--maj-at", "1"], "--maj-at must be >= 2, got 1: one vote is no vote"),
+        (["--maj-at", "1"], "--maj-at must be >= 2, got 1: maj@1 would be pass@1"),
         (["--maj-at", "9"], "--maj-at must be <= --eval-samples"),
         (["--against", "{sums}"], "neither a finished evaluation"),
         (["--against", "no/such-model"], "no model can be loaded"),
@@ -198,7 +198,7 @@ def test_comparing_other_problems_is_refused(tiny_path, sums_path, tmp_path, cap
         (other / f"{split}.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     for argv, message in (
         (["--source", str(other)], "its problems of gsm8k are others (the first one: 'test-3')"),
-        (["--source", str(sums_path), "--eval-problems", "4", "--eval-sample-problems", "4"], "it answered 8 problems"),
+        (["--source", str(sums_path), "--eval-problems", "4", "--eval-sample-problems", "4"], "has 8 problems"),
         (["--task", "add_carry"], "it has no add_carry, but gsm8k"),
     ):
         assert main(["eval", *model, *argv, "--out", str(tmp_path / "b"), "--against", str(tmp_path / "a")]) == 2

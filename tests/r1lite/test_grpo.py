@@ -158,7 +158,7 @@ def test_micro_batches_change_nothing_but_rounding(uninterrupted, tiny_path, sum
         (["--reward", ""], "can't read the reward formula"),
         (["--task", "trouble_for_tests:EMPTY"], "0 problems to train on"),
         (["--task", "trouble_for_tests:BROKEN"], "no such place"),
-        (["--group-size", "1"], "GRPO compares siblings"),
+        (["--group-size", "1"], "GRPO compares the completions"),
     ],
 )
 def test_mistakes_of_use_leave_nothing_behind(change, message, tiny_path, sums_path, tmp_path, capsys, monkeypatch):

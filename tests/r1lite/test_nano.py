@@ -241,7 +241,7 @@ def test_tokenizers_that_are_refused(given, message, tmp_path, tiny_tokenizer):
 
 
 def test_one_tokenizer_only():
-    with pytest.raises(ValueError, match="--start brings its own tokenizer"):
+    with pytest.raises(ValueError, match="--start has its own tokenizer"):
         PretrainConfig(start="a", tokenizer="nano")
 
 

@@ -251,11 +251,11 @@ def test_stopped_and_resumed_is_the_same_as_never_stopped(critic, tiny_path, sum
     [
         (["--critic-model", "OTHER"], "has another tokenizer than the policy"),
         (["--critic-model", "/nowhere"], "/nowhere: no such folder here"),
-        (["--critic", "shared", "--critic-model", "TINY"], "a shared critic has the policy's backbone"),
+        (["--critic", "shared", "--critic-model", "TINY"], "a shared critic uses the policy's backbone"),
         (["--value-coef", "0.1"], "for --critic own set --critic-lr"),
-        (["--critic-warmup-steps", "6"], "leaves none of --steps 6 to the policy"),
-        (["--stop-kl", "0.1"], "but there is only one"),
-        (["--kl-target", "0.1"], "which must begin above 0"),
+        (["--critic-warmup-steps", "6"], "must be < --steps 6: the policy would never be trained"),
+        (["--stop-kl", "0.1"], "but a step has only one update"),
+        (["--kl-target", "0.1"], "whose initial value must be above 0"),
     ],
 )
 def test_refusals(flags, message, tiny_path, sums_path, tmp_path, capsys):

@@ -190,6 +190,6 @@ def test_an_engine_that_does_not_sleep_stops_the_run():
 def test_an_engine_that_is_half_awake_stops_the_run():
     engine = half_awake(True)
     engine.sleep()
-    with pytest.raises(EngineError, match="in part only"):
+    with pytest.raises(EngineError, match="woke up only partly"):
         engine.load_weights([("a", torch.zeros(1))], version=1)
     assert engine._asleep

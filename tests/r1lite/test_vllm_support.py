@@ -336,13 +336,17 @@ def test_a_slow_server_is_given_up(fakes, engine_of):
         ({"version": "0.28.0"}, "not a version this was tested with"),
         ({"is_paused": 404}, "takes no weights; start it with `r1lite serve-engine`"),
         ({"context": 50}, "start it with --context 100"),
-        ({"v1/models": 404}, "this is no vLLM server"),
+        ({"v1/models": 404}, "this is not a vLLM server"),
         ({"health": 503}, "no server answers there"),
-        ({"version": 302}, "this is no vLLM server: status 302"),
-        *(({"says version": said}, "this is no vLLM server") for said in GARBAGE),
-        *(({"says v1/models": said}, "this is no vLLM server") for said in GARBAGE),
-        ({"says v1/models": {"data": [{"id": "policy", "max_model_len": "many"}]}}, "this is no vLLM server"),
-        ({"says v1/models": {"data": [{"id": "policy"}]}}, "no vLLM server: its answer lacks 'max_model_len'"),
+        (
+            {"says server_info": {"vllm_config": {"model_config": {"dtype": "torch.float16"}}}},
+            "computes in float16, and",
+        ),
+        ({"version": 302}, "this is not a vLLM server: status 302"),
+        *(({"says version": said}, "this is not a vLLM server") for said in GARBAGE),
+        *(({"says v1/models": said}, "this is not a vLLM server") for said in GARBAGE),
+        ({"says v1/models": {"data": [{"id": "policy", "max_model_len": "many"}]}}, "this is not a vLLM server"),
+        ({"says v1/models": {"data": [{"id": "policy"}]}}, "not a vLLM server: its answer lacks 'max_model_len'"),
     ],
 )
 def test_servers_that_cannot_be_used_are_refused(quirks, message, fakes, engine_of):
@@ -450,7 +454,7 @@ def test_nobody_there(engine_of):
 
 def test_a_server_of_another_model_says_so(fakes, engine_of):
     engine = engine_of(fakes(collective_rpc=500))
-    with pytest.raises(EngineError, match=r"did not take the weights .* Is its model .* another one"):
+    with pytest.raises(EngineError, match=r"did not load the weights .* Is its model .* another one"):
         engine.load_weights(WEIGHTS.items(), version=1)
 
 

@@ -1,54 +1,17 @@
 """`python -m verifiers score` of folders, patterns and URLs: the same results on every route and every repetition."""
 
 import json
-import os
-import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
-from on_ray_for_tests import set_token, three_nodes
+from score_shards_for_tests import files, row, write_shards
 
 from verifiers.__main__ import main
 from verifiers.commands import storage
 from verifiers.commands.results import read
 
-set_token()
-ROOT = Path(__file__).resolve().parents[2]
 REWARD = ["--reward", "math + 0.1*format", "--workers", "0"]
-
-
-def row(number):
-    said = number + (number % 3 == 0)
-    return {"id": str(number), "answer": str(number), "completion": f"<think>so</think><answer>{said}</answer>"}
-
-
-def write_shards(folder, count=6, size=20):
-    """Creates JSONL, compressed and Parquet shards, one of them in a subfolder, and a file that is not a shard."""
-    import gzip
-
-    import pyarrow
-    import pyarrow.parquet
-
-    (folder / "more").mkdir(parents=True)
-    for shard in range(count):
-        rows = [row(number) for number in range(shard * size, (shard + 1) * size)]
-        text = "".join(json.dumps(one) + "\n" for one in rows)
-        if shard == 1:
-            pyarrow.parquet.write_table(pyarrow.Table.from_pylist(rows), folder / f"part-{shard}.parquet")
-        elif shard == 2:
-            (folder / f"part-{shard}.jsonl.gz").write_bytes(gzip.compress(text.encode()))
-        else:
-            (folder / ("more" if shard == 3 else ".") / f"part-{shard}.jsonl").write_text(text)
-    (folder / "readme.txt").write_text("no shard")
-    return folder
-
-
-def files(folder):
-    return {
-        path.relative_to(folder).as_posix(): path.read_bytes() for path in sorted(folder.rglob("*")) if path.is_file()
-    }
 
 
 @pytest.fixture
@@ -193,40 +156,3 @@ def test_what_is_refused(shards, tmp_path, capsys, monkeypatch):
     monkeypatch.setitem(sys.modules, "fsspec.core", None)
     assert main(["score", "s3://bucket/in", *REWARD, "--out", "x"]) == 2
     assert "URLs need fsspec: pip install fsspec" in capsys.readouterr().err
-
-
-@pytest.mark.slow
-def test_on_a_cluster_with_a_kill_and_a_lost_node(tmp_path):
-    pytest.importorskip("ray")
-    shards = write_shards(tmp_path / "in", count=12, size=60)
-    command = [sys.executable, "-m", "verifiers", "score", str(shards), "--reward", "on_ray_for_tests:slow_sum"]
-    environment = {**os.environ, "PYTHONPATH": f"{ROOT}{os.pathsep}{ROOT / 'tests'}"}
-    here, there = tmp_path / "here", tmp_path / "there"
-    subprocess.run([*command, "--out", str(here)], env=environment, capture_output=True, timeout=300, check=True)
-
-    def summaries():
-        return len(list(there.rglob("*.summary.json")))
-
-    def waits_for(count):
-        until = time.monotonic() + 240
-        while summaries() < count:
-            assert process.poll() is None
-            assert time.monotonic() < until
-            time.sleep(0.02)
-
-    with three_nodes() as cluster:
-        on_ray = [*command, "--out", str(there), "--on", f"ray:{cluster.address}", "--workers", "2"]
-        process = subprocess.Popen(on_ray, env=environment, stderr=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
-        waits_for(2)
-        process.kill()
-        process.wait()
-        assert not (there / "manifest.json").exists()
-        process = subprocess.Popen(on_ray, env=environment, stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-        waits_for(6)
-        for node in cluster.others[:1]:
-            cluster.remove_node(node, allow_graceful=False)
-        said, trouble = process.communicate(timeout=300)
-        assert process.returncode == 0, trouble
-        assert "scoring on " in trouble
-        assert "720 completions, 0 unscored" in said
-    assert files(there) == files(here)

@@ -15,7 +15,7 @@ import tempfile
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
-from typing import Any
+from typing import Any, BinaryIO
 
 _MAGIC = "*?["
 _PART = ".part"
@@ -28,6 +28,43 @@ class StoredFile:
     name: str  # relative to the folder that was listed
     url: str
     size: int  # bytes
+
+
+@dataclass(frozen=True, slots=True)
+class RemoteFile:
+    """A file that fsspec reaches, with what a reader asks of a `Path`."""
+
+    url: str
+    size: int  # bytes
+    version: str  # changes with its content, as far as the storage tells
+
+    def __str__(self) -> str:
+        return self.url
+
+    @property
+    def name(self) -> str:
+        """Its last part."""
+        return PurePosixPath(self.url).name
+
+    @property
+    def suffix(self) -> str:
+        """As of a path."""
+        return PurePosixPath(self.url).suffix
+
+    def open(self, mode: str = "rb") -> BinaryIO:
+        """Its bytes, read where they are asked for. Raises OSError, ValueError."""
+        files, path = _opened(self.url)
+        with _reached(self.url):
+            opened: BinaryIO = files.open(path, mode)
+            return opened
+
+
+def remote_files(url: str, suffixes: tuple[str, ...]) -> list[RemoteFile]:
+    """As `list_files`, of a URL. Raises ValueError."""
+    found = list_files(url, suffixes)
+    with _reached(url):
+        files = _opened(url)[0]
+        return [RemoteFile(file.url, file.size, str(files.ukey(_opened(file.url)[1]))) for file in found]
 
 
 def is_remote(url: str) -> bool:

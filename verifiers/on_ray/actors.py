@@ -86,7 +86,7 @@ class Actors:
         Raises: VerifierError: no actor is left, and none can be started.
         """
         self.start()
-        reward, work = self.rewards[number], Scoring(iter(pairs), number, self.timeout_s)
+        reward, work = self.rewards[number], Scoring(iter(pairs), number, self.timeout_s, len(self.fleet.ready))
         with contextlib.closing(self.fleet.rounds(work)) as rounds:
             for _ in rounds:
                 for results in work.in_turn():

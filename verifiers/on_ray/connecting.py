@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import importlib
+import importlib.util
 import os
 import signal
 import socket
@@ -37,10 +37,17 @@ def imported() -> Any:
 
 
 def connect(ray: Any, address: str | None) -> bool:
-    """True if this process was not connected before. Raises VerifierError."""
+    """True if this process was not connected before.
+
+    Raises:
+        VerifierError: no cluster answers.
+        ValueError: Ray's client is not installed.
+    """
     if ray.is_initialized():
         return False
     at = f" at {address}" if address else ""
+    if at.startswith(" at ray://") and importlib.util.find_spec("grpc") is None:
+        raise ValueError(f"{address}: Ray's client needs grpcio, here and on the head: pip install 'ray[client]'")
     if address:
         host, _, port = address.removeprefix("ray://").rpartition(":")
         try:  # Ray itself would try for minutes

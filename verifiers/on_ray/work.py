@@ -13,10 +13,11 @@ from verifiers.pool import OF_COMPLETION, OF_PROBLEM
 from verifiers.worker import Result
 
 _CALL_S = 0.5  # that a call is to take: short enough to be balanced, long enough to hide what a call costs
+_CALLS_S = 400  # calls submitted per second, at most: each costs the command a millisecond, and rows need the rest
 _FIRST_ITEMS, _MOST_ITEMS, _MOST_CHARS = 16, 512, 1 << 20  # of a call
-# Rows in flight or finished while the oldest call is not. It bounds the memory, and lets a thousand workers continue
-# while a program runs into its deadline of ten seconds.
-_OPEN = 1 << 17
+# Rows in flight, or finished while the oldest call is not; `_OPEN_EACH` counts for each of very many actors. The limit
+# bounds memory and keeps actors busy while one call waits for programs that run into their deadline of ten seconds.
+_OPEN, _OPEN_EACH = 1 << 17, 1 << 9
 _TRIES = 3  # of a call whose actors are lost while they execute it
 
 Row = tuple[tuple[Any, ...], tuple[Any, ...]]  # the fields of a problem and of a completion
@@ -90,16 +91,21 @@ class Jobs:
 
 
 class Scoring:
-    """What is to be scored: cut into calls of about half a second, given out, and put back into order.
+    """What is to be scored: cut into calls, given out, and put back into order.
+
+    A call takes half a second, or longer where very many actors would ask for too many of them.
 
     Args:
         number: of the reward.
         timeout_s: of an item.
+        actors: how many there are.
     """
 
     def __init__(
-        self, pairs: Iterator[tuple[Problem, Completion]], number: int = 0, timeout_s: float = math.inf
+        self, pairs: Iterator[tuple[Problem, Completion]], number: int = 0, timeout_s: float = math.inf, actors: int = 1
     ) -> None:
+        self._call_s = max(_CALL_S, actors / _CALLS_S)
+        self._most_open = max(_OPEN, actors * _OPEN_EACH)
         self._pairs, self._number, self._timeout_s = pairs, number, timeout_s
         self._again = collections.deque[Call]()
         self._done: dict[int, list[Result]] = {}
@@ -115,7 +121,7 @@ class Scoring:
         """See `Work`."""
         if self._again:
             return None if beside else self._again.popleft()
-        if self._ended or self._open >= _OPEN:
+        if self._ended or self._open >= self._most_open:
             return None
         rows: list[Row] = []
         size = 0
@@ -138,7 +144,7 @@ class Scoring:
         """Stores results; the size of the next calls follows from this one's time."""
         self._done[call.number], seconds = results
         self._out -= 1
-        fitting = call.size * _CALL_S / max(seconds, 1e-4)
+        fitting = call.size * self._call_s / max(seconds, 1e-4)
         fitting = min(max(fitting, self._size / 4), self._size * 2)  # one call's time is not that of all
         self._size = min(max(fitting, 1.0), _MOST_ITEMS)
 
