@@ -43,6 +43,9 @@ class EngineConfig(RunConfig):
     """Disable vLLM's CUDA graphs: vLLM starts about a minute sooner and samples more slowly."""
     engine_batch_invariant: bool = False
     """On CUDA, use vLLM's batch-invariant kernels: a completion doesn't depend on the rest of its batch. Slower."""
+    cuda_graphs: bool = False
+    """With --engine transformers on a GPU: decode with CUDA graphs, which launch all kernels of a step at once (not
+    tested on a GPU)."""
     rollout_rows: int = Field(128, ge=1)
     """Completions sampled at the same time by transformers, or by vLLM in this process."""
 
@@ -50,6 +53,8 @@ class EngineConfig(RunConfig):
     def _urls_are_for_servers(self) -> EngineConfig:
         if self.weight_transport != "file" and self.engine != "vllm-server":
             raise ValueError(f"--weight-transport {self.weight_transport} is for --engine vllm-server")
+        if self.cuda_graphs and self.engine not in ("auto", "transformers"):
+            raise ValueError(f"--cuda-graphs is for --engine transformers, not for {self.engine}")
         if self.engine == "auto":
             return self
         takes_urls = find_engine(self.engine).takes_urls

@@ -14,8 +14,8 @@ class CurationConfig(OnRayConfig):
     """Source, filters and output of the completions of a data set."""
 
     rollouts: str | None = None
-    """Existing completions: a run directory, or a JSONL/Parquet file or folder. By default completions are sampled from
-    --model."""
+    """Existing completions: a run directory, or a JSONL/Parquet file, folder or URL that fsspec opens (s3://, gs://,
+    hf://). By default completions are sampled from --model."""
     samples: int = Field(8, ge=1)
     """Completions sampled per problem."""
     max_problems: int | None = Field(None, ge=1)

@@ -30,6 +30,7 @@ from r1lite.run.ending import ending
 from r1lite.run.environment import read_environment
 from r1lite.run.run_dir import RunDir, check_begun, claim_path, newest_path
 from r1lite.run.signals import StopSignal
+from verifiers.commands.storage import is_remote
 from verifiers.on_ray import Resources
 
 C = TypeVar("C", bound=CurationConfig)
@@ -132,11 +133,11 @@ def run_on_rollouts(config: C, rewriting: Rewriting | None = None) -> dict[str, 
     config = resumed(config) if config.resume else config
     assert config.rollouts is not None
     config = with_absolute_paths(config)
-    source = open_source(Path(str(config.rollouts)))
+    source = open_source(config.rollouts)
     display = Display(loudness=config.verbose - config.quiet)
     task = task_of(config, source)
     place = Path(config.out).expanduser() if config.out else claim_path(config.stage, task.name, source.path.stem)
-    if place.resolve() == source.path.resolve():
+    if not source.url and place.resolve() == source.path.resolve():
         raise UserError(f"--out {place} is the same as --rollouts; choose another folder")
     run_dir = RunDir(place, resume=config.resume)
     try:
@@ -147,7 +148,7 @@ def run_on_rollouts(config: C, rewriting: Rewriting | None = None) -> dict[str, 
             plan = make_plan(config, task, source, evaluation_sets(config, task, None, source))
             if not config.resume:
                 run_dir.write_config(dump(config), stage=config.stage, problems="")
-            display.line("source", f"{source.path}: {len(source.files):,} file{'s' * (len(source.files) > 1)}")
+            display.line("source", f"{source.place}: {len(source.files):,} file{'s' * (len(source.files) > 1)}")
             display.line("run", f"{run_dir.path}{' (resumed)' if config.resume else ''}")
             with ending(run_dir, display):
                 return finish(config, run_dir, display, plan, rewriting).manifest
@@ -173,7 +174,7 @@ def done_already(config: CurationConfig, run_dir: RunDir, display: Display) -> d
 def with_absolute_paths(config: C) -> C:
     """The configuration with absolute paths, so that the run can be continued from another folder."""
     update: dict[str, Any] = {}
-    if config.rollouts is not None:
+    if config.rollouts is not None and not is_remote(config.rollouts):
         update["rollouts"] = str(Path(config.rollouts).expanduser().resolve())
     if config.decontaminate is not None:
         files = {name: Path(name).expanduser() for name in config.decontaminate if name not in ("test", "none")}

@@ -20,6 +20,7 @@ from r1lite.errors import UserError
 from r1lite.hub.revisions import cached_commit, split
 from r1lite.run.environment import read_environment
 from verifiers import Completion, GoldError, Problem, rows
+from verifiers.commands import storage
 from verifiers.golds import gold_text
 from verifiers.prefill import prefill_of
 from verifiers.yaml_text import read_yaml
@@ -33,11 +34,14 @@ _QUESTION = ("question", "problem", "query", "instruction")
 _FIELDS = {field.name for field in dataclasses.fields(Provenance)}
 
 
+File = Path | storage.RemoteFile
+
+
 @dataclass(frozen=True, slots=True)
 class Piece:
     """Part of a file: the lines that begin in [start, end), or a row group of Parquet; end -1: all of it."""
 
-    path: Path
+    path: File
     start: int = 0
     end: int = -1
 
@@ -50,11 +54,17 @@ class Source:
     """The rows of a data set in the making."""
 
     kind: str  # "run", "samples" or "stored"
-    path: Path
-    files: tuple[Path, ...]
+    path: Path  # for a URL, its path only; `place` is the full name
+    files: tuple[File, ...]
     provenance: Provenance  # common to all rows; a row's own values override it
     config: Mapping[str, Any]  # configuration of the run that made it; empty for stored files
     reward: Mapping[str, Any]  # the run's reward.json; empty for stored files
+    url: str = ""  # of stored files that are read from a URL
+
+    @property
+    def place(self) -> str:
+        """The source as the user named it."""
+        return self.url or str(self.path)
 
     @property
     def blocks(self) -> list[Block]:
@@ -62,7 +72,7 @@ class Source:
         made: list[Block] = []
         room = 0  # bytes left in the last block
         for path in self.files:
-            size = path.stat().st_size * (_PACKED if path.suffix == ".gz" else 1)
+            size = _size(path) * (_PACKED if path.suffix == ".gz" else 1)
             if made and size <= room:
                 made[-1] = (*made[-1], *_pieces(path))
                 room -= size
@@ -74,11 +84,21 @@ class Source:
     @property
     def fingerprint(self) -> list[list[Any]]:
         """Changes when a file does."""
-        return [[str(path), path.stat().st_size, path.stat().st_mtime_ns] for path in self.files]
+        return [
+            [str(path), path.stat().st_size, path.stat().st_mtime_ns]
+            if isinstance(path, Path)
+            else [path.url, path.size, path.version]
+            for path in self.files
+        ]
 
 
-def open_source(path: Path) -> Source:
-    """The source at this path. Raises UserError that names missing parts."""
+def open_source(named: str | Path) -> Source:
+    """The source at this path or URL. Raises UserError, with the names of missing parts."""
+    if storage.is_remote(str(named)):
+        source = _behind_url(str(named))
+        _check_first_row(source)
+        return source
+    path = storage.as_path(str(named))
     if not path.exists():
         raise UserError(f"--rollouts {path}: no such file or folder")
     if path.is_dir() and ((path / "rollouts").is_dir() or (path / SAMPLES).is_dir()):
@@ -92,6 +112,22 @@ def open_source(path: Path) -> Source:
         source = Source("stored", path, tuple(files), Provenance(run=path.name), {}, {})
     _check_first_row(source)
     return source
+
+
+def _behind_url(url: str) -> Source:
+    """Stored files. Raises UserError."""
+    try:
+        files = storage.remote_files(url, _SUFFIXES)
+        whole = storage.read_json(storage.joined(url, "manifest.json")) is None
+    except (OSError, ValueError) as error:
+        raise UserError(f"--rollouts {error}") from error
+    path = Path(url.partition("://")[2])
+    chosen = [file for file in files if whole or file.name.startswith("train.")]
+    return Source("stored", path, tuple(chosen), Provenance(run=path.name), {}, {}, url)
+
+
+def _size(file: File) -> int:
+    return file.stat().st_size if isinstance(file, Path) else file.size
 
 
 def _data_files(folder: Path) -> Iterator[Path]:
@@ -173,9 +209,9 @@ def _lines(path: Path) -> list[dict[str, Any]]:
     return [row for _, row in rows.rows(path) if isinstance(row, dict)]
 
 
-def _pieces(path: Path) -> Iterator[Piece]:
+def _pieces(path: File) -> Iterator[Piece]:
     if path.suffix == ".jsonl":
-        size = path.stat().st_size
+        size = _size(path)
         for start in range(0, size, _BLOCK_BYTES):
             yield Piece(path, start, min(start + _BLOCK_BYTES, size))
     elif path.suffix == ".parquet":
@@ -183,7 +219,7 @@ def _pieces(path: Path) -> Iterator[Piece]:
         import pyarrow.parquet
 
         try:
-            with pyarrow.parquet.ParquetFile(path) as file:
+            with path.open("rb") as opened, pyarrow.parquet.ParquetFile(opened) as file:
                 yield from (Piece(path, group, group + 1) for group in range(file.num_row_groups))
         except pyarrow.ArrowException as error:
             raise UserError(f"{path}: not a Parquet file: {error}") from error
@@ -200,7 +236,7 @@ def read_block(block: Block) -> Iterator[tuple[str, Any]]:
     """
     for piece in block:
         if piece.end < 0:
-            found: Iterator[tuple[int, Any]] = rows.rows(piece.path)
+            found: Iterator[tuple[int, Any]] = _whole_file(piece)
         elif piece.path.suffix == ".parquet":
             found = _row_group(piece)
         else:
@@ -212,6 +248,11 @@ def read_block(block: Block) -> Iterator[tuple[str, Any]]:
             raise UserError(f"--rollouts {error}") from error
         except OSError as error:
             raise UserError(f"--rollouts {piece.path}: can't be read: {error.strerror or error}") from error
+
+
+def _whole_file(piece: Piece) -> Iterator[tuple[int, Any]]:
+    with storage.fetched(str(piece.path)) as path:
+        yield from rows.rows(path)
 
 
 def _byte_range(piece: Piece) -> Iterator[tuple[int, Any]]:
@@ -232,7 +273,7 @@ def _row_group(piece: Piece) -> Iterator[tuple[int, Any]]:
 
     number = 0
     try:
-        with pyarrow.parquet.ParquetFile(piece.path) as file:
+        with piece.path.open("rb") as opened, pyarrow.parquet.ParquetFile(opened) as file:
             for batch in file.iter_batches(batch_size=256, row_groups=[piece.start]):
                 for row in batch.to_pylist():
                     yield number, row
@@ -365,7 +406,7 @@ def _check_first_row(source: Source) -> None:
     """Raises UserError unless the first row has the required columns."""
     first = next((row for block in source.blocks for _, row in read_block(block)), None)
     if first is None:
-        raise UserError(f"--rollouts {source.path}: contains no rows")
+        raise UserError(f"--rollouts {source.place}: contains no rows")
     try:
         found = candidate(first, source)
     except rows.RowError as error:

@@ -117,7 +117,7 @@ def test_a_verifier_that_can_not_check_one_completion_is_a_doubt(folder):
     try:
         problems = Problems([Problem("1 + 1?", "2", id="p1")], [], "")
         (doubt,) = try_scorer(find("gsm8k"), config, scorer, problems)
-        assert doubt == "a first completion could not be checked: VerifierError: the judge is away"
+        assert doubt == "a trial completion could not be checked: VerifierError: the judge is away"
     finally:
         scorer.close()
 

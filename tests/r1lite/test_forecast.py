@@ -185,14 +185,14 @@ def test_flops_are_counted_from_the_checkpoint(tmp_path, capsys):
     assert json.loads(capsys.readouterr().out)["points"][-1]["compute"] == 60_000 * 250 * (2 + 12 + 2)
     (folder / "model.safetensors").write_bytes(b"\xff" * 100)
     assert main(["forecast", str(run), "--against", "flops"]) == 2
-    assert "give --parameters N" in capsys.readouterr().err
+    assert "pass --parameters N" in capsys.readouterr().err
     assert main(["forecast", str(run), "--against", "flops", "--parameters", "1000"]) == 0
 
 
 def test_too_few_evaluations(tmp_path, capsys):
     assert FEWEST == sigmoid.FEWEST
     assert main(["forecast", str(made_run(tmp_path / "run"))]) == 2
-    assert "run: 3 evaluations of pass_at_1 on the way, and 6 are needed" in capsys.readouterr().err
+    assert "run: 3 evaluations of pass_at_1, but 6 are needed" in capsys.readouterr().err
     assert main(["forecast", str(tmp_path)]) == 2
     assert "contains no run" in capsys.readouterr().err
 

@@ -87,7 +87,7 @@ def test_what_a_card_says(tmp_path):
         "`math` version 3",
         "| `lr` | `3e-05` |",
         "Seed 7",
-        "this card does not know it",
+        "this card does not know them",
     ):
         assert said in card.text
     assert not any(private in card.text for private in ("/home/me", "private", "wandb"))

@@ -360,12 +360,12 @@ def test_a_base_killed_in_the_middle_is_gone_on_with(tmp_path, forks):
     kill(process)
     process, deadline = forks.start(argv), time.monotonic() + 200
     log = out / "stages" / "base.log"
-    while "going on after step" not in log.read_text() and time.monotonic() < deadline:
+    while "continuing after step" not in log.read_text() and time.monotonic() < deadline:
         assert process.poll() is None, process.communicate()[0]
         time.sleep(0.01)
     process.send_signal(signal.SIGTERM)
     said, _ = process.communicate(timeout=100)
-    assert int(re.search(r"going on after step (\d+) of 4001", log.read_text())[1]) >= 25
+    assert int(re.search(r"continuing after step (\d+) of 4001", log.read_text())[1]) >= 25
     assert "finished  short (1 of 2 stages done)" in said
     assert "resume    base: r1lite pretrain" in said
     assert "stopped   base" in said

@@ -274,7 +274,7 @@ def test_refusals(flags, message, tiny_path, sums_path, tmp_path, capsys):
 def test_a_critic_for_grpo_is_refused(flag, capsys):
     assert main(["grpo", flag, "own"]) == 2
     shown = capsys.readouterr().err
-    assert "GRPO compares siblings instead of asking a critic; it belongs to r1lite ppo" in shown
+    assert "GRPO compares completions of a group instead of using a critic; it belongs to r1lite ppo" in shown
 
 
 def test_a_critic_that_begins_as_a_reward_model(tmp_path):

@@ -58,7 +58,7 @@ def test_a_run_names_its_preset(tiny_path, sums_path, tmp_path, capsys):
         *("--minibatches", "1"),
         *("--eval-problems", "2", "--eval-samples", "1", "--eval-sample-problems", "1", "--threads", "1"),
     ]
-    said = "preset    dr_grpo (arXiv:2503.20783), below all other settings; r1lite show-preset dr_grpo lists it"
+    said = "preset    dr_grpo (arXiv:2503.20783), overridden by other settings; r1lite show-preset dr_grpo lists it"
     again = ["--resume", "--trust", "--out", str(tmp_path / "with")]
     with_one, resumed, without = (
         [*flags, "--preset", "dr_grpo", "--out", str(tmp_path / "with")],

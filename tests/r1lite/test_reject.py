@@ -203,6 +203,35 @@ def test_parquet_and_jsonl_hold_the_same(source, tmp_path):
     assert [row["completion"] for row in lines(again / "train.jsonl")] == [row["completion"] for row in rows]
 
 
+def test_shards_behind_a_url(tmp_path, monkeypatch, capsys):
+    """Lines, row groups and packed files are read by fsspec; `local` is its name for this machine's files."""
+    import gzip
+
+    import pyarrow.parquet
+
+    pytest.importorskip("fsspec")
+    monkeypatch.setattr("r1lite.curation.sources._BLOCK_BYTES", 20_000)
+    shards = tmp_path / "in"
+    shards.mkdir()
+    write(shards / "a.jsonl", stored(16, seed=1))
+    pyarrow.parquet.write_table(pyarrow.Table.from_pylist(stored(6, seed=2)), shards / "b.parquet", row_group_size=15)
+    (shards / "c.jsonl.gz").write_bytes(gzip.compress(write(tmp_path / "c.jsonl", stored(4, seed=3)).read_bytes()))
+    assert reject(shards, tmp_path / "here" / "set") == 0
+    assert reject(f"local://{shards}", tmp_path / "there" / "set", "--workers", "2") == 0
+    for name in set(FILES) - {"pairs.jsonl"}:
+        assert (tmp_path / "here" / "set" / name).read_bytes() == (tmp_path / "there" / "set" / name).read_bytes(), name
+    for url, said in ((f"local://{tmp_path}/none", "no .jsonl, .jsonl.gz, .parquet file"), ("odd://x/y", "odd")):
+        assert reject(url, tmp_path / "refused") == 2
+        assert said in capsys.readouterr().err
+    with monkeypatch.context() as patch:
+        patch.setattr("r1lite.curation.curate.Index", None)  # breaks after the first pass
+        with pytest.raises(TypeError):
+            reject(f"local://{shards}/*.jsonl", tmp_path / "changed")
+    write(shards / "a.jsonl", stored(17, seed=1))
+    assert main(["reject", "--resume", "--out", str(tmp_path / "changed")]) == 2
+    assert "no longer those that this set was begun with" in capsys.readouterr().err
+
+
 def test_pairs_are_a_right_and_a_wrong_one(made):
     kept = {(row["problem_id"], row["completion"]) for row in lines(made / "train.jsonl")}
     wrong = {

@@ -181,7 +181,7 @@ def test_a_base_is_made_from_a_task_of_ones_own(tmp_path, monkeypatch, capsys):
     assert main([*argv, "--prompts-per-step", "2", "--group-size", "2", "--max-completion-tokens", "8"]) == 0
     # Three steps teach nothing, which the first measurement shows.
     said = " ".join(capsys.readouterr().out.split())
-    assert "in 2 tries each, 0.0% of 4 test problems were solved: RL can only bring out what the model does" in said
+    assert "with 2 samples each, 0.0% of 4 test problems were solved: RL can only reinforce what the model does" in said
     assert "r1lite sft on worked answers first" in said
 
 
