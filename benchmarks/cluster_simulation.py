@@ -122,7 +122,7 @@ class Cluster:
         self.spend(seen - self._seen)
 
     def forget(self) -> None:
-        """What this process has computed since is the simulation's own."""
+        """Ignores the CPU time since the last call, which belongs to the simulation."""
         self._seen = time.process_time()
 
     def spend(self, seconds: float) -> None:
