@@ -59,7 +59,7 @@ class Source:
     provenance: Provenance  # common to all rows; a row's own values override it
     config: Mapping[str, Any]  # configuration of the run that made it; empty for stored files
     reward: Mapping[str, Any]  # the run's reward.json; empty for stored files
-    url: str = ""  # of stored files that are read from a URL
+    url: str = ""  # URL of stored files that are read from there
 
     @property
     def place(self) -> str:
@@ -115,7 +115,7 @@ def open_source(named: str | Path) -> Source:
 
 
 def _behind_url(url: str) -> Source:
-    """Stored files. Raises UserError."""
+    """The stored files at a URL. Raises UserError."""
     try:
         files = storage.remote_files(url, _SUFFIXES)
         whole = storage.read_json(storage.joined(url, "manifest.json")) is None
