@@ -217,11 +217,11 @@ def test_a_node_that_does_not_see_the_folder_or_has_other_verifiers(tmp_path):
 def test_what_is_refused(capsys):
     for argv, said in (
         (["reject", "--on", "far"], "--on far: expected ray, ray:HOST:PORT or ray://HOST:PORT, or local"),
-        (["eval", "--on", "ray", "--scoring", "ray"], "--on and --scoring both take actors: say how many"),
+        (["eval", "--on", "ray", "--scoring", "ray"], "--on and --scoring both start actors: set --score-workers"),
     ):
         assert main(argv) == 2
         assert said in capsys.readouterr().err
-    with pytest.raises(UserError, match="--on ray takes actors where there were ranks"):
+    with pytest.raises(UserError, match="--on ray uses actors instead of ranks"):
         refuse(load(EvalConfig, ["--on", "ray"]), 2)
     (foreign,) = trust.foreign({"on": "ray:10.0.0.1:6379"})
     assert foreign == "on: ray:10.0.0.1:6379"

@@ -142,7 +142,7 @@ def _runs(pid):
 def test_a_finished_set_is_left_alone(made, capsys):
     before = (made / "manifest.json").stat().st_mtime_ns
     assert main(["reject", "--resume", "--out", str(made)]) == 0
-    assert "finished already" in capsys.readouterr().out
+    assert "already finished" in capsys.readouterr().out
     assert (made / "manifest.json").stat().st_mtime_ns == before
     assert main(["reject", "--resume", "--out", str(made), "--per-problem", "9"]) == 2
     assert "--per-problem is 4" in capsys.readouterr().err
@@ -156,7 +156,7 @@ def test_a_source_that_changed_is_noticed(tmp_path, capsys, monkeypatch):
     monkeypatch.undo()
     write(source, stored(21))
     assert main(["reject", "--resume", "--out", str(tmp_path / "set")]) == 2
-    assert "no longer those that this set was begun with" in capsys.readouterr().err
+    assert "have changed since this set was begun" in capsys.readouterr().err
 
 
 def test_it_loads_no_torch(source, tmp_path):
@@ -251,7 +251,7 @@ def test_pairs_are_a_right_and_a_wrong_one(made):
 
 def test_the_end_names_the_pairs_if_there_are_any(made, source, tmp_path, capsys):
     count = len(lines(made / "pairs.jsonl"))
-    assert main(["reject", "--resume", "--out", str(made)]) == 0  # finished already
+    assert main(["reject", "--resume", "--out", str(made)]) == 0  # already finished
     files = f"train.jsonl, pairs.jsonl ({count} pairs), manifest.json, README.md"
     assert f"set       {made}: {files}\n" in capsys.readouterr().out
     argv = [
@@ -343,11 +343,11 @@ BAD = [
     ([{"question": "q", "answer": 1}], [], "no text of a completion"),
     ([{"completion": "c", "answer": 1}], [], "no column for the question"),
     ([{"completion": "c", "question": "q"}], [], "no column for the right answer"),
-    ([], [], "holds no rows"),
+    ([], [], "contains no rows"),
     ([{"completion": "c", "question": "q", "answer": 1}], ["--filters", "correct", "formt"], "did you mean 'format'"),
     ([{"completion": "c", "question": "q", "answer": 1}], ["--correct", "mth"], "--correct: unknown verifier"),
     ([{"completion": "c", "question": "q", "answer": 1}], ["--decontaminate", "nowhere.jsonl"], "no such file"),
-    ([{"completion": "c", "question": "q", "answer": 1}], ["--decontaminate", "test"], "whose?"),
+    ([{"completion": "c", "question": "q", "answer": 1}], ["--decontaminate", "test"], "needs --task and --source"),
     ([{"completion": "c", "question": "q", "answer": 1}], ["--push-to-hub", "a b/c"], "OWNER/NAME"),
     ([], ["--pass-rate-above", "0.9", "--pass-rate-below", "0.1"], "must be below"),
 ]  # fmt: skip
@@ -393,7 +393,7 @@ def test_other_versions_of_the_verifiers_are_told(tmp_path, capsys):
     rows = [{**row, "verdicts": [{"verifier": "math", "version": "0"}], "correct": False} for row in stored(10)]
     source = write(tmp_path / "rows.jsonl", rows)
     assert main(["reject", "--rollouts", str(source), "--out", str(tmp_path / "set"), "--workers", "1"]) == 0
-    assert "judged by version 0 of 'math'" in capsys.readouterr().out
+    assert "version 0 of 'math' judged the completions" in capsys.readouterr().out
     assert json.loads((tmp_path / "set" / "manifest.json").read_text())["judged_otherwise_before"] > 0
 
 

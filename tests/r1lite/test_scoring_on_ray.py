@@ -47,7 +47,10 @@ def test_the_same_rollouts_metrics_and_evaluations(cluster, tiny_path, sums_path
 def test_what_is_refused(capsys):
     for argv, said in (
         (["grpo", "--scoring", "far"], "--scoring far: expected ray, ray:HOST:PORT or ray://HOST:PORT, or local"),
-        (["reject", "--scoring", "ray"], "--scoring ray: reject scores where it does everything else: --on ray"),
+        (
+            ["reject", "--scoring", "ray"],
+            "--scoring ray is not for reject, which scores where it does all its work: use --on ray",
+        ),
     ):
         assert main(argv) == 2
         assert said in capsys.readouterr().err

@@ -1,4 +1,4 @@
-"""`python -m verifiers score` of folders, patterns and URLs: the same results, wherever and however often."""
+"""`python -m verifiers score` of folders, patterns and URLs: the same results on every route and every repetition."""
 
 import json
 import sys
@@ -54,10 +54,10 @@ def test_what_is_done_stays_done(shards, tmp_path, monkeypatch, capsys):
     assert capsys.readouterr().out == said
     assert (out / "part-0.jsonl").stat().st_mtime_ns == done
     assert main([*argv[:2], "--reward", "format", "--out", str(out)]) == 2
-    assert "holds results of another reward and versions" in capsys.readouterr().err
+    assert "holds results of different reward and versions" in capsys.readouterr().err
     (shards / "part-9.jsonl").write_text("{}\n")
     assert main(argv) == 2
-    assert "holds results of another inputs" in capsys.readouterr().err
+    assert "holds results of different inputs" in capsys.readouterr().err
 
 
 def test_an_interrupt_says_how_to_go_on(shards, tmp_path, monkeypatch, capsys):
@@ -71,13 +71,13 @@ def test_an_interrupt_says_how_to_go_on(shards, tmp_path, monkeypatch, capsys):
         with monkeypatch.context() as patch:
             patch.setattr("verifiers.commands.score.Progress.add", interrupted)
             assert main([*argv, *more]) == 130
-        said = f"interrupted; the same command goes on with what is in {out}"
+        said = f"interrupted; run the same command again to resume {out}"
         assert (said in capsys.readouterr().err) == bool(more)
     assert main([*argv, "--out", str(out)]) == 0
     assert len(list(read(out))) == 20
 
 
-def test_a_shard_without_results_may_be_mended_or_taken_away(tmp_path, capsys):
+def test_a_shard_without_results_may_be_repaired_or_removed(tmp_path, capsys):
     shards = tmp_path / "in"
     shards.mkdir()
     for name in "abc":
@@ -91,7 +91,7 @@ def test_a_shard_without_results_may_be_mended_or_taken_away(tmp_path, capsys):
     was = (shards / "a.jsonl").read_text()
     (shards / "a.jsonl").write_text(was * 2)  # one that has results may not
     assert main(argv) == 2
-    assert "holds results of another inputs (a.jsonl); remove it" in capsys.readouterr().err
+    assert "holds results of different inputs (a.jsonl); remove it" in capsys.readouterr().err
     (shards / "a.jsonl").write_text(was)
     (shards / "d.parquet").unlink()
     (shards / "e.jsonl").write_text(json.dumps(row(9)) + "\n")
@@ -102,11 +102,11 @@ def test_a_shard_without_results_may_be_mended_or_taken_away(tmp_path, capsys):
         content = (shards / f"{name}.jsonl").read_text()
         (shards / f"{name}.jsonl").unlink()
         assert main(argv) == 2
-        assert f"another inputs ({name}.jsonl)" in capsys.readouterr().err
+        assert f"different inputs ({name}.jsonl)" in capsys.readouterr().err
         (shards / f"{name}.jsonl").write_text(content)
     (shards / "f.jsonl").write_text("")
     assert main(argv) == 2
-    assert "another inputs (f.jsonl)" in capsys.readouterr().err
+    assert "different inputs (f.jsonl)" in capsys.readouterr().err
 
 
 def test_a_file_may_be_named_like_a_pattern_and_a_link_to_nothing_is_told(tmp_path, capsys):
@@ -122,7 +122,7 @@ def test_a_file_may_be_named_like_a_pattern_and_a_link_to_nothing_is_told(tmp_pa
     (folder / "gone.jsonl").symlink_to("nowhere")
     for named in (str(folder), f"{tmp_path}/in*/*.jsonl"):
         assert main(["score", named, *REWARD, "--out", str(tmp_path / "other")]) == 2
-        assert "gone.jsonl: a link to a file that is not there" in capsys.readouterr().err
+        assert "gone.jsonl: a link to a file that does not exist" in capsys.readouterr().err
 
 
 def test_urls_of_fsspec(shards, tmp_path, capsys):
@@ -152,7 +152,7 @@ def test_what_is_refused(shards, tmp_path, capsys, monkeypatch):
         assert said in capsys.readouterr().err
     (shards / "part-2.jsonl").write_text("{}\n")
     assert main(["score", str(shards), *REWARD, "--out", str(tmp_path / "x")]) == 2
-    assert "2 shards would have the results part-2.jsonl" in capsys.readouterr().err
+    assert "2 shards would have the same results file part-2.jsonl" in capsys.readouterr().err
     monkeypatch.setitem(sys.modules, "fsspec.core", None)
     assert main(["score", "s3://bucket/in", *REWARD, "--out", "x"]) == 2
     assert "URLs need fsspec: pip install fsspec" in capsys.readouterr().err

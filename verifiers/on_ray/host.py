@@ -1,4 +1,4 @@
-"""What every actor of a fleet is on its node."""
+"""The code of every actor of a fleet, on its node."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _BEAT_S = 1.0
 
 @dataclass(frozen=True, slots=True)
 class Ready:
-    """What an actor says of itself before it is given any work."""
+    """An actor's description of itself before it gets any work."""
 
     host: str
     pid: int
@@ -30,16 +30,16 @@ class Ready:
 
 
 class Worker(Protocol):
-    """What works in an actor."""
+    """The object that works in an actor."""
 
     told: Any
 
     def __call__(self, job: Any, /) -> Any:
-        """The result of a job."""
+        """Returns the result of a job."""
 
 
 class Host:
-    """What runs in an actor, in its main thread: the processes that it starts end with it."""
+    """Runs in an actor, in its main thread, so that the processes it starts end with it."""
 
     def __init__(self, setup: bytes) -> None:
         self._trouble = ""
@@ -60,7 +60,7 @@ class Host:
         return self._trouble or Ready(socket.gethostname(), os.getpid(), self._work.told)
 
     def call(self, job: Any) -> Any:
-        """The result of a job."""
+        """Returns the result of a job."""
         return self._work(job)
 
 

@@ -1,4 +1,4 @@
-"""Work for actors: cut into calls, which are made again where they are lost."""
+"""Work for actors: split into calls, which are repeated if they are lost."""
 
 from __future__ import annotations
 
@@ -13,20 +13,19 @@ from verifiers.pool import OF_COMPLETION, OF_PROBLEM
 from verifiers.worker import Result
 
 _CALL_S = 0.5  # that a call is to take: short enough to be balanced, long enough to hide what a call costs
-_CALLS_S = 400  # that are given out in a second, at most: at a millisecond each, the command has time left for rows
+_CALLS_S = 400  # calls submitted per second, at most: each costs the command a millisecond, and rows need the rest
 _FIRST_ITEMS, _MOST_ITEMS, _MOST_CHARS = 16, 512, 1 << 20  # of a call
-# Rows given out or finished while the oldest call is not, and so many for each of very many actors. It bounds the
-# memory, and lets them go on while a call has programs that run into their deadline of ten seconds, and another one
-# waits behind it.
+# Rows in flight, or finished while the oldest call is not; `_OPEN_EACH` counts for each of very many actors. The limit
+# bounds memory and keeps actors busy while one call waits for programs that run into their deadline of ten seconds.
 _OPEN, _OPEN_EACH = 1 << 17, 1 << 9
-_TRIES = 3  # of a call whose actors are lost while they make it
+_TRIES = 3  # of a call whose actors are lost while they execute it
 
 Row = tuple[tuple[Any, ...], tuple[Any, ...]]  # the fields of a problem and of a completion
 
 
 @dataclass(eq=False, slots=True)
 class Call:
-    """What an actor is asked once."""
+    """One request to an actor."""
 
     number: int  # among the calls
     job: Any
@@ -38,10 +37,10 @@ class Call:
 
 
 def lost(calls: Sequence[Call]) -> Iterator[tuple[Call, bool]]:
-    """Each call of an actor that was lost, and whether it was lost too often; only the first one was in work.
+    """Yields each call of an actor that was lost, and whether it was lost too often; only the first was in work.
 
-    What an actor returned can be lost with it, so the first one may have been done, and the next one have ended the
-    actor. Each is made again with no other beside it, and the one at fault is known.
+    A result can be lost with its actor, so the first call may have been finished, and the next one may have ended the
+    actor. Each is repeated with no other beside it, so that the one at fault becomes known.
     """
     for place, call in enumerate(calls):
         call.alone = True
@@ -50,7 +49,7 @@ def lost(calls: Sequence[Call]) -> Iterator[tuple[Call, bool]]:
 
 
 class Jobs:
-    """Jobs that are each a call; results are taken as they come."""
+    """Jobs that are one call each; results are taken as they arrive."""
 
     def __init__(self, jobs: Iterator[Any]) -> None:
         self._jobs = enumerate(jobs)
@@ -142,7 +141,7 @@ class Scoring:
         return call
 
     def finished(self, call: Call, results: tuple[list[Result], float]) -> None:
-        """Keeps results; the next calls are as long as this one's time says."""
+        """Stores results; the size of the next calls follows from this one's time."""
         self._done[call.number], seconds = results
         self._out -= 1
         fitting = call.size * self._call_s / max(seconds, 1e-4)
@@ -150,7 +149,7 @@ class Scoring:
         self._size = min(max(fitting, 1.0), _MOST_ITEMS)
 
     def again(self, calls: Sequence[Call], why: str) -> None:
-        """Calls to be made once more; the items of one that was lost too often are unscored."""
+        """Takes back lost calls; the items of one that was lost too often are unscored."""
         for call, is_over in lost(calls):
             if not is_over:
                 self._again.append(call)
@@ -160,7 +159,7 @@ class Scoring:
             self._out -= 1
 
     def in_turn(self) -> Iterator[list[Result]]:
-        """What is finished, as far as nothing before it is open."""
+        """Yields finished results, up to the first call that is not finished."""
         while self._turn in self._done:
             results = self._done.pop(self._turn)
             self._open -= len(results)
