@@ -133,7 +133,7 @@ def run_on_rollouts(config: C, rewriting: Rewriting | None = None) -> dict[str, 
     config = resumed(config) if config.resume else config
     assert config.rollouts is not None
     config = with_absolute_paths(config)
-    source = open_source(config.rollouts)
+    source = open_source(str(config.rollouts))
     display = Display(loudness=config.verbose - config.quiet)
     task = task_of(config, source)
     place = Path(config.out).expanduser() if config.out else claim_path(config.stage, task.name, source.path.stem)
