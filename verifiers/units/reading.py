@@ -46,7 +46,7 @@ def lookup(word: str) -> Unit | None:
     if found is None and len(plain) > 3:
         found = _UNITS.get(plain.lower()) or _UNITS.get(plain.capitalize())
     if found is None and not plain.isascii():
-        found = _UNITS.get(_without_accents(plain.lower()))
+        found = _UNITS.get(without_accents(plain.lower()))
     if found is None and plain == "in":
         return _UNITS["inch"]
     if found is not None and found.dimension == (("unit", 1),):
@@ -54,7 +54,7 @@ def lookup(word: str) -> Unit | None:
     return found
 
 
-def _without_accents(word: str) -> str:
+def without_accents(word: str) -> str:
     """The word as cleaning spells it: "giờ" is "gio", while letters that have no plain one stay."""
     letters = (unicodedata.normalize("NFD", char)[0] if char < "\u2000" else char for char in word)
     return "".join(plain if plain.isascii() else char for plain, char in zip(letters, word, strict=True))
