@@ -24,9 +24,11 @@ class Nodes:
     """
 
     def __init__(self, make: Callable[[], Worker], on: str, resources: Resources, *, most: int = sys.maxsize) -> None:
-        fewer = "--workers, --engine-actors"
+        fewer, packages = "--workers, --engine-actors", ("verifiers", "r1lite")
         with _as_of_a_run():
-            self._fleet = Fleet(make, address=address_of(on), resources=resources, most=most, fewer=fewer)
+            self._fleet = Fleet(
+                make, address=address_of(on), resources=resources, most=most, fewer=fewer, packages=packages
+            )
 
     def start(self) -> list[Any]:
         """Starts the actors. Returns: what each told.

@@ -11,7 +11,7 @@ import itertools
 import os
 import secrets
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +21,7 @@ from r1lite.launch.layout import ProcessSpec
 from r1lite.launch.running import LOST, Running
 from verifiers import VerifierError
 from verifiers.on_ray.connecting import address_of, connect, imported
+from verifiers.on_ray.versions import difference, reader
 
 _ROOT = str(Path(__file__).resolve().parents[2])
 _START_S = 120.0  # for an actor, and for Ray to find room for all of them
@@ -51,6 +52,7 @@ class RayLauncher:
         self._rank_groups = len(groups)
         self._actors: dict[int, Any] = {}  # by bundle
         self._addresses: dict[ProcessSpec, tuple[str, int]] = {}  # of engines
+        self._here = reader()(("verifiers", "r1lite"))
         try:
             self._ray = imported()
             connect(self._ray, address_of(job.launch.on))
@@ -121,7 +123,12 @@ class RayLauncher:
         return _resources(self._ray.available_resources())
 
     def _host(self, index: int) -> tuple[str, int]:
-        """A new actor in this bundle: its node's address, and a port that is free there. Raises RunError."""
+        """A new actor in this bundle: its node's address, and a port that is free there.
+
+        Raises:
+            UserError: the node has another Python, or another r1lite.
+            RunError: it can't be started.
+        """
         if index in self._actors:
             self._ray.kill(self._actors[index])
         from ray.util.scheduling_strategies import PlacementGroupSchedulingStrategy
@@ -137,10 +144,12 @@ class RayLauncher:
         while True:
             self._actors[index] = actor.remote(_ROOT)
             try:
-                found: tuple[str, int] = self._ray.get(
-                    self._actors[index].address.remote(), timeout=max(1.0, until - time.monotonic())
-                )
-                return found
+                about = self._actors[index].about.remote(reader(), list(self._here)[1:])
+                host, found = self._ray.get(about, timeout=max(1.0, until - time.monotonic()))
+                if trouble := difference(host, found, self._here):
+                    raise UserError(f"--on {self._job.launch.on}: {trouble}")
+                address: tuple[str, int] = self._ray.get(self._actors[index].address.remote())
+                return address
             except self._ray.exceptions.GetTimeoutError:
                 names = ", ".join(spec.name for spec in self._groups[index])
                 raise RunError(
@@ -213,6 +222,11 @@ def _actor_class() -> type:
 
             sys.path.append(root)
             self._processes: dict[str, Any] = {}
+
+        def about(self, read: Callable[[Sequence[str]], dict[str, str]], packages: list[str]) -> tuple[str, Any]:
+            import socket
+
+            return socket.gethostname(), read(packages)
 
         def address(self) -> tuple[str, int]:
             from ray.util import get_node_ip_address

@@ -78,7 +78,7 @@ def test_mistakes_are_told_before_anything_starts(tmp_path, capsys):
         (["--"], "nothing comes after --"),
         (["--", "reject", *out], "'reject' can't be launched; stages: grpo, ppo"),
         (["--nodes", "2", "--", "grpo"], "--nodes 2 with --on local: this machine is one node"),
-        (["--tensor-parallel", "2", "--", "grpo"], "--tensor-parallel and --engine-command are about engines"),
+        (["--tensor-parallel", "2", "--", "grpo"], "--tensor-parallel and --engine-command need --engines N"),
         (["--engines", "1", "--", "reward-model", "--source", str(TESTS), *out], "r1lite reward-model samples nothing"),
         (["--engines", "1", "--", "grpo", "--engine", "transformers", *out], "--engine transformers has no servers"),
         (["--engines", "1", "--", "grpo", "--engine-url", "http://a:1", *out], "contradict each other"),

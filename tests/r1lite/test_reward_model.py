@@ -243,7 +243,7 @@ def test_messages():
 
 @pytest.mark.parametrize(
     ("path", "message"),
-    [("/nowhere/model", "no such folder here"), ("TINY", "is no reward model: it lacks score.weight")],
+    [("/nowhere/model", "no such folder"), ("TINY", "is not a reward model: it lacks score.weight")],
 )
 def test_what_is_no_reward_model(path, message, tiny_path):
     with pytest.raises(ValueError, match=message):
