@@ -133,7 +133,7 @@ def run_on_rollouts(config: C, rewriting: Rewriting | None = None) -> dict[str, 
     config = resumed(config) if config.resume else config
     assert config.rollouts is not None
     config = with_absolute_paths(config)
-    source = open_source(config.rollouts)
+    source = open_source(str(config.rollouts))
     display = Display(loudness=config.verbose - config.quiet)
     task = task_of(config, source)
     place = Path(config.out).expanduser() if config.out else claim_path(config.stage, task.name, source.path.stem)
@@ -148,7 +148,7 @@ def run_on_rollouts(config: C, rewriting: Rewriting | None = None) -> dict[str, 
             plan = make_plan(config, task, source, evaluation_sets(config, task, None, source))
             if not config.resume:
                 run_dir.write_config(dump(config), stage=config.stage, problems="")
-            display.line("source", f"{source.place}: {len(source.files):,} file{'s' * (len(source.files) > 1)}")
+            display.line("source", f"{source.location}: {len(source.files):,} file{'s' * (len(source.files) > 1)}")
             display.line("run", f"{run_dir.path}{' (resumed)' if config.resume else ''}")
             with ending(run_dir, display):
                 return finish(config, run_dir, display, plan, rewriting).manifest

@@ -104,7 +104,7 @@ def test_sampling_on_nodes_one_of_which_is_lost(cluster, tiny_path, sums_path, t
     argv = ["reject", "--model", str(tiny_path), "--source", str(sums_path), "--samples", "3", "--threads", "2"]
     argv += [
         "--max-completion-tokens",
-        "100",
+        "40",
         "--correct",
         "on_ray_for_tests:odd_length",
         "--filters",

@@ -216,8 +216,9 @@ def test_shards_behind_a_url(tmp_path, monkeypatch, capsys):
     write(shards / "a.jsonl", stored(16, seed=1))
     pyarrow.parquet.write_table(pyarrow.Table.from_pylist(stored(6, seed=2)), shards / "b.parquet", row_group_size=15)
     (shards / "c.jsonl.gz").write_bytes(gzip.compress(write(tmp_path / "c.jsonl", stored(4, seed=3)).read_bytes()))
-    assert reject(shards, tmp_path / "here" / "set") == 0
-    assert reject(f"local://{shards}", tmp_path / "there" / "set", "--workers", "2") == 0
+    few = ["--filters", "correct", "finished", "--no-report"]
+    assert reject(shards, tmp_path / "here" / "set", *few) == 0
+    assert reject(f"local://{shards}", tmp_path / "there" / "set", "--workers", "2", *few) == 0
     for name in set(FILES) - {"pairs.jsonl"}:
         assert (tmp_path / "here" / "set" / name).read_bytes() == (tmp_path / "there" / "set" / name).read_bytes(), name
     for url, said in ((f"local://{tmp_path}/none", "no .jsonl, .jsonl.gz, .parquet file"), ("odd://x/y", "odd")):

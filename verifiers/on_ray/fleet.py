@@ -226,7 +226,7 @@ class Fleet:
                 continue
             try:
                 if isinstance(said, tuple):
-                    raise ValueError(difference(*said, self._here))
+                    raise ValueError(difference(said[0], said[1], self._here))
                 if isinstance(said, str):
                     raise ValueError(f"an actor can't be set up {said}")
                 self._check(said)
