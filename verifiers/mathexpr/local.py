@@ -117,10 +117,10 @@ def plain_spelling(text: str) -> str:
     return _DEVANAGARI.sub(lambda found: f" {_HINDI[found[0]]} ", text)
 
 
-def _speed(found: re.Match[str]) -> str:
-    by = found["by"]
+def _speed(match: re.Match[str]) -> str:
+    by = match["by"]
     every = _EVERY.get(by) or next(_EVERY[char] for char in by if char in _EVERY)
-    return f"{found['value']} {'km' if found['kilo'] else 'm'} per {every}"
+    return f"{match['value']} {'km' if match['kilo'] else 'm'} per {every}"
 
 
 def grouped_by_points(gold: str) -> str:
