@@ -197,9 +197,9 @@ def test_comparing_other_problems_is_refused(tiny_path, sums_path, tmp_path, cap
         rows[3]["answer"] = "#### 0"
         (other / f"{split}.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     for argv, message in (
-        (["--source", str(other)], "its problems of gsm8k are others (the first one: 'test-3')"),
+        (["--source", str(other)], "has other problems of gsm8k (the first one: 'test-3')"),
         (["--source", str(sums_path), "--eval-problems", "4", "--eval-sample-problems", "4"], "has 8 problems"),
-        (["--task", "add_carry"], "it has no add_carry, but gsm8k"),
+        (["--task", "add_carry"], "has no add_carry, only gsm8k"),
     ):
         assert main(["eval", *model, *argv, "--out", str(tmp_path / "b"), "--against", str(tmp_path / "a")]) == 2
         assert message in capsys.readouterr().err

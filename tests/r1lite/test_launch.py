@@ -140,7 +140,7 @@ def test_ranks_that_sample_by_themselves_need_no_engine_named(tiny_path, tmp_pat
         assert main(["launch", "--ranks", "2", "--gpus-per-node", "0", "--dry-run", "--", name, *stage[1:]]) == 0
         assert capsys.readouterr().out.splitlines()[-1] == "nothing was started: --dry-run"
     assert main(["launch", "--ranks", "2", "--gpus-per-node", "0", "--", *stage, "--engine", "vllm"]) == 2
-    assert "--engine vllm works with one rank so far" in capsys.readouterr().err
+    assert "--engine vllm only works with one rank so far" in capsys.readouterr().err
 
 
 # --- supervision, of small scripts -----------------------------------------------------------------------------------
