@@ -111,7 +111,7 @@ def _phrased(text: str, start: int, end: int, prompt: str | None) -> Extraction:
         found = unannounced(text, start, end)
         short = found.source == "whole" and len(WORD.findall(text, start, end)) < 4
         short = short and not _SAYS.match(text, start, end)
-        if prompt is None or short or found.source in ("anchor", "code", "options", "unfinished"):
+        if prompt is None or short or found.source in ("anchor", "code", "options"):
             return found
         return stated(text, start, end, prompt) or with_unit(text, end, found)
     if found.source != "result" or found.span is None:
