@@ -60,7 +60,12 @@ _UNIT_NAME = re.compile(
 _SAID_UNIT = re.compile(r"\\text\{ (.*)\}|(\^\\circ)$")
 _EQUATION = re.compile(r"[=<>≤≥]")
 _UNKNOWN = re.compile(r"(?<![^\W\d_\\])([a-z])(?![^\W\d_'’])")
-_SOLVED = re.compile(r"[\s$\\(]*([a-z])\s*=\s*[-−+]?\s*[\d\\{}/.,√a-z]{1,40}[\s$\\)]*")
+_FINDS = re.compile(
+    r"\b(?:find|determine|what is|value of|bestimme|berechne|trouver?|calculer?|halla|encuentra|calcula|encontre|trova|calcola|найдите|найти)"
+    r" (?:the value of |den wert von |la valeur de |el valor de |o valor de |il valore di )?\$?[a-z]\b",
+    re.IGNORECASE,
+)
+_SOLVED = re.compile(r"[\s$\\(]*([a-z])\s*=\s*[-−+]?\s*[\d\\{}/.,√a-z]{1,40}(?:°|\^\{?\\circ\}?)?[\s$\\)]*")
 _FRACTION = re.compile(
     r"fra[cz]|simplif|semplific|\bbruch|kürze|vereinfach|\bwhat (?:part|share) of|anteil|\bhalf of|дроб|сократи"
     r"|част|分数|約分|约分|분수|ułam|breuk",
@@ -191,7 +196,7 @@ def asked_of(prompt: str) -> Asked:
         ASKS_TIME.search(sentence) is not None and not _HOW_LONG.search(sentence),
         DIFFERS.search(sentence) is not None,
         _FRACTION.search(sentence) is not None,
-        frozenset(_UNKNOWN.findall(prompt)) if _EQUATION.search(prompt) else frozenset(),
+        frozenset(_UNKNOWN.findall(prompt)) if _EQUATION.search(prompt) or _FINDS.search(sentence) else frozenset(),
     )
 
 

@@ -127,9 +127,15 @@ def _spelled(pattern: re.Pattern[str], kind: str, text: str, start: int, end: in
 def _in_digits(match: re.Match[str]) -> Quantity:
     kind = match.lastgroup or "number"
     if kind in ("formula", "relation", "time", "ratio"):
-        plain = match[0].strip("$").replace(",", "")
+        whole = match[0].rstrip("*") if kind == "relation" else match[0]
+        plain = whole.strip("$").replace(",", "")
         value = Fraction(plain) if plain.isdecimal() else None
-        return Quantity(match.span(), kind, value, "".join(match[0].lower().split()) if value is None else value)
+        return Quantity(
+            (match.start(), match.start() + len(whole)),
+            kind,
+            value,
+            "".join(whole.lower().split()) if value is None else value,
+        )
     start, end = match.span()
     sign = -1 if match[0].lstrip()[0] in "-−" else 1
     value = _value(match["number"], sign, int(match["under"] or 1) or 1)

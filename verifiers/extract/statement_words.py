@@ -8,7 +8,8 @@ from verifiers.extract.gates import Gated
 
 # Of one set of characters first, which a search skips to.
 STOP = re.compile(
-    r"[.!?。！？؟।\n](?:(?<=[.!?])(?<![.!?\s][A-Za-z].)(?<!\bMr.)(?<!\bMrs.)(?<!\bDr.)(?<!\bSt.)[.!?]*"
+    r"[.!?。！？؟।\n](?:(?<=[.!?])(?<![.!?\s][A-Za-z].)(?<!\bMr.)(?<!\bMrs.)(?<!\bDr.)(?<!\bSt.)"
+    r"(?!(?<=\d\.) (?:Jan|Feb|März|Apr|Mai|Jun|Jul|Aug|Sep|Okt|Nov|Dez)[a-z]*\b)[.!?]*"
     r"(?=[*_`)\]\"”»']*(?:\s|$))[*_`)\]\"”»']*|(?<=[。！？؟।])[。！？؟।]*[」）)]*|(?<=\n))"
 )
 ORNAMENT = " \t\r\n*_`>#-–—•|"
@@ -71,14 +72,14 @@ GIVES_REASON = re.compile(
 )
 # What explains or finds plausible what stands before it, in as many sentences as follow.
 EXPLAINS = re.compile(
-    r"\W*(?:to see (?:why|this)|here['’]?i?s (?:why|how)|the reason(?: for (?:this|that))? is|(?:short |brief )?(?:explanation|reason(?:ing)?|justification)\s*:"
+    r"\W*(?:to see (?:why|this)(?: (?:is|holds|works)[^,:]{0,30})?[,:]|here['’]?i?s (?:why|how)|the reason(?: for (?:this|that))? is|(?:short |brief )?(?:explanation|reason(?:ing)?|justification)\s*:"
     r"|(?:this|that|it|which) (?:makes sense|is (?:plausible|reasonable|sensible|logical|to be expected|as expected)),? (?:because|since|as|for)"
     r"|(?:begründung|erklärung)\s*:|(?:das|dies) (?:ist (?:plausibel|logisch|sinnvoll)|ergibt sinn|passt),? (?:denn|weil|da)"
     r"|(?:explication|justification)\s*:|c['’]est (?:logique|plausible|cohérent),? (?:car|puisque|parce que)"
     r"|(?:explicación|justificación)\s*:|(?:esto )?(?:es lógico|tiene sentido|es plausible),? (?:porque|ya que|pues)"
     r"|(?:explicação|justificativa)\s*:|(?:isso )?(?:é lógico|faz sentido|é plausível),? (?:porque|pois|já que)"
     r"|(?:spiegazione|motivo)\s*:|(?:è logico|è plausibile|ha senso),? (?:perché|poiché)|(?:uitleg|toelichting|förklaring|wyjaśnienie|uzasadnienie"
-    r"|объяснение|açıklama|giải thích|penjelasan)\s*:|(?:это логично|это правдоподобно),? (?:потому что|так как|ведь))(?![^\W\d_])",
+    r"|объяснение|açıklama|giải thích|penjelasan)\s*:|(?:это логично|это правдоподобно),? (?:потому что|так как|ведь))(?:(?<=[,:])|(?![^\W\d_]))",
     re.IGNORECASE,
 )
 # "The one right before it is 19": a value beside the one that the sentence before gives.
@@ -202,7 +203,7 @@ SUPPOSES = re.compile(
     r"\W*(?:so |then |and |but )?\b(?:if(?! (?:we|you|one)\b)|unless|suppose|had|were|let|wenn(?! man\b)|falls"
     r"|angenommen"
     r"|si(?! (?:on|se|nous)\b)|se(?! (?:si|obt|obtiene|ottiene|divid\w+ (?:por|entre)|\w+amos)\b)|если"
-    r"|als je denkt|om\b|jeśli|gdyby|eğer|nếu|jika|kalau"
+    r"|als je denkt|om\b(?! \w+ (?:dag|timm|minut|veck|år|månad))|jeśli|gdyby|eğer|nếu|jika|kalau"
     r"|for example|e\.g\.|z\.?\s?b\.|par exemple|por ejemplo|например)(?!\w)",
     re.IGNORECASE,
 )
@@ -257,6 +258,9 @@ FRAMES = Gated(
     r"|わかりません|모르겠",
     re.IGNORECASE,
 )
+CALLED_BAD = re.compile(r"\b(?:naive|wrong|incorrect|false|mistaken|flawed|bad)\b", re.IGNORECASE)
+# A sentence that turns against what such a word was said of.
+OBJECTS = re.compile(r"[.!?\n]\s+(?:But|However|In fact|Actually|In reality)\b")
 MORE = re.compile(
     r"\b(?:more|less|fewer|extra|mehr|weniger|de plus|de moins|más|menos|a mais|a menos|in più|in meno|больше"
     r"|меньше|meer|minder"

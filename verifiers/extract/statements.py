@@ -35,6 +35,7 @@ from verifiers.extract.statement_words import (
     BESIDES,
     BUT,
     BY_DOING,
+    CALLED_BAD,
     CALLS_WRONG,
     CHAIN,
     CHECK,
@@ -65,6 +66,7 @@ from verifiers.extract.statement_words import (
     NO_LEAD,
     NONE_LEFT,
     NOT,
+    OBJECTS,
     OPERATED,
     OPERATES,
     OPPOSED,
@@ -143,7 +145,10 @@ def stated(text: str, start: int, end: int, prompt: str, *, contrasts: bool = Fa
     reported = AT_FIRST.sub(" ", part) if question.at_first else part
     if _reports(reported, wanted) or _supposes(part) or STARTS.match(part):
         return None
-    if FRAMES.search(text, low, sentence[0]):
+    frame = FRAMES.search(text, low, sentence[0])
+    if frame and not (
+        CALLED_BAD.search(frame[0]) and OBJECTS.search(text, frame.end(), sentence[0]) and SO.match(part)
+    ):
         return Extraction(None, "unsure")
     endless = INFINITELY_MANY.search(text, *sentence)
     if endless is not None and not NOT.search(part) and not unsure(part):
@@ -279,7 +284,8 @@ def _denied(denial: re.Match[str]) -> str:
 def _named(text: str, sentence: Span, prompt: str, language: str) -> Span | None:
     """The name that the last clause gives to a question that asks who."""
     starts = [match.end() for pattern in (SO, BUT) for match in pattern.finditer(text, *sentence)]
-    clause = (max(starts, default=sentence[0]), sentence[1])
+    reason = _reason(text, max([sentence[0] + 1, *starts]), sentence[1], language)
+    clause = (max(starts, default=sentence[0]), reason.start() if reason else sentence[1])
     for find in (asked_day, asked_date):
         found = find(text, sentence, clause, prompt)
         if found is not None:
@@ -503,6 +509,7 @@ _REASON_IN = {"car": "fr", "want": "nl", "bo": "pl", "ty": "sv"}
 _COUNTED_ANSWERS = frozenset({"solu", "answ"})
 _ANOTHER = re.compile(r"\b(?:another|otr[oa]s|outr[oa]s|autres|altr[ie])\s+(?:[$€£]\s?)?§", re.IGNORECASE)
 _MINE = re.compile(r"\b(?:I|my)\b")
+_SIX = re.compile(r"\bsei\b", re.IGNORECASE)  # in German a subjunctive
 _CLAIM = re.compile(r"\b(?:the|this) claim\b", re.IGNORECASE)
 _TWO_WORDS = re.compile(r"\b(\w+)\s+(?=(\w+))")
 _NO_NUMBER_AFTER = re.compile(
@@ -564,7 +571,7 @@ def _objection(part: str, language: str) -> str:
 def _opposed(clause: str, language: str) -> bool:
     if OPPOSED.search(clause) or _objection(clause, language):
         return True
-    if CONDITIONAL.search(clause):
+    if CONDITIONAL.search(_SIX.sub(" ", clause) if language in ("it", "pt") else clause):
         return True
     return unsure(re.sub(r"\b(?:no|se|ne|o)\b", " ", clause) if language in ("pt", "it", "fr") else clause)
 
@@ -586,7 +593,7 @@ def _only_one(
     if last is None or any(other.value == last.value for other in asked):
         return None
     led = text[max([sentence[0], *(other.span[1] for other in inside if other.span[1] <= last.span[0])]) : last.span[0]]
-    if BESIDES.search(led):
+    if BESIDES.search(led.rpartition(", which ")[2]):
         return None
     known = _values([*asked, *before, *inside], last)
     return last if LEFT_OVER.search(led) or follows(last.value, known) else None
@@ -615,6 +622,11 @@ def _the_wanted(
         if value.key != found.key and (value.key not in given or value.span > found.span)
         and not value.article and not _is_operand(text, value.span, sentence)
     ]  # fmt: skip
+    if found.value == len(beside) > 1 and all(value.span > found.span for value in beside):
+        return found  # "two solutions, 3 and -3"
+    if wanted.percent and found.value is not None:
+        # "0.3, so 75 is 30% of 250"
+        beside = [value for value in beside if value.key not in given and (value.value or 0) * 100 != found.value]
     if wanted.fraction and found.value is not None and found.value.denominator > 1:
         beside = [value for value in beside if value.value is None or value.value.denominator > 1]
     if not all(says_other(text, wanted, value) for value in beside):
@@ -837,6 +849,12 @@ def _shape(part: str, language: str) -> tuple[str, ...]:
     for quantity in reversed(quantities(part, 0, len(part), language)):
         part = part[: quantity.span[0]] + " " + part[quantity.span[1] :]
     return tuple(word.lower() for word in WORD.findall(SO.sub(" ", part)))
+
+
+def begins_with_so(text: str, start: int, position: int) -> bool:
+    """Does the sentence that a place stands in begin with a word that concludes?"""
+    low = max((stop.end() for stop in STOP.finditer(text, max(start, position - _LONGEST), position)), default=start)
+    return SO.match(text[low:position].lstrip(ORNAMENT)) is not None
 
 
 def with_unit(text: str, end: int, extraction: Extraction) -> Extraction:
