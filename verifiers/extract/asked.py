@@ -61,7 +61,8 @@ _SAID_UNIT = re.compile(r"\\text\{ (.*)\}|(\^\\circ)$")
 _EQUATION = re.compile(r"[=<>≤≥]")
 _UNKNOWN = re.compile(r"(?<![^\W\d_\\])([a-z])(?![^\W\d_'’])")
 _FINDS = re.compile(
-    r"\b(?:find|determine|what is|value of|bestimme|berechne|trouver?|calculer?|halla|encuentra|calcula|encontre|trova|calcola|найдите|найти)"
+    r"\b(?:find|determine|what is|value of|bestimme|berechne|trouver?|calculer?|halla|encuentra|calcula"
+    r"|encontre|trova|calcola|найдите|найти)"
     r" (?:the value of |den wert von |la valeur de |el valor de |o valor de |il valore di )?\$?[a-z]\b",
     re.IGNORECASE,
 )
@@ -72,7 +73,8 @@ _FRACTION = re.compile(
     re.IGNORECASE,
 )
 _HOW_LONG = re.compile(
-    r"how (?:long|many|much)|wie (?:lange|viel)|combien|cu[aá]nt|quant[oaie]|сколько (?!времени сейчас)|hoe ?(?:lang|veel)|hur (?:lång|många)|bao lâu|berapa lama"
+    r"how (?:long|many|much)|wie (?:lange|viel)|combien|cu[aá]nt|quant[oaie]|сколько (?!времени сейчас)|hoe "
+    r"?(?:lang|veel)|hur (?:lång|många)|bao lâu|berapa lama"
     r"|多久|多长|多少|[几何몇](?:分|時間|小时|시간|분)|ile ",
     re.IGNORECASE,
 )

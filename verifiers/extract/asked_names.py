@@ -10,7 +10,8 @@ from verifiers.extract.spans import Span
 from verifiers.extract.vocabulary import SAFE
 
 _WHO = re.compile(
-    r"(?:^|[.!?,:;。\n]\s*)(?:and |et |und )?(?:who|ai|kim|vem|which (?:of (?:them|the \w+)|one|child|boy|girl|runner|student|team"
+    r"(?:^|[.!?,:;。\n]\s*)(?:and |et |und )?(?:who|ai|kim|vem|which (?:of (?:them|the \w+)|one|child|boy|girl"
+    r"|runner|student|team"
     r"|person)|wer|wie(?= (?:is|heeft|loopt|was|krijgt)\b)|qui|¿?qui[eé]n|chi|quem|кто|kto|siapa)(?!\w)"
     r"(?P<predicate>[^.!?,:;\n]{2,80})",
     re.IGNORECASE,
@@ -27,7 +28,8 @@ _ANY_WORD = re.compile(r"[^\W\d_]{2,}")
 _STEM = 5  # characters by which "najstarszy" and "najstarsza" are one word
 # What speaks of somebody else beside the one that is named.
 _BESIDES = re.compile(
-    r"\b(?:than|but|except|unless|if|after|before|besides|would|als|außer|wenn|nach|vor|sauf|que (?=[A-ZÀ-Þ])|salvo|excepto|tranne|niż|oprócz|dan|utom|än)\b"
+    r"\b(?:than|but|except|unless|if|after|before|besides|would|als|außer|wenn|nach|vor|sauf|que (?=[A-ZÀ-Þ])"
+    r"|salvo|excepto|tranne|niż|oprócz|dan|utom|än)\b"
     r"|(?<!\w)(?:чем|кроме|если)(?!\w)",
 )
 
@@ -46,13 +48,19 @@ _WEEKDAYS = re.compile(
     r"(?<![^\W\d_])(?:(?:mon|tues|wednes|thurs|fri|satur|sun)day|(?:mon|diens|donners|frei|sams|sonn)tag|mittwoch|sonnabend|lundi|mardi"
     r"|mercredi|jeudi|vendredi|samedi|dimanche|lunes|martes|miércoles|jueves|viernes|sábado|domingo|(?:segunda|terça|quarta|quinta|sexta)-feira"
     r"|lunedì|martedì|mercoledì|giovedì|venerdì|sabato|domenica|maandag|dinsdag|woensdag|donderdag|vrijdag|zaterdag|zondag|понедельник|вторник"
-    r"|сред[ау]|четверг|пятниц[ау]|суббот[ау]|воскресенье|måndag|tisdag|onsdag|torsdag|fredag|lördag|söndag|poniedział(?:ek|ku)|wtor(?:ek|ku)|środ[aęy]|czwart(?:ek|ku)|piąt(?:ek|ku)|sobot[aęy]|niedziel[aęi]|pazartesi|salı|çarşamba|perşembe|cumartesi|cuma|pazar|senin|selasa|rabu|kamis|jumat|sabtu|minggu|thứ (?:hai|ba|tư|năm|sáu|bảy)|chủ nhật|الاثنين|الثلاثاء|الأربعاء|الخميس|الجمعة|السبت|الأحد|सोमवार|मंगलवार|बुधवार|गुरुवार|शुक्रवार|शनिवार|रविवार)(?:(?=d[ıiuü]r)|(?=t[ıiuü]r)|(?![^\W\d_]))|(?:星期|周)[一二三四五六日天]|[月火水木金土日]曜日|[월화수목금토일]요일",
+    r"|сред[ау]|четверг|пятниц[ау]|суббот[ау]|воскресенье|måndag|tisdag|onsdag|torsdag|fredag|lördag|söndag"
+    r"|poniedział(?:ek|ku)|wtor(?:ek|ku)|środ[aęy]|czwart(?:ek|ku)|piąt(?:ek|ku)|sobot[aęy]|niedziel[aęi]"
+    r"|pazartesi|salı|çarşamba|perşembe|cumartesi|cuma|pazar|senin|selasa|rabu|kamis|jumat|sabtu|minggu|thứ "
+    r"(?:hai|ba|tư|năm|sáu|bảy)|chủ nhật|الاثنين|الثلاثاء|الأربعاء|الخميس|الجمعة|السبت|الأحد|सोमवार|मंगलवार"
+    r"|बुधवार|गुरुवार|शुक्रवार|शनिवार|रविवार)(?:(?=d[ıiuü]r)|(?=t[ıiuü]r)|(?![^\W\d_]))|(?:星期|周)[一二三四五六日天]"
+    r"|[月火水木金土日]曜日|[월화수목금토일]요일",
     re.IGNORECASE,
 )
 _WHICH_DAY = Gated(
     r"\b(?:what|which|on which) day|\bwelche[rmn]? (?:wochen)?tag|\bquel jour|\bqué día|\bque dia|\b(?:che"
     r"|quale) giorno|\b(?:welke|wat voor) dag"
-    r"|какой день|星期几|周几|何曜日|무슨 요일|vilken (?:vecko)?dag|jaki(?:m)? dzie[ńn]|który dzień|hangi gün|thứ mấy|hari apa|ما اليوم|أي يوم|कौन सा दिन"
+    r"|какой день|星期几|周几|何曜日|무슨 요일|vilken (?:vecko)?dag|jaki(?:m)? dzie[ńn]|który dzień|hangi gün|thứ mấy"
+    r"|hari apa|ما اليوم|أي يوم|कौन सा दिन"
     r"|कौन-सा दिन|\b(?:what|which) month|welche[rmn] monat|quel mois|qué mes|que mês|che mese",
     re.IGNORECASE,
 )
@@ -92,12 +100,14 @@ _MONTH = (
 )
 _MONTHS = re.compile(rf"(?<![^\W\d_]){_MONTH}(?![^\W\d_])", re.IGNORECASE)
 _DATE = re.compile(
-    rf"(?<![^\W_]){_MONTH}\.? \d{{1,2}}(?:st|nd|rd|th)?(?:,? \d{{4}})?(?![\d%])|(?<![\d.])\d{{1,2}}(?:st|nd|rd|th|er|\.|º|°)? (?:of |de )?{_MONTH}"
+    rf"(?<![^\W_]){_MONTH}\.? \d{{1,2}}(?:st|nd|rd|th)?(?:,? \d{{4}})?(?![\d%])|(?<![\d.])\d{{1,2}}(?:st|nd|rd"
+    rf"|th|er|\.|º|°)? (?:of |de )?{_MONTH}"
     r"(?![^\W\d_])(?:(?: de|,)? \d{4})?",
     re.IGNORECASE,
 )
 _WHICH_DATE = re.compile(
-    r"\b(?:(?:what|which) (?:date|day)|when|wann|welche[smnr] (?:datum|tag)|quelle date|quel jour|quand|qué (?:fecha|día)|cuándo|que (?:data|dia)|quando"
+    r"\b(?:(?:what|which) (?:date|day)|when|wann|welche[smnr] (?:datum|tag)|quelle date|quel jour|quand|qué "
+    r"(?:fecha|día)|cuándo|que (?:data|dia)|quando"
     r"|(?:che|quale|in che) (?:data|giorno))\b",
     re.IGNORECASE,
 )
@@ -133,7 +143,8 @@ def _last_one(pattern: re.Pattern[str], text: str, sentence: Span, clause: Span,
 
 
 _FROM = re.compile(
-    r"\b(?:before|after|since|from|until|not|vor|nach|seit|nicht|avant|après|depuis|pas|antes de|después de|desde|no|depois de|não|prima di|dopo|da|non)"
+    r"\b(?:before|after|since|from|until|not|vor|nach|seit|nicht|avant|après|depuis|pas|antes de|después de"
+    r"|desde|no|depois de|não|prima di|dopo|da|non)"
     r"(?: the| dem| le| el| il| o)?\s*$",
     re.IGNORECASE,
 )

@@ -147,7 +147,8 @@ def _not_after(words: str) -> str:
 
 # What a number is not the value of a sentence after: "step 7", "the square of 7", "in 7 minutes".
 _ARGUMENT = Gated(
-    r"(?:\b(?:problem|question|exercise|step|part|page|chapter|section|figure|table|example|case|equation"
+    r"(?:\b(?<!each )(?<!every )(?:problem|question|exercise|step|part|page|chapter|section|figure|table"
+    r"|example|case|equation"
     r"|theorem|lemma|line|row|column|item|room|class|version|level|round|task|option|choice|number|prime"
     r"|digit|day|week|year|grade"
     r"|aufgabe|frage|schritt|seite|teil|exercice|étape|problema|ejercicio|paso|página|exercício|passo"

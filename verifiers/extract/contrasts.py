@@ -62,8 +62,10 @@ def contrast(text: str, sentence: Span) -> tuple[Span, int] | None:
 
 
 _DENYING = frozenset(
-    "no not neither nor none never n't kein keine keinen weder nicht ne pas ni non aucun aucune no sin ninguna não nem nenhuma né"
-    " nessuna nessun niet geen noch inte nie ani не ни нет isn't aren't doesn't don't cannot can't without ohne sans sem senza".split()
+    "no not neither nor none never n't kein keine keinen weder nicht ne pas ni non aucun aucune no sin "
+    "ninguna não nem nenhuma né"
+    " nessuna nessun niet geen noch inte nie ani не ни нет isn't aren't doesn't don't cannot can't without "
+    "ohne sans sem senza".split()
 )
 _WORD = re.compile(r"[^\W\d_]+(?:['’][^\W\d_]+)?")
 # What judges, reports or supposes, so that it speaks of what stands behind the colon.

@@ -93,17 +93,21 @@ _PARTS = {
 }
 # What alone is one part of a whole, and what is one before a word for a part: "la mitad", "la cuarta parte".
 _ONE_PART = {
-    "de": {"hälfte": 2}, "fr": {"moitié": 2}, "es": {"mitad": 2}, "pt": {"metade": 2}, "it": {"metà": 2}, "nl": {"helft": 2, "kwart": 4},
-    "sv": {"hälften": 2}, "pl": {"połowa": 2, "połowę": 2, "ćwierć": 4, "kwadrans": 4},
+    "de": {"hälfte": 2}, "fr": {"moitié": 2}, "es": {"mitad": 2}, "pt": {"metade": 2}, "it": {"metà": 2},
+    "nl": {"helft": 2, "kwart": 4}, "sv": {"hälften": 2}, "pl": {"połowa": 2, "połowę": 2, "ćwierć": 4, "kwadrans": 4},
     "ru": {"половина": 2, "половину": 2, "треть": 3, "четверть": 4},
 }  # fmt: skip
 _PART_WORDS = frozenset("parte partes część части часть".split())
 _ORDINALS = {
-    "es": "- tercera/terceras cuarta/cuartas quinta/quintas sexta/sextas séptima/séptimas octava/octavas novena/novenas décima/décimas",
-    "pt": "- terça/terças quarta/quartas quinta/quintas sexta/sextas sétima/sétimas oitava/oitavas nona/nonas décima/décimas",
+    "es": "- tercera/terceras cuarta/cuartas quinta/quintas sexta/sextas séptima/séptimas octava/octavas "
+    "novena/novenas décima/décimas",
+    "pt": "- terça/terças quarta/quartas quinta/quintas sexta/sextas sétima/sétimas oitava/oitavas nona/nonas "
+    "décima/décimas",
     "it": "- terza/terze quarta/quarte quinta/quinte sesta/seste settima/settime ottava/ottave nona/none decima/decime",
-    "pl": "- trzecia/trzecie czwarta/czwarte piąta/piąte szósta/szóste siódma/siódme ósma/ósme dziewiąta/dziewiąte dziesiąta/dziesiąte",
-    "ru": "- третья/третьих четвёртая/четвёртых пятая/пятых шестая/шестых седьмая/седьмых восьмая/восьмых девятая/девятых десятая/десятых",
+    "pl": "- trzecia/trzecie czwarta/czwarte piąta/piąte szósta/szóste siódma/siódme ósma/ósme dziewiąta/dziewiąte "
+    "dziesiąta/dziesiąte",
+    "ru": "- третья/третьих четвёртая/четвёртых пятая/пятых шестая/шестых седьмая/седьмых восьмая/восьмых "
+    "девятая/девятых десятая/десятых",
 }
 _HINDI = (  # 21 to 99 without the tens
     "इक्कीस बाईस तेईस चौबीस पच्चीस छब्बीस सत्ताईस अट्ठाईस उनतीस इकतीस बत्तीस तैंतीस चौंतीस पैंतीस छत्तीस सैंतीस अड़तीस"

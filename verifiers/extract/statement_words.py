@@ -72,27 +72,37 @@ GIVES_REASON = re.compile(
 )
 # What explains or finds plausible what stands before it, in as many sentences as follow.
 EXPLAINS = re.compile(
-    r"\W*(?:to see (?:why|this)(?: (?:is|holds|works)[^,:]{0,30})?[,:]|here['’]?i?s (?:why|how)|the reason(?: for (?:this|that))? is|(?:short |brief )?(?:explanation|reason(?:ing)?|justification)\s*:"
-    r"|(?:this|that|it|which) (?:makes sense|is (?:plausible|reasonable|sensible|logical|to be expected|as expected)),? (?:because|since|as|for)"
-    r"|(?:begründung|erklärung)\s*:|(?:das|dies) (?:ist (?:plausibel|logisch|sinnvoll)|ergibt sinn|passt),? (?:denn|weil|da)"
+    r"\W*(?:to see (?:why|this)(?: (?:is|holds|works)[^,:]{0,30})?[,:]|here['’]?i?s (?:why|how)|the reason(?: "
+    r"for (?:this|that))? is|(?:short |brief )?(?:explanation|reason(?:ing)?|justification)\s*:"
+    r"|(?:this|that|it|which) (?:makes sense|is (?:plausible|reasonable|sensible|logical|to be expected|as "
+    r"expected)),? (?:because|since|as|for)"
+    r"|(?:begründung|erklärung)\s*:|(?:das|dies) (?:ist (?:plausibel|logisch|sinnvoll)|ergibt sinn|passt),? "
+    r"(?:denn|weil|da)"
     r"|(?:explication|justification)\s*:|c['’]est (?:logique|plausible|cohérent),? (?:car|puisque|parce que)"
     r"|(?:explicación|justificación)\s*:|(?:esto )?(?:es lógico|tiene sentido|es plausible),? (?:porque|ya que|pues)"
     r"|(?:explicação|justificativa)\s*:|(?:isso )?(?:é lógico|faz sentido|é plausível),? (?:porque|pois|já que)"
-    r"|(?:spiegazione|motivo)\s*:|(?:è logico|è plausibile|ha senso),? (?:perché|poiché)|(?:uitleg|toelichting|förklaring|wyjaśnienie|uzasadnienie"
-    r"|объяснение|açıklama|giải thích|penjelasan)\s*:|(?:это логично|это правдоподобно),? (?:потому что|так как|ведь))(?:(?<=[,:])|(?![^\W\d_]))",
+    r"|(?:spiegazione|motivo)\s*:|(?:è logico|è plausibile|ha senso),? (?:perché|poiché)|(?:uitleg|toelichting"
+    r"|förklaring|wyjaśnienie|uzasadnienie"
+    r"|объяснение|açıklama|giải thích|penjelasan)\s*:|(?:это логично|это правдоподобно),? (?:потому что|так "
+    r"как|ведь))(?:(?<=[,:])|(?![^\W\d_]))",
     re.IGNORECASE,
 )
 # "The one right before it is 19": a value beside the one that the sentence before gives.
 NEIGHBOUR = re.compile(
-    r"\W*(?:and )?(?:(?:the|its) (?:(?:one|number|term|value|day|page|prime|square|multiple)s? )?(?:(?:right|just|directly|immediately) )?"
-    r"(?:before|after|following|preceding|previous|next|prior)\b|its (?:successor|predecessor|neighbou?r)|(?:der|die|das) (?:davor|danach|nächste|vorige)"
-    r"|(?:le|la) (?:suivante?|précédente?)|(?:el|la) (?:siguiente|anterior)|(?:o|a) (?:seguinte|anterior)|(?:il|la) (?:successiv[oa]|precedente))",
+    r"\W*(?:and )?(?:(?:the|its) (?:(?:one|number|term|value|day|page|prime|square|multiple)s? )?(?:(?:right"
+    r"|just|directly|immediately) )?"
+    r"(?:before|after|following|preceding|previous|next|prior)\b|its (?:successor|predecessor|neighbou?r)"
+    r"|(?:der|die|das) (?:davor|danach|nächste|vorige)"
+    r"|(?:le|la) (?:suivante?|précédente?)|(?:el|la) (?:siguiente|anterior)|(?:o|a) (?:seguinte|anterior)"
+    r"|(?:il|la) (?:successiv[oa]|precedente))",
     re.IGNORECASE,
 )
 # "The 11 I started with was wrong", "12 would be too few": what another value would be.
 CALLS_WRONG = re.compile(
-    r"\b(?:(?:is|was|were|would be|would have been) (?:wrong|incorrect|a mistake|an error|not right|not correct)|(?:ist|war|wäre) falsch|(?:est|était|serait) faux"
-    r"|(?:es|era|sería) (?:incorrecto|un error|falso)|(?:é|era|seria|estava) (?:errado|incorreto|um erro)|(?:è|era|sarebbe) (?:sbagliato|un errore)"
+    r"\b(?:(?:is|was|were|would be|would have been) (?:wrong|incorrect|a mistake|an error|not right|not "
+    r"correct)|(?:ist|war|wäre) falsch|(?:est|était|serait) faux"
+    r"|(?:es|era|sería) (?:incorrecto|un error|falso)|(?:é|era|seria|estava) (?:errado|incorreto|um erro)|(?:è"
+    r"|era|sarebbe) (?:sbagliato|un errore)"
     r"|(?:was|is|zou) fout)\W*$",
     re.IGNORECASE,
 )
@@ -150,7 +160,8 @@ LEADS = re.compile(
 )
 # Nothing else is there: "9 trays, with none left over".
 NONE_LEFT = re.compile(
-    r",?\s*(?:with|and) (?:none|nothing|no \w+|0) (?:is |are )?(?:left|remaining|spare)(?: over)?\b|,?\s*ohne Rest\b|,?\s*sans reste\b"
+    r",?\s*(?:with|and) (?:none|nothing|no \w+|0) (?:is |are )?(?:left|remaining|spare)(?: over)?\b|,?\s*ohne "
+    r"Rest\b|,?\s*sans reste\b"
     r"|,?\s*sin (?:que sobre nada|resto)\b|,?\s*senza resto\b",
     re.IGNORECASE,
 )
@@ -174,7 +185,8 @@ EQUATION = re.compile(
 
 # -- what a sentence may not hold: the whole of it, and the clause of the value
 REPORTS = Gated(
-    r"\b(?:said|says?|saying|claim\w*|believe\w*|think|thinks|thought|guess\w*|argu(?:e|es|ed)|(?<!all )told|tells?(?! (?:us|you|me) that)"
+    r"\b(?:said|says?|saying|claim\w*|believe\w*|think|thinks|thought|guess\w*|argu(?:e|es|ed)|(?<!all )told"
+    r"|(?<!which )(?<!this )(?<!that )(?<!product )(?<!sum )(?<!equation )(?<!formula )tells?"
     r"|heard|hears?|suppos\w+|assum\w+"
     r"|imagin\w+|pretend\w*|suspect\w*|reckon\w*|according|rumou?r\w*|legend|allegedly|supposedly|apparently|seem\w*"
     r"|hop(?:e|es|ed|ing)|wish\w*|dream\w*|expect\w*|predict\w*|estimat\w+|should|ought|would|might|may|wants?"
@@ -248,7 +260,8 @@ FRAMES = Gated(
     r"|argument|calculation|method)"
     r"|\b(?:no (?:clue|idea)|give up|(?:can['’]?t|cannot|could ?n[o'’]t|unable to"
     r"|don['’]t know how to) (?:\w+ )?(?:solve|answer|tell|know|find|say|work))"
-    r"|(?:^|[.!?\n]\s*)\W*(?:suppose|imagine(?! (?!having|being|getting|buying)[a-z]+ing\b)|assume|pretend|let['’]s say|let us say|what if|angenommen"
+    r"|(?:^|[.!?\n]\s*)\W*(?:suppose|imagine(?! (?!having|being|getting|buying)[a-z]+ing\b)|assume|pretend"
+    r"|let['’]s say|let us say|what if|angenommen"
     r"|nehmen wir an|supposons|imaginons"
     r"|supongamos|imaginemos|suponhamos|supponiamo|immaginiamo|stel|anta att|załóżmy|предположим|допустим"
     r"|假设|假如|仮に)\b"
@@ -283,13 +296,16 @@ SO = Gated(
     r"|whence|daher|also|somit|folglich|deshalb|nämlich|woraus"
     r"|donc|d['’]où"
     r"|ainsi|alors|así que|de donde|a saber|da cui"
-    r"|de (?:modo|manera) que|por eso|por isso|de sorte que|per cui|di conseguenza|por lo tanto|por tanto|entonces|luego|portanto|logo|então|assim|quindi|dunque|perciò|pertanto|dus|daarom"
+    r"|de (?:modo|manera) que|por eso|por isso|de sorte que|per cui|di conseguenza|por lo tanto|por tanto"
+    r"|entonces|luego|portanto|logo|então|assim|quindi|dunque|perciò|pertanto|dus|daarom"
     r"|alltså|så|därför|więc"
-    r"|zatem|czyli|dlatego|dolayısıyla|böylece|öyleyse|bu yüzden|bu nedenle|vậy|do đó|nên|vì thế|oleh karena itu|jadi|maka|sehingga|поэтому|значит|следовательно"
+    r"|zatem|czyli|dlatego|dolayısıyla|böylece|öyleyse|bu yüzden|bu nedenle|vậy|do đó|nên|vì thế|oleh karena "
+    r"itu|jadi|maka|sehingga|поэтому|значит|следовательно"
     r"|откуда|отсюда|итого"
     r"|итак)\b"
     r"|(?<![^\W\d_])(?:إذن|لذلك|وبذلك|لذا|فإن|इसलिए|अतः|तो)(?![^\W\d_])"
-    r"|\b(?:in other words|that is|that means|i\.e\.|which (?:is|means|gives|makes)|d\.\s?h\.|das heißt"
+    r"|\b(?:in other words|that is|that means|i\.e\.|which (?:is(?! the (?:number|amount|total|result|price"
+    r"|cost|length|age|area)\b)|means|gives|makes)|d\.\s?h\.|das heißt"
     r"|c['’]est-à-dire|es decir|o sea|ou seja"
     r"|isto é|cioè|vale a dire|to jest|oftewel|dat wil zeggen|det vill säga|yani|tức là|yaitu|artinya|то есть"
     r"|т\.\s?е\.)(?!\w)"
@@ -431,8 +447,10 @@ PLACED = Gated(
     r"\b(?:averages?|works?|comes?|tops?|totals?)(?: (?:out|in|up))? at\s*$"
     r"|\b(?:puts?|sets?|brings?|keeps?|stands?|stays?|lands?|remains?)\b[^,.;]{0,60} at\s*$"
     r"|\b(?:br(?:ings?|ought)|t(?:akes?|ook)|raise[sd]?|lower(?:s|ed)?|reduce[sd]?|cuts?|drop(?:s|ped)?|f(?:alls?|ell)|rises?|rose|gr(?:ows?|ew)"
-    r"|goes|went|got|gets?|works? out|rounds?|converts?|lead(?:s|ing)?|led|collaps(?:es?|ed)|c(?:omes?|ame)|amounts?|adds? up|sums? up|boils? down|shr[ia]nks?"
-    r"|carr(?:y|ies|ied)|climb(?:s|ed)?|jump(?:s|ed)?|mov(?:es?|ed)|push(?:es|ed)?|lifts?|multipl(?:y|ies) out|turns? out)"
+    r"|goes|went|got|gets?|works? out|rounds?|converts?|lead(?:s|ing)?|led|collaps(?:es?|ed)|c(?:omes?|ame)"
+    r"|amounts?|adds? up|sums? up|boils? down|shr[ia]nks?"
+    r"|carr(?:y|ies|ied)|climb(?:s|ed)?|jump(?:s|ed)?|mov(?:es?|ed)|push(?:es|ed)?|lifts?|multipl(?:y|ies) out"
+    r"|turns? out)"
     r"(?: [^\W\d_]+){0,4}(?: from \S{1,12}(?: [^\W\d_]+)?)? to\s*$"
     r"|\b(?:proportion|share|fraction|rate|ratio|mean|width|size|depth|age|loss|gain|salary|fee|bill|discount"
     r"|capacity|quotient"

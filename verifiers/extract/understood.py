@@ -46,7 +46,8 @@ _BREAK = re.compile(
     r"(?:[,:—–-]|^|\s)\s*(?:and\s+)?\b(?:so|but|yet|therefore|thus|hence|consequently|daher|also|somit"
     r"|folglich|aber|donc|mais"
     r"|por lo tanto|por tanto|así que|pero|portanto|logo|mas sim|mas|quindi|dunque|ma|поэтому|значит|но"
-    r"|sondern|sino|mas sim|bensì|no(?=:)|а|nên|vậy|bu yüzden|bu nedenle|więc|zatem|czyli|dlatego|dus|daarom|därför|alltså|jadi|maka)\b,?|[;；]"
+    r"|sondern|sino|mas sim|bensì|no(?=:)|а|nên|vậy|bu yüzden|bu nedenle|więc|zatem|czyli|dlatego|dus|daarom"
+    r"|därför|alltså|jadi|maka)\b,?|[;；]"
     r"|所以|因此|但是?|这是?(?:错误|不对|错)的?[,，]|我?[算写弄说]错了?[,，]|其实|而是|应该是(?=§)|よって"
     r"|したがって|ゆえに|が、|ではなく|따라서|이 아니라|지만|므로|니까|إذن|لذلك|لكن|بل"
     r"|§[^,，。]*[,，](?!\W*§\W*$)",
