@@ -94,7 +94,7 @@ _PARTS = {
 # What alone is one part of a whole, and what is one before a word for a part: "la mitad", "la cuarta parte".
 _ONE_PART = {
     "de": {"hälfte": 2}, "fr": {"moitié": 2}, "es": {"mitad": 2}, "pt": {"metade": 2}, "it": {"metà": 2},
-    "nl": {"helft": 2, "kwart": 4}, "sv": {"hälften": 2}, "pl": {"połowa": 2, "połowę": 2, "ćwierć": 4, "kwadrans": 4},
+    "nl": {"helft": 2, "kwart": 4}, "sv": {"hälften": 2}, "pl": {"połowa": 2, "połowę": 2, "ćwierć": 4},
     "ru": {"половина": 2, "половину": 2, "треть": 3, "четверть": 4},
 }  # fmt: skip
 _PART_WORDS = frozenset("parte partes część части часть".split())
