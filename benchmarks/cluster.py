@@ -1,15 +1,16 @@
-"""Scoring on Ray beside one machine's worker processes: rows a second, and rows a CPU second of all processes.
+"""Scoring on Ray compared with worker processes on one machine: rows per second, and per CPU second of all processes.
 
     python benchmarks/cluster.py [--rows 30000] [--actors 1 2 4] [--rounds 3]
+    python benchmarks/cluster.py --programs 400 [--actors 1 2 4] [--rounds 3]
     python benchmarks/cluster.py --stream 1000000 [--shard-rows 100000] [--actors 1 2 4] [--only actors]
 
-More actors than cores share them (`oversubscribed` in the table). CPU seconds are those of all processes, with Ray's
+If there are more actors than cores, the table says `oversubscribed`. CPU seconds include all processes and Ray's
 daemons.
 
-Without `--stream` each round scores the same rows of this process's memory once in each way, one after the other; the
-table has the medians. With it, `python -m verifiers score` goes once in each way through a folder of shards (four
-different ones, linked as often as is needed), and the table has the peak memory too: proportional, of the command with
-all its workers or actors, and of Ray's daemons beside them.
+Without `--stream` each round scores the same rows from this process's memory once in each way, one after the other; the
+table has the medians. With `--programs` the rows are programs, each run on one test in the sandbox. With `--stream`,
+`python -m verifiers score` reads a folder of shards once in each way (four different shards, linked as needed),
+and the table also has the peak proportional memory of the command with all its workers or actors, and of Ray's daemons.
 """
 
 from __future__ import annotations
@@ -62,6 +63,16 @@ def made(count: int, seed: int = 0) -> Pairs:
     return found
 
 
+def made_programs(count: int) -> Pairs:
+    """Programs that add two numbers, a third of them wrong."""
+    found = []
+    for number in range(count):
+        tests = {"style": "stdin", "inputs": [f"{number} 7"], "outputs": [str(number + 7)]}
+        code = f"print(sum(map(int, input().split())) + {int(number % 3 == 0)})"
+        found.append((Problem("Print the sum", tests=tests, id=str(number)), Completion(f"```python\n{code}\n```")))
+    return found
+
+
 def timed(score: Callable[[Pairs], Iterable[Score]], pairs: Pairs) -> tuple[float, float]:
     """(seconds, CPU seconds) of one pass. Raises RuntimeError if a completion is unscored."""
     began = time.monotonic()
@@ -72,29 +83,29 @@ def timed(score: Callable[[Pairs], Iterable[Score]], pairs: Pairs) -> tuple[floa
     return seconds, watch.spent_s
 
 
-def in_memory(rows: int, counts: Sequence[int], rounds: int) -> None:
-    """Prints the table of rows that travel from this process."""
-    pairs, reward = made(rows), Reward(_FORMULA)
+def in_memory(pairs: Pairs, reward: Reward, counts: Sequence[int], rounds: int) -> None:
+    """Prints the table for rows from this process's memory."""
+    rows, warm = len(pairs), pairs[: min(200, len(pairs) // 10)]
     figures: dict[str, list[tuple[float, float]]] = {}
     for _ in range(rounds):
         for count in counts:
             with Pool(reward, workers=count) as pool:
-                list(pool.map(pairs[:200]))  # the workers have loaded
+                list(pool.map(warm))  # the workers have loaded
                 figures.setdefault(f"processes | {count}", []).append(timed(pool.map, pairs))
             actors = Actors([reward], count=count)
             try:
-                list(actors.map(0, pairs[:200]))
+                list(actors.map(0, warm))
                 figures.setdefault(f"actors | {count}", []).append(timed(actors.scorer().map, pairs))
             finally:
                 actors.close()
-    print("| | workers | rows/s | rows a CPU second | |\n| --- | --- | --- | --- | --- |")
+    print("| | workers | rows/s | rows a CPU second | CPU ms a row | |\n| --- | --- | --- | --- | --- | --- |")
     for name, found in figures.items():
         seconds, cpu = (statistics.median(column) for column in zip(*found, strict=True))
-        print(f"| {name} | {rows / seconds:,.0f} | {rows / cpu:,.0f} | {_note(name)} |")
+        print(f"| {name} | {rows / seconds:,.0f} | {rows / cpu:,.0f} | {1e3 * cpu / rows:.3f} | {_note(name)} |")
 
 
 def write_shards(folder: Path, rows: int, each: int) -> None:
-    """So many rows, in shards of `each`."""
+    """Writes `rows` rows in shards of `each` rows."""
     for number in range(math.ceil(rows / each)):
         path, first = folder / f"part-{number:05d}.jsonl", folder / f"part-{number % _DIFFERENT:05d}.jsonl"
         size = min(each, rows - number * each)
@@ -108,7 +119,7 @@ def write_shards(folder: Path, rows: int, each: int) -> None:
 
 
 def stream(rows: int, each: int, counts: Sequence[int], address: str, only: str) -> None:
-    """Prints the table of shards that go through the command."""
+    """Prints the table for shards."""
     with tempfile.TemporaryDirectory() as place:
         shards, out = Path(place) / "in", Path(place) / "out"
         shards.mkdir()
@@ -143,6 +154,7 @@ def main() -> None:
     """Prints one of the tables."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rows", type=int, default=30_000)
+    parser.add_argument("--programs", type=int, default=0, metavar="ROWS")
     parser.add_argument("--actors", type=int, nargs="+", default=[1, 2, 4])
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--stream", type=int, default=0, metavar="ROWS")
@@ -152,16 +164,18 @@ def main() -> None:
     import ray
 
     cpus = max(_CORES, *options.actors)
-    store = 100 << 20  # names, counts and a few thousand rows are all that it holds
+    store = 100 << 20  # enough for names, counts and a few thousand rows
     started = ray.init(
         num_cpus=cpus, object_store_memory=store, log_to_driver=False, include_dashboard=False, logging_level="error"
     )
-    rows = options.stream or options.rows
+    rows = options.stream or options.programs or options.rows
     print(f"{rows:,} rows, {_CORES} cores, Ray {ray.__version__}\n")
     if options.stream:
         stream(rows, options.shard_rows, options.actors, started.address_info["gcs_address"], options.only)
+    elif options.programs:
+        in_memory(made_programs(rows), Reward("code"), options.actors, options.rounds)
     else:
-        in_memory(rows, options.actors, options.rounds)
+        in_memory(made(rows), Reward(_FORMULA), options.actors, options.rounds)
     ray.shutdown()
 
 

@@ -1,11 +1,11 @@
-"""A thousand scoring workers, simulated: where the process that hands out rows is the limit.
+"""Simulates a thousand scoring workers, to find out when the process that hands out rows becomes the limit.
 
-    python benchmarks/cluster_simulation.py [--workers 16 64 256 1000] [--seconds 60]
+    python benchmarks/cluster_simulation.py [--verdicts programs maths] [--workers 16 64 256 1000] [--seconds 60]
 
-The code that hands out calls and takes results in is the real one (`verifiers.on_ray`), and so are its CPU seconds;
-what Ray costs this process for a call is measured before, on this machine. Simulated are the workers, on a clock of
-their own: verdicts that take as long as measured ones did (maths), or as programs do (log-normal, one in a thousand
-runs into the deadline), a worker that is lost every ten hours, and twenty seconds until another one is there.
+The code that hands out calls and collects results is the real one (`verifiers.on_ray`), with its real CPU seconds. The
+cost of Ray per call in this process is measured first, on this machine. The workers are simulated with their own clock:
+verdicts take as long as measured ones (maths) or as programs (log-normal; one in a thousand reaches the deadline). A
+worker is lost every ten hours and is replaced after twenty seconds.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ import secrets
 import statistics
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import SimpleNamespace
@@ -39,20 +39,21 @@ from verifiers.on_ray.judge import Node
 from verifiers.worker import Result, plain_result
 
 _LOST_EVERY_S, _RESTART_S = 36_000.0, 20.0
-_DEADLINE_S = 10.0  # of a program
+_DEADLINE_S = 10.0  # deadline of a program
+_WARM_S = 15.0  # warm-up: until the sizes of calls have settled and the first deadlines have passed
 
 
 @dataclass(frozen=True, slots=True)
 class Costs:
-    """CPU seconds of this process, in Ray."""
+    """Cost of Ray in this process, in CPU seconds."""
 
-    call: float  # to hand out a call and to take in its result
-    row: float  # more for each row of it
-    waiting: float  # more for each call that `ray.wait` is told of, whenever it is called
+    call: float  # to hand out a call and to collect its result
+    row: float  # in addition, for each row of the call
+    waiting: float  # in addition, for each call in the list of every `ray.wait`
 
 
 def measured_costs(rows: list[tuple[Problem, Completion]]) -> Costs:
-    """What Ray costs here; medians."""
+    """Cost of Ray on this machine, as medians."""
     import ray
 
     ray.init(num_cpus=2, object_store_memory=200 << 20, log_to_driver=False, include_dashboard=False)
@@ -97,27 +98,32 @@ def measured_costs(rows: list[tuple[Problem, Completion]]) -> Costs:
 
 
 class Cluster:
-    """What `Fleet` uses of Ray, on a clock of its own: it goes on by this process's CPU seconds, and while it waits."""
+    """The parts of Ray that `Fleet` uses, with a simulated clock that advances by this process's CPU time and waits."""
 
     class Lost(Exception):
-        """An actor's end."""
+        """Raised if an actor is lost."""
 
     def __init__(
         self, costs: Costs, seconds_of: Callable[[random.Random], float], reward: Reward, result: Result, seed: int
     ) -> None:
         self.costs, self.seconds_of, self.result = costs, seconds_of, result
-        self.said = Ready("simulated", Node({}, [dict(reward.versions)]))
+        self.said = Ready("simulated", 0, Node({}, [dict(reward.versions)]))
         self.rng, self.now, self.cpu = random.Random(seed), 0.0, 0.0
-        self.busy = 0.0  # seconds of all workers
+        self.busy = 0.0  # busy seconds of all workers
+        self.rows = 0  # number of rows whose results were collected
         self._coming: list[tuple[float, int, _Reference]] = []
         self._here: set[_Reference] = set()  # finished, and not taken
         self._numbers, self._seen = itertools.count(), time.process_time()
         self.exceptions = SimpleNamespace(RayError=Cluster.Lost, RayTaskError=type("RayTaskError", (Exception,), {}))
 
     def lap(self) -> None:
-        """This process has computed since."""
+        """Advances the clock by this process's CPU time since the last call."""
         seen = time.process_time()
         self.spend(seen - self._seen)
+
+    def forget(self) -> None:
+        """Ignores the CPU time since the last call, which belongs to the simulation."""
+        self._seen = time.process_time()
 
     def spend(self, seconds: float) -> None:
         self.cpu += seconds
@@ -151,7 +157,7 @@ class Cluster:
             if found or self.now >= until:
                 break
             self.now = min(until, self._coming[0][0] if self._coming else until)
-        self._seen = time.process_time()
+        self.forget()
         return found, []
 
     def get(self, reference: _Reference) -> Any:
@@ -159,6 +165,9 @@ class Cluster:
         self._here.discard(reference)
         if not reference.arrives:
             raise Cluster.Lost("node")
+        if isinstance(reference.result, tuple):
+            self.rows += len(reference.result[0])
+            self.busy += reference.result[1]
         return reference.result
 
 
@@ -171,7 +180,7 @@ class _Reference:
 
 @dataclass(eq=False)
 class _Handle:
-    """An actor, whose calls are made one after the other."""
+    """An actor, which makes its calls one after the other."""
 
     cluster: Cluster
     lost_at: float = 0.0
@@ -191,48 +200,54 @@ class _Handle:
         cluster.lap()
         cluster.spend(cluster.costs.call + cluster.costs.row * rows)
         seconds = sum(cluster.seconds_of(cluster.rng) for _ in range(rows))
-        cluster.lap()
+        cluster.forget()
         self.free_at = max(self.free_at, cluster.now) + seconds
-        cluster.busy += seconds
         return cluster.finishes(self, self.free_at, ([cluster.result] * rows, seconds))
 
 
 def simulate(
     workers: int, seconds_of: Callable[[random.Random], float], costs: Costs, rows: list[Any], seconds: float
 ) -> str:
-    """A line of the table: this many workers for so many seconds of their clock."""
+    """A line of the table: `workers` workers for `seconds` of simulated time after the warm-up."""
     reward = Reward("math + 0.1*format")
     cluster = Cluster(costs, seconds_of, reward, plain_result(reward(*rows[0])), seed=workers)
     clock = SimpleNamespace(monotonic=lambda: cluster.now, sleep=lambda seconds: None)
     vars(fleet).update(imported=lambda: cluster, connect=lambda ray, address: True, time=clock)
 
-    def until_then() -> Iterator[tuple[Problem, Completion]]:
-        return itertools.takewhile(lambda row: cluster.now < seconds, itertools.cycle(rows))
-
     actors = Actors([reward], count=workers)
-    cluster.lap()
-    cluster.cpu = cluster.now = 0.0
-    scored = sum(1 for _ in actors.map(0, until_then()))
-    cluster.lap()
-    busy, ours = cluster.busy / workers / cluster.now, cluster.cpu / cluster.now
-    return f"{workers:,} | {scored / cluster.now:,.0f} | {busy:.0%} | {ours:.0%}"
+    actors.start()
+    scores = actors.map(0, itertools.cycle(rows))
+    until = cluster.now + _WARM_S
+    before = (0.0, 0, 0.0, 0.0)
+    for _ in scores:
+        if cluster.now < until:
+            continue
+        cluster.lap()
+        now = (cluster.now, cluster.rows, cluster.busy, cluster.cpu)
+        if before[0]:
+            break
+        before, until = now, cluster.now + seconds
+    scores.close()
+    took, scored, busy, ours = (one - other for one, other in zip(now, before, strict=True))
+    return f"{workers:,} | {scored / took:,.0f} | {busy / workers / took:.0%} | {ours / took:.0%}"
 
 
 def maths(rng: random.Random) -> float:
-    """Seconds of a verdict: .3 ms, some ten times as long."""
+    """Seconds of a verdict: 0.3 ms, sometimes ten times as long."""
     return 3e-4 * rng.lognormvariate(0, 0.7)
 
 
 def programs(rng: random.Random) -> float:
-    """Seconds of a program with its tests: 50 ms, a few seconds, or for ever."""
+    """Seconds of a program with its tests: about 50 ms, up to a few seconds, or until the deadline."""
     return _DEADLINE_S if rng.random() < 1e-3 else min(_DEADLINE_S, 0.05 * rng.lognormvariate(0, 1))
 
 
 def main() -> None:
     """Measures, simulates, and prints the table."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--verdicts", nargs="+", choices=("maths", "programs"), default=["maths", "programs"])
     parser.add_argument("--workers", type=int, nargs="+", default=[16, 64, 256, 1000])
-    parser.add_argument("--seconds", type=float, default=60.0, help="of the simulated clock")
+    parser.add_argument("--seconds", type=float, default=60.0, help="simulated seconds, after 15 of warm-up")
     options = parser.parse_args()
     rows = list(made(512))
     costs = measured_costs(rows)
@@ -241,11 +256,10 @@ def main() -> None:
         f"{1e6 * costs.waiting:.2f} us for each call that it waits for\n"
     )
     print("| verdicts | workers | rows/s | workers busy | this process busy |\n| --- | --- | --- | --- | --- |")
-    for seconds_of in (maths, programs):
+    for name in options.verdicts:
+        seconds_of = {"maths": maths, "programs": programs}[name]
         for workers in options.workers:
-            print(
-                f"| {seconds_of.__name__} | {simulate(workers, seconds_of, costs, rows, options.seconds)} |", flush=True
-            )
+            print(f"| {name} | {simulate(workers, seconds_of, costs, rows, options.seconds)} |", flush=True)
 
 
 if __name__ == "__main__":

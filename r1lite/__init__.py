@@ -1,4 +1,4 @@
-"""Train language models to reason from rewards that rules can check, in the manner of DeepSeek-R1-Zero."""
+"""Train language models to reason with rule-based rewards, as DeepSeek-R1-Zero does."""
 
 from importlib.metadata import PackageNotFoundError
 from importlib.metadata import version as _version
@@ -13,7 +13,7 @@ if getattr(verifiers, "DISTRIBUTION", None) != "r1lite":
 
 try:
     __version__ = _version("r1lite")
-except PackageNotFoundError:  # run from a checkout that was never installed
+except PackageNotFoundError:  # a checkout that is not installed
     __version__ = "0+checkout"
 
 __all__ = ["__version__"]

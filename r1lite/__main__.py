@@ -4,5 +4,5 @@ import sys
 
 from r1lite.cli import main
 
-if __name__ == "__main__":  # a pipeline's processes import it under another name
+if __name__ == "__main__":  # processes of a pipeline import this module under another name
     sys.exit(main())

@@ -8,10 +8,10 @@ _PACKAGE = Path(__file__).resolve().parent
 
 
 def bundled(name: str) -> Path:
-    """The path of e.g. "datasets/gsm8k_style" or "recipes/gsm8k-nano.yaml".
+    """Returns the path of a bundled file or folder, such as "datasets/gsm8k_style" or "recipes/gsm8k-nano.yaml".
 
     Raises:
-        FileNotFoundError: neither the wheel nor the checkout holds it: the installation is damaged.
+        FileNotFoundError: neither the wheel nor the checkout contains it, so the installation is damaged.
     """
     for root in (_PACKAGE / "_bundled", _PACKAGE.parent):
         if (root / name).exists():

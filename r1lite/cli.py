@@ -1,4 +1,4 @@
-"""The command line: parses first, imports torch after."""
+"""The command line. It parses arguments before it imports torch."""
 
 from __future__ import annotations
 
@@ -36,52 +36,56 @@ from verifiers.terminal import guarded, unbroken
 
 _HELP = {"-h", "--help", "--help-all"}
 
-_UNTIL_SAID_S = 2.0
+_UNTIL_PRINTED_S = 2.0
 
 # sub-command -> (configuration, "module:function", one line of help)
 COMMANDS: dict[str, tuple[type[Section], str, str]] = {
-    "grpo": (GRPOConfig, "r1lite.stages.grpo:run", "train a model to reason, by group relative policy optimization"),
-    "ppo": (PPOConfig, "r1lite.stages.ppo:run", "the same with a critic: proximal policy optimization"),
-    "cold-start": (ColdStartConfig, "r1lite.stages.cold_start:run", "make a first data set of readable chains"),
-    "reject": (RejectConfig, "r1lite.stages.reject:run", "make a data set of completions that are right"),
+    "grpo": (GRPOConfig, "r1lite.stages.grpo:run", "train a model with group relative policy optimization"),
+    "ppo": (PPOConfig, "r1lite.stages.ppo:run", "train a model with a critic: proximal policy optimization"),
+    "cold-start": (
+        ColdStartConfig,
+        "r1lite.stages.cold_start:run",
+        "make a first data set of readable chains of thought",
+    ),
+    "reject": (RejectConfig, "r1lite.stages.reject:run", "make a data set of right completions"),
     "sft": (SFTConfig, "r1lite.stages.sft:run", "fine-tune a model on prompts with completions"),
-    "dpo": (DPOConfig, "r1lite.stages.dpo:run", "learn from pairs of answers, without a reward model"),
-    "distill": (DistillConfig, "r1lite.stages.distill:run", "teach a smaller model what a larger one knows"),
-    "pretrain": (PretrainConfig, "r1lite.stages.pretrain:run", "make the bundled model nano, from nothing"),
-    "reward-model": (RewardModelConfig, "r1lite.stages.reward_model:run", "learn a reward from pairs of answers"),
+    "dpo": (DPOConfig, "r1lite.stages.dpo:run", "train a model on pairs of answers, without a reward model"),
+    "distill": (DistillConfig, "r1lite.stages.distill:run", "train a smaller model to imitate a larger one"),
+    "pretrain": (PretrainConfig, "r1lite.stages.pretrain:run", "train the bundled model nano from scratch"),
+    "reward-model": (RewardModelConfig, "r1lite.stages.reward_model:run", "train a reward model on pairs of answers"),
     "serve-engine": (
         ServeEngineConfig,
         "r1lite.stages.serve_engine:run",
-        "a vLLM server for runs with --engine vllm-server",
+        "start a vLLM server for runs with --engine vllm-server",
     ),
-    "r1": (PipelineConfig, "r1lite.pipeline.run:run", "run a recipe of stages, and compare the models they make"),
-    "eval": (EvalConfig, "r1lite.stages.evaluate:run", "measure a model: greedy accuracy and pass@k"),
+    "r1": (PipelineConfig, "r1lite.pipeline.run:run", "run a pipeline of stages and compare the models"),
+    "eval": (EvalConfig, "r1lite.stages.evaluate:run", "evaluate a model: greedy accuracy and pass@k"),
 }
 
-# Those without a configuration: sub-command -> ("module:function" of the arguments that returns the exit code, help)
+# Commands without a configuration: sub-command -> ("module:function" from arguments to exit code, help)
 PLAIN: dict[str, tuple[str, str]] = {
-    "launch": ("r1lite.launch.command:main", "start ranks and engines, and watch over them"),
-    "doctor": ("r1lite.doctor.command:main", "say what is wrong with a run, or with this machine"),
-    "log": ("r1lite.trackers.command:main", "send a run to W&B, trackio, TensorBoard or MLflow afterwards"),
-    "selftest": ("r1lite.selftest.command:main", "try engines, training, memory and verdicts on this machine"),
-    "report": ("r1lite.report.command:main", "write what a run did as one HTML file"),
-    "forecast": ("r1lite.report.forecast:main", "fit where accuracy goes as compute grows, with intervals"),
-    "watch": ("r1lite.report.command:watch", "show a run in the browser while it goes on"),
-    "show-preset": ("r1lite.config.presets:main", "list the settings of a paper, and where each is from"),
-    "tasks": ("r1lite.tasks.command:main", "list what can be solved, and check the answers that are known"),
+    "launch": ("r1lite.launch.command:main", "start and supervise ranks and engines"),
+    "doctor": ("r1lite.doctor.command:main", "diagnose a run, or this machine"),
+    "log": ("r1lite.trackers.command:main", "send a run to W&B, trackio, TensorBoard or MLflow"),
+    "selftest": ("r1lite.selftest.command:main", "test engines, training, memory and verdicts on this machine"),
+    "report": ("r1lite.report.command:main", "write an HTML report of a run"),
+    "forecast": ("r1lite.report.forecast:main", "extrapolate accuracy to more compute, with intervals"),
+    "watch": ("r1lite.report.command:watch", "show a running run in the browser"),
+    "show-preset": ("r1lite.config.presets:main", "list the settings of a preset with their sources"),
+    "tasks": ("r1lite.tasks.command:main", "list tasks, and check their gold answers"),
 }
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Runs a sub-command; what it prints can't steer the terminal.
+    """Runs a sub-command; its output can't control the terminal.
 
-    Returns: 0; 1 when the run can't go on; 2 for mistakes of use; 128 + signal when stopped.
+    Returns: 0; 1 if the run can't continue; 2 for wrong usage; 128 + signal if it was stopped.
     """
     arguments = list(sys.argv[1:] if argv is None else argv)
-    for stream in (sys.stdout, sys.stderr):  # a terminal that can't show a character gets its escape, not a traceback
+    for stream in (sys.stdout, sys.stderr):  # characters that the terminal can't show are escaped
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
-    code = 0  # of help whose reader has read enough, too
+    code = 0  # also if the reader of the help closes the pipe
     with guarded(), unbroken():
         code = _ran(*(arguments or [""]))
     return code
@@ -94,11 +98,11 @@ def _ran(name: str, *rest: str) -> int:
     if name == "--version":
         print(f"r1lite {__version__}")
         return 0
-    if "" not in sys.path and os.getcwd() not in sys.path:  # `module:attr` may stand in the working directory
+    if "" not in sys.path and os.getcwd() not in sys.path:  # `module:attr` may be in the working directory
         sys.path.append("")
-    # Threads that wait by spinning make a step 30 times slower as soon as another program wants a core (measured).
+    # Spinning threads make a step 30 times slower as soon as another program needs a core (measured).
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
-    # oneDNN compiles a kernel for each shape in bfloat16, and would keep 1,024 of them: hundreds of MiB, and no faster.
+    # oneDNN compiles a bfloat16 kernel per shape. Its default cache of 1,024 takes hundreds of MiB and is not faster.
     os.environ.setdefault("ONEDNN_PRIMITIVE_CACHE_CAPACITY", "64")
     try:
         if (here := rank_info()) is not None:
@@ -106,7 +110,7 @@ def _ran(name: str, *rest: str) -> int:
         if name in PLAIN:
             module, _, function = PLAIN[name][0].partition(":")
             code: int = getattr(importlib.import_module(module), function)(list(rest))
-            sys.stdout.flush()  # so that a reader that is gone is noticed here
+            sys.stdout.flush()  # so that a closed pipe is noticed here
             return code
         if name not in COMMANDS:
             known = [*COMMANDS, *PLAIN]
@@ -123,26 +127,24 @@ def _ran(name: str, *rest: str) -> int:
         return _fail(str(error), 2)
     except ModuleNotFoundError as error:
         if error.name in ("torch", "transformers", "datasets", "safetensors", "numpy"):
-            return _fail(
-                f"r1lite {name} needs {error.name}: install r1lite with its extra, as in: pip install '.[train]'", 2
-            )
+            return _fail(f"r1lite {name} needs {error.name}: install r1lite with its extra: pip install '.[train]'", 2)
         raise
     except RunError as error:
         return _fail(str(error), 1)
-    except BrokenPipeError:  # `| head` has read enough
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # else Python complains once more at its end
+    except BrokenPipeError:  # for example `| head` after enough lines
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # otherwise Python prints another error at exit
         return 0 if name in PLAIN or not _HELP.isdisjoint(rest) else _fail(f"{name}: the output was closed", 1)
-    except OSError as error:  # disk full, a folder taken away, ...
+    except OSError as error:  # disk full, folder removed, ...
         return _fail(f"{error.filename or name}: {error.strerror or error}", 1)
     except Interrupted as stopped:
         return 128 + stopped.signum
-    except KeyboardInterrupt:  # before or after the part of a run that handles it
+    except KeyboardInterrupt:  # outside of the part of a run that handles signals
         return 130
     return 0
 
 
 def _refuse_flags_of_others(name: str, words: Sequence[str]) -> None:
-    """Says where a flag or a recipe belongs: a critic for GRPO is a misunderstanding, not a misspelling."""
+    """Raises UserError for flags of other commands or trainers and misplaced recipes, with the right name or place."""
     for before, word in itertools.pairwise(("", *words)):
         field = word.removeprefix("--").partition("=")[0].replace("-", "_")
         if word.partition("=")[0] in ("--config", "--recipe") or (
@@ -155,7 +157,11 @@ def _refuse_flags_of_others(name: str, words: Sequence[str]) -> None:
             continue
         owners = [other for other, (config_class, _, _) in COMMANDS.items() if field in config_class.model_fields]
         if owners:
-            why = "GRPO compares siblings instead of asking a critic; " if (name, owners) == ("grpo", ["ppo"]) else ""
+            why = (
+                "GRPO compares completions of a group instead of using a critic; "
+                if (name, owners) == ("grpo", ["ppo"])
+                else ""
+            )
             raise UserError(
                 f"--{field.replace('_', '-')} is no option of r1lite {name}: {why}"
                 f"it belongs to r1lite {', '.join(owners)}"
@@ -165,8 +171,8 @@ def _refuse_flags_of_others(name: str, words: Sequence[str]) -> None:
 
 
 def _fail(message: str, code: int) -> int:
-    if os.environ.get("LOCAL_RANK", "0") != "0":  # of several ranks on a machine one says what all have found
-        time.sleep(_UNTIL_SAID_S)  # the launcher ends the others as soon as this one is gone
+    if os.environ.get("LOCAL_RANK", "0") != "0":  # with several ranks on a machine, only one prints the error
+        time.sleep(_UNTIL_PRINTED_S)  # the launcher ends the others as soon as this one exits
         return code
     for line in message.splitlines():
         print(f"error: {line}" if not line.startswith("  ") else line, file=sys.stderr)
@@ -179,6 +185,6 @@ def _help() -> str:
     commands = "\n".join(f"  {name:<{width}}  {text}" for name, text in texts.items())
     return (
         "usage: r1lite COMMAND [RECIPE.yaml] [FLAGS]\n\n"
-        "Train language models to reason from rewards that rules can check.\n\n"
-        f"{commands}\n\nr1lite COMMAND --help shows its flags; r1lite --version the version."
+        "Train language models to reason with rule-based rewards.\n\n"
+        f"{commands}\n\nr1lite COMMAND --help shows the flags of a command; r1lite --version prints the version."
     )

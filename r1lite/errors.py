@@ -1,23 +1,23 @@
-"""What can go wrong, by who must act.
+"""The exceptions of r1lite.
 
-UserError      a mistake of use: the command line prints the message and exits with 2
-RunError       the run can't go on (disk full, non-finite loss, ...): message, exit 1, the last checkpoint stands
-Interrupted    SIGINT or SIGTERM asked the run to stop: exit 130 or 143
+UserError      wrong usage: the command line prints the message and exits with 2
+RunError       the run can't continue (disk full, non-finite loss, ...): message, exit 1; the last checkpoint remains
+Interrupted    SIGINT or SIGTERM stopped the run: exit 130 or 143
 """
 
 from __future__ import annotations
 
 
 class UserError(ValueError):
-    """Something the user gave can't be used; the message says what, what is allowed, and what to do."""
+    """An input of the user can't be used. The message says what was given, what is allowed, and what to do."""
 
 
 class RunError(RuntimeError):
-    """The run can't go on; the message says why and what is left."""
+    """The run can't continue. The message says why and what remains."""
 
 
-class Interrupted(BaseException):  # not an Exception: nobody on the way up may swallow it
-    """A signal asked the run to stop."""
+class Interrupted(BaseException):  # not an Exception, so that no `except Exception` catches it
+    """A signal stopped the run."""
 
     def __init__(self, signum: int) -> None:
         super().__init__(f"signal {signum}")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import json
 import os
+import sys
 from pathlib import Path
 
 import pytest
@@ -45,11 +46,44 @@ def pytest_ignore_collect(collection_path, config):
 
 def pytest_collection_modifyitems(items):
     """Files with slow tests first, and last those whose tests are all quick, so that none is left over at the end."""
-    slow, other = ({item.path: 0 for item in items} for _ in range(2))
+    slow, other = ({_scope(item.nodeid): 0 for item in items} for _ in range(2))
     for item in items:
-        slow[item.path] += "slow" in item.keywords
-        other[item.path] += "quick" not in item.keywords
-    items.sort(key=lambda item: (slow[item.path], other[item.path]), reverse=True)
+        slow[_scope(item.nodeid)] += "slow" in item.keywords
+        other[_scope(item.nodeid)] += "quick" not in item.keywords
+    items.sort(key=lambda item: (slow[_scope(item.nodeid)], other[_scope(item.nodeid)]), reverse=True)
+
+
+def _scope(nodeid):
+    """What is run by one worker: a file, or all files that share a Ray cluster."""
+    path = nodeid.partition("::")[0]
+    return "on_ray" if path.endswith("_on_ray.py") else path
+
+
+def pytest_xdist_make_scheduler(config, log):
+    from xdist.scheduler import LoadFileScheduling
+
+    class Scheduling(LoadFileScheduling):
+        def _split_scope(self, nodeid):
+            return _scope(nodeid)
+
+    return Scheduling(config, log)
+
+
+@pytest.fixture
+def cluster():
+    """A Ray cluster of three nodes, which all tests in files `*_on_ray.py` share."""
+    pytest.importorskip("ray")
+    from on_ray_for_tests import shared_cluster
+
+    return shared_cluster()
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_runtest_teardown(nextitem):
+    if nextitem is None or _scope(nextitem.nodeid) != "on_ray":
+        shared = sys.modules.get("on_ray_for_tests")
+        if shared is not None:
+            shared.end_cluster()
 
 
 @pytest.fixture(scope="session")

@@ -8,6 +8,7 @@ import gc
 import json
 import os
 import sys
+import weakref
 from pathlib import Path
 
 import torch
@@ -16,6 +17,7 @@ from torch import Tensor
 from torch.distributed.tensor import DTensor
 
 from r1lite.grpo.loop import Loop
+from r1lite.model import policy
 from r1lite.model.optimizer import Optimizer
 from r1lite.model.policy import Policy
 from r1lite.model.sharding import local
@@ -50,24 +52,34 @@ def update_and_measure(self, lr):
     return UPDATE(self, lr)
 
 
-def forward_and_measure(self, batch, **options):
-    if not torch.is_grad_enabled():
-        return FORWARD(self, batch, **options)
-    kept = {}
+def kept_by(self, batch):
+    """(fields of a BatchShape, bytes that a policy's forward pass keeps of this micro-batch)."""
+    packed = []
 
     def pack(value):
-        storage = value.untyped_storage()
+        kept = value.detach()  # itself, it would hold the graph that holds it
         # Those of a sharded model come and go, and may lie where another one lay.
         weights = storages(local(p) for p in self.model.parameters())
-        if storage.data_ptr() not in weights:
-            kept[storage.data_ptr()] = storage.nbytes()
-        return value.detach()  # itself, it would hold the graph that holds it
+        if value.untyped_storage().data_ptr() not in weights:
+            packed.append(weakref.ref(kept))
+        return kept
 
     with torch.autograd.graph.saved_tensors_hooks(pack, lambda value: value):
         states = Policy.states(self, batch)  # not through FSDP once more: this is within its forward pass
-    size = len(batch.rows), max(map(len, batch.prompts)) + batch.token_ids.shape[1]
-    HELD.setdefault("kept", []).append([*size, sum(kept.values())])
+    size = sum(storages(value for one in packed if (value := one()) is not None).values())
     del states
+    prompt, length = max(map(len, batch.prompts)), batch.token_ids.shape[1]
+    if self.shares_prompts:
+        shape = len(batch.prompts), len(batch.rows), prompt, length, True
+    else:
+        padded = not bool(policy._whole(batch, 0)["attention_mask"].all())
+        shape = 0, len(batch.rows), 0, prompt + length, padded
+    return shape, size
+
+
+def forward_and_measure(self, batch, **options):
+    if torch.is_grad_enabled():
+        HELD.setdefault("kept", []).append(kept_by(self, batch))
     return FORWARD(self, batch, **options)
 
 

@@ -6,40 +6,72 @@ import secrets
 import time
 from pathlib import Path
 
-NODE = {"num_cpus": 2, "object_store_memory": 100 << 20}
+import psutil
+
+STORE = 100 << 20
 # Neither a web page, nor what would start more machines, nor what prints the actors' output here.
 HEAD = {"include_dashboard": False, "no_monitor": True, "include_log_monitor": False}
+_open = contextlib.ExitStack()
+_cluster = None
 
 
 def set_token():
     """To be called before Ray is imported, which reads it once: its nodes listen on all addresses, and take nobody's
     calls but those with this token."""
     os.environ |= {"RAY_AUTH_MODE": "token", "RAY_USAGE_STATS_ENABLED": "0"}
+    os.environ |= {"RAY_enable_worker_prestart": "0"}  # a process for each CPU, which nobody needs
     os.environ.setdefault("RAY_AUTH_TOKEN", secrets.token_hex(32))
 
 
-@contextlib.contextmanager
-def three_nodes():
-    """A cluster of nodes with one, two and two CPUs; `others` are the two that may be removed."""
-    from ray.cluster_utils import Cluster
+def shared_cluster():
+    """A cluster of nodes with one, four and four CPUs, numbers that Ray alone counts with. It stays until
+    `end_cluster`; a node that a test has removed is replaced."""
+    global _cluster
+    if _cluster is None:
+        from ray.cluster_utils import Cluster
 
-    made = Cluster(initialize_head=True, head_node_args={**NODE, **HEAD, "num_cpus": 1})
-    made.others = [made.add_node(**NODE) for _ in range(2)]
-    made.wait_for_nodes()
-    try:
-        yield made
-    finally:
-        made.shutdown()
+        head = {"num_cpus": 1, "object_store_memory": STORE, **HEAD}
+        _cluster = Cluster(initialize_head=True, head_node_args=head)
+        _cluster.others = []
+        _open.callback(_cluster.shutdown)
+    while len(_cluster.others) < 2:
+        _cluster.others.append(_cluster.add_node(num_cpus=4, object_store_memory=STORE))
+    _cluster.wait_for_nodes()
+    return _cluster
 
 
-@contextlib.contextmanager
-def without_a_node(cluster):
-    """Removes a node at once, and adds another one at the end."""
-    cluster.remove_node(cluster.others.pop(), allow_graceful=False)
-    try:
-        yield
-    finally:
-        cluster.others.append(cluster.add_node(**NODE))
+def end_cluster():
+    """Ends the cluster, if there is one."""
+    global _cluster
+    _open.close()
+    _cluster = None
+
+
+def remove_node(cluster, node):
+    """Ends a node at once, with all that runs on it."""
+    cluster.remove_node(node, allow_graceful=False)
+    cluster.others.remove(node)
+
+
+def processes_of(node):
+    """What a node has started, and what that has."""
+    (raylet,) = node.all_processes["raylet"]
+    return psutil.Process(raylet.process.pid).children(recursive=True)
+
+
+def actors_of(node):
+    """Processes of its actors."""
+    found = []
+    for process in processes_of(node):
+        with contextlib.suppress(psutil.NoSuchProcess):
+            if "ray::Actor" in " ".join(process.cmdline()):
+                found.append(process.pid)
+    return found
+
+
+def remove_a_busy_node(cluster):
+    """Ends a node that has actors, and not the first one."""
+    remove_node(cluster, next(node for node in cluster.others if actors_of(node)))
 
 
 def slow_sum(problem, completion):

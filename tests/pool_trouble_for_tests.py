@@ -31,7 +31,7 @@ def trouble(problem: Problem, completion: Completion):
         case "memory":
             hoard = []
             while True:
-                hoard.append(bytearray(1 << 24))
+                hoard.append(bytes(1 << 24))  # zeros from calloc: the limit counts them, and no page is touched
         case "print":
             print("x" * 100, flush=True)
             sys.stdin.read()

@@ -75,7 +75,7 @@ class FakeGloo(FakeVLLM):
             return self.update(dict(body["update_info"]))
         if path == "finish_weight_update":
             if not self.staging.ready:
-                raise RuntimeError("no whole update was received")
+                raise RuntimeError("no complete update was received")
             self.active = self.staging.ready = False
             with self.lock:
                 self.weights, self.label = checksum_of(self.staging.tensors), body["weight_version"]

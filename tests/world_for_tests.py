@@ -16,6 +16,7 @@ import sys
 import time
 from pathlib import Path
 
+import reward_for_tests
 import torch
 from torch.distributed.checkpoint import HuggingFaceStorageWriter
 from torch.distributed.elastic.multiprocessing.errors import ChildFailedError
@@ -109,6 +110,22 @@ def out_of_memory():
         return forward(self, batch, **options)
 
     Policy.forward = forward_or_not
+
+
+def sleeping_verifier():
+    """In the scoring of the second step."""
+    learn, judge, learnt = PolicyLearner.learn, reward_for_tests.digits, []
+
+    def learn_and_tell(self, groups, step):
+        learnt.append(step)
+        return learn(self, groups, step)
+
+    def digits(problem, completion):
+        if learnt:
+            time.sleep(1e6)
+        return judge(problem, completion)
+
+    PolicyLearner.learn, reward_for_tests.digits = learn_and_tell, digits
 
 
 def full_disk():

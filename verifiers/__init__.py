@@ -1,4 +1,4 @@
-"""Deterministic, rule-based rewards: maths, code, format, language, your own. No torch.
+"""Deterministic, rule-based rewards: maths, code, format, language and verifiers of your own. Needs no torch.
 
 >>> from verifiers import Completion, Problem, resolve
 >>> resolve("math")(Problem(answer="1/2"), Completion(r"so the answer is \\boxed{0.5}")).score
@@ -10,7 +10,7 @@ from verifiers.registry import VERIFIERS, check_gold, resolve, verifier
 from verifiers.reward import Reward, Score
 from verifiers.scoring import score_many
 
-DISTRIBUTION = "r1lite"  # PyPI has another distribution with this import name; r1lite checks for ours by this mark
+DISTRIBUTION = "r1lite"  # another distribution on PyPI has this import name; r1lite recognises ours by this constant
 
 __all__ = [
     "DISTRIBUTION",

@@ -1,4 +1,4 @@
-"""`python -m verifiers COMMAND`: the verifiers from the command line. Each command loads only what it needs."""
+"""`python -m verifiers COMMAND`: the command line of the verifiers. Each command loads only what it needs."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from verifiers.terminal import guarded, unbroken
 
 
 class Command(NamedTuple):
-    """One sub-command: its help, what adds its arguments, what runs it and returns the exit code."""
+    """One sub-command: its help, a function that adds its arguments, and one that runs it and returns the exit code."""
 
     help: str
     arguments: Callable[[argparse.ArgumentParser], None]
@@ -22,23 +22,23 @@ class Command(NamedTuple):
 
 def _math_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--gold", required=True, help="the right answer: a number, LaTeX or text")
-    parser.add_argument("--answer", help="what the model wrote; read from standard input where it is left out")
+    parser.add_argument("--answer", help="the model's answer; read from standard input if left out")
     parser.add_argument("--prompt", default="", help="the question, for multiple choice and percentages")
     parser.add_argument("--explain", action="store_true", help="show every step that led to the verdict")
     parser.add_argument(
-        "--strict", action="store_true", help="only the <answer> block counts; exact golds want exact answers"
+        "--strict", action="store_true", help="only the <answer> block counts; an exact gold needs an exact answer"
     )
     parser.add_argument(
-        "--precision", type=int, help="digits with which a decimal may stand for an exact gold; 0: never"
+        "--precision", type=int, help="significant digits at which a decimal is accepted for an exact gold; 0: never"
     )
     parser.add_argument("--percent", choices=("either", "value"), default="either", help="may 50%% be written 50?")
     parser.add_argument("--units", choices=("drop", "require"), default="drop", help="may a unit be left out?")
     parser.add_argument("--multiple-choice", choices=("auto", "letter"), default="auto",
-                        help="may an option's text stand for its letter?")  # fmt: skip
+                        help="may the text of an option be given instead of its letter?")  # fmt: skip
 
 
 def _math(options: argparse.Namespace) -> int:
-    """Exit code 0: the same answer; 1: not; 2: the check can't be made."""
+    """Exit code 0: the answer is right; 1: it is wrong; 2: the check can't be made."""
     from verifiers.mathexpr.verify import Explanation, MathVerifier
 
     text = sys.stdin.read() if options.answer is None else options.answer
@@ -68,7 +68,7 @@ def _no_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def _doctor(options: argparse.Namespace) -> int:
-    """Exit code 0: code can be run in isolation here; 1: it can't."""
+    """Exit code 0: code can run in isolation on this machine; 1: it can't."""
     from verifiers.sandbox.probe import doctor
 
     text, usable = doctor()
@@ -77,7 +77,7 @@ def _doctor(options: argparse.Namespace) -> int:
 
 
 def _lazy(module: str, name: str) -> Callable[[Any], Any]:
-    """A function of `verifiers.commands`, imported when its command is called."""
+    """Returns a function of `verifiers.commands` that is imported when its command is called."""
 
     def call(argument: Any) -> Any:
         return getattr(importlib.import_module(f"verifiers.commands.{module}"), name)(argument)
@@ -95,15 +95,17 @@ COMMANDS: dict[str, Command] = {
     "compare": _from("compare", "show where two files of results disagree"),
     "doctor": Command("what this machine offers for running code in isolation", _no_arguments, _doctor),
     "math": Command("compare one answer with its gold", _math_arguments, _math),
-    "replay": _from("replay", "score a run's rollouts, or a curated set, again and prove the same verdicts"),
+    "replay": _from(
+        "replay", "score a run's rollouts, or a curated set, again and check that the verdicts are the same"
+    ),
     "score": _from("score", "score a file of completions"),
-    "serve": _from("serve", "give rewards over HTTP"),
+    "serve": _from("serve", "serve rewards over HTTP"),
 }
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Runs one command, whose output can't steer the terminal; returns its exit code."""
-    code = 0  # of a reader that has read enough, too
+    """Runs one command, with control characters in its output escaped; returns its exit code."""
+    code = 0  # also when the reader of the output closes it early
     with guarded(), unbroken():
         code = _ran(arguments)
     return code
@@ -115,7 +117,7 @@ def _ran(arguments: list[str] | None) -> int:
     given = sys.argv[1:] if arguments is None else arguments
     for name, command in COMMANDS.items():
         sub = commands.add_parser(name, help=command.help, description=command.help)
-        if given[:1] == [name]:  # the others' modules need not be loaded
+        if given[:1] == [name]:  # the modules of other commands need not be loaded
             command.arguments(sub)
     options = parser.parse_args(given)
     try:

@@ -14,7 +14,7 @@ REASONS = {
     "equal": "the right option",
     "different": "another option",
     "hedged": "several options",
-    "unparseable": "an answer that names no option",
+    "unparseable": "an answer that matches no option",
     "no_answer": "no answer: none, several answer blocks, unclosed thinking",
 }  # the closed set of reasons
 _LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
@@ -36,10 +36,10 @@ class Choice:
     """1 if the one option chosen is `Problem.answer`, 0 otherwise.
 
     The gold is a letter ("B", "(b)") or the text of an option. Options are read from `Problem.meta["choices"]` (a list,
-    or a map of letters to texts), or from the prompt's "A) ... B) ..." lines. The answer may be a letter in any dress,
-    a letter with its option's text, or the text alone; it stands in the answer block, a box, after `####`, or after
-    "the answer is". Reasons: see REASONS. A letter beside another option's text is `hedged`. It never abstains.
-    Known limits: single choice only; letters are Latin.
+    or a map of letters to texts), or from the prompt's "A) ... B) ..." lines. The answer may be a letter in any of the
+    usual notations, a letter with its option's text, or the text alone. It is looked for in the answer block, in a box,
+    after `####`, and after "the answer is". Reasons: see REASONS. A letter beside another option's text is `hedged`. It
+    never abstains. Known limits: single choice only; letters are Latin.
 
     Raises (when called): GoldError if the gold is none of the options.
     """
@@ -72,7 +72,7 @@ class Choice:
         )
 
     def _offer(self, text: str) -> tuple[str, tuple[int, int] | None]:
-        """The answer, "" for none, and where it stands."""
+        """Returns the answer ("" if there is none) and its span."""
         span = final_answer(text)
         if span is not None and text[slice(*span)].strip():
             span = stripped(text, *span)
@@ -91,7 +91,7 @@ class Choice:
 
 
 def chosen(offer: str, options: Mapping[str, str]) -> tuple[str | None, str]:
-    """(the letter that an answer chooses, "") or (None, the reason why none)."""
+    """Returns (the letter that the answer chooses, ""), or (None, the reason why it chooses none)."""
     text = unicodedata.normalize("NFKC", _DRESS.sub("", offer)).strip()
     whole = [key for key, option in options.items() if _plain(option) == _plain(text)]
     if len(whole) == 1:
@@ -122,7 +122,7 @@ def chosen(offer: str, options: Mapping[str, str]) -> tuple[str | None, str]:
 
 
 def read_options(problem: Problem) -> dict[str, str]:
-    """Letter -> text, from `meta["choices"]` or the prompt; empty where neither gives any. Raises GoldError."""
+    """Returns letter -> text, from `meta["choices"]` or the prompt; empty if neither has options. Raises GoldError."""
     given = problem.meta.get("choices", problem.meta.get("options"))
     if isinstance(given, Mapping):
         return {str(key).strip().upper(): str(text) for key, text in given.items()}
@@ -135,7 +135,7 @@ def read_options(problem: Problem) -> dict[str, str]:
     starts = [i for i, mark in enumerate(marks) if mark[1] == "A"]
     if not starts:
         return {}
-    run: list[re.Match[str]] = []  # the last "A" begins the list of options; what follows must count up from it
+    run: list[re.Match[str]] = []  # the last "A" starts the list of options; the letters after it must be consecutive
     for mark in marks[starts[-1] :]:
         if mark[1] == _LETTERS[len(run)]:
             run.append(mark)

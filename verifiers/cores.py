@@ -1,4 +1,4 @@
-"""How many CPU cores this process has."""
+"""The number of CPU cores that this process may use."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ import os
 
 
 def cores() -> int:
-    """VERIFIERS_CPUS where it is set, else the cores that the process may run on.
+    """Returns VERIFIERS_CPUS if it is set, else the number of cores that the process may run on.
 
-    Raises: ValueError if VERIFIERS_CPUS is no whole number above 0.
+    Raises: ValueError if VERIFIERS_CPUS is not a whole number above 0.
     """
     given = os.environ.get("VERIFIERS_CPUS", "")
     if not given:

@@ -12,13 +12,13 @@ from verifiers.core import Completion, GoldError, Problem, Verdict
 from verifiers.extract import final_answer
 
 REASONS = {
-    "equal": "an expression of the given numbers that is the target",
+    "equal": "an expression of the given numbers that equals the target",
     "different": "its value is not the target",
-    "wrong_numbers": "it does not use each given number once",
+    "wrong_numbers": "it does not use each given number exactly once",
     "division_by_zero": "it divides by zero",
-    "unparseable": "no expression of numbers, + - * / and parentheses",
+    "unparseable": "not an expression of numbers, + - * / and parentheses",
     "no_answer": "no answer: none, several answer blocks, unclosed thinking",
-    "too_long": "more characters or digits than any solution has",
+    "too_long": "more characters or digits than any solution needs",
 }  # the closed set of reasons
 _MAX_CHARS, _MAX_DIGITS, _MAX_DEPTH = 2000, 15, 60
 _TOKEN = re.compile(r"\s*(?:(\d+(?:\.\d+)?)|(.))", re.DOTALL)
@@ -28,18 +28,18 @@ _FRACTION = re.compile(r"\\[dt]?frac\s*\{([^{}]*)\}\s*\{([^{}]*)\}")
 
 
 class Countdown:
-    """1 if the answer is an expression whose value is the target and that uses each given number exactly once.
+    """1 if the answer is an expression that equals the target and uses each given number exactly once.
 
-    Numbers come from `Problem.meta["numbers"]` (or "nums"), the target from `Problem.answer` or `meta["target"]`. The
-    expression is read by a parser of its own, without `eval`, in exact fractions: + - * / (or × ÷ and LaTeX),
-    parentheses and a sign; "= target" may follow, and must be true. Reasons: see REASONS. It never abstains.
+    Numbers come from `Problem.meta["numbers"]` (or "nums"), the target from `Problem.answer` or `meta["target"]`. A
+    parser without `eval` reads the expression in exact fractions: + - * / (or × ÷ and LaTeX), parentheses and a sign.
+    "= target" may follow, and must be true. Reasons: see REASONS. It never abstains.
     Known limits: no powers, no joining of digits (given 4 and 2, 42 is a wrong number).
 
     Args:
-        use_all: False allows numbers to be left over.
-        partial: score of an expression that uses the numbers right but misses the target (0 = nothing).
+        use_all: False allows numbers to be left unused.
+        partial: score of an expression that uses the numbers correctly but misses the target (0 = nothing).
 
-    Raises (when called): GoldError where numbers or target are missing or no numbers.
+    Raises (when called): GoldError if numbers or target are missing or are not numbers.
     """
 
     version = "1"
@@ -56,7 +56,7 @@ class Countdown:
         return dataclasses.replace(self.judged(text, numbers, target), span=span) if text else Verdict(0.0, "no_answer")
 
     def judged(self, text: str, numbers: collections.Counter[Fraction], target: Fraction) -> Verdict:
-        """The verdict on an expression."""
+        """Returns the verdict on an expression."""
         if len(text) > _MAX_CHARS:
             return Verdict(0.0, "too_long", f"{len(text)} characters")
         try:
@@ -77,9 +77,9 @@ class Countdown:
 
 
 def evaluate(text: str) -> tuple[Fraction, collections.Counter[Fraction]]:
-    """(value, numbers used) of an arithmetic expression, or of the left side of a true equation.
+    """Returns (value, numbers used) of an arithmetic expression, or of the left side of a true equation.
 
-    Raises: ValueError for anything else, ZeroDivisionError, OverflowError for numbers too long.
+    Raises: ValueError for anything else, ZeroDivisionError, OverflowError for numbers that are too long.
     """
     for old, new in _LATEX:
         text = text.replace(old, new)
@@ -103,7 +103,7 @@ class _Parser:
     def read(self) -> tuple[Fraction, collections.Counter[Fraction]]:
         value = self._sum()
         if self.at != len(self.tokens):
-            raise ValueError(f"{self.tokens[self.at]!r} can't stand there")
+            raise ValueError(f"{self.tokens[self.at]!r} is not allowed there")
         return value, self.used
 
     def _next(self, *wanted: str) -> str:
@@ -142,7 +142,7 @@ class _Parser:
             raise ValueError("the expression ends too early")
         token = self.tokens[self.at]
         if not (token[0].isascii() and token[0].isdigit()):
-            raise ValueError(f"{token!r} can't stand there")
+            raise ValueError(f"{token!r} is not allowed there")
         if len(token) > _MAX_DIGITS:
             raise OverflowError(f"a number of {len(token)} digits")
         self.at += 1
@@ -161,7 +161,7 @@ def _given(problem: Problem) -> tuple[collections.Counter[Fraction], Fraction]:
 
 
 def given(name: str, numbers: Any, target: Any) -> tuple[collections.Counter[Fraction], Fraction]:
-    """The numbers and the target of the problem `name`, read. Raises GoldError."""
+    """Parses the numbers and the target of the problem `name`. Raises GoldError."""
     try:
         return collections.Counter(Fraction(str(n)) for n in numbers), Fraction(str(target).strip())
     except (ValueError, TypeError, ZeroDivisionError) as error:

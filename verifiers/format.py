@@ -9,18 +9,18 @@ from verifiers.core import Completion, Problem, Verdict
 
 REASONS = {
     "ok": "the format holds",
-    "no_tags": "none of the four tags is there",
+    "no_tags": "none of the four tags occurs",
     "missing_tag": "one of the four tags is missing",
-    "repeated_tag": "a tag stands more than once (also one that is only quoted inside think)",
-    "wrong_order": "all four tags once, but nested or out of order",
+    "repeated_tag": "a tag occurs more than once (also one that is only quoted inside think)",
+    "wrong_order": "each of the four tags occurs once, but they are nested or out of order",
     "empty_think": "nothing visible between the think tags",
     "short_think": "fewer visible characters of thinking than `min_think_chars`",
     "empty_answer": "nothing visible between the answer tags",
     "text_outside": "text before, between or after the blocks (policy strict)",
 }  # the closed set of reasons
 _NAME = re.compile(r"[A-Za-z][\w-]{0,40}")
-# What nobody sees: white space, controls, Unicode's default-ignorable characters, blanks such as Braille's, surrogates,
-# private use, noncharacters and the planes that hold nothing. Fixed here, so that no Python's tables decide.
+# Invisible characters: white space, controls, Unicode's default-ignorable characters, blanks such as Braille's,
+# surrogates, private use, noncharacters and unassigned planes. Listed here, so that no Python's Unicode tables decide.
 _UNSEEN = (
     r"\s\x00-\x1f\x7f-\x9f\xad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u2028-\u202e\u2060-\u206f"
     r"\u2800\u3164\ud800-\uf8ff\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufffb\ufffe\uffff"
@@ -29,7 +29,7 @@ _UNSEEN = (
 _BLANK, _SEEN = re.compile(f"[{_UNSEEN}]*"), re.compile(f"[^{_UNSEEN}]*")
 _POLICIES = ("strict", "lenient")
 _FEW = 64  # angle brackets
-_TWICE = 2  # more of one tag make no difference
+_TWICE = 2  # more occurrences of one tag make no difference
 _RULES = 6  # of partial credit: each block once (2), their order, content in each (2), nothing outside
 
 
@@ -40,22 +40,22 @@ class _Tag(NamedTuple):
 
 
 class ThinkAnswer:
-    """1 for `<think>...</think> <answer>...</answer>`, both with content and nothing but white space around them.
+    """1 for `<think>...</think> <answer>...</answer>`, both with content and only white space around them.
 
-    A block that the prompt opened counts as opened, and one that the prompt closed too as whole, without asking for
-    thinking in it. Anything else scores 0, or with `partial` the share of six rules that hold: each block's two tags
-    stand exactly once (2 rules), the order is right, each block has content (2 rules), nothing stands outside. The
+    A block that the prompt opened counts as opened. A block that the prompt also closed counts as complete, and needs
+    no thinking in it. Anything else scores 0, or with `partial` the share of six rules that hold: each block's two tags
+    occur exactly once (2 rules), the order is right, each block has content (2 rules), there is no text outside. The
     reason is the first rule that is broken (see REASONS); `detail` lists all of them. It never abstains. Each tag is
-    looked for by itself and no more than twice, so 1 MB of anything takes milliseconds. Known limits: it looks at the
-    form only; tags in other letter case or with attributes are text like any other.
+    searched for by itself and at most twice, so 1 MB of any text takes milliseconds. Known limits: it checks the form
+    only; tags in other letter case or with attributes are ordinary text.
 
     Args:
         policy: "strict": only white space outside the blocks; "lenient": text around and between them is allowed.
         prefilled_think: the prompt itself ends in `<think>`, so the completion begins inside the block; writing the
-            tag once more is `repeated_tag`. Not needed where the completion says so itself (`Completion.prefill`, as
-            everything in r1lite does).
+            tag again is `repeated_tag`. Not needed if the completion records this itself (`Completion.prefill`, which
+            r1lite always sets).
         partial: pay for each rule that holds, instead of all or nothing.
-        min_think_chars: visible characters of thinking that are asked for.
+        min_think_chars: visible characters of thinking that are required.
         think, answer: names of the two tags.
     """
 
@@ -93,7 +93,7 @@ class ThinkAnswer:
         text = before + completion.text
         tags = self._tags(text)
         broken = self._broken(text, tags)
-        if "</" in before:  # the prompt's own block is no merit of the completion, and no fault
+        if "</" in before:  # the completion is neither paid nor penalised for a block that the prompt wrote
             if tags and tags[-1].start < len(before):
                 return Verdict(0.0, "no_tags", "no_tags")
             broken = [reason for reason in broken if reason not in ("empty_think", "short_think")]
@@ -103,10 +103,10 @@ class ThinkAnswer:
         return Verdict(score, broken[0], ", ".join(broken))
 
     def _tags(self, text: str) -> list[_Tag]:
-        """The text's tags in order; of each the first two at least."""
+        """Returns the text's tags in order; of each tag at least the first two."""
         if text.count("<") <= _FEW:
             return [_Tag(match.start(), match.end(), match[0]) for match in self._tag.finditer(text)]
-        found = []  # the pattern is quicker, but would begin to match at every bracket of a text made of them
+        found = []  # the pattern is faster, but on a text made of brackets it would start to match at each of them
         for tag in self._layout:
             end = 0
             for _ in range(_TWICE):
@@ -118,7 +118,7 @@ class ThinkAnswer:
         return sorted(found)
 
     def _broken(self, text: str, tags: list[_Tag]) -> list[str]:
-        """The reasons of the rules that do not hold, the gravest first."""
+        """Returns the reasons of the rules that do not hold, the most serious first."""
         if not tags:
             return ["no_tags"]
         found = [tag.text for tag in tags]
@@ -132,8 +132,8 @@ class ThinkAnswer:
             if not broken:
                 return ["wrong_order", "text_outside"]
         if broken:
-            # What the blocks hold, and what is outside them, can't be told without the layout: only a block that is
-            # whole counts, which is the part that a beginner gets right first.
+            # Without the layout, the contents of the blocks and the text outside them can't be determined. Only a
+            # complete block counts, which is the part that a model learns first.
             whole = [_whole(text, [tag for tag in tags if tag.text in block], block) for block in blocks]
             contents = ["empty_think", "empty_answer"]
             return [*broken, "wrong_order", *(c for c, w in zip(contents, whole, strict=True) if not w), "text_outside"]
@@ -150,12 +150,12 @@ class ThinkAnswer:
 
 
 def _whole(text: str, own: list[_Tag], block: list[str]) -> bool:
-    """True if the block is there once, in order, and holds something."""
+    """True if the block occurs once, in order, and has content."""
     return [tag.text for tag in own] == block and _visible(text, own[0].end, own[1].start, 1) > 0
 
 
 def _visible(text: str, start: int, end: int, enough: int) -> int:
-    """How many characters of text[start:end] can be seen; stops at `enough`."""
+    """Returns the number of visible characters of text[start:end]; stops at `enough`."""
     count = 0
     while count < enough:
         first = _BLANK.match(text, start, end).end()  # type: ignore[union-attr]  # matches nothing at least

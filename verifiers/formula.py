@@ -1,4 +1,4 @@
-"""Reward formulas: read without `eval`, checked, and known by their range."""
+"""Reward formulas: parsed without `eval` and checked, with a known range."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ import itertools
 import re
 from collections.abc import Mapping, Sequence
 
-# `rm:` is followed by a path, which ends at a space or at what no path of a formula holds.
+# `rm:` is followed by a path. The path ends at a space or at a character that no path in a formula contains.
 _NAME = re.compile(r"rm:[^\s()*+]+|(?:sandboxed:)?[A-Za-z_][\w.]*(?::[A-Za-z_][\w.]*)?")
 _MAX_CHARS = 2000  # keeps the formula within Python's own parser limits
 _MAX_TERMS = 5000
-_MAX_CORNERS = 12  # verifiers whose 2^n extreme scores are all tried
+_MAX_CORNERS = 12  # up to this many verifiers, all 2^n combinations of extreme scores are tried
 _TINY = 1e-12
 _SMALLEST, _LARGEST = 1e-9, 1e9
 _OPERATORS = (ast.Add, ast.Sub, ast.Mult, ast.Div)
@@ -22,10 +22,10 @@ Terms = dict[tuple[str, ...], float]  # a polynomial: product of names -> its co
 class Formula:
     """An expression over verifiers' names: `+ - * /`, parentheses and numbers.
 
-    A part that abstains adds nothing and gates nothing: an expression abstains when all its verifiers do, a sum leaves
-    such terms out, a product such factors.
+    A part that abstains adds nothing and gates nothing: a sum leaves out terms that abstain, a product such factors,
+    and an expression abstains if all its verifiers do.
 
-    Raises (when made): ValueError if it can't be read, or a name in it can't change its value.
+    Raises (when created): ValueError if it can't be parsed, or if a name in it can't change its value.
     """
 
     def __init__(self, text: str) -> None:
@@ -44,18 +44,18 @@ class Formula:
                 )
 
     def value(self, scores: Mapping[str, float | None]) -> float | None:
-        """The formula's value; None if it abstains."""
+        """Returns the formula's value; None if it abstains."""
         return _value(self._tree, scores)
 
     @property
     def is_exact(self) -> bool:
-        """True if `range` is attained, False if it only encloses what can be."""
+        """True if `range` is attained, False if it is only an outer bound."""
         return len(self.names) <= _MAX_CORNERS and all(len(set(product)) == len(product) for product in self.terms)
 
     @property
     def range(self) -> tuple[float, float]:
-        """Lowest and highest value over all scores in [0, 1], when no verifier abstains."""
-        if self.is_exact:  # linear in every name, so the extremes are at corners
+        """Lowest and highest value over all scores in [0, 1], if no verifier abstains."""
+        if self.is_exact:  # linear in each name, so the extremes are at corners
             values = [self._at(corner) for corner in itertools.product((0.0, 1.0), repeat=len(self.names))]
             return min(values), max(values)
         constant = self.terms.get((), 0.0)
@@ -80,16 +80,16 @@ class Formula:
 def _parse(formula: str) -> tuple[ast.expr, list[str]]:
     if len(formula) > _MAX_CHARS:
         raise ValueError(f"reward formula has {len(formula)} characters; at most {_MAX_CHARS} are read")
-    if not formula.isascii():  # Python reads some other letters as ASCII ones
+    if not formula.isascii():  # Python normalises some other letters to ASCII
         raise ValueError(f"can't read the reward formula '{formula}': only ASCII characters are allowed")
     names: list[str] = []
 
-    def stand_in(match: re.Match[str]) -> str:  # `module:attr` is no Python name
+    def stand_in(match: re.Match[str]) -> str:  # `module:attr` is not a Python name
         if match[0] not in names:
             names.append(match[0])
         return f"v{names.index(match[0])}_"
 
-    # Numbers such as 1e-3 hold a letter, so they are stepped over first.
+    # Numbers such as 1e-3 contain a letter, so they are matched first.
     number = r"\d+\.?\d*(?:[eE][+-]?\d+)?|\.\d+(?:[eE][+-]?\d+)?"
     source = re.sub(
         rf"(?P<number>{number})|{_NAME.pattern}",
@@ -118,7 +118,7 @@ def _checked(node: ast.expr, names: list[str], formula: str) -> ast.expr:
         case ast.UnaryOp(op=ast.USub() | ast.UAdd(), operand=operand):
             _checked(operand, names, formula)
         case ast.Constant(value=int() | float() as value) if not isinstance(value, bool):
-            if value and not _SMALLEST <= value <= _LARGEST:  # a sum of these and their products stays finite
+            if value and not _SMALLEST <= value <= _LARGEST:  # so that sums and products of these stay finite
                 raise ValueError(
                     f"reward formula '{formula}': a number is too large or too small (0, {_SMALLEST:g} to {_LARGEST:g})"
                 )
@@ -160,7 +160,7 @@ def _value(node: ast.expr, scores: Mapping[str, float | None]) -> float | None:
 def _without_abstaining(
     left: ast.expr, a: float | None, op: ast.operator, right: ast.expr, b: float | None
 ) -> float | None:
-    """One side abstained: the other speaks alone, unless it is only constants, which judge nothing."""
+    """Value if one side abstained: the other side's, unless that consists of constants only, which judge nothing."""
     side, value = (left, a) if b is None else (right, b)
     if value is None or not any(isinstance(node, ast.Name) for node in ast.walk(side)):
         return None
@@ -168,7 +168,7 @@ def _without_abstaining(
 
 
 def _expanded(node: ast.expr, formula: str) -> Terms:
-    """The formula as a polynomial; terms that cancel are left out."""
+    """Returns the formula as a polynomial; terms that cancel are left out."""
     terms: Terms
     match node:
         case ast.Name(id=name):

@@ -1,4 +1,4 @@
-"""Golds out of data: text or a finite number, and never a missing value."""
+"""Conversion of golds in data to text. A missing value is never taken for a gold."""
 
 from __future__ import annotations
 
@@ -10,19 +10,19 @@ from typing import Any
 
 from verifiers.core import GoldError
 
-# What pandas and NumPy write when a missing value is cast to text. "Infinity" and "\infty" are genuine golds.
+# Texts that pandas and NumPy write when a missing value is cast to text. "Infinity" and "\infty" are valid golds.
 MISSING = frozenset({"nan", "nat", "<na>"})
 _SHOWN = 60
 
 
 def gold_text(value: Any, what: str = "the gold") -> str | None:
-    """The gold as text; None where there is none. Lists and objects become JSON.
+    """Returns the gold as text; None if there is none. Lists and objects become JSON.
 
     Args:
         what: the value's name in messages.
 
-    Raises: GoldError for what can't be a gold: NaN and infinity as numbers (pandas' missing values), "nan", "NaT" and
-        "<NA>" as text, true and false, empty or blank text, empty lists and objects, and values of other types.
+    Raises: GoldError for values that can't be a gold: NaN and infinity as numbers (pandas' missing values), "nan",
+        "NaT" and "<NA>" as text, true and false, empty or blank text, empty lists and objects, and other types.
     """
     if value is None:
         return None
@@ -39,7 +39,7 @@ def gold_text(value: Any, what: str = "the gold") -> str | None:
     if not isinstance(value, str):
         return _scalar(value, what)
     if not is_text(value):
-        raise GoldError(f"{what} holds half a character (a lone surrogate): {value[:_SHOWN]!r}")
+        raise GoldError(f"{what} contains a lone surrogate (half a character): {value[:_SHOWN]!r}")
     bare = value.strip()
     if not bare:
         raise GoldError(f"{what} must be text or a number, got {value[:_SHOWN]!r}")
@@ -49,7 +49,7 @@ def gold_text(value: Any, what: str = "the gold") -> str | None:
 
 
 def is_text(text: str) -> bool:
-    """False if it holds half a character (a lone surrogate), which JSON can spell but no file or tokenizer takes."""
+    """False if the text contains a lone surrogate, which JSON can encode but no file or tokenizer accepts."""
     try:
         text.encode()
     except UnicodeEncodeError:
@@ -70,14 +70,14 @@ def _structure(value: Any, what: str) -> str:
     try:
         text = json.dumps(value, ensure_ascii=False, allow_nan=False, default=str)
     except (ValueError, TypeError, RecursionError) as error:
-        raise GoldError(f"{what} is no JSON: {str(error) or 'it is nested too deeply'}") from error
+        raise GoldError(f"{what} is not valid JSON: {str(error) or 'it is nested too deeply'}") from error
     if not is_text(text):
-        raise GoldError(f"{what} holds half a character (a lone surrogate)")
+        raise GoldError(f"{what} contains a lone surrogate (half a character)")
     return text
 
 
 def _scalar(value: Any, what: str) -> str | None:
-    """NumPy's scalars and arrays of one item, which say by `item()` what they are."""
+    """Converts NumPy's scalars and arrays of one item, through their `item()`."""
     item = getattr(value, "item", None)
     if callable(item):
         try:

@@ -9,12 +9,12 @@ from verifiers.core import Completion, GoldError, Problem, Verdict
 from verifiers.segments import answering_span
 
 REASONS = {
-    "equal": "everybody is named as they are",
-    "different": "somebody is named wrongly",
-    "incomplete": "somebody is not named",
-    "hedged": "somebody is named both, or conditionally",
+    "equal": "everybody is identified correctly",
+    "different": "somebody is identified wrongly",
+    "incomplete": "somebody is missing",
+    "hedged": "somebody is called both, or only conditionally one of them",
     "no_answer": "no answer: none, several answer blocks, unclosed thinking",
-    "too_long": "an answer of more characters than are read",
+    "too_long": "the answer exceeds the limit on characters",
 }  # the closed set of reasons
 _MAX_CHARS = 10_000
 _DRESS = re.compile(r"[*_`$]|\\(?:text|textbf|boxed|mathbf)\b|[{}]")
@@ -31,22 +31,22 @@ _GROUP = re.compile(
 )
 _LISTED = re.compile(r"\b(knight|knave)s?\s*(?::|=|are\b)\s*([^.;\n:]{1,400})", re.IGNORECASE)
 _UNSURE = re.compile(r"\b(?:if|or|either|maybe|perhaps|might|could|possibly|unless|suppose)\b", re.IGNORECASE)
-# A "not" that denies more than one person's kind, or a question: nobody was named.
+# A "not" that denies the kind of more than one person, or a question: nobody is identified.
 _DENIED = re.compile(r"\bnot\b(?!\s+(?:an?\s+|the\s+)?(?:knight|knave))|\bfalse\b|\bneither\b|\?", re.IGNORECASE)
 
 
 class KnightsKnaves:
-    """1 if the answer says of everybody, rightly, whether they are a knight or a knave; 0 otherwise.
+    """1 if the answer correctly says of everybody whether they are a knight or a knave; 0 otherwise.
 
     The gold is `Problem.answer` in the same words ("Zoey is a knight, and Oliver is a knave.") or
     `Problem.meta["solution"]`, a map of names to "knight"/"knave" or true/false. Answers are read from the answer
-    block, or from what follows the thinking, as sentences ("A is a knave", "A and B are knights"), lists
+    block, or from the text after the thinking, as sentences ("A is a knave", "A and B are knights"), lists
     ("(1) A: knave") or groups ("Knights: A, B"). Reasons: see REASONS. It never abstains.
 
     Args:
-        partial: pay the share of people named rightly, where everybody is named once.
+        partial: pay the share of people who are identified correctly, if everybody is named exactly once.
 
-    Raises (when called): GoldError where the gold names nobody.
+    Raises (when called): GoldError if the gold names nobody.
     """
 
     version = "1"
@@ -75,7 +75,7 @@ class KnightsKnaves:
 
 
 def statements(text: str, people: set[str]) -> dict[str, set[bool]]:
-    """Lower-case name -> what is said of it: {True} knight, {False} knave, or both."""
+    """Returns lower-case name -> what the text says of the person: {True} knight, {False} knave, or both."""
     text = _DRESS.sub(" ", text)
     said: dict[str, set[bool]] = {}
 

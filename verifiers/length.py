@@ -1,4 +1,4 @@
-"""Rewards and penalties for how long a completion is."""
+"""Rewards and penalties for the length of a completion."""
 
 from __future__ import annotations
 
@@ -35,12 +35,14 @@ class SoftOverlong:
 
     Score 0 is good here and 1 is far too long. Reasons: `within`, `buffer`, `overlong`. It never abstains.
 
+    Here score 0 is good and 1 is far too long. Reasons: `within`, `buffer`, `overlong`. It never abstains.
+
     Args:
         max_tokens: the longest completion wanted, in `unit`s; r1lite sets its --max-completion-tokens.
-        buffer_tokens: over how many the penalty grows; None = a fifth of max_tokens, DAPO's ratio.
+        buffer_tokens: length of the range over which the penalty grows; None = a fifth of max_tokens, DAPO's ratio.
         unit: tokens, chars or words.
 
-    Raises (when called): VerifierError where tokens are to be counted and the completion carries none.
+    Raises (when called): VerifierError if the unit is tokens and the completion carries no token ids.
     """
 
     version = "1"
@@ -64,19 +66,19 @@ class SoftOverlong:
 
 
 class CosineLength:
-    """How short the completion is, on a cosine: 1 at length 0, 0 at max_tokens and beyond.
+    """Pays short completions, on a cosine: 1 at length 0, 0 at max_tokens and beyond.
 
         score = (1 + cos(pi * min(length, max) / max)) / 2
 
-    The paper (arXiv:2502.03373, section 3.2) pays right answers between two values that way and wrong ones the other
-    way round: `"math * (0.5 + 0.5*length) - 0.5*(1 - math) * length"`. By itself it pays for silence: always gate it
-    by a right answer. Reasons: `scored`, `too_long`. It never abstains.
+    The paper (arXiv:2502.03373, section 3.2) pays right answers between two values in this way, and wrong ones in the
+    opposite way: `"math * (0.5 + 0.5*length) - 0.5*(1 - math) * length"`. By itself it pays for an empty completion, so
+    always gate it by a right answer. Reasons: `scored`, `too_long`. It never abstains.
 
     Args:
-        max_tokens: where nothing is paid any more, in `unit`s; r1lite sets its --max-completion-tokens.
+        max_tokens: length from which nothing is paid, in `unit`s; r1lite sets its --max-completion-tokens.
         unit: tokens, chars or words.
 
-    Raises (when called): VerifierError where tokens are to be counted and the completion carries none.
+    Raises (when called): VerifierError if the unit is tokens and the completion carries no token ids.
     """
 
     version = "1"
@@ -97,13 +99,13 @@ class CosineLength:
 
 
 class MinThinking:
-    """1 if the think block holds at least `min_words` different words or numbers, otherwise their share of it.
+    """1 if the think block holds at least `min_words` different words or numbers, otherwise their number / `min_words`.
 
-    Counting different ones makes repeating a word pay nothing. Reasons: `enough`, `little`, `none`. It never abstains.
-    Known limit: padding with varied words passes; pair it with `language` and `repetition`.
+    Only different words count, so repeating a word pays nothing. Reasons: `enough`, `little`, `none`. It never
+    abstains. Known limit: padding with varied words passes; combine it with `language` and `repetition`.
 
     Args:
-        min_words: wanted, parted by white space; a Chinese, Japanese or Thai character counts as one.
+        min_words: number wanted. White space separates words; a Chinese, Japanese or Thai character counts as one.
     """
 
     version = "1"

@@ -1,4 +1,4 @@
-"""Answers that are compared as text or by a pattern: for tasks of your own."""
+"""Comparison of answers as text or by a pattern, for tasks of your own."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ _HIDDEN = dict.fromkeys(map(ord, "\u00ad\u200b\u200c\u200d\u2060\ufeff"))
 
 
 def name_of(problem: Problem) -> str:
-    """The problem, for a message."""
+    """Returns a name of the problem for messages."""
     return f"problem {problem.id or problem.prompt[:60]!r}"
 
 
 def offered(completion: Completion, where: str) -> tuple[int, int] | Verdict:
-    """The span of the text to judge, or the verdict that there is none."""
+    """Returns the span of the text to judge, or the verdict that there is none."""
     text = completion.text
     span = stripped(text, 0, len(text)) if where == "text" else answering_span(text)
     if span is None or span[0] == span[1]:
@@ -32,7 +32,7 @@ def offered(completion: Completion, where: str) -> tuple[int, int] | Verdict:
 
 
 def checked_where(where: str) -> str:
-    """The option `where`. Raises ValueError."""
+    """Returns the option `where` if it is valid. Raises ValueError."""
     if where not in ("answer", "text"):
         raise ValueError(f"where must be answer or text, got {where!r}")
     return where
@@ -41,14 +41,14 @@ def checked_where(where: str) -> str:
 class Exact:
     """1 if the answer is the same text as `Problem.answer`, 0 otherwise.
 
-    Both are compared in Unicode form NFKC, with runs of white space made one space and invisible characters removed.
-    The answer is the one `<answer>` block, or else all that follows the thinking. Reasons: `equal`, `different`,
+    Both are compared in Unicode form NFKC, with runs of white space collapsed and invisible characters removed.
+    The answer is the only `<answer>` block, or else everything after the thinking. Reasons: `equal`, `different`,
     `no_answer` (none, several blocks, unclosed thinking), `too_long`. It never abstains.
 
     Args:
-        ignore_case: letter case makes no difference.
-        ignore_punctuation: nor do punctuation marks.
-        also: `Problem.meta` key of a list of other right answers.
+        ignore_case: ignore letter case.
+        ignore_punctuation: ignore punctuation marks.
+        also: key in `Problem.meta` of a list of other right answers.
         where: "answer", or "text" for the whole completion.
 
     Raises (when called): GoldError if the problem has no answer.
@@ -88,8 +88,8 @@ class Exact:
 class Regex:
     """1 if the answer as a whole matches a pattern, 0 otherwise.
 
-    Reasons: `match`, `no_match`, `no_answer`, `too_long`, `timeout` (matching took longer than `timeout_s`: 0, for a
-    text that stalls a pattern is no right answer; give the pattern no nested repeats). It never abstains.
+    Reasons: `match`, `no_match`, `no_answer`, `too_long`, `timeout` (matching took longer than `timeout_s`; the score
+    is 0, so give the pattern no nested repeats). It never abstains.
 
     Args:
         pattern: in the syntax of the `regex` module; None = `Problem.answer` is the pattern.
@@ -98,7 +98,7 @@ class Regex:
         where: "answer", or "text" for the whole completion.
         timeout_s: seconds that one match may take.
 
-    Raises (when called): GoldError if the problem's pattern is missing or can't be read.
+    Raises (when called): GoldError if the problem's pattern is missing or can't be compiled.
     """
 
     version = "1"

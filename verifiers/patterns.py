@@ -1,16 +1,16 @@
-"""Patterns that data may hold: compiled in bounded time. Matching has a time limit; compiling can have none."""
+"""Compilation of patterns from data in bounded time. Matching can be given a time limit, but compiling can't."""
 
 from __future__ import annotations
 
 import regex
 
 _LONGEST = 10_000  # characters
-_LARGEST = 100_000  # characters with all counted repeats written out, which is how the library compiles them
+_LARGEST = 100_000  # characters with all counted repeats expanded, as the library compiles them
 _TOKEN = regex.compile(r"\\.|\[(?:\\.|[^\]\\])*\]|\{(\d*)(?:,(\d*))?\}|.", regex.DOTALL)
 
 
 def compiled(pattern: str, flags: int = 0) -> regex.Pattern[str]:
-    """The compiled pattern. Raises ValueError if it can't be read, or would be too large."""
+    """Returns the compiled pattern. Raises ValueError if it is invalid, or would be too large."""
     if len(pattern) > _LONGEST:
         raise ValueError(f"it has {len(pattern):,} characters; at most {_LONGEST:,}")
     if _size(pattern) > _LARGEST:
@@ -24,7 +24,7 @@ def compiled(pattern: str, flags: int = 0) -> regex.Pattern[str]:
 
 
 def _size(pattern: str) -> int:
-    sizes, last = [0], 0  # of the open groups, and of what a repeat would repeat
+    sizes, last = [0], 0  # sizes of the open groups, and of the item that a repeat would apply to
     for token in _TOKEN.finditer(pattern):
         text = token[0]
         counts = [int(part[:20]) for part in token.groups() if part]

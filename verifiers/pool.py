@@ -1,8 +1,8 @@
-"""Scores in worker processes that can be killed: hard deadlines, order kept, no verifier can stop the run.
+"""Scores in worker processes with hard deadlines: order is kept, and no verifier can stop the run.
 
-A worker is a fresh Python process (never a fork: the caller may hold torch and threads) that speaks over two pipes.
-Items travel in chunks; the worker notes in a page of shared memory which item it is at and since when, so that one
-that hangs is found and killed alone, and the others of its chunk are scored again elsewhere.
+A worker is a fresh Python process (never a fork: the caller may hold torch and threads) that communicates over two
+pipes. Items are sent in chunks. The worker writes to a page of shared memory which item it is working on and since
+when. So an item that hangs is identified, only its worker is killed, and the rest of its chunk is scored elsewhere.
 """
 
 from __future__ import annotations
@@ -33,43 +33,44 @@ from verifiers.registry import REGISTERED
 from verifiers.reward import Reward, Score
 
 _HEADER = struct.Struct("<Q")  # length of a message
-# What a worker notes: its place in the chunk (-1: none), and behind it the monotonic seconds when it began there. The
-# two are not written at once: the time first, so that no place is ever seen beside the time of long ago.
+# A worker's note: its index in the chunk (-1: none), followed by the monotonic time in seconds at which it began that
+# item. The two are not written atomically: the time is written first, so that no index appears with an outdated time.
 PLACE, SINCE = struct.Struct("<q"), struct.Struct("<d")
 PAGE_SIZE = PLACE.size + SINCE.size
 _MAX_CHUNK = 256
 _MAX_CHUNK_BYTES = 1 << 20
-_AHEAD = 3  # chunks handed out per worker, the one in work included
+_AHEAD = 3  # chunks assigned to a worker at a time, including the one it works on
 _START_TIMEOUT_S = 120.0
 _MAX_FAILED_STARTS = 3
 _POLL_S = 0.05
 LATE = "no verdict within"  # in the error of a completion whose deadline passed
-CLOSED = 97  # exit status of a worker whose verifier took its pipes away
+CLOSED = 97  # exit status of a worker whose verifier closed the worker's pipes
 _CLOSED = "the verifier closed file descriptors of its process that it does not own"
 _WHY = {
     -signal.SIGKILL: "the process ended: killed, perhaps for its memory",
     -signal.SIGSEGV: "the process ended: segmentation fault",
     CLOSED: _CLOSED,
 }
-_LAST_S = 1.0  # for a process whose pipe has ended to end too
+_LAST_S = 1.0  # time for a process to exit after its pipe has ended
 
-Item = tuple[int, Problem, Completion]  # place in the caller's order
+Item = tuple[int, Problem, Completion]  # with its index in the caller's order
 
 
 class Pool:
-    """Worker processes that score for one reward.
+    """Worker processes that score completions with one reward.
 
     Args:
-        reward: sent to the workers by name and options; ready verifiers in it must be importable (picklable).
-        workers: how many processes; None = one per available core.
+        reward: sent to the workers by name and options; verifier objects in it must be importable (picklable).
+        workers: number of processes; None = one per available core.
         timeout_s: hard deadline of one completion, in seconds of wall time.
-        memory_mib: private memory a worker may have; more raises MemoryError in it, or ends it. None = no limit.
-        environment: variables that differ in the workers.
-        dies_with_thread: the thread that makes the pool, and uses it, outlives it; then the kernel ends the workers
-            with it, as it does for the main thread.
+        memory_mib: private memory of a worker; exceeding it raises MemoryError in the worker, or ends it. None = no
+            limit.
+        environment: environment variables that differ in the workers.
+        dies_with_thread: the thread that creates and uses the pool also outlives it; the kernel then ends the workers
+            with that thread, as it does for the main thread.
 
-    Raises (when made, or used): ValueError if the reward can't be sent or set up in a worker; VerifierError if workers
-        keep dying before they score anything.
+    Raises (when created or used): ValueError if the reward can't be sent or set up in a worker; VerifierError if
+        workers keep dying before they score anything.
     """
 
     def __init__(
@@ -88,7 +89,7 @@ class Pool:
         self.reward, self.timeout_s, self.memory_mib = reward, timeout_s, memory_mib
         try:
             self._setup = pickle.dumps((sys.path, REGISTERED, reward.formula, reward.options, reward.ready, memory_mib))
-        except Exception as error:  # whatever a user's object raises while it is pickled
+        except Exception as error:  # pickling a user's object may raise anything
             raise ValueError(
                 f"the reward '{reward.formula}' can't be sent to worker processes: {error}; name its verifiers as "
                 "'module:attr' instead of passing them"
@@ -107,13 +108,13 @@ class Pool:
         self.close()
 
     def close(self) -> None:
-        """Ends the workers, whatever they are doing."""
+        """Ends the workers at once."""
         for worker in self._workers:
             worker.kill()
         self._workers = []
 
     def map(self, pairs: Iterable[tuple[Problem, Completion]]) -> Generator[Score, None, None]:
-        """Scores in order, as they come. `pairs` is read only as far ahead as the workers need.
+        """Yields scores in order as they arrive. `pairs` is read only as far ahead as the workers need.
 
         A verifier that hangs, crashes or returns nonsense leaves its own completion unscored, with the reason.
         """
@@ -121,7 +122,7 @@ class Pool:
             if not self._workers:
                 raise ValueError("this pool is closed")
             source = enumerate(pairs)
-            waiting: collections.deque[Item] = collections.deque()  # of a killed worker's chunk: first in line
+            waiting: collections.deque[Item] = collections.deque()  # items of a killed worker's chunk, sent first
             done: dict[int, Score] = {}
             turn, finished = 0, False
             try:
@@ -143,12 +144,12 @@ class Pool:
                         self._collect(waiting, done)
             finally:
                 for i, worker in enumerate(self._workers):
-                    if worker.chunks:  # the caller stopped early: what is in work is not wanted any more
+                    if worker.chunks:  # the caller stopped early: pending results are not wanted any more
                         worker.kill()
                         self._workers[i] = _Worker(self._setup, self._environment, self._bound)
 
     def _collect(self, waiting: collections.deque[Item], done: dict[int, Score]) -> None:
-        """Takes in what workers report, and replaces those that died or are late."""
+        """Collects the workers' results, and replaces workers that died or are late."""
         busy = {worker.out: worker for worker in self._workers if worker.chunks}
         writers = {worker.into: worker for worker in self._workers if worker.unsent}
         readable, writable, _ = select.select(list(busy), list(writers), [], _POLL_S)
@@ -174,7 +175,7 @@ class Pool:
                 self._bury(worker, f"{LATE} {self.timeout_s:g} s", waiting, done)
 
     def _bury(self, worker: _Worker, why: str, waiting: collections.deque[Item], done: dict[int, Score]) -> None:
-        """Replaces a worker: the item it was at is unscored, the rest is done again."""
+        """Replaces a worker: the item it worked on is unscored, the rest of its chunk is scored again."""
         place = worker.progress()[0]
         started = worker.ready
         code = worker.kill()
@@ -204,7 +205,7 @@ class Pool:
 def _chunk(
     waiting: collections.deque[Item], source: Iterator[tuple[int, tuple[Problem, Completion]]], finished: bool
 ) -> tuple[list[Item], bool]:
-    """The next items to hand out, and whether the source has ended. A chunk is small for long completions."""
+    """Returns the next items to send, and whether the source has ended. A chunk is small for long completions."""
     chunk: list[Item] = []
     size = 0
     while len(chunk) < _MAX_CHUNK and size < _MAX_CHUNK_BYTES:
@@ -225,7 +226,7 @@ def _chunk(
 
 
 class _Worker:
-    """One process, its pipes, and what was handed to it."""
+    """One process with its pipes and the chunks sent to it."""
 
     def __init__(self, setup: bytes, environment: Mapping[str, str], bound: bool) -> None:
         self._file: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115  # shared with the process until kill()
@@ -233,7 +234,7 @@ class _Worker:
         self._page = mmap.mmap(self._file.fileno(), PAGE_SIZE)
         self._page[:] = PLACE.pack(-1) + SINCE.pack(time.monotonic())
         self._suspected: tuple[int, float] | None = None
-        # The worker finds this package where we found it, whatever its working directory is.
+        # The worker imports this package from the same place as we do, whatever its working directory is.
         code = f"import sys; sys.path.insert(0, {str(Path(__file__).parent.parent)!r}); import verifiers.worker as w; "
         self._process = subprocess.Popen(
             [sys.executable, "-c", f"{code}w.main({self._file.fileno()}, {bound})"],
@@ -255,17 +256,17 @@ class _Worker:
         self._received = bytearray()
 
     def may_take(self, turn: int) -> bool:
-        """True if it has too little to do; one that is far ahead of the oldest open item waits for it."""
+        """True if it has too few items; a worker far ahead of the oldest open item must wait for that item."""
         if len(self.chunks) >= _AHEAD:
             return False
         return not self.chunks or self.chunks[-1][-1][0] < turn + 16 * _MAX_CHUNK
 
     def give(self, chunk: list[Item]) -> None:
-        """Hands out items."""
+        """Sends a chunk of items."""
         rows = [(*OF_PROBLEM(p), *OF_COMPLETION(c)) for _, p, c in chunk]
         try:
             body = b"m" + marshal.dumps(rows)
-        except ValueError:  # a row's other columns hold more than plain types
+        except ValueError:  # other columns of a row hold values that are not plain types
             rows = [(*OF_PROBLEM(p)[:2], *_plain_gold(p), *OF_COMPLETION(c)) for _, p, c in chunk]
             body = b"p" + pickle.dumps(rows, pickle.HIGHEST_PROTOCOL)
         self.chunks.append(chunk)
@@ -273,13 +274,13 @@ class _Worker:
         self.flush()
 
     def flush(self) -> None:
-        """Writes as much as the pipe takes."""
-        with contextlib.suppress(BlockingIOError, BrokenPipeError):  # a dead worker is noticed when it is read from
+        """Writes as much as the pipe accepts."""
+        with contextlib.suppress(BlockingIOError, BrokenPipeError):  # receive() notices a dead worker
             while self.unsent:
                 del self.unsent[: os.write(self.into, self.unsent[: 1 << 20])]
 
     def receive(self) -> bool:
-        """Reads what is there; False if the process has ended."""
+        """Reads available data; returns False if the process has ended."""
         with contextlib.suppress(BlockingIOError):
             while True:
                 piece = os.read(self.out, 1 << 20)
@@ -291,7 +292,7 @@ class _Worker:
         return True
 
     def messages(self) -> Iterator[Any]:
-        """The whole messages received."""
+        """Yields the complete messages received."""
         while len(self._received) >= _HEADER.size:
             (size,) = _HEADER.unpack_from(self._received)
             if len(self._received) < _HEADER.size + size:
@@ -301,20 +302,20 @@ class _Worker:
             yield marshal.loads(body)
 
     def progress(self) -> tuple[int, float]:
-        """(place in the chunk in work or -1, since when)."""
+        """Returns (index in the chunk of the current item, or -1; time at which it began)."""
         return int(PLACE.unpack_from(self._page)[0]), float(SINCE.unpack_from(self._page, PLACE.size)[0])
 
     def is_late(self, now: float, timeout_s: float) -> bool:
-        """True if it is at one item, or at starting up, for too long."""
+        """True if the current item, or the start of the process, takes too long."""
         place, since = seen = self.progress()
         if place < 0:
             return not self.ready and now - self._born > _START_TIMEOUT_S
-        # Seen twice: another processor may show one half of the note before the other.
+        # Read twice: another processor may see one half of the note before the other.
         before, self._suspected = self._suspected, seen if now - since > timeout_s else None
         return self._suspected is not None and self._suspected == before
 
     def has_ended(self) -> bool:
-        """True if the process is gone, or goes now that its pipe has ended."""
+        """True if the process has exited, or exits now that its pipe has ended."""
         try:
             self._process.wait(_LAST_S)
         except subprocess.TimeoutExpired:
@@ -322,7 +323,7 @@ class _Worker:
         return True
 
     def kill(self) -> int:
-        """Ends the process with all it started; returns its exit status."""
+        """Kills the process and everything it started; returns its exit status."""
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(self._process.pid, signal.SIGKILL)
         code = self._process.wait()
@@ -348,7 +349,7 @@ def _plain_gold(problem: Problem) -> tuple[Any, ...]:
 
 
 class _Verdicts(Mapping[str, Verdict]):
-    """Verdicts as they came over the pipe; each is made when it is looked at, for most never are."""
+    """Verdicts as received over the pipe; each is built when it is accessed, because most never are."""
 
     __slots__ = ("_names", "_rows")
 

@@ -1,4 +1,4 @@
-"""What the prompt already wrote of a reply: some chat templates open the reasoning themselves, some close it too."""
+"""The part of a reply that the prompt already holds: some chat templates open the reasoning, some also close it."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ _LONGEST = len("</thinking>")
 
 
 def prefill_of(prompt: str) -> str:
-    """What a rendered prompt wrote of the reply, for `Completion.prefill`.
+    """Returns the part of the reply that a rendered prompt holds, for `Completion.prefill`.
 
-    "<think>" where the prompt ends in it (DeepSeek-R1's distilled models), "<think></think>" where it ends in
-    "</think>" (Qwen3 without thinking), "" otherwise; "thinking" is a name of the tag too. White space after it does
-    not count.
+    "<think>" if the prompt ends in it (DeepSeek-R1's distilled models), "<think></think>" if it ends in
+    "</think>" (Qwen3 without thinking), "" otherwise. The tag may also be called "thinking". White space after it is
+    ignored.
     """
     found = _END.search(prompt.rstrip()[-_LONGEST:])
     if found is None:
@@ -26,9 +26,9 @@ def prefill_of(prompt: str) -> str:
 
 
 def as_read(completion: Completion) -> Completion:
-    """The completion with the tag that the prompt opened before its text, as a reader of the whole reply sees it.
+    """Returns the completion with the tag that the prompt opened put before its text, as in the whole reply.
 
-    Reasoning that the prompt has closed too is left out: nothing of what the model wrote stands in it.
+    Reasoning that the prompt also closed is left out, because it holds nothing that the model wrote.
     """
     if not completion.prefill:
         return completion
@@ -37,7 +37,7 @@ def as_read(completion: Completion) -> Completion:
 
 
 def placed(verdict: Verdict, completion: Completion) -> Verdict:
-    """A verdict on `as_read(completion)`, its span counted in the completion's own text."""
+    """Converts the span of a verdict on `as_read(completion)` to positions in the completion's own text."""
     before = len(as_read(completion).text) - len(completion.text)
     if not before or verdict.span is None:
         return verdict

@@ -1,4 +1,4 @@
-"""Verifiers by name: ours, `module:attr`, or an entry point of group `r1lite.verifiers`."""
+"""Lookup of verifiers by name: built-in, `module:attr`, or an entry point of group `r1lite.verifiers`."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import Any, TypeVar, cast, overload
 
 from verifiers.core import Problem, Verifier, raised_in
 
-# Import strings, so that naming the verifiers loads none of them.
+# Import strings, so that looking at the names loads no verifier.
 VERIFIERS: dict[str, str] = {
     "choice": "verifiers.choice:Choice",
     "code": "verifiers.sandbox.verify:CodeVerifier",
@@ -31,9 +31,9 @@ VERIFIERS: dict[str, str] = {
     "thinking": "verifiers.length:MinThinking",
 }
 ENTRY_POINT_GROUP = "r1lite.verifiers"
-LEARNED = "rm:"  # followed by the place of a reward model, which needs r1lite's extra `train`
-SANDBOXED = "sandboxed:"  # followed by "module:attr", which is imported and called inside the sandbox only
-REGISTERED: dict[str, str] = {}  # name -> "module:attr", by @verifier; workers of a pool are told of them
+LEARNED = "rm:"  # followed by the path of a reward model, which needs r1lite's extra `train`
+SANDBOXED = "sandboxed:"  # followed by "module:attr", which is imported and called only inside the sandbox
+REGISTERED: dict[str, str] = {}  # name -> "module:attr", set by @verifier; sent to the workers of a pool
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -43,14 +43,14 @@ def verifier(function: F, /) -> F: ...
 @overload
 def verifier(*, name: str = "", version: str = "") -> Callable[[F], F]: ...
 def verifier(function: F | None = None, /, *, name: str = "", version: str = "") -> F | Callable[[F], F]:
-    """Registers a function or class as a verifier, under its own name or another one.
+    """Registers a function or class as a verifier, under its own name or under `name`.
 
         @verifier
         def short(problem, completion): return len(completion.text) < 200
 
     Its module must be imported before the name is used; "module:attr" needs no registration.
 
-    Raises: ValueError if the name is built in, or another verifier's.
+    Raises: ValueError if the name belongs to a built-in or another verifier.
     """
 
     def register(made: F) -> F:
@@ -67,16 +67,16 @@ def verifier(function: F | None = None, /, *, name: str = "", version: str = "")
 
 
 def resolve(spec: str, **options: Any) -> Verifier:
-    """The verifier named by `spec`, set up with `options`.
+    """Returns the verifier named by `spec`, set up with `options`.
 
     Args:
         spec: a built-in name ("math"), "module:attr", "sandboxed:module:attr" (imported and called in the sandbox),
-            "rm:PATH" (a reward model that `r1lite reward-model` made, or another with one output), or the name of an
+            "rm:PATH" (a reward model made by `r1lite reward-model`, or another with one output), or the name of an
             entry point of group `r1lite.verifiers`.
         options: keyword arguments of the verifier's class, or keyword-only arguments of its function.
 
     Raises:
-        ValueError: an unknown name or option, or a module that can't be imported; the message says what to do.
+        ValueError: the name or an option is unknown, or a module can't be imported; the message says what to do.
     """
     if spec.startswith(LEARNED):
         options = {"path": spec.removeprefix(LEARNED), **options}
@@ -88,7 +88,7 @@ def resolve(spec: str, **options: Any) -> Verifier:
     _check_options(spec, target, options)
     try:
         made: Any = target(**options) if inspect.isclass(target) else target
-    except TypeError as error:  # an option of the wrong type
+    except TypeError as error:  # an option has the wrong type
         raise ValueError(f"verifier '{spec}': {error}") from error
     if options and made is target:
         made = functools.partial(target, **options)
@@ -98,10 +98,10 @@ def resolve(spec: str, **options: Any) -> Verifier:
 
 
 def _check_options(spec: str, target: Any, options: Mapping[str, Any]) -> None:
-    """Raises ValueError for options that the verifier does not take, or lacks."""
+    """Raises ValueError for options that the verifier does not accept, and for required options that are missing."""
     try:
         parameters = list(inspect.signature(target).parameters.values())
-    except (TypeError, ValueError):  # some classes written in C tell nothing
+    except (TypeError, ValueError):  # some classes written in C have no signature
         return
     if not inspect.isclass(target):
         parameters = parameters[2:]  # after problem and completion
@@ -119,10 +119,10 @@ def _check_options(spec: str, target: Any, options: Mapping[str, Any]) -> None:
 
 
 def check_gold(problem: Problem, verifier: str = "math", **options: Any) -> str:
-    """The type that `verifier` reads the problem's gold as; to be called for every problem before a run starts.
+    """Returns the type that `verifier` reads the problem's gold as. Call it for every problem before a run starts.
 
     Raises:
-        GoldError: the gold can't be understood, or is not equal to itself; the message names the problem.
+        GoldError: the gold can't be read, or does not equal itself; the message names the problem.
         ValueError: the verifier is unknown, or has no golds to check.
     """
     found = resolve(verifier, **options)
@@ -133,7 +133,7 @@ def check_gold(problem: Problem, verifier: str = "math", **options: Any) -> str:
 
 
 def _load(spec: str) -> Any:
-    if spec.startswith(LEARNED):  # by name: this package knows nothing of torch
+    if spec.startswith(LEARNED):  # imported by name, because this package does not depend on torch
         return _import("r1lite.preference.reward_model:RewardModel", spec)
     if spec.startswith(SANDBOXED):
         return _import("verifiers.sandboxed:Sandboxed", spec)
@@ -158,7 +158,7 @@ def _import(target: str, spec: str) -> Any:
     module_name, _, attribute = target.partition(":")
     try:
         module = importlib.import_module(module_name)
-    except Exception as error:  # a user's module may fail in any way while it is imported
+    except Exception as error:  # importing a user's module may fail in any way
         raise ValueError(
             f"verifier '{spec}': can't import '{module_name}': {type(error).__name__}: {error}{raised_in(error)}"
         ) from error

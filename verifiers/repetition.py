@@ -8,30 +8,30 @@ from verifiers.core import Completion, Problem, Verdict
 
 REASONS = {
     "ok": "no more repetition than reasoning needs",
-    "repeated": "too many of the n-grams stood before",
-    "loop": "the text ends in one passage again and again",
-    "too_long": "more characters than are read",
+    "repeated": "too many of the n-grams occurred before",
+    "loop": "the text ends in one passage that repeats over and over",
+    "too_long": "the text exceeds the limit on characters",
 }  # the closed set of reasons
 MAX_CHARS = 1_000_000
 _PIECE = re.compile(r"[\u3040-\u30ff\u3400-\u9fff]|[^\W_]{1,40}|[^\w\s]|_")
 _LOOP_PIECES = 6  # a loop covers at least this many pieces ...
 _TAIL = 4000  # ... of the last ones
-_RULE = re.compile(r"([-=_*#.~+|])\1{3,}")  # drawn across the page: one sign
+_RULE = re.compile(r"([-=_*#.~+|])\1{3,}")  # a line drawn across the page counts as one sign
 _RUN = re.compile(r"(\S)\1{63}")  # one character 64 times over
 
 
 class Repetition:
-    """1 for text that does not repeat itself, falling to 0 as it degenerates.
+    """1 for text that does not repeat itself, falling to 0 as repetition increases.
 
-    The share of n-grams (words, CJK characters and signs) that stood before costs nothing up to `free`, and everything
-    from `full` on. A text whose end is one passage at least `loops` times over scores 0 (`loop`): that is how sampling
-    gets stuck. Reasons: see REASONS. It never abstains: text shorter than one n-gram is `ok`. Linear in the length.
-    Known limits: a table or a proof by cases repeats with right; raise `n` or `free` for those.
+    The score depends on the share of n-grams (of words, CJK characters and signs) that occurred before: up to `free`
+    it is 1, from `full` on it is 0. A text that ends in the same passage at least `loops` times scores 0 (`loop`):
+    this is how sampling gets stuck. Reasons: see REASONS. It never abstains: text shorter than one n-gram is `ok`. The
+    time is linear in the length. Known limits: a table or a proof by cases repeats legitimately; raise `n` or `free`.
 
     Args:
-        n: pieces of an n-gram. Short ones repeat in every calculation.
+        n: length of an n-gram. Short n-grams repeat in every calculation.
         free, full: shares of repeated n-grams between which the score falls from 1 to 0.
-        loops: how often the last passage must stand there to be a loop.
+        loops: number of repeats at the end of the text that make a loop.
     """
 
     version = "1"
@@ -49,7 +49,7 @@ class Repetition:
         if len(text) > MAX_CHARS:
             return Verdict(0.0, "too_long", f"{len(text)} characters")
         run = _RUN.search(text)
-        if run is not None and run[1] not in "-=_*#.~+":  # rules drawn across the page are no loop
+        if run is not None and run[1] not in "-=_*#.~+":  # lines drawn across the page are no loop
             return Verdict(0.0, "loop", f"{run[1]!r} again and again")
         pieces = _PIECE.findall(_RULE.sub(r"\1", text))
         period = loop_period(pieces[-_TAIL:], self.loops)
@@ -64,10 +64,10 @@ class Repetition:
 
 
 def loop_period(pieces: list[str], loops: int) -> int:
-    """Length of the passage that the pieces end in at least `loops` times over; 0 if there is none.
+    """Returns the length of the passage that the pieces end in at least `loops` times; 0 if there is none.
 
-    A passage cut short at the very end still counts, so the whole loop is looked for in the reversed text: with the
-    prefix function, a prefix of length k has period k - border, and k >= loops * period is a loop.
+    A passage that is cut short at the very end still counts, so the loop is searched for in the reversed text. With
+    the prefix function, a prefix of length k has period k - border, and k >= loops * period is a loop.
     """
     text = pieces[::-1]
     border = [0] * len(text)

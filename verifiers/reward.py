@@ -1,4 +1,4 @@
-"""A reward is a formula over verifiers; its value comes with every part."""
+"""Rewards: a formula over verifiers, whose value comes with the verdict of each."""
 
 from __future__ import annotations
 
@@ -18,30 +18,30 @@ from verifiers.registry import resolve
 
 @dataclass(frozen=True, slots=True)
 class Score:
-    """The reward of one completion, and what it is made of."""
+    """The reward of one completion, with the verdicts it is computed from."""
 
-    reward: float | None  # None = unscored: no verifier could judge, or a check could not be made
+    reward: float | None  # None = unscored: every verifier abstained, or a check could not be made
     verdicts: Mapping[str, Verdict] = field(default_factory=dict)  # by the name used in the formula
     error: str = ""  # why a check could not be made
-    # Of the verifiers, by name: another version may decide otherwise.
+    # Versions of the verifiers, by name: another version may decide differently.
     versions: Mapping[str, str] = field(default_factory=dict)
 
 
 class Reward:
     """A formula such as `"math * (0.5 + 0.5*language) + 0.1*format"`, ready to score completions.
 
-    Names are those `resolve` takes, or aliases of them; `+ - * /`, parentheses and numbers join them. A part that
-    abstains adds nothing and gates nothing: an expression abstains when all its verifiers do, a sum leaves such terms
-    out, a product such factors.
+    Names are those that `resolve` accepts, or aliases; `+ - * /`, parentheses and numbers join them. A part that
+    abstains adds nothing and gates nothing: a sum leaves out terms that abstain, a product such factors, and an
+    expression abstains if all its verifiers do.
 
     Args:
-        formula: the text; read without `eval`.
-        verifiers: ready verifiers by name, for names that are not to be resolved.
-        options: keyword arguments for the verifiers to be resolved, by name; `use` among them makes the name an alias:
+        formula: the text; parsed without `eval`.
+        verifiers: verifier objects by name, for names that need not be resolved.
+        options: keyword arguments for the verifiers to be resolved, by name. The key `use` makes the name an alias:
             `{"hedge": {"use": "my_rewards:no_hedging", "words": ["maybe"]}}`.
 
     Raises:
-        ValueError: the formula can't be read, names something unknown, or has a part that can't change the reward.
+        ValueError: the formula can't be parsed, contains an unknown name, or has a part that can't change the reward.
     """
 
     def __init__(
@@ -65,18 +65,18 @@ class Reward:
         self.versions: Mapping[str, str] = {name: version_of(verify) for name, verify in self.verifiers.items()}
 
     def __call__(self, problem: Problem, completion: Completion) -> Score:
-        """Scores one completion. Raises VerifierError where a check can't be made."""
+        """Scores one completion. Raises VerifierError if a check can't be made."""
         return self._score(
             {name: _verdict(name, verify, problem, completion) for name, verify in self.verifiers.items()}
         )
 
     def batch(self, pairs: Sequence[tuple[Problem, Completion]], begun: Sequence[Score] | None = None) -> list[Score]:
-        """The scores that `score_one` gives, in order, from one call of `verify_many` per verifier that has it.
+        """Returns the same scores as `score_one`, in order, with one call of `verify_many` per verifier that has it.
 
-        As there, an item's verifiers are asked in the order of the formula, and none after the first that fails.
+        As in `score_one`, an item's verifiers are called in the order of the formula, up to the first that fails.
 
         Args:
-            begun: for each pair, a score whose verdicts are already known: those verifiers are not asked.
+            begun: for each pair, a score with the verdicts that are already known: those verifiers are not called.
         """
         known = [dict(score.verdicts) for score in begun or ()] or [{} for _ in pairs]
         errors = {i: score.error for i, score in enumerate(begun or ()) if score.error}
@@ -95,7 +95,7 @@ class Reward:
         ]
 
     def only(self, names: Sequence[str]) -> Reward:
-        """The verifiers of these names, as they were set up here; its value is their sum."""
+        """Returns a reward of only these verifiers, with their options from here; its value is their sum."""
         part = copy.copy(self)
         part.formula = "+".join(names)
         part._formula = Formula(part.formula)
@@ -110,7 +110,7 @@ class Reward:
         return Score(reward, verdicts, versions=self.versions)
 
     def prepare(self) -> None:
-        """Calls `prepare()` of each verifier that has one: what takes long to load is loaded before the first score."""
+        """Calls `prepare()` of each verifier that has it, so that slow resources are loaded before the first score."""
         for verify in self.verifiers.values():
             prepare = getattr(_bare(verify), "prepare", None)
             if callable(prepare):
@@ -123,7 +123,7 @@ class Reward:
 
     @property
     def reads_gold(self) -> bool:
-        """True if a verifier of it may compare with `Problem.answer`: any that judges neither style nor programs."""
+        """True if a verifier may compare with `Problem.answer`: any verifier that judges neither style nor programs."""
         return any(
             getattr(_bare(verify), "kind", "correctness") not in ("style", "program")
             for verify in self.verifiers.values()
@@ -131,14 +131,14 @@ class Reward:
 
     @property
     def correctness(self) -> tuple[str, ...]:
-        """The names of the verifiers that judge correctness: all but those of style."""
+        """The names of the verifiers that judge correctness: all except those of style."""
         return tuple(
             name for name, verify in self.verifiers.items() if getattr(_bare(verify), "kind", "correctness") != "style"
         )
 
     @property
     def ungated(self) -> dict[str, str]:
-        """Parts that are paid for wrong answers too though they need a gate, each with what to do about it."""
+        """Parts that need a gate but are also paid for wrong answers, each with advice on what to do about it."""
         correctness = self.correctness
         gate = correctness[0] if correctness else "math"
         return {
@@ -150,7 +150,7 @@ class Reward:
 
     @property
     def warnings(self) -> list[str]:
-        """What in the formula is known to spoil training."""
+        """Warnings about parts of the formula that are known to spoil training."""
         return list(self.ungated.values())
 
     def __str__(self) -> str:
@@ -158,7 +158,7 @@ class Reward:
 
 
 def score_one(reward: Reward, problem: Problem, completion: Completion) -> Score:
-    """One score; a check that fails is told in `error`."""
+    """Returns one score; a check that fails is reported in `error`."""
     try:
         return reward(problem, completion)
     except Exception as error:  # VerifierError, or a bug in a user's verifier: the one broad except
@@ -174,14 +174,14 @@ def _resolved(name: str, options: Mapping[str, Any]) -> Verifier:
 
 
 def _verdicts(name: str, verify: Verifier, pairs: list[tuple[Problem, Completion]]) -> list[Verdict | Exception]:
-    """In order, an exception in place of the verdict of each item that can't be checked."""
+    """Returns verdicts in order; an item that can't be checked has an exception in place of its verdict."""
     many = getattr(verify, "verify_many", None)
     if many is None or not pairs:
         return [_attempt(name, verify, *pair) for pair in pairs]
     shown = pairs if _reads_prefill(verify) else [(problem, as_read(completion)) for problem, completion in pairs]
     try:
         found = list(many(shown))
-    except Exception:  # which item is at fault is not known: each is asked alone
+    except Exception:  # the item at fault is not known, so each is checked alone
         return [_attempt(name, verify, *pair) for pair in pairs]
     if len(found) != len(pairs):
         error = VerifierError(f"verifier '{name}': verify_many returned {len(found)} results for {len(pairs)} items")
@@ -201,7 +201,7 @@ def _attempt(
 
 
 def _said(result: Any, problem: Problem, completion: Completion) -> Any:
-    """A result of `verify_many` as the call it stands for."""
+    """Returns a result of `verify_many` as the call that it stands for would: an exception is raised."""
     if isinstance(result, Exception):
         raise result
     return result
@@ -210,7 +210,7 @@ def _said(result: Any, problem: Problem, completion: Completion) -> Any:
 def _verdict(
     name: str, verify: Verifier, problem: Problem, completion: Completion, call: Callable[..., Any] | None = None
 ) -> Verdict:
-    """What `verify` says, or has said in a batch, which `call` then gives."""
+    """Returns the verdict of `verify`, or of `call`, which returns its result from a batch."""
     reads = _reads_prefill(verify)
     try:
         found: Any = (call or verify)(problem, completion if reads else as_read(completion))
@@ -225,7 +225,7 @@ def _verdict(
         ) from error
     if isinstance(found, Verdict):
         return found if reads else placed(found, completion)
-    if isinstance(found, bool | int | float):  # a user's plain function
+    if isinstance(found, bool | int | float):  # from a user's plain function
         try:
             return Verdict(float(found), "ok" if found else "zero")
         except (ValueError, OverflowError) as error:
@@ -239,20 +239,20 @@ def _verdict(
 
 
 def _made_in(verify: Any) -> str:
-    """Where the verifier is written, for a message; nothing where that isn't known."""
+    """Returns the place of the verifier's source, for messages; "" if it is unknown."""
     file, line = _place_of(verify)
     return f"; it is in {file}, line {line}" if file else ""
 
 
 def _place_of(verify: Any) -> tuple[str, int]:
-    """(file, first line) of the verifier's code; ("", 0) for what was not written in Python."""
+    """Returns (file, first line) of the verifier's code; ("", 0) if it was not written in Python."""
     bare = _bare(verify)
     code = getattr(bare, "__code__", None) or getattr(type(bare).__call__, "__code__", None)
     return ("", 0) if code is None else (code.co_filename, code.co_firstlineno)
 
 
 def version_of(verify: Verifier) -> str:
-    """The verifier's `version`, or a fingerprint of its source where it declares none ("" if there is no source)."""
+    """Returns the verifier's `version`, or else a fingerprint of its source ("" if there is no source)."""
     bare = _bare(verify)
     version = getattr(bare, "version", None)
     if version is not None:
@@ -269,5 +269,5 @@ def _reads_prefill(verify: Any) -> bool:
 
 
 def _bare(verify: Any) -> Any:
-    """The function or object under keyword arguments that were set."""
+    """Returns the function or object that keyword arguments were bound to."""
     return verify.func if isinstance(verify, functools.partial) else verify

@@ -1,4 +1,4 @@
-"""Completions out of files: JSONL (also .gz) and Parquet, one row at a time."""
+"""Reads completions from files, one row at a time: JSONL (also .gz) and Parquet."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from verifiers.golds import gold_text
 from verifiers.golds import is_text as is_text
 from verifiers.prefill import prefill_of
 
-# Names that rows use, in order of preference.
+# Column names in use, in order of preference.
 NAMES: dict[str, tuple[str, ...]] = {
     "completion": ("completion", "response", "output", "generation", "generated_text", "prediction", "text"),
     "prompt": ("prompt", "question", "problem", "query", "instruction", "input"),
@@ -28,16 +28,16 @@ NAMES: dict[str, tuple[str, ...]] = {
 _STEP = re.compile(r"step-(\d+)\.jsonl(?:\.gz)?")
 _PARQUET_ROWS = 256
 _MAX_LINE = 1 << 28
-_UTF_16 = (b"\xff\xfe", b"\xfe\xff")  # as the marks at its begin
+_UTF_16 = (b"\xff\xfe", b"\xfe\xff")  # its byte order marks
 
 
 class RowError(ValueError):
-    """A row that can't be scored; the message names what is missing and the option that helps."""
+    """A row can't be scored; the message names what is missing and the option that helps."""
 
 
 @dataclass(frozen=True, slots=True)
 class Columns:
-    """Which columns to use, "" = the first of NAMES that is there; a dot leads into nested rows ("a.gold")."""
+    """Names of the columns to use; "" = the first of NAMES that exists. A dot leads into nested rows ("a.gold")."""
 
     completion: str = ""
     prompt: str = ""
@@ -48,9 +48,9 @@ class Columns:
 
 
 def rows(path: Path) -> Iterator[tuple[int, Any]]:
-    """(line or row number from 1, row), in constant memory; a line that is no JSON comes as a RowError.
+    """Yields (line or row number from 1, row), in constant memory; for a line that is not JSON the row is a RowError.
 
-    Raises: OSError; ValueError, naming the file and the line, if it can't be read as its ending says.
+    Raises: OSError; ValueError, naming the file and the line, if the file is not of the format of its suffix.
     """
     if path.suffix == ".parquet":
         yield from _parquet(path)
@@ -74,8 +74,8 @@ def rows(path: Path) -> Iterator[tuple[int, Any]]:
 
 
 def step_files(run: Path) -> list[tuple[int, Path]]:
-    """(step, file) of a training run's rollouts, in order. A step that lies there twice counts once: compressed, as the
-    run writes it."""
+    """Returns (step, file) of a training run's rollouts, in order. If a step has two files, the compressed one, which
+    the run wrote, is used."""
     found = [
         (int(match[1]), path) for path in (run / "rollouts").glob("step-*") if (match := _STEP.fullmatch(path.name))
     ]
@@ -83,7 +83,7 @@ def step_files(run: Path) -> list[tuple[int, Path]]:
 
 
 def parsed(line: bytes) -> Any:
-    """The value of a JSON line, or a RowError that says why it has none."""
+    """Returns the value of a JSON line, or a RowError that says why it can't be parsed."""
     try:
         return json.loads(line.decode("utf-8-sig"))
     except UnicodeDecodeError as error:
@@ -110,11 +110,11 @@ def _parquet(path: Path) -> Iterator[tuple[int, Any]]:
 
 
 def pair(row: Any, columns: Columns, *, default_id: str, reads_gold: bool = True) -> tuple[Problem, Completion]:
-    """Problem and completion of a row; its other columns are in `Problem.meta`. Raises RowError.
+    """Returns the problem and completion of a row; its other columns are in `Problem.meta`. Raises RowError.
 
     Args:
-        reads_gold: the gold is used, so that a missing value in its place makes the row unusable. Without it, or where
-            tests stand beside it, such a gold counts as none.
+        reads_gold: the gold is used, so a missing value in its place makes the row unusable. If False, or if the row
+            also has tests, such a gold counts as absent.
     """
     if isinstance(row, RowError):
         raise row
@@ -136,7 +136,7 @@ def pair(row: Any, columns: Columns, *, default_id: str, reads_gold: bool = True
     asked = _text(found["prompt"]) or ""
     for what, value in (("completion", text), ("prompt", asked), ("id", name)):
         if not is_text(value):
-            raise RowError(f"the {what} holds half a character (a lone surrogate)")
+            raise RowError(f"the {what} contains a lone surrogate (half a character)")
     problem = Problem(
         prompt=asked,
         answer=answer,
@@ -153,8 +153,8 @@ def pair(row: Any, columns: Columns, *, default_id: str, reads_gold: bool = True
 
 
 def completion_of(row: Mapping[str, Any]) -> str:
-    """The completion of a curated set's row, which is in the columns of its format alone: `completion`, or the last
-    of `messages` or `conversations`, or `output`, each without what the prompt wrote of it (`prefill`).
+    """Returns the completion of a curated set's row, from the column of its format: `completion`, the last of
+    `messages` or `conversations`, or `output`, each without the part that the prompt holds (`prefill`).
 
     Raises: RowError.
     """
@@ -196,7 +196,7 @@ def _column(row: Mapping[str, Any], kind: str, chosen: str) -> Any:
 
 
 def _text(value: Any) -> str | None:
-    """Text, or what the messages of a conversation say."""
+    """Returns text, or the text of a conversation's messages."""
     if isinstance(value, str):
         return value
     if isinstance(value, list) and value and all(isinstance(part, Mapping) for part in value):

@@ -1,4 +1,4 @@
-"""Any Python verifier or scoring function, called inside the sandbox: `sandboxed:module:attr`."""
+"""`sandboxed:module:attr`: calls any Python verifier or scoring function inside the sandbox."""
 
 from __future__ import annotations
 
@@ -17,30 +17,31 @@ _OPTIONS = {"isolation", "packages", "evaluates", "time_s", "memory_mib", "serve
 
 
 class Sandboxed:
-    """What the Python object `module:attr` says, called where neither it nor an answer reaches this machine.
+    """Calls the Python object `module:attr` where neither it nor an answer can reach this machine.
 
-    It is imported inside the sandbox only, once for each fork-server; each call is a process of its own. It may be
+    The object is imported only inside the sandbox, once per fork-server; each call runs in its own process. It may be
 
         f(problem, completion)   a verifier: returns a Verdict, a number in [0, 1], or None to abstain
         f(answer, gold)          a scoring function of two texts: the final answer, and `Problem.answer`
         f(answer, entry)         the same with a mapping: `meta["entry"]`, or the row without it
 
-    or a class whose objects are called so; the first parameter's name, `answer`, makes it a scoring function. Inside it
-    can read its own package, what that requires or imports, and `verifiers`; there is no network.
+    or a class whose instances are called in these ways. If the first parameter is called `answer`, it is a scoring
+    function. Inside the sandbox it can read its own package, what that requires or imports, and `verifiers`; there is
+    no network.
 
     Reasons: its own; `ok` and `zero` for numbers, `no_answer` for a scoring function without an answer to score. An
-    answer on which it raises, hangs or dies scores 0 (`raised`, `timeout`, `memory`, `crashed`) if the problem's own
-    answer gets through; if that fails too the scorer is broken and the completion unscored. So is a score that is not
-    finite or outside [0, 1].
+    answer on which it raises, hangs or dies scores 0 (`raised`, `timeout`, `memory`, `crashed`) if it works on the
+    problem's own answer; otherwise the scorer is broken and the completion unscored. A score that is not finite or
+    outside [0, 1] also leaves the completion unscored.
 
     Args:
         target: "module:attr".
         sandbox: `packages` (further modules it imports), `time_s` (CPU, 5), `memory_mib` (1024), `servers` (one per
-            core), `isolation` (as the code verifier's), and `evaluates`: True lets the scorer run code out of an
+            core), `isolation` (as for the code verifier), and `evaluates`: True lets the scorer run code from an
             answer, which could forge the score; without it such an answer scores 0 (`code`).
         options: keyword arguments of the object.
 
-    Raises: ValueError: no such module, or an unknown option; VerifierError when called: it can't start or fails.
+    Raises: ValueError: no such module, or an unknown option. When called: VerifierError if it can't start or fails.
     """
 
     isolated = True
@@ -75,20 +76,20 @@ class Sandboxed:
         return dataclasses.replace(found, span=span) if found.span is None and found.answer == answer else found
 
     def verify_many(self, pairs: Iterable[tuple[Problem, Completion]]) -> list[Verdict | Exception]:
-        """Judges many at once, in order. An item's exception takes its verdict's place."""
+        """Judges many pairs at once, in order. If an item raises, the exception takes the place of its verdict."""
         return verdicts(self, pairs, self._scorer.servers)
 
     def prepare(self) -> None:
-        """Imports the scorer in the sandbox now, and not during the first verdict."""
+        """Imports the scorer in the sandbox now, instead of during the first verdict."""
         self._scorer.prepare()
 
     @property
     def level(self) -> str:
-        """The isolation level in force. Raises VerifierError where there is none."""
+        """The isolation level in force. Raises VerifierError if there is none."""
         return self._scorer.level
 
     def close(self) -> None:
-        """Ends the servers; also done when the interpreter ends."""
+        """Ends the servers; this also happens when the interpreter ends."""
         self._scorer.close()
 
 

@@ -1,4 +1,4 @@
-"""Answers that are JSON and allowed by a schema: the jsonschema library, made to end on hostile text."""
+"""Answers that must be JSON allowed by a schema: the jsonschema library, made to terminate on hostile text."""
 
 from __future__ import annotations
 
@@ -41,13 +41,13 @@ class SchemaError(ValueError):
 class JsonSchema:
     """1 if the answer is JSON that a schema allows, 0 otherwise.
 
-    A ```json fence around it is taken off. Reasons: `valid`, `invalid` (the detail names place and rule), `not_json`
-    (also repeated keys, NaN, and text around it), `no_answer`, `too_long`, `too_deep`. It never abstains.
+    A ```json fence around the answer is removed. Reasons: `valid`, `invalid` (the detail names place and rule),
+    `not_json` (also repeated keys, NaN, and text around it), `no_answer`, `too_long`, `too_deep`. It never abstains.
 
     Args:
         schema: JSON Schema, 2020-12; None = `Problem.meta["schema"]`, or `Problem.answer` as JSON. An unknown keyword
-            is refused: it is a slip of the pen, and would allow everything.
-        equal: the value must also equal `Problem.answer`, read as JSON.
+            is refused: it is probably a typing mistake, and would allow everything.
+        equal: the value must also equal `Problem.answer`, parsed as JSON.
         where: "answer", or "text" for the whole completion.
 
     Raises (when called): GoldError if the problem's schema or answer is missing or can't be used.
@@ -99,14 +99,14 @@ class JsonSchema:
         try:
             return _json(problem.answer)
         except (ValueError, RecursionError) as error:
-            raise GoldError(f"{name_of(problem)}: its answer is no JSON: {error}") from error
+            raise GoldError(f"{name_of(problem)}: its answer is not valid JSON: {error}") from error
 
 
 def _json(text: str) -> Any:
     def pairs(items: list[tuple[str, Any]]) -> dict[str, Any]:
         found = dict(items)
         if len(found) != len(items):
-            raise ValueError("a key stands twice in one object")
+            raise ValueError("a key occurs twice in one object")
         return found
 
     def constant(name: str) -> Any:
@@ -116,11 +116,11 @@ def _json(text: str) -> Any:
 
 
 def validator_of(schema: Any) -> Validator:
-    """What checks values against the schema. Raises SchemaError."""
+    """Returns a validator for the schema. Raises SchemaError."""
     try:
         return _made(json.dumps(schema))
     except (TypeError, RecursionError) as error:
-        raise SchemaError(f"no JSON: {error}") from error
+        raise SchemaError(f"not JSON: {error}") from error
 
 
 @functools.lru_cache(maxsize=256)
@@ -131,7 +131,7 @@ def _made(text: str) -> Validator:
     except jsonschema.SchemaError as error:
         raise SchemaError(f"{error.json_path}: {error.message[:300]}") from error
     resource = referencing.jsonschema.DRAFT202012.create_resource(schema)
-    # An empty registry: nothing is fetched, whatever a reference names.
+    # With an empty registry nothing is fetched, whatever a reference names.
     registry: Any = referencing.Registry().with_resource(resource.id() or "", resource)
     _check(schema, registry.resolver(resource.id() or ""), "$")
     made: Validator = _Validator(schema, registry=registry)
@@ -139,7 +139,7 @@ def _made(text: str) -> Validator:
 
 
 def _check(schema: Any, resolver: Any, at: str) -> None:
-    """Refuses what the library lets pass: unknown keywords, references to nowhere, patterns that can't be read."""
+    """Refuses what the library accepts: unknown keywords, unresolvable references, invalid patterns."""
     if isinstance(schema, bool):
         return
     for key, value in schema.items():
@@ -150,7 +150,7 @@ def _check(schema: Any, resolver: Any, at: str) -> None:
             try:
                 resolver.lookup(value)
             except referencing.exceptions.Unresolvable as error:
-                raise SchemaError(f"{place}: {value!r} is no place in the schema itself") from error
+                raise SchemaError(f"{place}: {value!r} does not refer to a place in the schema itself") from error
         for pattern in [value] if key == "pattern" else value if key == "patternProperties" else ():
             try:
                 compiled(pattern)
@@ -164,9 +164,9 @@ def _check(schema: Any, resolver: Any, at: str) -> None:
 
 
 def broken_rule(value: Any, validator: Validator) -> str:
-    """The first rule that the value breaks, with its place ("$.a[0]: ..."); "" if the schema allows it.
+    """Returns the first rule that the value breaks, with its place ("$.a[0]: ..."); "" if the schema allows the value.
 
-    Raises: RecursionError where value or references nest too deep.
+    Raises: RecursionError if value or references nest too deeply.
     """
     error = next(iter(validator.iter_errors(value)), None)
     return "" if error is None else f"{error.json_path}: {error.message[:300]}"
@@ -205,28 +205,28 @@ def _additional_properties(validator: Any, allowed: Any, value: Any, schema: Any
 
 
 def _multiple_of(validator: Any, unit: float, value: Any, schema: Any) -> Iterator[ValidationError]:
-    """In decimals: 0.3 is a multiple of 0.1, and no number is too large."""
+    """Uses decimals: 0.3 is a multiple of 0.1, and no number is too large."""
     if isinstance(value, int | float) and not isinstance(value, bool):
         try:
             whole = Decimal(str(value)) % Decimal(str(unit)) == 0
-        except InvalidOperation:  # more digits than decimals hold
+        except InvalidOperation:  # more digits than a decimal can hold
             whole = False
         if not whole:
-            yield ValidationError(f"{str(value)[:100]} is no multiple of {unit}")
+            yield ValidationError(f"{str(value)[:100]} is not a multiple of {unit}")
 
 
 def _unique_items(validator: Any, wanted: bool, value: Any, schema: Any) -> Iterator[ValidationError]:
-    """By a table: the library compares mixed items each with each."""
+    """Uses a table, because the library compares mixed items pairwise."""
     if (
         wanted
         and isinstance(value, list)
         and len({json.dumps(canonical(v), sort_keys=True) for v in value}) < len(value)
     ):
-        yield ValidationError("an item stands twice")
+        yield ValidationError("an item occurs twice")
 
 
 def canonical(value: Any) -> Any:
-    """The same for equal JSON values only: 1.0 is 1, true is not."""
+    """Returns a value that is the same only for equal JSON values: 1.0 is 1, true is not."""
     if isinstance(value, float) and value.is_integer():
         return int(value)
     if isinstance(value, dict):

@@ -1,4 +1,4 @@
-"""Scores many completions: in batches, and in worker processes where a verifier may hang."""
+"""Scores many completions: in batches, and in worker processes for verifiers that may hang."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from verifiers.pool import Pool
 from verifiers.registry import LEARNED, VERIFIERS
 from verifiers.reward import Reward, Score, score_one
 
-# Of a batch. A longer one keeps the cores busier, for its last item is waited for; a shorter one needs less memory.
+# Batch size. The cores wait for the last item of a batch, so longer batches keep them busier; shorter ones save memory.
 _BATCH = 1024
 _BATCH_CHARS = 1 << 24
 
@@ -18,22 +18,23 @@ Pairs = Iterable[tuple[Problem, Completion]]
 
 
 class BatchScorer:
-    """Scores for one reward, as fast as its verifiers allow.
+    """Scores completions with one reward, as fast as its verifiers allow.
 
     Where each verifier runs:
 
-    - `isolated` ones (`code`, `sandboxed:`, `reasoning_gym`) always run from this process, whatever `workers` is. They
-      judge in processes of their own under limits of their own, many at one time through `verify_many`; a worker around
-      them would only make them wait for each other. `timeout_s` is not theirs: see their `time_s` and `wall_s`.
-    - The others run in `workers` processes, one item at a time under the deadline `timeout_s`, killed and replaced when
-      they hang or crash (`verifiers.pool.Pool`).
-    - With `workers=0` the others run in this process, without deadlines, through `verify_many` where they have it.
+    - `isolated` ones (`code`, `sandboxed:`, `reasoning_gym`) are always called from this process, whatever `workers`
+      is. They judge in their own processes under their own limits, many items at a time through `verify_many`; worker
+      processes around them would only make them wait for each other. `timeout_s` does not apply to them: see their
+      `time_s` and `wall_s`.
+    - The others run in `workers` processes, one item at a time under the deadline `timeout_s`. A process that hangs or
+      crashes is killed and replaced (`verifiers.pool.Pool`).
+    - With `workers=0` the others run in this process, without deadlines, through `verify_many` if they have it.
 
-    A batch is at most 1,024 completions or 16 million characters; `map` holds no more. Without a batch to make,
-    completions are scored as they come.
+    A batch is at most 1,024 completions or 16 million characters; `map` holds no more in memory. If no verifier takes
+    batches, completions are scored as they arrive.
 
     Args:
-        reward: what to score for.
+        reward: the reward to compute.
         workers: processes for verifiers that are not isolated; 0 = none; None = one per available core.
         timeout_s: hard deadline of one completion in a worker, in seconds of wall time.
         memory_mib: private memory of a worker; None = no limit.
@@ -53,9 +54,9 @@ class BatchScorer:
         self._lock = threading.Lock()
 
     def start(self) -> Pool | None:
-        """The worker processes, started at the latest now; None if there is nothing for them to do.
+        """Returns the worker processes, starting them if necessary; None if there is no work for them.
 
-        Raises: ValueError: the reward can't be sent to them.
+        Raises: ValueError: the reward can't be sent to the workers.
         """
         with self._lock:
             if self._pool is None and self._pooled is not None:
@@ -65,7 +66,7 @@ class BatchScorer:
             return self._pool
 
     def close(self) -> None:
-        """Ends the worker processes; they are started again when they are needed again."""
+        """Ends the worker processes; they start again when they are needed."""
         with self._lock:
             if self._pool is not None:
                 self._pool.close()
@@ -78,10 +79,10 @@ class BatchScorer:
         self.close()
 
     def map(self, pairs: Pairs) -> Generator[Score, None, None]:
-        """Scores in order. A check that fails leaves its own completion unscored (reward None), never at 0.
+        """Yields scores in order. A check that fails leaves its own completion unscored (reward None), never at 0.
 
-        Of an item on which several verifiers fail one error is told: the first in the formula's order, but those of
-        the worker processes, which are asked first, before those of isolated verifiers.
+        If several verifiers fail on an item, one error is reported: the first in the order of the formula, except that
+        verifiers in worker processes, which are called first, come before isolated ones.
         """
         pool = self.start()
         if pool is not None and self._pooled is self.reward:
@@ -95,7 +96,7 @@ class BatchScorer:
 
 
 def workers_for(reward: Reward) -> int:
-    """1 if a verifier in it is not ours, and so may hang; otherwise 0: ours bound their own work."""
+    """Returns 1 if the reward has a verifier that is not ours and so may hang, else 0: ours bound their own work."""
     targets = (str(reward.options.get(name, {}).get("use", name)) for name in reward.verifiers)
     return int(any(target not in VERIFIERS and not target.startswith(LEARNED) for target in targets))
 
@@ -108,14 +109,14 @@ def score_many(
     timeout_s: float = 30.0,
     progress: Callable[[int], None] | None = None,
 ) -> list[Score]:
-    """Scores in order; a check that fails leaves its own completion unscored (reward None), never at 0.
+    """Returns scores in order; a check that fails leaves its own completion unscored (reward None), never at 0.
 
-    Verifiers with `verify_many` are asked in batches. `code` and what else is isolated keeps every core busy by itself,
-    with or without `workers`; `BatchScorer` says which verifier runs where.
+    Verifiers with `verify_many` are called with batches. `code` and other isolated verifiers keep every core busy by
+    themselves, with or without `workers`; `BatchScorer` says which verifier runs where.
 
     Args:
-        workers: processes for the other verifiers, each killed and replaced when one hangs or crashes; 0 = this
-            process, without deadlines; None = one per available core.
+        workers: processes for the other verifiers; one that hangs or crashes is killed and replaced. 0 = this process,
+            without deadlines; None = one per available core.
         timeout_s: hard deadline of one completion, in worker processes.
         progress: called with the number of completions scored so far.
     """

@@ -1,4 +1,4 @@
-"""Where a completion thinks and where it answers, in linear passes."""
+"""The parts of a completion that think and that answer, found in linear time."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ _TAGS = re.compile(r"</?(?:think|thinking|answer)>", re.IGNORECASE)
 
 
 def thinking(text: str) -> str:
-    """The chain of thought, tags removed: what stands in the think block.
+    """Returns the chain of thought, the content of the think block, without tags.
 
-    An unclosed block goes to the end, a block that only closes begins at the start (the prompt may have opened it),
-    and a text without think tags is all thinking, up to its answer block.
+    An unclosed block extends to the end, and a block without an opening tag begins at the start (the prompt may have
+    opened it). A text without think tags is all thinking, up to its answer block.
     """
     tags = list(_THINK.finditer(text))
     if not tags:
@@ -25,15 +25,15 @@ def thinking(text: str) -> str:
 
 
 def answering(text: str) -> str | None:
-    """The text at `answering_span`; None where there is none."""
+    """Returns the text at `answering_span`; None if there is none."""
     span = answering_span(text)
     return None if span is None else text[slice(*span)]
 
 
 def answering_span(text: str) -> tuple[int, int] | None:
-    """Where the answer is offered, [start, end): the one answer block, or else all that follows the thinking.
+    """Returns the span that holds the answer, [start, end): the only answer block, or else all text after the thinking.
 
-    None if the thinking never ends, or there are several answer blocks: several answers are several guesses.
+    None if the thinking never ends, or if there are several answer blocks: several answers are several guesses.
     """
     tags = list(_THINK.finditer(text))
     if tags and not tags[-1][1]:
@@ -48,7 +48,7 @@ def answering_span(text: str) -> tuple[int, int] | None:
 
 
 def stripped(text: str, start: int, end: int) -> tuple[int, int]:
-    """The span without the white space at its ends."""
+    """Returns the span without white space at its ends."""
     part = text[start:end]
     start += len(part) - len(part.lstrip())
     return start, start + len(part.strip())

@@ -1,4 +1,4 @@
-"""What data holds can't steer a terminal: control characters are shown, not sent."""
+"""Keeps text from data from controlling a terminal: control characters are shown as escapes."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from typing import Any
 
 
 def visible(text: str, *, keep: str = "\n\t") -> str:
-    """The text with escapes in place of what a terminal would obey or hide.
+    """Returns the text with escapes in place of characters that a terminal would obey or hide.
 
-    These are C0 and C1 controls (ESC among them), marks of direction and of no width, and lone surrogates.
+    These are C0 and C1 controls (including ESC), direction marks, zero-width characters and lone surrogates.
     """
     if text.isprintable():
         return text
@@ -20,12 +20,12 @@ def visible(text: str, *, keep: str = "\n\t") -> str:
 
 
 def one_line(text: object) -> str:
-    """The same, without line breaks: for a place in a line or a table."""
+    """Returns the visible text without line breaks, for use within a line or a table."""
     return visible(str(text), keep="")
 
 
 class _Visible:
-    """A text stream to which only visible text is written."""
+    """A text stream that writes only visible text."""
 
     def __init__(self, stream: Any) -> None:
         self.raw = stream
@@ -44,7 +44,7 @@ class _Visible:
 
 @contextlib.contextmanager
 def guarded() -> Iterator[None]:
-    """Within, whatever is printed is made visible first; `raw` is the way around it."""
+    """Context in which all printed text is made visible first; `raw` bypasses it."""
     before = sys.stdout, sys.stderr
     sys.stdout, sys.stderr = _Visible(raw(sys.stdout)), _Visible(raw(sys.stderr))
     try:
@@ -55,19 +55,19 @@ def guarded() -> Iterator[None]:
 
 @contextlib.contextmanager
 def unbroken() -> Iterator[None]:
-    """Within, a reader of standard output that has gone away (`| head`) is no error: what comes after is dropped."""
+    """Context in which a reader of standard output may go away (`| head`): later output is dropped without an error."""
     try:
         try:
             yield
         finally:
-            sys.stdout.flush()  # here rather than at Python's end, which would complain
+            sys.stdout.flush()  # here, because Python would print an error if this failed at exit
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), raw(sys.stdout).fileno())
 
 
 @contextlib.contextmanager
 def unguarded() -> Iterator[None]:
-    """Within, a library prints with its own control characters; none of it may come from data."""
+    """Context in which a library may print its own control characters; none of its output may come from data."""
     before = sys.stdout, sys.stderr
     sys.stdout, sys.stderr = raw(sys.stdout), raw(sys.stderr)
     try:
@@ -77,5 +77,5 @@ def unguarded() -> Iterator[None]:
 
 
 def raw(stream: Any) -> Any:
-    """The stream itself, for a program's own control characters."""
+    """Returns the underlying stream, for a program's own control characters."""
     return stream.raw if isinstance(stream, _Visible) else stream

@@ -1,4 +1,4 @@
-"""For the test suite of a verifier's author: the audit as one assertion, and Hypothesis strategies.
+"""For the test suites of verifier authors: the audit as one assertion, and Hypothesis strategies.
 
 from verifiers.testing import assert_passes_audit, hostile_text
 
@@ -41,9 +41,9 @@ def assert_passes_audit(
 
     Args:
         target: as for `python -m verifiers audit`.
-        ignore: families whose findings are known and accepted.
-        min_recall: share of right answers in other spellings that must be paid.
-        largest: characters of the longest text on which time is measured.
+        ignore: families of cases whose findings are known and accepted.
+        min_recall: minimum share of right answers in other spellings that must be paid.
+        largest: length in characters of the longest text for which time is measured.
         timeout_s, limit_s: deadlines of one call and of the whole audit.
 
     Raises: AssertionError, with the report; ValueError if the audit can't be run.
@@ -58,7 +58,7 @@ def assert_passes_audit(
 
 
 def answers(problem: Problem, *, forms: Sequence[str] = tuple(FORMS)) -> SearchStrategy[Completion]:
-    """Completions that answer the problem rightly, in many spellings and forms."""
+    """Completions that answer the problem correctly, in many spellings and forms."""
     from hypothesis import strategies as st
 
     texts = [text for _, text in spellings(problem)]
@@ -72,7 +72,7 @@ def answers(problem: Problem, *, forms: Sequence[str] = tuple(FORMS)) -> SearchS
 
 
 def hostile_text(*, max_size: int = 400) -> SearchStrategy[str]:
-    """Text made to confuse: tags in any order, unclosed braces, long runs, control and look-alike characters."""
+    """Text made to confuse parsers: tags in any order, unclosed braces, long runs, control or look-alike characters."""
     from hypothesis import strategies as st
 
     runs = st.builds(lambda piece, n: piece * n, st.sampled_from(sorted(FILLS.values())), st.integers(1, 30))

@@ -1,4 +1,4 @@
-"""What a file may name. A file is data: it names what ships with this package, and nothing else is loaded for it."""
+"""Limits on what a file may request. A file is data: it may name what ships with this package, and nothing else."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from typing import Any
 from verifiers.formula import Formula
 from verifiers.registry import VERIFIERS
 
-# Options of our verifiers by which a file could load code, or weaken the sandbox.
+# Options of our verifiers by which a file could load code or weaken the sandbox.
 _GUARDED = frozenset({"checkers", "packages", "path", "preload", "sandbox"})
 _ISOLATION = ("auto", "full", "ns")
-# The most that a file may ask of the machine for each answer.
+# The highest limits per answer that a file may set.
 _MOST = {
     **{"time_s": 60, "wall_s": 120, "timeout_s": 60, "servers": 64, "processes": 256, "open_files": 4096},
     **{"memory_mib": 4096, "output_mib": 64, "file_mib": 1024, "disk_mib": 1024},
@@ -19,19 +19,19 @@ _MOST = {
 
 
 class NotTrustedError(ValueError):
-    """A file asks for what only the user may; the message says what, and how to allow it."""
+    """A file requests something that only the user may allow; the message says what, and how to allow it."""
 
 
 def beyond(formula: str, options: Any = None) -> list[str]:
-    """What a reward names beyond the verifiers that ship with this package. Raises ValueError for no formula."""
+    """Returns the names in a reward beyond the verifiers that ship with this package. Raises ValueError."""
     given = options if isinstance(options, Mapping) else {}
     names = [name for name in Formula(formula).names if not _renamed(given.get(name))]
     return [*(name for name in names if name not in VERIFIERS), *beyond_in_options(given)]
 
 
 def beyond_in_options(options: Any) -> list[str]:
-    """The same of verifiers' options by name: aliases (`use`), options by which code is loaded, and limits that are
-    higher than a file may set them."""
+    """Returns the same for options of verifiers by name: aliases (`use`), options that load code, and limits above
+    those that a file may set."""
     found: list[str] = []
     for name, given in options.items() if isinstance(options, Mapping) else ():
         for key, value in given.items() if isinstance(given, Mapping) else ():
@@ -43,12 +43,12 @@ def beyond_in_options(options: Any) -> list[str]:
 
 
 def is_above(value: Any, most: float) -> bool:
-    """True for a number, or the text of one, that is not at most `most`."""
+    """True for a number, or the text of a number, that is not at most `most`."""
     try:
         return not float(value) <= most
-    except OverflowError:  # an integer beyond all floats
+    except OverflowError:  # an integer too large for a float
         return True
-    except (TypeError, ValueError):  # no number: whoever takes it says so
+    except (TypeError, ValueError):  # not a number: the code that uses it reports that
         return False
 
 
@@ -57,13 +57,13 @@ def _renamed(given: Any) -> bool:
 
 
 def require(names: Iterable[str], where: object, *, trust: bool) -> None:
-    """Raises NotTrustedError if a file asks for anything `found`, unless it is trusted."""
+    """Raises NotTrustedError if a file requests anything (`names`) and is not trusted."""
     names = list(dict.fromkeys(names))
     if names and not trust:
         raise NotTrustedError(
-            f"{where} asks for what a file alone may not: code that does not ship with r1lite, places outside its own "
-            "folder, or more of this machine than is usual:\n"
+            f"{where} requests what a file alone may not: code that does not ship with r1lite, paths outside its own "
+            "folder, or an unusual share of this machine:\n"
             + "".join(f"  {name}\n" for name in names)
-            + "If they are yours, or you have read them, say --trust: code is then imported and run with your rights, "
-            "and the rest is done."
+            + "If these are yours, or you have read them, pass --trust: the code is then imported and runs with your "
+            "rights, and the other requests are carried out."
         )

@@ -1,4 +1,4 @@
-"""The process at the other end of `verifiers.pool`: scores what it is sent, and says which item it is at."""
+"""The worker process of `verifiers.pool`: scores the items it receives, and notes which item it is working on."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _FIELDS = operator.attrgetter("score", "reason", "detail", "answer", "span", "go
 def main(page_fd: int, die_with_parent: bool) -> None:
     """Serves until the pipe ends."""
     inbox, outbox = os.dup(0), os.dup(1)
-    # A verifier that prints must not speak in our pipe, nor one that reads take from it.
+    # A verifier that prints must not write to our pipe, and one that reads must not read from it.
     null = os.open(os.devnull, os.O_RDONLY)
     os.dup2(null, 0)
     os.dup2(2, 1)
@@ -47,23 +47,23 @@ def main(page_fd: int, die_with_parent: bool) -> None:
         _write(outbox, f"{type(error).__name__}: {error}")
         return
     pipes = _identities(inbox, outbox)
-    gc.freeze()  # what is loaded stays: it need not be looked through again and again
+    gc.freeze()  # loaded objects stay, so the garbage collector need not scan them again and again
     _write(outbox, "ready")
     while (body := _read(inbox)) is not None:
         results = []
         rows = marshal.loads(body[1:]) if body[:1] == b"m" else pickle.loads(body[1:])
         for place, row in enumerate(rows):
-            SINCE.pack_into(page, PLACE.size, time.monotonic())  # first: see PLACE
+            SINCE.pack_into(page, PLACE.size, time.monotonic())  # before the index: see PLACE
             PLACE.pack_into(page, 0, place)
             results.append(_scored(reward, Problem(*row[:6]), Completion(*row[6:])))
-            if _identities(inbox, outbox) != pipes:  # at once, so that the note in the page names this item
+            if _identities(inbox, outbox) != pipes:  # checked at once, while the note in the page names this item
                 os._exit(CLOSED)
         PLACE.pack_into(page, 0, -1)
         try:
             _write(outbox, results)
         except BrokenPipeError:  # the caller was killed
             return
-        except ValueError:  # types of a user's own in a verdict, numpy's numbers for one
+        except ValueError:  # a user's own types in a verdict, for example NumPy's numbers
             _write(outbox, [_in_plain_types(result) for result in results])
 
 
@@ -74,17 +74,17 @@ def _scored(reward: Reward, problem: Problem, completion: Completion) -> Result:
     try:
         score = score_one(reward, problem, completion)
         return score.reward, [_FIELDS(verdict) for verdict in score.verdicts.values()], score.error
-    except BaseException as error:  # SystemExit, KeyboardInterrupt and the like out of a verifier
+    except BaseException as error:  # a verifier may raise SystemExit, KeyboardInterrupt and the like
         return None, [], f"{type(error).__name__}: {error}"
 
 
 def plain_result(score: Score) -> Result:
-    """A score as it can be sent anywhere, whatever a user's verifier put in its verdicts."""
+    """Returns a score in a form that can be sent anywhere, whatever a user's verifier put in its verdicts."""
     return _in_plain_types((score.reward, [_FIELDS(verdict) for verdict in score.verdicts.values()], score.error))
 
 
 def _identities(*descriptors: int) -> list[tuple[int, int]] | None:
-    """Which files they are; None if one of them is closed."""
+    """Returns which files the descriptors refer to; None if one of them is closed."""
     try:
         return [(found.st_dev, found.st_ino) for found in map(os.fstat, descriptors)]
     except OSError:
@@ -92,7 +92,7 @@ def _identities(*descriptors: int) -> list[tuple[int, int]] | None:
 
 
 def _in_plain_types(result: Result) -> Result:
-    """The same, whatever a user's verifier put in its verdict."""
+    """Converts a result to plain types, whatever a user's verifier put in its verdict."""
     reward, verdicts, error = result
     try:
         plain = [
@@ -109,7 +109,7 @@ def _in_plain_types(result: Result) -> Result:
             for score, reason, detail, answer, span, gold_type, rung, flags in verdicts
         ]
         return None if reward is None else float(reward), plain, str(error)
-    except BaseException as trouble:  # whatever its own types raise
+    except BaseException as trouble:  # a user's own types may raise anything
         return None, [], f"{type(trouble).__name__}: {trouble}"
 
 
@@ -137,7 +137,10 @@ def _write(pipe: int, message: Any) -> None:
 
 
 def end_with_parent() -> None:
-    """Linux: a killed caller leaves no hung worker behind. (Elsewhere an idle worker ends with its pipe.)"""
+    """On Linux, ends this process with its parent, so that a killed caller leaves no hung worker behind.
+
+    (Elsewhere an idle worker ends with its pipe.)
+    """
     if sys.platform == "linux":
         import ctypes
         import signal
@@ -152,5 +155,5 @@ def _limit_memory(memory_mib: int | None) -> None:
 
         limit = memory_mib << 20
         _, hard = resource.getrlimit(resource.RLIMIT_DATA)
-        with contextlib.suppress(ValueError, OSError):  # a stricter limit is there already
+        with contextlib.suppress(ValueError, OSError):  # a stricter limit is already set
             resource.setrlimit(resource.RLIMIT_DATA, (limit, limit if hard == resource.RLIM_INFINITY else hard))

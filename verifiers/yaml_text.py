@@ -1,4 +1,4 @@
-"""YAML out of files that anybody may have written: plain data, of bounded size, or ValueError."""
+"""Reads YAML from untrusted files: plain data of bounded size, or ValueError."""
 
 from __future__ import annotations
 
@@ -11,30 +11,30 @@ _MOST_VALUES = 100_000
 
 
 class _Loader(yaml.SafeLoader):
-    """YAML in which a key stands once."""
+    """YAML loader that refuses repeated keys."""
 
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
         seen = set()
         for key, _ in node.value if isinstance(node, yaml.MappingNode) else ():
             if not isinstance(key, yaml.ScalarNode) or key.tag == "tag:yaml.org,2002:merge":
                 continue
-            if key.tag == "tag:yaml.org,2002:bool":  # `on` and `yes` are names there
+            if key.tag == "tag:yaml.org,2002:bool":  # as keys, `on` and `yes` are names
                 key.tag = "tag:yaml.org,2002:str"
             if key.value in seen:
-                raise yaml.YAMLError(f"the key '{key.value}' stands there twice (line {key.start_mark.line + 1})")
+                raise yaml.YAMLError(f"the key '{key.value}' occurs twice (line {key.start_mark.line + 1})")
             seen.add(key.value)
         return super().construct_mapping(node, deep)
 
     def construct_object(self, node: yaml.Node, deep: bool = False) -> Any:
-        """PyYAML's own constructors fail in many ways where a value is not of its tag, as `!!bool x` is not."""
+        """Converts errors: PyYAML's constructors fail in many ways if a value does not fit its tag (`!!bool x`)."""
         try:
             return super().construct_object(node, deep)
         except (LookupError, TypeError, ValueError, AttributeError) as error:
             kind = node.tag.rpartition(":")[2]
-            raise yaml.YAMLError(f"a value is no {kind} (line {node.start_mark.line + 1})") from error
+            raise yaml.YAMLError(f"a value is not of type {kind} (line {node.start_mark.line + 1})") from error
 
     def construct_yaml_int(self, node: yaml.ScalarNode) -> int:
-        """Python reads hexadecimal integers of any length, and then can't print them."""
+        """Limits length: Python parses hexadecimal integers of any length, and then can't print them."""
         if len(str(node.value)) > _LONGEST_INT:
             raise yaml.YAMLError(f"an integer of {len(str(node.value))} characters (line {node.start_mark.line + 1})")
         return int(super().construct_yaml_int(node))
@@ -44,7 +44,7 @@ _Loader.add_constructor("tag:yaml.org,2002:int", _Loader.construct_yaml_int)
 
 
 def read_yaml(text: str | bytes) -> Any:
-    """The document's value. No tag makes an object of another kind; aliases count as what they stand for.
+    """Returns the document's value. No tag creates another kind of object; an alias counts as what it stands for.
 
     Raises: ValueError.
     """
@@ -52,7 +52,7 @@ def read_yaml(text: str | bytes) -> Any:
         found = yaml.load(text, Loader=_Loader)
         size = _count(found, {})
     except (yaml.YAMLError, RecursionError) as error:
-        raise ValueError(f"no YAML: {error}") from error
+        raise ValueError(f"not valid YAML: {error}") from error
     if size >= _MOST_VALUES:
         raise ValueError(f"it holds more than {_MOST_VALUES:,} values (aliases count as what they stand for)")
     return found
@@ -63,7 +63,7 @@ def _count(value: Any, known: dict[int, int]) -> int:
     if not isinstance(value, (dict, list)):
         return 1
     if id(value) not in known:
-        known[id(value)] = _MOST_VALUES  # a list that holds itself has no end
+        known[id(value)] = _MOST_VALUES  # a list that contains itself would never end
         inside = value.values() if isinstance(value, dict) else value
         known[id(value)] = 1 + sum(_count(one, known) for one in inside)
     return known[id(value)]

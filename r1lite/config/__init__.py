@@ -1,4 +1,4 @@
-"""One frozen configuration per stage; its field docstrings are the command line's help."""
+"""One frozen configuration class per stage; its field docstrings are the help texts of the command line."""
 
 from r1lite.config.base import RunConfig, Section
 from r1lite.config.distill import DistillConfig

@@ -1,4 +1,4 @@
-"""What every configuration is, and what every stage with a run directory shares."""
+"""Base classes of the stages' configurations."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ class Section(BaseModel):
 
     stage: ClassVar[str]  # the sub-command
     repeatable: ClassVar[frozenset[str]] = frozenset()
-    """Flags that may be given several times: the values are joined by commas. Of others the last one counts."""
+    """Flags that may be repeated; their values are joined by commas. Of any other flag, the last value counts."""
 
     @model_validator(mode="before")
     @classmethod
     def _no_truth_values_for_numbers(cls, values: Any) -> Any:
-        """`lr: yes` is no 1.0."""
+        """Rejects booleans for numeric fields: YAML's `lr: yes` must not become 1.0."""
         for name, value in values.items() if isinstance(values, dict) else ():
             field = cls.model_fields.get(name)
             if isinstance(value, bool) and field is not None and _is_number(field.annotation):
@@ -49,28 +49,28 @@ def _is_number(annotation: Any) -> bool:
 
 
 class RunConfig(Section):
-    """What every stage that makes a run directory shares."""
+    """Settings of every stage that writes a run directory."""
 
     out: str | None = None
     """Run directory; by default a dated name under runs/."""
     resume: bool = False
     """Continue the run in --out (without --out: the newest under runs/) from its last checkpoint."""
     trust: bool = False
-    """Import what files in a run or a set name beyond what ships with r1lite; without it they are refused. SECURITY.md
-    says more."""
+    """Allow files in a run or a data set to name code from outside r1lite, and import it. Without --trust such files
+    are refused; see SECURITY.md."""
     seed: int = Field(0, ge=0)
-    """Decides the order of problems and every sampled token."""
+    """Random seed of the order of problems and of every sampled token."""
     device: str = "auto"
-    """auto, cpu, cuda or cuda:N."""
+    """Device: auto, cpu, cuda or cuda:N."""
     threads: int | None = Field(None, ge=1, le=512)
-    """CPU threads; by default one per available core, at most 8. Results are bit-identical for
-    the same number."""
+    """Number of CPU threads; by default one per available core, at most 8. Runs with the same number give bit-identical
+    results."""
     report: bool = True
-    """Write report.html into the run directory at the end; `r1lite report` makes it at any time."""
+    """Write report.html into the run directory at the end; `r1lite report` writes it at any time."""
     quiet: bool = False
     """Print errors and the final summary only."""
     verbose: bool = False
-    """Print one line for every step, and what is done in between."""
+    """Print one line per step, and messages about the work between steps."""
 
     @model_validator(mode="after")
     def _one_loudness(self) -> RunConfig:

@@ -1,4 +1,4 @@
-"""The most that a number of a configuration may be: beyond it nothing can be meant, and nothing could run."""
+"""Upper bounds of the numbers in a configuration: larger values are mistakes and could not run."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import Any
 
 _MOST = {
-    # What lies in memory at one time.
+    # Sizes in memory.
     "batch_pairs": 100_000,
     "batch_size": 100_000,
     "canary_tokens": 10_000,
@@ -33,7 +33,7 @@ _MOST = {
     "samples": 100_000,
     "tokenizer_problems": 10_000_000,
     "vocab_size": 10_000_000,
-    # What is done over and over.
+    # Numbers of repetitions.
     "chain_steps": 100_000_000,
     "contamination_ngram": 10_000,
     "epochs": 100_000,
@@ -58,11 +58,11 @@ _MOST = {
     "seed": (1 << 63) - 1,
 }
 _OTHERS = 1_000_000_000
-_SMALLEST = 1e-30  # above 0: what is smaller becomes 0 or infinite on the way
+_SMALLEST = 1e-30  # positive numbers below it underflow to 0, or overflow as divisors
 
 
 def beyond(values: Iterable[tuple[str, Any]]) -> list[str]:
-    """What is wrong with the numbers among these fields."""
+    """Messages for the numbers among these fields that are out of bounds."""
     wrong = []
     for name, value in values:
         if isinstance(value, bool) or not isinstance(value, int | float):
@@ -76,7 +76,7 @@ def beyond(values: Iterable[tuple[str, Any]]) -> list[str]:
 
 
 def shown(value: Any) -> str:
-    """A value for a message: short, whatever was given."""
+    """A value as text for a message, shortened to about 200 characters."""
     if isinstance(value, int) and abs(value) >= 1 << 64:
         return f"an integer of {value.bit_length()} bits"
     text = repr(value)

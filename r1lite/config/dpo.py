@@ -1,4 +1,4 @@
-"""Learning from pairs without a reward model."""
+"""Settings of `r1lite dpo`."""
 
 from __future__ import annotations
 
@@ -16,20 +16,20 @@ class DPOConfig(SupervisedConfig):
 
     data: str | None = None
     """Pairs: a JSONL, JSON or Parquet file, a folder, or OWNER/NAME on the Hub, with the columns chosen and rejected,
-    and prompt or question; pairs.jsonl of r1lite reject is one."""
+    and prompt or question; pairs.jsonl from r1lite reject has this form."""
     loss: Literal["dpo", "ipo"] = "dpo"
-    """dpo: -log sigmoid(beta h); ipo: (h - 1/(2 beta))^2. h: log-ratios to the reference, chosen less rejected; of ipo
-    their means over tokens, as the authors came to advise and TRL has it."""
+    """dpo: -log sigmoid(beta h); ipo: (h - 1/(2 beta))^2. h is the log-ratio to the reference of the chosen answer
+    minus that of the rejected one; for ipo the means over tokens, as the authors later advised and as in TRL."""
     beta: float = Field(0.1, gt=0)
-    """How strongly the policy is held to the reference, which is the model it began as."""
+    """Strength of the pull towards the reference, which is the initial model."""
     label_smoothing: float = Field(0.0, ge=0, lt=0.5)
-    """dpo: the share of pairs whose label is taken to be wrong (conservative DPO)."""
+    """dpo: assumed share of pairs with a wrong label (conservative DPO)."""
     rows_per_step: int = Field(32, ge=1)
-    """Pairs an optimizer step."""
+    """Pairs per optimizer step."""
     epochs: float = Field(1.0, gt=0)
-    """Passes over the pairs, each in an order of its own."""
+    """Number of passes over the pairs, each in a new order."""
     packing: Literal["auto", "off"] = "auto"
-    """Pairs are not packed: both settings mean the same."""
+    """Has no effect: pairs are never packed."""
     lr: float = Field(1e-6, gt=0)
     """Peak learning rate of AdamW; 1e-4 suits nano."""
 

@@ -1,4 +1,4 @@
-"""Engines by name, with what they can do. Packages add others by an entry point in the group `r1lite.engines`."""
+"""Engines by name, with their abilities. Packages add engines by entry points in the group `r1lite.engines`."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ GROUP = "r1lite.engines"
 
 @dataclass(frozen=True, slots=True)
 class EngineSpec:
-    """An engine that `--engine NAME` names; an entry point refers to one of these."""
+    """An engine for `--engine NAME`; entry points refer to objects of this class."""
 
     start: str  # "module:function", (r1lite.rollout.build.Request) -> r1lite.rollout.build.Started
-    shares_weights: bool = False  # it samples with the trainer's own model, so nothing is ever off policy by its doing
-    runs_aside: bool = False  # outside the trainer's process and device: it can sample while the trainer learns
-    takes_urls: bool = False  # it is reached by --engine-url
+    shares_weights: bool = False  # samples with the trainer's own model, so the engine causes no off-policy tokens
+    runs_aside: bool = False  # runs outside the trainer's process and device: can sample while the trainer learns
+    takes_urls: bool = False  # is reached through --engine-url
 
     def starter(self) -> Callable[[Any], Any]:
         """The function behind `start`."""
@@ -42,12 +42,12 @@ def _installed() -> dict[str, importlib.metadata.EntryPoint]:
 
 
 def engine_names() -> list[str]:
-    """Every engine that can be named."""
+    """Names of all engines: built-in ones first, then installed ones."""
     return [*BUILTIN, *(name for name in sorted(_installed()) if name not in BUILTIN)]
 
 
 def find_engine(name: str) -> EngineSpec:
-    """The engine of this name. Raises ValueError if there is none, or if its entry point refers to something else."""
+    """The engine of this name. Raises ValueError if the name is unknown or its entry point isn't an EngineSpec."""
     if name in BUILTIN:
         return BUILTIN[name]
     if name not in _installed():

@@ -1,4 +1,4 @@
-"""The stage that only measures."""
+"""Settings of `r1lite eval`."""
 
 from __future__ import annotations
 
@@ -10,30 +10,30 @@ from r1lite.config.on_ray import OnRayConfig
 
 
 class EvalConfig(OnRayConfig):
-    """Measure a model on test problems: greedy accuracy, pass@k, maj@k, each with its interval; or compare two."""
+    """Measure a model on test problems: greedy accuracy, pass@k and maj@k with intervals; or compare two models."""
 
     stage: ClassVar[str] = "eval"
     repeatable: ClassVar[frozenset[str]] = frozenset({"task", "source"})
 
     task: str = "gsm8k"
-    """One task or several, as gsm8k,svamp or --task gsm8k --task svamp: see r1lite tasks; reasoning_gym:NAME; your own
-    as module:attr."""
+    """Task, or several as gsm8k,svamp or --task gsm8k --task svamp: names from r1lite tasks, reasoning_gym:NAME, or
+    your own module:attr."""
     source: str | None = None
-    """Where the problems come from: hub, bundled, or a file or folder of your own; for several tasks
-    gsm8k=PATH,svamp=PATH. By default what fits the task and the model."""
+    """Source of the problems: hub, bundled, or your own file or folder; for several tasks gsm8k=PATH,svamp=PATH. By
+    default chosen by task and model."""
     against: str | None = None
-    """Compare with this one, problem by problem: the folder of another eval, or a model to be measured as well."""
+    """Compare problem by problem with this: the folder of another eval, or a model, which is measured too."""
     verifier: str | None = None
-    """Formula over verifiers that says what is right (its highest value is), such as "math * format"; by default the
-    task's own verifier."""
+    """Formula over verifiers, such as "math * format"; a completion is right if it gets the highest value. By default
+    the task's own verifier."""
     verifiers: dict[str, dict[str, Any]] = Field(default_factory=dict)
     """Recipes only: options of the formula's verifiers by name."""
     eval_problems: int = Field(100_000, ge=1)
-    """Test problems answered greedily (at most; the first ones of the test set)."""
+    """Number of test problems, the first of the test set, answered greedily."""
     eval_temperature: float = Field(1.0, gt=0)
-    """Temperature of the samples; --seed decides them."""
+    """Sampling temperature for pass@k and maj@k."""
     maj_at: int | None = Field(None, ge=2)
-    """Votes of maj@k, the first ones of the samples; by default all --eval-samples."""
+    """Number of votes of maj@k, the first of a problem's samples; by default all --eval-samples."""
 
     @model_validator(mode="after")
     def _as_many_votes_as_samples(self) -> EvalConfig:
@@ -42,15 +42,15 @@ class EvalConfig(OnRayConfig):
                 f"--maj-at must be <= --eval-samples = {self.eval_samples}, got {self.maj_at}: each vote is a sample"
             )
         if self.verifiers and self.verifier is None:
-            raise ValueError("verifiers: options are for the names in verifier:, and there is no such formula")
+            raise ValueError("verifiers: these are options of the verifiers in verifier:, which is not set")
         if self.on != "local" and self.scoring != "local" and self.score_workers is None:
             raise ValueError(
-                "--on and --scoring both take actors: say how many by --score-workers (and --engine-actors), so that "
-                "those that score leave room for the engines"
+                "--on and --scoring both start actors: set --score-workers (and --engine-actors), so that the scoring "
+                "actors leave room for the engines"
             )
         return self
 
     @property
     def tasks(self) -> list[str]:
-        """The tasks by name, in order."""
+        """Names of the tasks, in order."""
         return [name.strip() for name in self.task.split(",") if name.strip()]

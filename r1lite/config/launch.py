@@ -11,42 +11,42 @@ from verifiers.on_ray import address_of
 
 
 class LaunchConfig(Section):
-    """Start a stage's ranks and the vLLM servers that it samples from, watch over them, and end them together.
+    """Start the ranks of a stage and the vLLM servers that it samples from, supervise them, and stop them together.
 
-    What is launched follows after --, as it would be typed after r1lite:
+    Write the stage's command after --, as after r1lite:
     r1lite launch --ranks 2 --engines 2 -- grpo gsm8k-nano --steps 4
     """
 
     stage: ClassVar[str] = "launch"
 
     on: str = "local"
-    """Where: local, this machine; slurm, by a batch script in the run directory; ray (the cluster of RAY_ADDRESS or of
-    this machine), ray:HOST:PORT or ray://HOST:PORT."""
+    """Where to start the processes: local (this machine), slurm (through a batch script in the run directory), ray (the
+    cluster of RAY_ADDRESS or of this machine), ray:HOST:PORT or ray://HOST:PORT."""
     ranks: int = Field(1, ge=1, le=100_000)
-    """Processes that train, a GPU each."""
+    """Number of training processes, each with its own GPU."""
     engines: int = Field(0, ge=0, le=100_000)
-    """Servers to sample from; 0: the ranks sample by themselves."""
+    """Number of servers to sample from; 0: the ranks sample themselves."""
     tensor_parallel: int = Field(1, ge=1, le=64)
-    """GPUs of each engine, all on one node."""
+    """GPUs per engine, all on one node."""
     nodes: int = Field(1, ge=1, le=100_000)
-    """Machines; on Ray those that the layout is made for."""
+    """Number of machines; on Ray, the number that the layout is planned for."""
     gpus_per_node: int | None = Field(None, ge=0, le=64)
-    """GPUs of each node; 0: everything runs on CPUs. By default those of this machine, with --on local."""
+    """GPUs per node; 0: run on CPUs. With --on local the default is the number of this machine's GPUs."""
     cpus: int | None = Field(None, ge=1, le=512)
-    """CPU threads of each rank and engine, which Slurm or Ray sets aside. By default 8; with --on local this machine's
-    cores are divided among them, at most 8 each."""
+    """CPU threads of each rank and each engine, reserved by Slurm or Ray. By default 8; with --on local, this machine's
+    cores are divided among the processes, at most 8 each."""
     restarts: int = Field(0, ge=0)
-    """How often a process that ended is started again, in all: an engine alone, the ranks together from the newest
-    checkpoint. After that, what ends one process ends all. On Slurm: how often the whole job is queued again."""
+    """Total number of restarts: a failed engine restarts alone; the ranks restart together from the newest checkpoint.
+    After that, a failure stops all processes. On Slurm: how often the whole job is requeued."""
     engine_command: str | None = None
-    """Command that starts an engine in place of r1lite serve-engine; {host} and {port} are filled in, and
-    R1LITE_ENGINE_TOKEN of its environment is the token that it must ask for."""
+    """Command that starts an engine, instead of r1lite serve-engine; {host} and {port} are filled in. The engine must
+    require the token in its environment variable R1LITE_ENGINE_TOKEN."""
     dry_run: bool = False
-    """Show layout, memory and commands; nothing is started."""
+    """Print the layout, memory estimates and commands without starting anything."""
     submit: bool = False
-    """With --on slurm: hand the batch script to sbatch."""
+    """With --on slurm: submit the batch script with sbatch."""
     verbose: bool = False
-    """Show what the engines write, too."""
+    """Show the engines' output too."""
 
     @field_validator("on")
     @classmethod
@@ -63,9 +63,9 @@ class LaunchConfig(Section):
         if self.on == "local" and self.nodes > 1:
             raise ValueError(f"--nodes {self.nodes} with --on local: this machine is one node")
         if self.on != "local" and self.gpus_per_node is None:
-            raise ValueError(f"--on {self.on} needs --gpus-per-node, since its nodes are others than this one; 0: CPUs")
+            raise ValueError(f"--on {self.on} needs --gpus-per-node, the GPUs of each of the cluster's nodes (0: CPUs)")
         if self.submit and self.on != "slurm":
             raise ValueError("--submit is for --on slurm")
         if not self.engines and (self.tensor_parallel > 1 or self.engine_command):
-            raise ValueError("--tensor-parallel and --engine-command are about engines: say --engines N")
+            raise ValueError("--tensor-parallel and --engine-command need --engines N")
         return self

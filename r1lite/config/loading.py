@@ -1,6 +1,6 @@
-"""From a command line and recipes to a configuration, and back.
+"""Loads a configuration from a command line and recipes, and writes it back as YAML.
 
-Layers, later ones win: defaults < the recipe's `base:` < the recipe < flags.
+Layers, where later ones override earlier ones: defaults < the recipe's `base:` < the recipe < flags.
 """
 
 from __future__ import annotations
@@ -37,15 +37,15 @@ def load(
     prog: str = "",
     complete: Callable[[Mapping[str, Any]], Mapping[str, Any]] = lambda values: {},
 ) -> C:
-    """The configuration that a command line asks for; its `model_fields_set` are the keys that were given.
+    """The configuration of a command line; its `model_fields_set` are the keys that the user set.
 
     Args:
         argv: an optional recipe (see `recipe_path`) first, then flags.
-        complete: given what they set, returns what is set beside it before anything is checked.
+        complete: gets the values that are set, and returns additional values, before the values are checked.
 
     Raises:
-        UserError: a key, value or file that can't be used; all bad values at once.
-        SystemExit: from `--help` (0) and flags that can't be read (2).
+        UserError: a key, value or file is invalid; the message lists all bad values.
+        SystemExit: `--help` was given (0), or the flags can't be parsed (2).
     """
     argv = list(argv)
     recipe = str(recipe_path(argv.pop(0))) if argv and not argv[0].startswith("-") else None
@@ -56,7 +56,7 @@ def load(
 
 
 def recipe_path(name: str) -> Path:
-    """The file that a command line names: one of the user's, or one that ships, with or without folder and suffix.
+    """The recipe that a command line names: the user's file, or a bundled one, with or without folder and suffix.
 
     Raises: UserError.
     """
@@ -67,9 +67,9 @@ def recipe_path(name: str) -> Path:
     if path.stem in shipped and path.suffix in ("", ".yaml") and str(path.parent) in (".", "recipes"):
         return shipped[path.stem]
     if path.is_dir():
-        raise UserError(f"{name}: a folder is no recipe; a set to learn from is named by --data {name}")
+        raise UserError(f"{name}: a folder is not a recipe; to name a data set, use --data {name}")
     near = difflib.get_close_matches(path.stem, shipped, 1)
-    hint = f"did you mean '{near[0]}'?" if near else f"those that ship: {', '.join(shipped)}"
+    hint = f"did you mean '{near[0]}'?" if near else f"bundled recipes: {', '.join(shipped)}"
     raise UserError(f"{name}: no such recipe; {hint}")
 
 
@@ -80,7 +80,7 @@ def validated(
     flags: Mapping[str, Any] = MappingProxyType({}),
     recipe: str | None = None,
 ) -> C:
-    """The configuration with these values. Raises UserError, which calls flags and recipe keys by their names."""
+    """The configuration with these values. Raises UserError whose message names the flags and recipe keys."""
     try:
         return config_class.model_validate(dict(values))
     except ValidationError as error:
@@ -88,11 +88,11 @@ def validated(
 
 
 def _read_own(path: Path, config_class: type[Section], flags: Mapping[str, Any]) -> dict[str, Any]:
-    """The keys of a recipe that the user names: the user's own word, unless a run wrote the file."""
+    """The keys of a recipe that the user named. A file that a run wrote is checked for requests that need --trust."""
     layers = _layers(path, config_class)
     data, said = False, dict(flags)
     for at, keys in layers:
-        data = data or trust.of_a_run(at)  # what data names as its `base:` is data too
+        data = data or trust.of_a_run(at)  # the `base:` of an untrusted file is untrusted too
         if data:
             trust.check(keys, at, said=said, trust=bool(flags.get("trust")))
         else:
@@ -101,7 +101,7 @@ def _read_own(path: Path, config_class: type[Section], flags: Mapping[str, Any])
 
 
 def read_recipe(path: Path, config_class: type[Section]) -> dict[str, Any]:
-    """A recipe's keys, those of its `base:` (a path beside it) underneath. Raises UserError."""
+    """A recipe's keys over those of its `base:` (a path relative to it). Raises UserError."""
     return _merged(_layers(path, config_class))
 
 
@@ -110,20 +110,20 @@ def _merged(layers: Sequence[tuple[Path, Mapping[str, Any]]]) -> dict[str, Any]:
 
 
 def _layers(path: Path, config_class: type[Section]) -> list[tuple[Path, dict[str, Any]]]:
-    """A recipe and the ones under it, the uppermost first."""
+    """A recipe and its chain of `base:` recipes, the recipe itself first."""
     seen: list[Path] = []
     layers: list[tuple[Path, dict[str, Any]]] = []
     at: Path | None = path
     while at is not None:
         if at.resolve() in seen:
-            raise UserError(f"{path}: 'base:' goes round in a circle at {at}")
+            raise UserError(f"{path}: 'base:' forms a cycle at {at}")
         seen.append(at.resolve())
         keys = _read_yaml(at)
         base = keys.pop("base", None)
         if base is not None and (not isinstance(base, str) or "\0" in base):
             raise UserError(f"{at}: base must be the path of a recipe, got {base!r}")
         if "trust" in keys:
-            raise UserError(f"{at}: trust is not for recipes: say --trust on the command line")
+            raise UserError(f"{at}: trust can't be set in a recipe: use --trust on the command line")
         for key in keys:
             if key not in config_class.model_fields:
                 near = nearest(key, config_class.model_fields)
@@ -139,20 +139,20 @@ def read_saved(path: Path, config_class: type[Section]) -> dict[str, Any]:
         return read_recipe(path, config_class)
     except UserError as error:
         raise UserError(
-            f"--resume: {' '.join(str(error).split())}; put it back from a copy, or start a new run"
+            f"--resume: {' '.join(str(error).split())}; restore it from a copy, or start a new run"
         ) from error
 
 
-# What `--help` shows, in this order; `--help-all` shows the rest below it.
+# Options in `--help`, in this order; `--help-all` shows the others below.
 _EVERYDAY = (
     *("task", "tasks", "model", "teacher", "source", "data", "rollouts", "reward", "verifier", "template", "preset"),
     *("steps", "epochs", "lr", "group_size", "prompts_per_step", "samples", "format", "max_prompt_tokens"),
     *("max_completion_tokens", "engine", "engine_url", "device", "out", "resume"),
     *("on", "ranks", "engines", "nodes", "gpus_per_node", "restarts", "dry_run", "submit"),
 )
-_FEW = 6  # options that are shown in any case
+_FEW = 6  # number of options that are always shown
 
-# About one command rather than the run: not kept with it.
+# Settings of one command rather than of the run: not saved with the run.
 OF_THE_COMMAND = frozenset(
     {"out", "resume", "accept_lost_records", "quiet", "verbose", "trust"}
     | {"estimate", "estimate_ranks", "estimate_gpus", "estimate_gib"}
@@ -160,7 +160,7 @@ OF_THE_COMMAND = frozenset(
 
 
 def dump(config: Section) -> str:
-    """YAML that `load` reads back to the same run."""
+    """The configuration as YAML; `load` reads it back as the same configuration."""
     values = config.model_dump(mode="json", exclude=set(OF_THE_COMMAND))
     return yaml.safe_dump(values, sort_keys=False, allow_unicode=True)
 
@@ -180,9 +180,9 @@ def _read_yaml(path: Path) -> dict[str, Any]:
 
 
 def _joined(argv: Sequence[str], names: frozenset[str]) -> list[str]:
-    """The arguments with repeated flags of these names made one, their values joined by commas."""
+    """The arguments, with repeated flags of these names merged into one flag with comma-separated values."""
     found: list[str] = []
-    places: dict[str, int] = {}  # where the flag's value stands in `found`
+    places: dict[str, int] = {}  # index of the flag's value in `found`
     words = iter(argv)
     for word in words:
         flag, equals, value = word.partition("=")
@@ -204,17 +204,17 @@ def _read_flags(config_class: type[Section], argv: list[str], prog: str) -> dict
         print_help(config_class, prog, everything="--help-all" in argv)
     import tyro
 
-    # A TypedDict without required keys tells what was given from what was not, which layering needs.
+    # A TypedDict without required keys distinguishes flags that were given from defaults, which layering needs.
     flags = TypedDict("Flags", flag_annotations(config_class), total=False)  # type: ignore[misc]  # its keys are known only here
     several = [
         name for name, field in config_class.model_fields.items() if typing.get_origin(field.annotation) is tuple
     ]
-    with unguarded():  # it prints in colours, of flags and what is given for them
+    with unguarded():  # tyro prints flags and their values in colours
         return dict(tyro.cli(flags, args=_gathered(argv, several), prog=prog or None))
 
 
 def flag_annotations(config_class: type[Section]) -> dict[str, Any]:
-    """Each field that is a flag, with its type and help as tyro reads them; maps are for recipes."""
+    """The fields that are flags, with types and help texts for tyro; fields that are maps are for recipes only."""
     import tyro
 
     return {
@@ -231,7 +231,7 @@ def flag_annotations(config_class: type[Section]) -> dict[str, Any]:
 
 
 def print_help(config_class: type[Section], prog: str, *, everything: bool) -> NoReturn:
-    """Shows the options of everyday work, or all of them by section, and raises SystemExit(0)."""
+    """Prints the common options, or all options by section, and raises SystemExit(0)."""
     import tyro
 
     annotations = flag_annotations(config_class)
@@ -239,7 +239,7 @@ def print_help(config_class: type[Section], prog: str, *, everything: bool) -> N
     rest = [name for name in annotations if name not in everyday]
     groups: dict[str, list[str]] = {"everyday": everyday}
     if everything or len(rest) <= _FEW:
-        for section in reversed(config_class.__mro__):  # a section's fields stand together
+        for section in reversed(config_class.__mro__):  # groups the fields by section
             own = [name for name in rest if name in vars(section).get("__annotations__", {})]
             groups[_title(section)] = own
             rest = [name for name in rest if name not in own]
@@ -254,7 +254,7 @@ def print_help(config_class: type[Section], prog: str, *, everything: bool) -> N
         if names
     }
     flags = TypedDict("Flags", sections, total=False)  # type: ignore[misc]  # its keys are known only here
-    description = f"{config_class.__doc__}\n\nA recipe (FILE.yaml) may come first; flags win over it.{more}"
+    description = f"{config_class.__doc__}\n\nA recipe (FILE.yaml) may come first; flags override it.{more}"
     config = (tyro.conf.OmitArgPrefixes,)
     with unguarded():
         tyro.cli(flags, args=["--help"], prog=prog or None, description=description, config=config)
@@ -266,7 +266,7 @@ def _title(section: type) -> str:
 
 
 def _gathered(argv: Sequence[str], names: Sequence[str]) -> list[str]:
-    """`--flag A --flag B` as `--flag A B`, for flags that take several values: tyro would keep the last alone."""
+    """Rewrites `--flag A --flag B` to `--flag A B` for flags with several values: tyro would keep only the last."""
     flags = {f"--{name.replace('_', '-')}" for name in names} | {f"--{name}" for name in names}
     rest: list[str] = []
     values: dict[str, list[str]] = {}
@@ -281,7 +281,7 @@ def _gathered(argv: Sequence[str], names: Sequence[str]) -> list[str]:
 
 
 def _without_none(annotation: Any) -> Any:
-    """`X` of `X | None`: leaving a flag away is how None is said on the command line."""
+    """`X` for `X | None`: on the command line, leaving out the flag means None."""
     if isinstance(annotation, types.UnionType) or typing.get_origin(annotation) is Union:
         kinds = [kind for kind in typing.get_args(annotation) if kind is not type(None)]
         return functools.reduce(operator.or_, kinds)
@@ -295,8 +295,8 @@ _BOUNDS = {
     "less_than": ("lt", "<"),
 }
 _WHY = {
-    "group_size": ": GRPO compares siblings, if it has no --value-samples",
-    "maj_at": ": one vote is no vote, pass@1 says what it is worth",
+    "group_size": ": GRPO compares the completions of a group, unless --value-samples is set",
+    "maj_at": ": maj@1 would be pass@1",
 }
 
 
@@ -317,7 +317,7 @@ def _explain(error: ValidationError, flags: Mapping[str, Any], recipe: str | Non
     return "\n".join(lines)
 
 
-# What other trainers call a setting -> what it is called here.
+# Names of settings in other trainers -> names in r1lite.
 _ELSEWHERE = {
     "beta": "kl_coef",
     "epsilon": "clip_low",
@@ -340,16 +340,16 @@ _ELSEWHERE = {
     "rollout_batch_size": "prompts_per_step",
     "save_steps": "save_every",
 }
-_NEAR = 3  # names that are shown where none is close
+_NEAR = 3  # number of names that are shown if none is close
 
 
 def called_elsewhere(name: str) -> str | None:
-    """Our name of a setting of another trainer's; None for a name that none of them has."""
+    """r1lite's name for a setting of another trainer; None for an unknown name."""
     return _ELSEWHERE.get(name)
 
 
 def nearest(name: str, known: typing.Iterable[str]) -> str:
-    """What a mistaken setting may have meant, as the end of a sentence: a close name, another trainer's, or a few."""
+    """Suggestion for an unknown setting, as the end of a sentence: a close name, a translation, or a few names."""
     names = list(known)
     key = name.lower().replace("-", "_")
     meant = {**{theirs: ours for theirs, ours in _ELSEWHERE.items() if ours in names}, **{one: one for one in names}}

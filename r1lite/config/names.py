@@ -1,4 +1,4 @@
-"""Settings that are a name: built in, `module:function` for code of the user's, or a repository on the Hub."""
+"""Settings whose value is a name: a built-in, `module:function` of the user's code, or a Hub repository."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _REPOSITORY = re.compile(r"[A-Za-z0-9][\w.-]*(?:/[A-Za-z0-9][\w.-]*)?")
 
 
 def named(field: str, value: str, known: Sequence[str]) -> str:
-    """The value, if it is one of `known` or `module:function`. Raises ValueError with the nearest name."""
+    """Returns the value if it is in `known` or is `module:function`. Raises ValueError with the nearest name."""
     if value in known:
         return value
     module, colon, function = value.partition(":")
@@ -26,7 +26,7 @@ def named(field: str, value: str, known: Sequence[str]) -> str:
 
 def _repository(name: str) -> str:
     if _REPOSITORY.fullmatch(name) is None:
-        raise ValueError(f"{name}: a repository is named NAME or OWNER/NAME")
+        raise ValueError(f"{name}: a repository name must be NAME or OWNER/NAME")
     return name
 
 

@@ -1,4 +1,4 @@
-"""What is maximised: advantages, policy loss, KL, entropy, corrections; and which completions take part."""
+"""The objective: advantages, policy loss, KL, entropy, corrections; and which completions are learnt from."""
 
 from __future__ import annotations
 
@@ -13,121 +13,124 @@ LOSS_NAMES = (
     *("clip", "cispo", "sapo", "gmpo", "reinforce", "dppo", "vespo"),
     *("clip_cov", "kl_cov", "dro", "a_star"),
 )
-_OF_ROWS = ("gmpo", "a_star")  # losses with one value a completion
+_OF_ROWS = ("gmpo", "a_star")  # losses with one value per completion
 _OF_VESPO = ("vespo_k_positive", "vespo_lambda_positive", "vespo_k_negative", "vespo_lambda_negative")
-_CLIPPED = ("clip", "clip_cov")  # losses of which PPO's clip is a part
+_CLIPPED = ("clip", "clip_cov")  # losses that contain PPO's clip
 
 
 class ObjectiveConfig(Section):
-    """From rewards to a gradient. r1lite/rl/README.md has every formula with its source."""
+    """The RL objective. r1lite/rl/README.md has every formula with its source."""
 
     # --- the policy loss -------------------------------------------------------------------------------------------
     loss: str = "clip"
     """Policy loss: clip (PPO, GRPO, DAPO; with --ratio-level sequence: GSPO), cispo, sapo, gmpo, dppo, vespo, clip_cov,
     kl_cov, dro, a_star, reinforce; or your own, module:function."""
     ratio_level: Literal["token", "sequence", "completion"] = "token"
-    """The ratio new/old policy of each token, or one of the whole completion: sequence is the geometric mean (GSPO),
-    completion the product of its tokens' (RLOO)."""
+    """Level of the ratio new/old policy. token: one ratio per token; sequence: the geometric mean over the completion
+    (GSPO); completion: the product over the completion (RLOO)."""
     clip_low: float = Field(0.2, ge=0)
-    """The ratio new/old policy is clipped below at 1 - this (1: never); for gmpo, its logarithm at -this; for dppo, the
-    divergence of a token that became less likely."""
+    """Lower clip bound: 1 - this for the ratio new/old policy (1: no bound); for gmpo, -this for the log ratio; for
+    dppo, the largest divergence of a token that became less likely."""
     clip_high: float = Field(0.2, ge=0)
-    """The ratio new/old policy is clipped above at 1 + this; for gmpo, its logarithm at this; for dppo, the divergence
-    of a token that became likelier."""
+    """Upper clip bound: 1 + this for the ratio new/old policy; for gmpo, this for the log ratio; for dppo, the largest
+    divergence of a token that became more likely."""
     clip_dual: float | None = Field(None, gt=1)
-    """A token of negative advantage A weighs at most this * |A| (dual clip; verl uses 3)."""
+    """Dual clip: the loss of a token with negative advantage A is at most this * |A| (verl uses 3)."""
     clip_delta: float | None = Field(None, gt=1)
-    """The ratio itself is capped at this, for negative advantages too (INTELLECT-2's two-sided clip)."""
+    """Upper bound of the ratio itself, for negative advantages too (INTELLECT-2's two-sided clip)."""
     cispo_cap: float = Field(5.0, ge=1)
-    """cispo: highest weight of a token, an absolute ratio."""
+    """cispo: largest weight of a token, as an absolute ratio."""
     sapo_tau_positive: float = Field(1.0, gt=0)
-    """sapo: temperature of the gate where the advantage is positive."""
+    """sapo: temperature of the gate for positive advantages."""
     sapo_tau_negative: float = Field(1.05, gt=0)
-    """sapo: temperature of the gate elsewhere."""
+    """sapo: temperature of the gate for other advantages."""
     dppo_divergence: Literal["tv", "kl"] = "tv"
-    """dppo: what bounds a token: the change of its probability, or the KL of it against all others."""
+    """dppo: divergence that is bounded. tv: change of the token's probability; kl: binary KL, the token against all
+    others."""
     vespo_k_positive: float = Field(2.0, gt=0)
-    """vespo: exponent of a completion's weight where the advantage is positive."""
+    """vespo: exponent of a completion's weight for positive advantages."""
     vespo_lambda_positive: float = Field(3.0, gt=0)
-    """vespo: decay of a completion's weight where the advantage is positive."""
+    """vespo: decay of a completion's weight for positive advantages."""
     vespo_k_negative: float = Field(3.0, gt=0)
-    """vespo: exponent of a completion's weight elsewhere."""
+    """vespo: exponent of a completion's weight for other advantages."""
     vespo_lambda_negative: float = Field(2.0, gt=0)
-    """vespo: decay of a completion's weight elsewhere."""
+    """vespo: decay of a completion's weight for other advantages."""
     cov_share: float = Field(2e-4, gt=0, le=1)
-    """clip_cov, kl_cov: share of an update's tokens, at least one, that are left out or held to the old policy."""
+    """clip_cov: share of an update's tokens that is left out; kl_cov: share that is held to the old policy. At least
+    one token."""
     cov_low: float = 1.0
-    """clip_cov: only tokens whose covariance of log-probability and advantage is above this."""
+    """clip_cov: leave out only tokens whose covariance of log-probability and advantage is above this."""
     cov_high: float = 5.0
-    """clip_cov: only tokens whose covariance of log-probability and advantage is below this."""
+    """clip_cov: leave out only tokens whose covariance of log-probability and advantage is below this."""
     kl_cov_coef: float = Field(1.0, gt=0)
     """kl_cov: weight of |log ratio| at the chosen tokens."""
     dro_beta: float = Field(0.05, gt=0)
-    """dro: how strongly a token is held to the old policy."""
+    """dro: strength of the pull towards the old policy."""
     a_star_beta: float = Field(1e-3, gt=0)
-    """a_star: how much reward a nat of distance from the reference costs a completion."""
+    """a_star: reward that a completion loses per nat of distance from the reference."""
     value_samples: int = Field(0, ge=0)
-    """a_star: estimate each problem's optimal value before training, from this many completions of the reference
-    (A*-PO: 8); 0: from the group's own rewards."""
+    """a_star: completions per problem, sampled from the reference before training, that estimate the problem's optimal
+    value (A*-PO: 8); 0: estimate it from the group's own rewards."""
     aggregation: Literal["token_mean", "sequence_mean", "sequence_sum", "prompt_mean", "constant"] = "token_mean"
-    """From tokens to the loss: mean over all tokens of the update (DAPO), mean of the completions' means (GRPO), mean
-    of their sums, mean of the prompts' means (ScaleRL), or sums over --max-completion-tokens (Dr. GRPO)."""
+    """How token losses are averaged. token_mean: over all tokens of the update (DAPO); sequence_mean: mean of the
+    completions' means (GRPO); sequence_sum: mean of the completions' sums; prompt_mean: mean of the prompts' means
+    (ScaleRL); constant: sums divided by --max-completion-tokens (Dr. GRPO)."""
 
     positive_nll_coef: float = Field(0.0, ge=0)
-    """Adds this times the mean negative log-likelihood of the tokens of right completions, by the task's own verdict
-    (VAPO: 0.1)."""
+    """Weight of an added loss: the mean negative log-likelihood of the tokens of right completions, by the task's own
+    verdict (VAPO: 0.1)."""
 
     # --- advantages ------------------------------------------------------------------------------------------------
     gamma: float = Field(1.0, ge=0, le=1)
-    """Discount of one token, for reinforce_pp and PPO."""
+    """Discount per token, for reinforce_pp and PPO."""
     whiten_advantages: bool = False
-    """Shift and scale the advantages of all tokens of a step to mean 0 and variance 1; reinforce_pp always does."""
+    """Whiten the advantages of all tokens of a step to mean 0 and variance 1; reinforce_pp always does."""
     normalize_advantages: bool = False
-    """Shift and scale the advantages of a step's completions to mean 0 and standard deviation 1 (TRL's RLOO)."""
+    """Normalize the advantages of a step's completions to mean 0 and standard deviation 1 (TRL's RLOO)."""
 
     # --- KL to the reference ---------------------------------------------------------------------------------------
     kl_coef: float = Field(0.0, ge=0)
-    """Weight of KL(policy || reference); 0 keeps no reference model in memory."""
+    """Weight of KL(policy || reference); with 0 no reference model is kept in memory."""
     kl_estimator: Literal["k1", "k2", "k3", "abs", "k1+", "k3+", "k3_corrected", "full"] = "k3"
-    """Estimate of that KL per token; `+` takes k2's gradient; k3_corrected is weighted by the ratio (DeepSeek-V3.2);
-    full is exact, over the whole vocabulary. The gradient of k1 is 0 on average: it belongs in the reward."""
+    """Estimator of the KL per token. `+`: with k2's gradient; k3_corrected: weighted by the ratio (DeepSeek-V3.2);
+    full: exact, over the whole vocabulary. The gradient of k1 is 0 on average, so use it with --kl-in reward."""
     kl_cap: float | None = Field(None, gt=0)
-    """k3, k3+ and k3_corrected are at most this a token (verl: 10); what is beyond is no longer pulled back."""
+    """Largest value per token of k3, k3+ and k3_corrected (verl: 10). Tokens beyond it have no KL gradient."""
     kl_in: Literal["loss", "reward"] = "loss"
-    """Add the KL to the loss, or take it off the reward."""
+    """Add the KL to the loss, or subtract it from the reward."""
     kl_target: float | None = Field(None, gt=0)
-    """Move --kl-coef so that the measured KL (nats a token) comes to this."""
+    """Adapt --kl-coef so that the measured KL (nats per token) approaches this."""
     kl_horizon: float = Field(10000.0, gt=0)
-    """Completions over which --kl-target may change the coefficient by 20 %."""
+    """Number of completions over which --kl-target may change the coefficient by 20 %."""
     reference_refresh_steps: int = Field(0, ge=0)
-    """Every this many steps the policy becomes the reference (R1-Zero: 400); 0: never."""
+    """Replace the reference with the policy every this many steps (R1-Zero: 400); 0: never."""
     reference_decay: float = Field(1.0, gt=0, le=1)
     """After each step: reference = this * reference + (1 - this) * policy; 1: never."""
 
     # --- entropy ---------------------------------------------------------------------------------------------------
     entropy_coef: float = Field(0.0, ge=0)
-    """Weight of the entropy bonus; with --entropy-target, where it begins."""
+    """Weight of the entropy bonus; with --entropy-target, its initial value."""
     entropy_target: float | None = Field(None, gt=0)
-    """Raise the entropy's weight while the entropy (nats a token) is at most this; above it the bonus rests and its
-    weight falls (Skywork-OR1)."""
+    """Target entropy in nats per token. Up to it, the bonus is on and its weight rises; above it, the bonus is off and
+    its weight falls (Skywork-OR1)."""
     entropy_coef_step: float = Field(0.005, gt=0)
-    """By how much --entropy-target changes the weight in a step; it stays within 0 and 1."""
+    """Change of the weight per step by --entropy-target; the weight stays between 0 and 1."""
     top_entropy_share: float = Field(1.0, gt=0, le=1)
-    """Teach only this share of the tokens, those the policy was least sure of (arXiv:2506.01939: 0.2)."""
+    """Learn only from this share of the tokens, those with the highest entropy (arXiv:2506.01939: 0.2)."""
 
     off_policy_threshold: float | None = Field(None, gt=0)
-    """Leave out completions of negative advantage that have become less likely by more than this (nats a token, on
-    average) since they were sampled (DeepSeek-V3.2)."""
+    """Leave out completions of negative advantage that became less likely since they were sampled, by more than this
+    many nats per token on average (DeepSeek-V3.2)."""
 
     # --- which completions take part ---------------------------------------------------------------------------------
     overlong_filter: bool = False
-    """Leave out of the loss what was cut off at --max-completion-tokens (DAPO)."""
+    """Leave completions that were cut off at --max-completion-tokens out of the loss (DAPO)."""
     dynamic_sampling: bool = False
-    """Sample further problems in place of groups whose rewards are all equal (DAPO)."""
+    """Replace groups whose rewards are all equal by groups of further problems (DAPO)."""
     max_refills: int = Field(8, ge=1)
-    """How many times a step may sample further problems; then it goes on with the groups it has."""
+    """How many times a step may sample further problems; after that it learns from the groups it has."""
     curriculum: bool = False
-    """Prefer problems whose measured pass rate p is near 1/2: they are drawn in proportion to p (1 - p)."""
+    """Draw problems in proportion to p (1 - p), where p is the measured pass rate: prefers problems near p = 1/2."""
 
     @property
     def has_token_advantages(self) -> bool:
@@ -136,7 +139,7 @@ class ObjectiveConfig(Section):
 
     @property
     def has_reference(self) -> bool:
-        """True if the policy is compared with a reference."""
+        """True if the objective needs a reference model."""
         return self.kl_coef > 0 or self.loss == "a_star"
 
     @model_validator(mode="after")
@@ -169,11 +172,11 @@ class ObjectiveConfig(Section):
             (
                 self.clip_delta is not None and self.clip_delta < 1 + self.clip_high,
                 f"--clip-delta {self.clip_delta} must be >= 1 + --clip-high = {1 + self.clip_high:g}: "
-                "it would cap what the clip lets through",
+                "a lower cap would cut ratios that the clip allows",
             ),
             (
                 self.ratio_level != "token" and self.loss not in _CLIPPED and ":" not in self.loss,
-                f"--ratio-level {self.ratio_level} is for --loss clip; {loss} has its own",
+                f"--ratio-level {self.ratio_level} is for --loss clip; {loss} defines its own ratio",
             ),
             (
                 self.loss == "a_star" and self.kl_coef > 0,
@@ -182,36 +185,36 @@ class ObjectiveConfig(Section):
             ),
             (
                 self.normalize_advantages and (self.whiten_advantages or self.has_token_advantages),
-                "--normalize-advantages is over completions, but here each token has its own advantage, which "
-                "--whiten-advantages normalizes",
+                "--normalize-advantages needs one advantage per completion, but here each token has its own; use "
+                "--whiten-advantages",
             ),
             (
                 self.loss in _OF_ROWS and self.aggregation != "sequence_mean",
-                f"{loss} has one value a completion: it needs --aggregation sequence_mean, not {self.aggregation}",
+                f"{loss} has one value per completion: it needs --aggregation sequence_mean, not {self.aggregation}",
             ),
             (
                 self.loss in _OF_ROWS and self.has_token_advantages,
-                f"{loss} needs one advantage a completion, not one a token",
+                f"{loss} needs one advantage per completion, not one per token",
             ),
             (
                 self.loss in _OF_ROWS and self.top_entropy_share < 1,
-                f"--top-entropy-share chooses tokens, but {loss} has one value a completion",
+                f"--top-entropy-share selects tokens, but {loss} has one value per completion",
             ),
             (
                 self.kl_in == "reward" and self.kl_estimator in ("k1+", "k3+", "k3_corrected") and self.kl_coef > 0,
-                f"--kl-estimator {self.kl_estimator} changes only the gradient, and --kl-in reward has none",
+                f"--kl-estimator {self.kl_estimator} changes only the gradient of the KL, and --kl-in reward has none",
             ),
             (
                 self.kl_in == "reward" and self.kl_estimator == "full" and self.kl_coef > 0,
-                "--kl-estimator full is for --kl-in loss: a reward is of the tokens that were sampled",
+                "--kl-estimator full is for --kl-in loss: a reward depends only on the sampled tokens",
             ),
             (
                 self.kl_target is not None and self.kl_coef == 0,
-                "--kl-target adapts --kl-coef, which must begin above 0",
+                "--kl-target adapts --kl-coef, whose initial value must be above 0",
             ),
             (
                 self.reference_refresh_steps > 0 and not self.has_reference,
-                "--reference-refresh-steps renews the reference, but with --kl-coef 0 there is none",
+                "--reference-refresh-steps replaces the reference, but with --kl-coef 0 there is none",
             ),
             (
                 self.reference_decay < 1 and not self.has_reference,
@@ -219,13 +222,13 @@ class ObjectiveConfig(Section):
             ),
             (
                 self.reference_refresh_steps > 0 and self.reference_decay < 1,
-                "--reference-refresh-steps and --reference-decay are two ways to move the reference: choose one",
+                "--reference-refresh-steps and --reference-decay both change the reference: choose one",
             ),
             *self._without_effect(),
         ]
 
     def _without_effect(self) -> list[tuple[bool, str]]:
-        """What was set and would change nothing: a misunderstanding."""
+        """Settings that were changed but have no effect, which points to a misunderstanding."""
         needs = {
             "cispo_cap": (self.loss == "cispo", "--loss cispo"),
             "sapo_tau_positive": (self.loss == "sapo", "--loss sapo"),
@@ -243,7 +246,7 @@ class ObjectiveConfig(Section):
                 self.kl_coef > 0 and self.kl_estimator in ("k3", "k3+", "k3_corrected"),
                 "--kl-coef above 0 and a k3 --kl-estimator",
             ),
-            "gamma": (self.has_token_advantages, "an --advantage by token"),
+            "gamma": (self.has_token_advantages, "an --advantage per token"),
             "kl_in": (self.kl_coef > 0, "--kl-coef above 0"),
             "kl_estimator": (self.kl_coef > 0, "--kl-coef above 0"),
             "entropy_coef_step": (self.entropy_target is not None, "--entropy-target"),

@@ -1,4 +1,4 @@
-"""What is done on a Ray cluster."""
+"""Settings of stages that can run on a Ray cluster."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from verifiers.on_ray import Resources
 
 
 class OnRayConfig(ProblemsConfig):
-    """Stages whose work can be spread over the nodes of a Ray cluster."""
+    """Settings of stages whose work can be spread over the nodes of a Ray cluster."""
 
     stage: ClassVar[str]
 
     on: str = "local"
-    """Where the work is done: local, or on a Ray cluster: ray (that of RAY_ADDRESS or of this machine, or one that is
-    started here), ray:HOST:PORT or ray://HOST:PORT. The result is the same. All nodes must see the --out of a set."""
+    """Where the work is done: local, or a Ray cluster: ray (that of RAY_ADDRESS or of this machine, or one started
+    here), ray:HOST:PORT or ray://HOST:PORT. The result is the same. For data sets, all nodes must see --out."""
     engine_actors: int | None = Field(None, ge=1)
-    """With --on ray: engines that sample, each with --threads CPUs, or with a GPU (--device cuda); by default as many
-    as fit into what is free. Engines that are servers are asked from here."""
+    """With --on ray: number of engine actors, each with --threads CPUs, or with a GPU (--device cuda); by default as
+    many as the free resources allow. Engine servers are called from this process."""
 
     @field_validator("on")
     @classmethod
@@ -30,11 +30,11 @@ class OnRayConfig(ProblemsConfig):
 
     @property
     def engines_on_ray(self) -> bool:
-        """True if engines of actors sample, and none of this process."""
+        """True if the engines are Ray actors, and this process has none."""
         at_servers = self.engine_url if self.engine == "auto" else find_engine(self.engine).runs_aside
         return self.on != "local" and not at_servers
 
     @property
     def engines(self) -> Resources:
-        """Those that hold an engine."""
+        """The actors that hold an engine."""
         return Resources(self.engine_actors, self.threads or 1, int(self.device.startswith("cuda")))

@@ -1,4 +1,4 @@
-"""How weights are changed: the same for every stage that trains."""
+"""Optimizer, checkpoint and tracker settings that all training stages share."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from r1lite.rl.schedule import learning_rate
 
 
 class OptimizerConfig(Section):
-    """AdamW, its learning rate, the size of a pass and of what is kept."""
+    """AdamW, its learning rate, micro-batches, checkpoints and trackers."""
 
     lr: float = Field(1e-6, gt=0)
     """Peak learning rate of AdamW."""
     lr_schedule: Literal["constant", "linear", "cosine"] = "constant"
-    """Schedule of the learning rate after the warm-up, over --steps."""
+    """Learning-rate schedule after the warm-up, over --steps."""
     min_lr_ratio: float = Field(0.1, ge=0, le=1)
     """Final learning rate of linear and cosine, as a share of the peak."""
     warmup_steps: int = Field(0, ge=0)
@@ -29,29 +29,29 @@ class OptimizerConfig(Section):
     adam_beta2: float = Field(0.999, ge=0, lt=1)
     """AdamW's decay of the second moment."""
     max_grad_norm: float = Field(1.0, gt=0)
-    """Gradients are scaled down to this global norm."""
+    """Gradients with a larger global norm are scaled down to this norm."""
     micro_batch_tokens: int = Field(16384, ge=1)
-    """Tokens, padding included, of one forward and backward pass; gradients don't depend on it."""
+    """Tokens of one forward and backward pass, padding included; gradients don't depend on it."""
     gradient_checkpointing: bool = False
     """Recompute activations in the backward pass: less memory, more time."""
     save_every: int = Field(25, ge=1)
     """Steps between checkpoints; one is also written at the end and on SIGINT or SIGTERM."""
     keep_checkpoints: int = Field(2, ge=1)
-    """How many of the newest checkpoints are kept."""
+    """Number of newest checkpoints to keep."""
     accept_lost_records: bool = False
-    """With --resume: go on although metrics, rollouts or all checkpoints from before are lost."""
+    """With --resume: continue even if earlier metrics, rollouts or all checkpoints are lost."""
 
     log_to: list[str] = Field(default_factory=list)
-    """Trackers that the run is sent to while it goes on, in order: mlflow, tensorboard, trackio, wandb, or one of yours
-    (entry point r1lite.trackers). One that fails is left out with a warning; `r1lite log` sends a run afterwards."""
+    """Trackers that receive the run's metrics as it runs: mlflow, tensorboard, trackio, wandb, or your own (entry point
+    r1lite.trackers). A tracker that fails is dropped with a warning; `r1lite log` sends a finished run."""
     log_project: str = "r1lite"
-    """The trackers' project or experiment."""
+    """Project or experiment name in the trackers."""
 
     push_to_hub: HubRepository | None = None
-    """Upload the trained model and its card to this repository on the Hugging Face Hub (made private if new)."""
+    """Upload the trained model and its card to this repository on the Hugging Face Hub (a new one is private)."""
 
     def lr_at(self, step: int, total_steps: int, *, peak: float | None = None) -> float:
-        """The learning rate of step `step` (0-based) of so many, rising to `peak`; by default to `lr`."""
+        """Learning rate of step `step` (0-based) of `total_steps`; `peak` is `lr` by default."""
         return learning_rate(
             step,
             peak=self.lr if peak is None else peak,

@@ -1,4 +1,4 @@
-"""A pipeline of stages, as a recipe writes it."""
+"""Settings of `r1lite r1`: a pipeline of stages, written as a recipe."""
 
 from __future__ import annotations
 
@@ -10,34 +10,35 @@ from r1lite.config.base import Section
 
 
 class PipelineConfig(Section):
-    """Run a recipe of stages, each made of what earlier ones made, and compare the models at the end.
+    """Run a recipe of stages that build on each other's results, and compare the models at the end.
 
-    The same command again goes on where it was stopped, be it by kill -9; finished stages are not run again."""
+    The same command resumes a pipeline that was stopped, even by kill -9; finished stages are not run again."""
 
     stage: ClassVar[str] = "r1"
 
     out: str | None = None
-    """Folder of the whole pipeline; by default a dated name under runs/. With one that exists, its pipeline goes on."""
+    """Folder of the pipeline; by default a dated name under runs/. If it exists, its pipeline is resumed."""
     jobs: int = Field(1, ge=1)
-    """Stages that run at the same time, where none needs the other."""
+    """Largest number of independent stages that run at the same time."""
     check: bool = False
-    """Only check the recipe and show its stages."""
+    """Only check the recipe and print its stages."""
     trust: bool = False
-    """Go on with stages whose folders name code that the recipe does not."""
+    """Also resume stages whose folders name code that the recipe doesn't name."""
     quiet: bool = False
     """Print errors and the final table only."""
     common: dict[str, Any] = Field(default_factory=dict)
-    """Recipes only: settings of every stage that has them."""
+    """Recipes only: settings for every stage that has them."""
     models: dict[str, str] = Field(default_factory=dict)
-    """Recipes only: models that are there already, by name: nano, a Hub id or a path."""
+    """Recipes only: existing models by name: nano, a Hub id or a path."""
     stages: dict[str, dict[str, Any]] = Field(default_factory=dict)
-    """Recipes only: by name, in order: `stage` (grpo, ppo, sft, distill, reject, cold-start, pretrain), `inputs` (its
-    model, teacher, tokenizer, data or rollouts, each the name of an earlier stage or of a model) and `settings`."""
+    """Recipes only: the stages by name, in order. Each has `stage` (grpo, ppo, sft, distill, reject, cold-start,
+    pretrain), `inputs` (its model, teacher, tokenizer, data or rollouts, each the name of an earlier stage or of a
+    model) and `settings`."""
     evaluate: dict[str, Any] = Field(default_factory=dict)
     """Recipes only: settings of the final evaluation."""
     compare: dict[str, str | dict[str, Any]] = Field(default_factory=dict)
-    """Recipes only: rows of the final table: what it is called, and which stage or model it is; or `model` and
-    `settings` of an evaluation of its own."""
+    """Recipes only: rows of the final table by title: each the name of a stage or a model, or `model` and `settings` of
+    a separate evaluation."""
     observations: dict[str, dict[str, str]] = Field(default_factory=dict)
-    """Recipes only: what the table should show: `row`, `than` (another row), `measure` (accuracy, greedy, format,
-    language) and `wanted` (higher, lower, kept)."""
+    """Recipes only: expected differences between rows of the table: `row`, `than` (another row), `measure` (accuracy,
+    greedy, format, language) and `wanted` (higher, lower, kept)."""

@@ -1,4 +1,4 @@
-"""PPO: what the critic adds to reinforcement learning."""
+"""Settings of PPO: those of its critic, and other defaults."""
 
 from __future__ import annotations
 
@@ -15,42 +15,44 @@ class PPOConfig(RLConfig):
     stage: ClassVar[str] = "ppo"
 
     advantage: Literal["gae"] = "gae"
-    """Generalized advantage estimation (arXiv:1506.02438) is what a critic is for; others are r1lite grpo's."""
+    """Advantage estimator: generalized advantage estimation (arXiv:1506.02438). r1lite grpo has the others."""
     gae_lambda: float = Field(1.0, ge=0, le=1)
-    """1: returns less values, no bias (verl, OpenRLHF); lower trusts the critic more (arXiv:1707.06347: 0.95)."""
+    """Lambda of GAE. 1: returns minus values, without bias (verl, OpenRLHF); lower values rely more on the critic
+    (arXiv:1707.06347: 0.95)."""
     gae_lambda_alpha: float | None = Field(None, gt=0)
-    """Give a completion of l tokens the lambda 1 - 1/(this * l) instead of --gae-lambda (VAPO: 0.05)."""
+    """Length-adaptive lambda: 1 - 1/(this * l) for a completion of l tokens, instead of --gae-lambda (VAPO: 0.05)."""
     critic_gae_lambda: float | None = Field(None, ge=0, le=1)
-    """Lambda of the returns that the critic learns; by default the policy's (VAPO: 1, with another for the policy)."""
+    """Lambda of the returns that the critic learns; by default the policy's lambda (VAPO: 1)."""
     whiten_advantages: bool = True
-    """Shift and scale the advantages of all tokens of a step to mean 0 and variance 1."""
+    """Whiten the advantages of all tokens of a step to mean 0 and variance 1."""
     group_size: int = Field(1, ge=1)
-    """Completions per problem (G); PPO needs no siblings."""
+    """Completions per problem (G); PPO works with one."""
     prompts_per_step: int = Field(128, ge=1)
-    """Problems a step (P)."""
+    """Problems per step (P)."""
     kl_in: Literal["loss", "reward"] = "reward"
-    """Take the KL (--kl-coef) off each token's reward (InstructGPT), or add it to the loss."""
+    """Subtract the KL (--kl-coef) from each token's reward (InstructGPT), or add it to the loss."""
     kl_estimator: Literal["k1", "k2", "k3", "abs", "k1+", "k3+", "k3_corrected", "full"] = "k1"
-    """Estimate of that KL per token; k1 for --kl-in reward, k3 is usual for --kl-in loss."""
+    """Estimator of the KL per token; k1 is usual for --kl-in reward, k3 for --kl-in loss."""
     critic: Literal["own", "shared"] = "own"
-    """The critic's backbone: its own, trained apart, or the policy's, which then gets both gradients (less memory)."""
+    """Backbone of the critic. own: a separate model; shared: the policy's, which then gets both gradients (less
+    memory)."""
     critic_model: str | None = None
-    """Where a critic of its own begins: a causal language model, or a reward model or run of r1lite reward-model, with
+    """Initial weights of --critic own: a causal language model, a reward model, or a run of r1lite reward-model, with
     the policy's tokenizer. By default a copy of the policy."""
     critic_lr: float | None = Field(None, gt=0)
     """Peak learning rate of the critic; by default --lr."""
     critic_warmup_steps: int = Field(0, ge=0)
-    """Steps at the beginning in which the critic learns alone."""
+    """Number of first steps in which only the critic learns."""
     value_clip: float | None = Field(0.5, gt=0)
-    """The value loss holds on to values that moved further than this from those before the step (reward units)."""
+    """Value clipping: the value loss moves values at most this far from those before the step (reward units)."""
     value_huber: float | None = Field(None, gt=0)
-    """Errors of the critic beyond this count in proportion to their size, not to its square (ReaLHF: 10)."""
+    """Huber loss: beyond this, the critic's errors count linearly instead of squared (ReaLHF: 10)."""
     value_coef: float = Field(1.0, gt=0)
-    """Weight of the value loss in a shared backbone's gradient."""
+    """--critic shared: weight of the value loss in the backbone's gradient."""
 
     @property
     def has_token_advantages(self) -> bool:
-        """Each token has an advantage of its own."""
+        """True: each token has its own advantage."""
         return True
 
     def _contradictions(self) -> list[tuple[bool, str]]:
@@ -58,23 +60,24 @@ class PPOConfig(RLConfig):
             *super()._contradictions(),
             (
                 self.critic == "shared" and self.critic_model is not None,
-                f"--critic-model {self.critic_model} is for --critic own; a shared critic has the policy's backbone",
+                f"--critic-model {self.critic_model} is for --critic own; a shared critic uses the policy's backbone",
             ),
             (
                 self.critic == "own" and self.value_coef != 1,
-                f"--value-coef {self.value_coef:g} weighs the value loss in a shared backbone; for --critic own set "
+                f"--value-coef {self.value_coef:g} weights the value loss of --critic shared; for --critic own set "
                 "--critic-lr",
             ),
             (
                 self.gae_lambda_alpha is not None and self.gae_lambda != type(self).model_fields["gae_lambda"].default,
-                "--gae-lambda-alpha and --gae-lambda are two ways to set lambda: choose one",
+                "--gae-lambda-alpha and --gae-lambda both set lambda: choose one",
             ),
             (
                 self.loss == "a_star",
-                "--loss a_star fits rewards less the optimal value, and needs no critic: it is for r1lite grpo",
+                "--loss a_star uses the optimal value and no critic: it is for r1lite grpo",
             ),
             (
                 self.critic_warmup_steps >= self.steps,
-                f"--critic-warmup-steps {self.critic_warmup_steps} leaves none of --steps {self.steps} to the policy",
+                f"--critic-warmup-steps {self.critic_warmup_steps} must be < --steps {self.steps}: the policy would "
+                "never be trained",
             ),
         ]

@@ -1,12 +1,12 @@
-"""Settings by paper: `--preset dapo`. `r1lite show-preset dapo` prints them; no torch here.
+"""Settings of published papers: `--preset dapo`. `r1lite show-preset dapo` prints them. This module doesn't load torch.
 
-A preset lies above our defaults and below everything else: the recipe of a bundled model, your recipe, your flags. It
-sets what its paper names and leaves the rest alone.
+A preset overrides r1lite's defaults; the recipe of a bundled model, your recipe and your flags override the preset. It
+sets only what its paper specifies.
 
-Batches are the paper's: a rollout of `prompts_per_step * group_size` completions, dealt to `minibatches` optimizer
+Batches are the paper's: a rollout of `prompts_per_step * group_size` completions is dealt to `minibatches` optimizer
 steps, `updates_per_rollout` times. A bundled model's recipe replaces sizes (prompts, group, lengths, learning rate,
-steps) and never the number of minibatches or passes, so that as many updates are off policy as in the paper; its
-learning rate, which is for one update a rollout, is divided by the square root of their number.
+steps) but never the number of minibatches or passes, so that as many updates are off policy as in the paper. The
+recipe's learning rate, which is for one update per rollout, is divided by the square root of the number of updates.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from r1lite.errors import UserError
 
 @dataclass(frozen=True, slots=True)
 class Preset:
-    """A published method. `settings`: field -> (value, where it is from)."""
+    """A published method. `settings`: field -> (value, its source)."""
 
     title: str
     paper: str
@@ -285,7 +285,7 @@ PRESETS: dict[str, Preset] = {
         },
     ),
     "dppo": Preset(
-        "Divergence proximal policy optimization: the trust region is of probabilities",
+        "Divergence proximal policy optimization: a trust region on probabilities",
         "arXiv:2602.04879",
         {
             "advantage": ("dr_grpo", "as Dr. GRPO: no division by the std"),
@@ -381,15 +381,15 @@ PRESETS: dict[str, Preset] = {
         "Optimal advantage regression",
         "A*-PO, arXiv:2505.20686",
         {
-            "advantage": ("a_star", "rewards less the optimal value"),
-            "value_samples": (8, "the authors' scripts/apo_gsm8k.sh: num_gen_to_use, of the reference before training"),
+            "advantage": ("a_star", "rewards minus the optimal value"),
+            "value_samples": (8, "the authors' scripts/apo_gsm8k.sh: num_gen_to_use, from the initial reference"),
             "loss": ("a_star", "the regression"),
             "aggregation": ("sequence_mean", "the regression"),
             "value_beta": (0.5, "the authors' scripts/apo_gsm8k.sh: beta1"),
             "a_star_beta": (1e-3, "the authors' scripts/apo_gsm8k.sh: beta2"),
             "lr": (1e-6, "the authors' scripts/apo_gsm8k.sh"),
             "prompts_per_step": (256, "the authors' scripts/apo_gsm8k.sh"),
-            "group_size": (1, "the authors' README: one generation a prompt"),
+            "group_size": (1, "the authors' README: one generation per prompt"),
             "minibatches": (2, "the authors' scripts/apo_gsm8k.sh: 256 / 128"),
             "max_completion_tokens": (1024, "the authors' scripts/apo_gsm8k.sh"),
         },
@@ -399,7 +399,7 @@ PRESETS: dict[str, Preset] = {
         "arXiv:2508.10751",
         {
             "advantage": ("pass_at_k", "sec. 2.4, eq. 14 and 15"),
-            "advantage_k": (4, "sec. 3.4: 4, 8 and 16 are compared; which of them elsewhere was not found"),
+            "advantage_k": (4, "sec. 3.4: 4, 8 and 16 are compared; the value of other experiments was not found"),
             "loss": ("clip", "app. A.2: DAPO's clip-higher and token mean, and none of its other parts"),
             "clip_low": (0.2, "app. A.2"),
             "clip_high": (0.28, "app. A.2"),
@@ -413,7 +413,7 @@ PRESETS: dict[str, Preset] = {
         },
     ),
     "scalerl": Preset(
-        "ScaleRL: what scales of what was tried",
+        "ScaleRL: the methods that scaled best in a large comparison",
         "arXiv:2510.13786",
         {
             "advantage": ("batch_scaled", "sec. 4: batch-level normalization"),
@@ -421,7 +421,7 @@ PRESETS: dict[str, Preset] = {
             "cispo_cap": (5.0, "app. A.17: 4, 5 and 8 did equally well"),
             "aggregation": ("prompt_mean", "sec. 4: prompt-level averaging"),
             "fp32_head": (True, "sec. 4: FP32 logits"),
-            "dynamic_sampling": (True, "sec. 3.2: zero-variance filtering; the paper leaves the places empty"),
+            "dynamic_sampling": (True, "sec. 3.2: zero-variance filtering; the paper doesn't refill the batch"),
             "retire_solved": (0.9, "sec. 3.2: no-positive-resampling, pass rates of 0.9 and more"),
             "kl_coef": (0.0, "sec. 2: no KL"),
             "lr": (5e-7, "app. A.3"),
@@ -429,14 +429,14 @@ PRESETS: dict[str, Preset] = {
             "warmup_steps": (100, "app. A.3"),
             "weight_decay": (0.01, "app. A.3"),
             "group_size": (16, "sec. 2, app. A.3"),
-            "prompts_per_step": (384, "app. A.3: 48 prompts an update, and 8 updates a rollout"),
+            "prompts_per_step": (384, "app. A.3: 48 prompts per update, and 8 updates per rollout"),
             "minibatches": (8, "sec. 3.1, app. A.11: PipelineRL with k = 8: weights are up to 8 updates old"),
-            "interrupt_thinking_after": (12288, "sec. 2, app. A.3, with the phrase of sec. 4; TRL's: 10,240 to 12,288"),
-            "max_completion_tokens": (14336, "sec. 2, app. A.3: 12,288 of thinking and 2,048 of the solution"),
+            "interrupt_thinking_after": (12288, "sec. 2, app. A.3; the phrase: sec. 4; TRL: 10,240 to 12,288"),
+            "max_completion_tokens": (14336, "sec. 2, app. A.3: 12,288 for thinking and 2,048 for the solution"),
         },
     ),
     "high_entropy": Preset(
-        "DAPO on the fifth of the tokens with the highest entropy",
+        "DAPO on the 20 % of tokens with the highest entropy",
         "arXiv:2506.01939",
         {
             **{name: (value, f"as DAPO, arXiv:2503.14476 {source}") for name, (value, source) in _DAPO.items()},
@@ -444,7 +444,7 @@ PRESETS: dict[str, Preset] = {
         },
     ),
     "ppo": Preset(
-        "Proximal policy optimization, as for language models",
+        "Proximal policy optimization, as used for language models",
         "arXiv:1707.06347; InstructGPT, arXiv:2203.02155",
         {
             "advantage": ("gae", "1707.06347 eq. 11"),
@@ -490,23 +490,23 @@ PRESETS: dict[str, Preset] = {
     ),
     "r1_zero": Preset(
         "DeepSeek-R1-Zero",
-        "arXiv:2501.12948; Nature, doi:10.1038/s41586-025-09422-z, whose Methods give the figures",
+        "arXiv:2501.12948; figures: Methods of the Nature paper, doi:10.1038/s41586-025-09422-z",
         {
             "template": ("r1_zero", "table 1"),
             "advantage": ("grpo", "sec. 2.2.1"),
             "loss": ("clip", "sec. 2.2.1"),
             "aggregation": ("sequence_mean", "sec. 2.2.1"),
             "clip_low": (1.0, "as below: no lower bound, since a ratio is never below 0"),
-            "clip_high": (10.0, "Methods, of R1's first RL stage; for R1-Zero none is given"),
+            "clip_high": (10.0, "Methods, for R1's first RL stage; no value for R1-Zero is given"),
             "kl_in": ("loss", "sec. 2.2.1"),
             "kl_estimator": ("k3", "sec. 2.2.1"),
             "kl_coef": (1e-3, "Methods"),
-            "reference_refresh_steps": (25, "Methods: every 400 steps of 512 outputs, 16 of which are a step here"),
+            "reference_refresh_steps": (25, "Methods: every 400 steps of 512 outputs; a step here is 16 of those"),
             "lr": (3e-6, "Methods"),
             "temperature": (1.0, "Methods"),
             "group_size": (16, "Methods"),
             "prompts_per_step": (512, "Methods: rollouts of 8,192 outputs"),
-            "minibatches": (16, "Methods: of 32 questions, 512 outputs each"),
+            "minibatches": (16, "Methods: 32 questions, 512 outputs each"),
             "updates_per_rollout": (1, "Methods: a single inner epoch"),
             "max_completion_tokens": (32768, "Methods: until step 8,200, then 65,536"),
             "steps": (650, "Methods: 10,400 steps of 512 outputs"),
@@ -516,7 +516,7 @@ PRESETS: dict[str, Preset] = {
 
 
 def preset_values(name: str, stage: str) -> dict[str, Any]:
-    """What a preset sets. Raises ValueError for a name that isn't one of this stage's."""
+    """The settings of a preset. Raises ValueError if the name is unknown or the preset is for another stage."""
     preset = PRESETS.get(name)
     if preset is None:
         near = difflib.get_close_matches(name, PRESETS, 1)
@@ -530,7 +530,7 @@ def preset_values(name: str, stage: str) -> dict[str, Any]:
 
 
 def describe(name: str) -> str:
-    """A preset as text: a line for each field, with its source."""
+    """A preset as text: one line per field, with its source."""
     preset = PRESETS[name]
     shown = {field: _shown(value) for field, value in preset.values.items()}
     width, height = max(map(len, shown)), max(map(len, shown.values()))
@@ -545,9 +545,9 @@ def _shown(value: Any) -> str:
 
 
 def main(arguments: Sequence[str]) -> int:
-    """`r1lite show-preset [NAME...]`: all names without one. Returns the exit code; raises UserError."""
+    """Runs `r1lite show-preset [NAME...]`; without names, lists presets. Returns the exit code; raises UserError."""
     if any(word in ("-h", "--help") for word in arguments):
-        print("usage: r1lite show-preset [NAME ...]\n\nPrints what presets set, and where each value is from.")
+        print("usage: r1lite show-preset [NAME ...]\n\nPrints the settings of presets with the source of each value.")
         return 0
     if not arguments:
         width = max(map(len, PRESETS))

@@ -1,4 +1,4 @@
-"""What to solve, with which model."""
+"""Settings of the task, the model and the prompt."""
 
 from __future__ import annotations
 
@@ -11,47 +11,47 @@ from verifiers.on_ray import address_of
 
 
 class ProblemsConfig(EngineConfig):
-    """What to solve, with which model and prompt."""
+    """Task, model, prompt, scoring and evaluation."""
 
     task: str = "gsm8k"
-    """What to solve: see r1lite tasks; any of reasoning-gym's as reasoning_gym:NAME, or your own as module:attr."""
+    """Task to solve: a name from r1lite tasks, reasoning_gym:NAME (of reasoning-gym), or your own module:attr."""
     source: str | None = None
-    """Where the problems come from: hub (or hub@REVISION), bundled, or a JSONL/Parquet file or folder of your own. By
-    default what fits the task and the model: generated where the task makes them, bundled for nano, otherwise hub."""
+    """Source of the problems: hub (or hub@REVISION), bundled, or your own JSONL/Parquet file or folder. By default
+    generated if the task generates its problems, bundled for nano, otherwise hub."""
     test_source: str | None = None
-    """File with the test problems, when --source is one file; by default its sibling test.*, or 10 % held out."""
+    """File with the test problems, if --source is one file; by default test.* beside it, or 10 % held out."""
     test_split: str = "test"
-    """Which split of the bundled problems is tested on: test, or test_hard (families never seen in training)."""
+    """Split of the bundled problems to test on: test, or test_hard (families never seen in training)."""
     model: str | None = None
     """Hugging Face id (or ID@REVISION) or path of a causal language model. By default Qwen/Qwen2.5-0.5B with CUDA,
-    otherwise the bundled nano, or the task's own: nano-countdown for countdown_small."""
+    otherwise the bundled nano; for countdown_small by default nano-countdown."""
     template: str = "r1_zero"
-    """Prompt: r1_zero, short, chat, or your own text with {question} in it."""
+    """Prompt template: r1_zero, short, chat, or your own text that contains {question}."""
     max_prompt_tokens: int = Field(1024, ge=2)
     """Longest prompt, in tokens; a longer one is an error."""
     max_completion_tokens: int = Field(1024, ge=1)
     """Longest completion, in tokens."""
     stop_text: str | None = None
-    """End a completion at this text too, for base models that don't end by themselves."""
+    """Also end a completion at this text, for base models that don't end by themselves."""
     dtype: Literal["auto", "float32", "bfloat16"] = "auto"
     """Precision of the forward pass; weights and optimizer stay float32. auto: float32 on CPU, bfloat16 on CUDA."""
     attn_implementation: str = "auto"
-    """Attention kernel, as transformers names it. auto: sdpa, with a decoding step of our own on CPU."""
+    """Attention kernel, by its name in transformers. auto: sdpa, with r1lite's own decoding step on CPU."""
     score_workers: int | None = Field(None, ge=0)
-    """Processes that score completions under a deadline, and are replaced when they hang or crash; 0: score in this
-    process. By default 0 for built-in verifiers and 1 for yours. What is judged in a sandbox needs none."""
+    """Number of processes that score completions under a deadline and are replaced if they hang or crash; 0: score in
+    this process. By default 0 for built-in verifiers and 1 for yours. Verifiers with a sandbox need none."""
     score_timeout_s: float = Field(30.0, gt=0)
-    """Seconds after which a completion that is scored in another process is given up, and left unscored."""
+    """Seconds that a scoring process may take per completion; after that the completion is unscored."""
     scoring: str = "local"
-    """Where completions are scored: local, or on a Ray cluster: ray (that of RAY_ADDRESS or of this machine, or one
-    that is started here), ray:HOST:PORT or ray://HOST:PORT. --score-workers then counts actors of one CPU each; by
-    default one for each CPU that Ray has free, but one."""
+    """Where completions are scored: local, or a Ray cluster: ray (that of RAY_ADDRESS or of this machine, or one
+    started here), ray:HOST:PORT or ray://HOST:PORT. On Ray, --score-workers is the number of actors with one CPU each;
+    by default all of Ray's free CPUs but one."""
     eval_problems: int = Field(1000, ge=1)
-    """Test problems answered greedily before and after training (at most; the first ones of the test set)."""
+    """Number of test problems, the first of the test set, answered greedily before and after training."""
     eval_samples: int = Field(8, ge=1)
-    """Completions a problem for pass@k (k = this), sampled at temperature 1."""
+    """Completions per problem for pass@k (k = this), sampled at temperature 1."""
     eval_sample_problems: int = Field(200, ge=1)
-    """Test problems that pass@k is measured on (the first ones of the test set)."""
+    """Number of test problems, the first of the test set, that pass@k is measured on."""
 
     @field_validator("scoring")
     @classmethod
@@ -60,7 +60,7 @@ class ProblemsConfig(EngineConfig):
 
 
 def checked_place(option: str, value: str) -> str:
-    """`local`, or a Ray cluster. Raises ValueError."""
+    """Returns the value if it is `local` or a Ray address. Raises ValueError."""
     if value != "local":
         try:
             address_of(value)

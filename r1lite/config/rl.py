@@ -1,4 +1,4 @@
-"""Reinforcement learning: what grpo and ppo share, and what is their own."""
+"""Reinforcement learning: settings that grpo and ppo share, and grpo's own."""
 
 from __future__ import annotations
 
@@ -21,62 +21,64 @@ ESTIMATOR_NAMES = (
 
 
 class RLConfig(PlanningConfig, RolloutConfig, TrainConfig, ObjectiveConfig):
-    """Sampling groups, scoring them, and learning from the scores."""
+    """Settings of sampling groups, scoring them, and learning from the scores."""
 
     preset: str | None = None
-    """Settings of a paper, such as dapo or r1_zero, below what you give yourself; r1lite show-preset lists them."""
+    """Settings of a paper, such as dapo or r1_zero; your own settings override them. r1lite show-preset lists them."""
     reward: str | None = None
-    """Formula over verifiers, such as "math + 0.1*format"; by default the task's. Your own: module:function."""
+    """Reward: a formula over verifiers, such as "math + 0.1*format", or your own module:function; by default the
+    task's."""
     overlong_penalty: float = Field(0.0, ge=0)
-    """Take this times `overlong` off the reward: 0 up to 4/5 of --max-completion-tokens, then rising to 1 (DAPO)."""
+    """Subtract this times `overlong` from the reward; `overlong` is 0 up to 4/5 of --max-completion-tokens, then rises
+    to 1 (DAPO)."""
     verifiers: dict[str, dict[str, Any]] = Field(default_factory=dict)
-    """Recipes only: options of the reward's verifiers by name; `use` among them makes the name an alias."""
+    """Recipes only: options of the reward's verifiers by name; with the option `use`, the name is an alias."""
     max_unscored_rate: float = Field(0.1, ge=0, le=1)
     """The run stops when more than this share of a step's completions could not be scored."""
     steps: int = Field(500, ge=1)
-    """Steps; one step samples prompts_per_step * group_size completions."""
+    """Number of steps; one step samples prompts_per_step * group_size completions."""
     prompts_per_step: int = Field(16, ge=1)
-    """Problems a step (P)."""
+    """Problems per step (P)."""
     group_size: int = Field(8, ge=2)
     """Completions per problem (G)."""
     temperature: float = Field(1.0, gt=0)
     """Sampling temperature; log-probabilities are those of the tempered distribution."""
     updates_per_rollout: int = Field(1, ge=1)
-    """Passes over each step's completions."""
+    """Number of passes over each step's completions."""
     minibatches: int = Field(1, ge=1)
-    """Optimizer steps a pass; whole groups are dealt out to them."""
+    """Optimizer steps per pass; each gets whole groups."""
     record_tokens: bool = False
-    """Keep in rollouts/ what the trainer saw at each token before it learnt from it: log-probability, entropy,
-    advantage. The report colours tokens by them. Costs one more pass of the model over each step's completions."""
+    """Record each token's log-probability, entropy and advantage before the update in rollouts/. The report colours
+    tokens by them. Costs one more pass of the model over each step's completions."""
     retire_solved: float | None = Field(None, gt=0, le=1)
-    """Sample problems no more once this share of a group's completions solved them (ScaleRL: 0.9)."""
+    """Stop sampling a problem once this share of a group's completions solved it (ScaleRL: 0.9)."""
     stop_kl: float | None = Field(None, gt=0)
-    """End a step's updates early when the KL of --stop-kl-to passes this (nats a token)."""
+    """End a step's updates early when the KL of --stop-kl-to exceeds this (nats per token)."""
     stop_kl_to: Literal["old", "reference"] = "old"
-    """old: KL(policy before the step || policy); reference: KL(policy || reference), of which a step makes its first
-    update all the same, so that the KL in the loss can lead back."""
+    """KL that --stop-kl bounds. old: KL(policy before the step || policy); reference: KL(policy || reference). With
+    reference, a step always makes its first update, so that the KL in the loss can lower the KL again."""
     fp32_head: bool = False
-    """Compute logits from hidden states in float32 although --dtype is lower (MiniMax-M1, ScaleRL)."""
+    """Compute logits from hidden states in float32 even if --dtype is lower (MiniMax-M1, ScaleRL)."""
     padding_free: bool = False
-    """Learn from completions that lie end to end in one sequence, each behind its own prompt: no padding is computed,
-    a prompt is computed once for each of its completions. For completions of very different lengths, with short
-    prompts; on GPUs, in bfloat16, PyTorch's attention for rows of any length."""
+    """Concatenate prompts and completions to one sequence without padding. A prompt is computed once per completion, so
+    this suits short prompts and completions of very different lengths. On GPUs in bfloat16, uses PyTorch's
+    variable-length attention."""
     advantage: str
-    """From rewards to advantages; each algorithm has its own."""
+    """Advantage estimator; each algorithm has its own."""
 
     @model_validator(mode="after")
     def _attention_without_padding(self) -> RLConfig:
         if self.padding_free and self.attn_implementation != "auto":
             raise ValueError(
-                f"--padding-free brings an attention of its own, and --attn-implementation is "
-                f"{self.attn_implementation}: leave it at auto"
+                f"--padding-free has its own attention, so --attn-implementation must be auto, not "
+                f"{self.attn_implementation}"
             )
         return self
 
     @model_validator(mode="wrap")
     @classmethod
     def _preset_underneath(cls, values: Any, handler: Any) -> Any:
-        """Presets lie above the defaults, and count as not given: what was given stays known for later layers."""
+        """Puts a preset's values above the defaults. They don't count as set, so later layers see the user's keys."""
         if not isinstance(values, dict) or values.get("preset") is None:
             return handler(values)
         config = handler({**preset_values(str(values["preset"]), cls.stage), **values})
@@ -89,22 +91,22 @@ class RLConfig(PlanningConfig, RolloutConfig, TrainConfig, ObjectiveConfig):
             (
                 self.max_staleness > 0 and (self.dynamic_sampling or self.curriculum),
                 f"--max-staleness {self.max_staleness} samples before the last step is scored, but "
-                f"{'--dynamic-sampling' if self.dynamic_sampling else '--curriculum'} chooses problems by its scores",
+                f"{'--dynamic-sampling' if self.dynamic_sampling else '--curriculum'} chooses problems from its scores",
             ),
             (
                 self.max_staleness > 0 and self.importance == "off" and self.ratio_to == "old",
-                f"--max-staleness {self.max_staleness} learns from tokens of earlier weights, which --importance off "
-                "takes for those of the newest: use --importance token, or --ratio-to engine",
+                f"--max-staleness {self.max_staleness} learns from tokens of earlier weights, but --importance off "
+                "treats them as tokens of the newest weights: use --importance token, or --ratio-to engine",
             ),
             *self._interruptions(),
             (
                 self.retire_solved is not None and (self.curriculum or self.max_staleness > 0),
-                f"--retire-solved chooses problems by what the last steps measured; "
-                f"{'--curriculum does so too: choose one' if self.curriculum else '--max-staleness cannot wait'}",
+                f"--retire-solved chooses problems by the pass rates of the last steps; "
+                f"{'so does --curriculum: choose one' if self.curriculum else '--max-staleness samples before them'}",
             ),
             (
                 self.dynamic_sampling and self.group_size < 2,
-                "--dynamic-sampling passes over groups whose rewards are all equal, but a single one always is",
+                "--dynamic-sampling skips groups whose rewards are all equal, and a group of one always is",
             ),
             (
                 self.minibatches > self.prompts_per_step,
@@ -113,7 +115,7 @@ class RLConfig(PlanningConfig, RolloutConfig, TrainConfig, ObjectiveConfig):
             ),
             (
                 self.stop_kl is not None and self.updates_per_rollout * self.minibatches == 1,
-                f"--stop-kl {self.stop_kl} ends a step's updates early, but there is only one: it needs "
+                f"--stop-kl {self.stop_kl} ends a step's updates early, but a step has only one update: set "
                 "--updates-per-rollout or --minibatches above 1",
             ),
             (
@@ -122,8 +124,9 @@ class RLConfig(PlanningConfig, RolloutConfig, TrainConfig, ObjectiveConfig):
             ),
             (
                 self.loss == "reinforce" and self.updates_per_rollout * self.minibatches > 1,
-                f"--loss reinforce learns only from what the current policy sampled; --updates-per-rollout "
-                f"{self.updates_per_rollout} and --minibatches {self.minibatches} change it between: use --loss clip",
+                f"--loss reinforce learns only from samples of the current policy, but --updates-per-rollout "
+                f"{self.updates_per_rollout} and --minibatches {self.minibatches} update the policy several times: use "
+                "--loss clip",
             ),
         ]
 
@@ -137,35 +140,35 @@ class RLConfig(PlanningConfig, RolloutConfig, TrainConfig, ObjectiveConfig):
             (
                 after is not None and after >= self.max_completion_tokens,
                 f"--interrupt-thinking-after must be < --max-completion-tokens = {self.max_completion_tokens}, got "
-                f"{after}: there would be no room for an answer",
+                f"{after}: otherwise no tokens are left for the answer",
             ),
             (
                 THINKING_END not in phrase,
-                f"--interruption-phrase {phrase!r} must hold {THINKING_END}, which ends the thinking",
+                f"--interruption-phrase {phrase!r} must contain {THINKING_END}, which ends the thinking",
             ),
             (
                 after is not None and self.stop_text is not None and self.stop_text in phrase,
-                f"--interruption-phrase holds --stop-text {self.stop_text!r}, which ends a completion: no answer would "
-                "follow it",
+                f"--interruption-phrase contains --stop-text {self.stop_text!r}, which would end the completion before "
+                "its answer",
             ),
         ]
 
 
 class GRPOConfig(RLConfig):
-    """Group relative policy optimization (arXiv:2402.03300) from rewards that rules can check."""
+    """Group relative policy optimization (arXiv:2402.03300) with rewards from verifiers."""
 
     stage: ClassVar[str] = "grpo"
 
     advantage: str = "grpo"
-    """From rewards to advantages: grpo, batch_scaled, dr_grpo, rloo, reinforce, reinforce_pp, reinforce_pp_baseline,
-    opo, optimal_token, maxrl, gdpo, pass_at_k, best_of_group, a_star, or your own, module:function;
-    r1lite/rl/README.md says how each does it. Critics are for r1lite ppo."""
+    """Advantage estimator: grpo, batch_scaled, dr_grpo, rloo, reinforce, reinforce_pp, reinforce_pp_baseline, opo,
+    optimal_token, maxrl, gdpo, pass_at_k, best_of_group, a_star, or your own module:function. r1lite/rl/README.md has
+    the formulas. For a critic use r1lite ppo."""
     group_size: int = Field(8, ge=1)
-    """Completions per problem (G); a single one only with --value-samples."""
+    """Completions per problem (G); 1 is allowed only with --value-samples."""
     advantage_k: int = Field(4, ge=1)
-    """pass_at_k: size of the subsets of a group whose best member counts."""
+    """pass_at_k: size k of a group's subsets; the best completion of a subset counts."""
     value_beta: float = Field(0.5, gt=0)
-    """a_star: from rewards to the optimal value: towards 0 the best of them, for large ones their mean."""
+    """a_star: beta of the optimal value: near 0 it is the best reward, for a large beta the mean reward."""
     advantage_ddof: Literal[0, 1] = 1
     """Standard deviations divide by N - this (grpo, batch_scaled, gdpo)."""
     advantage_eps: float = Field(1e-4, ge=0)
@@ -195,7 +198,7 @@ class GRPOConfig(RLConfig):
             ),
             (
                 self.advantage == "gdpo" and kl_in_reward,
-                "--advantage gdpo normalises parts of the reward formula, and the KL is none; use --kl-in loss",
+                "--advantage gdpo normalises the terms of the reward formula, and the KL isn't one; use --kl-in loss",
             ),
             (
                 self.advantage == "pass_at_k" and self.advantage_k > self.group_size,
@@ -203,7 +206,7 @@ class GRPOConfig(RLConfig):
             ),
             (
                 (self.loss == "a_star") != (self.advantage == "a_star"),
-                "--loss a_star and --advantage a_star belong together: log-ratios are fitted to rewards less the "
+                "--loss a_star and --advantage a_star belong together: the loss fits log-ratios to rewards minus the "
                 "optimal value",
             ),
             (
@@ -212,8 +215,8 @@ class GRPOConfig(RLConfig):
             ),
             (
                 self.value_samples > 0 and (self.reference_refresh_steps > 0 or self.reference_decay < 1),
-                f"--value-samples {self.value_samples} are of the reference that the run begins with, which "
-                "--reference-refresh-steps and --reference-decay replace; leave it at 0, the group's own rewards",
+                f"--value-samples {self.value_samples} are sampled from the initial reference, which "
+                "--reference-refresh-steps and --reference-decay replace; use 0, which takes the group's own rewards",
             ),
             (
                 self.advantage != "a_star" and self.value_beta != type(self).model_fields["value_beta"].default,

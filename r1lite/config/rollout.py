@@ -1,4 +1,4 @@
-"""How tokens are drawn in training, and what is done about an engine that is not quite the trainer."""
+"""Settings of sampling in training, and of corrections for an engine that differs from the trainer."""
 
 from __future__ import annotations
 
@@ -13,63 +13,66 @@ INTERRUPTION_PHRASE = "Okay, time is up. Let me stop thinking and formulate a fi
 
 
 class RolloutConfig(Section):
-    """Sampling in training, the engine's mismatch, and how far ahead of the trainer it may run."""
+    """Sampling in training, the engine's mismatch with the trainer, and how far the engine may run ahead."""
 
     top_p: float = Field(1.0, gt=0, le=1)
-    """Draw only from the most probable tokens with this share of the mass; needs --biased-sampling."""
+    """Sample only from the most probable tokens that hold this share of the mass; needs --biased-sampling."""
     top_k: int = Field(0, ge=0)
-    """Draw only from this many most probable tokens, 0: from all; needs --biased-sampling."""
+    """Sample only from this many most probable tokens; 0: from all; needs --biased-sampling."""
     min_p: float = Field(0.0, ge=0, lt=1)
-    """Leave out tokens less probable than this share of the most probable one; needs --biased-sampling."""
+    """Leave out tokens less probable than this share of the most probable token; needs --biased-sampling."""
     biased_sampling: bool = False
-    """Accept --top-p, --top-k and --min-p: the trainer's probabilities are those of the whole distribution.
-    --importance auto then weights each token by the mass that the engine kept; nothing is learnt of what it cut."""
+    """Allow --top-p, --top-k and --min-p, although the trainer's probabilities are those of the whole distribution.
+    --importance auto then weights tokens by the mass that the engine kept; tokens that it cut are never learnt."""
     importance: Literal["auto", "off", "token", "sequence", "geometric"] = "auto"
-    """Weight the policy loss by trainer/engine probability, per token, by a completion's product, or by its geometric
-    mean. auto: token where the engine has weights of its own, runs ahead or cuts its distribution, else off."""
+    """Weight the policy loss by the ratio of trainer and engine probability: per token, by a completion's product, or
+    by its geometric mean. auto: token if the engine has its own weights, runs ahead or cuts its distribution, else
+    off."""
     importance_mode: Literal["truncate", "mask"] = "truncate"
-    """What becomes of weights outside the bounds: cut to the bound, or 0 (nothing is learnt there)."""
+    """Treatment of weights outside the bounds. truncate: clip to the bound; mask: set to 0, so nothing is learnt."""
     importance_low: float = Field(0.0, ge=0, le=1)
     """Lower bound of the importance weight."""
     importance_high: float = Field(2.0, ge=1)
     """Upper bound of the importance weight."""
     ratio_to: Literal["old", "engine"] = "old"
-    """What the loss's ratio compares the policy with: itself before the step, while --importance weighs the engine's
-    difference from that; or the engine that sampled, at once, so that clips and gates bound staleness too."""
+    """Denominator of the loss's ratio. old: the policy before the step, with --importance as correction for the engine;
+    engine: the engine's own log-probabilities, so that clips and gates bound staleness too."""
     max_staleness: int = Field(0, ge=0)
-    """N: servers sample on while a step is learnt from, the groups of the next N steps; what they are at goes on with
-    new weights, and a group with a token from weights more than N steps old is dropped. 0: strictly on policy."""
+    """With N > 0, servers sample the groups of the next N steps while the trainer learns. Unfinished completions
+    continue with new weights; a group with a token from weights more than N steps old is dropped. 0: strictly on
+    policy."""
     replay_order: str | None = None
-    """Directory of a run with the same settings and --max-staleness, which is done once more in its order: each step
-    learns from the same groups, sampled by the same versions. Ends with the same bytes where the engine repeats
-    itself."""
+    """Directory of a run with the same settings and --max-staleness, whose order is repeated: each step learns from the
+    same groups, sampled by the same weight versions. The result is identical byte for byte if the engine is
+    deterministic."""
     interrupt_thinking_after: int | None = Field(None, ge=1)
-    """In training, a completion that has not ended its thinking (</think>) after this many tokens gets
-    --interruption-phrase, and its answer is sampled on. The phrase's own tokens are not learnt (ScaleRL: 12,288)."""
+    """In training, append --interruption-phrase to a completion that has not ended its thinking (</think>) after this
+    many tokens, then sample its answer. The phrase's tokens are not learnt (ScaleRL: 12,288)."""
     interruption_phrase: str = INTERRUPTION_PHRASE
-    """What --interrupt-thinking-after puts in; it must hold </think>."""
+    """Text that --interrupt-thinking-after appends; it must contain </think>."""
     canary_tokens: int = Field(16, ge=0)
-    """Tokens of each of the two completions whose log-probabilities are compared between engine and trainer after
-    every change of weights; 0: no such check."""
+    """After every change of weights, compare the log-probabilities of engine and trainer on two completions of this
+    many tokens each; 0: no such check."""
     canary_tolerance: float | None = Field(None, gt=0)
-    """Largest difference allowed there, in nats; by default 0.002 in float32 and 0.5 in bfloat16."""
+    """Largest difference that the canary allows, in nats; by default 16 times the largest difference measured so far in
+    the run, at most 0.002 in float32 and 0.5 in bfloat16."""
 
     prove_weights_every: int = Field(5, ge=0)
-    """Changes of weights from one comparison of vLLM's weights with the trainer's, byte for byte, to the next; the
-    first change is always compared (vLLM 0.32; a GB takes about a second on each side). 0: never."""
+    """Compare vLLM's weights with the trainer's byte for byte every this many changes of weights, and after the first
+    change (vLLM 0.32; about a second per GB on each side). 0: never."""
 
     @model_validator(mode="after")
     def _order_of_what_is_sampled_ahead(self) -> RolloutConfig:
         if self.replay_order is not None and not self.max_staleness:
-            raise ValueError("--replay-order is for runs with --max-staleness: others have one order only")
+            raise ValueError("--replay-order is for runs with --max-staleness: other runs have only one order")
         return self
 
     @model_validator(mode="after")
     def _one_correction(self) -> RolloutConfig:
         if self.ratio_to == "engine" and self.importance in ("token", "sequence", "geometric"):
             raise ValueError(
-                f"--ratio-to engine corrects for the engine by the loss's ratio; --importance {self.importance} would "
-                "do it twice"
+                f"--ratio-to engine corrects for the engine through the loss's ratio; --importance {self.importance} "
+                "would correct twice"
             )
         return self
 
@@ -82,8 +85,8 @@ class RolloutConfig(Section):
         ]
         if changed and not self.biased_sampling:
             raise ValueError(
-                f"{', '.join(changed)}: the engine would draw from a cut distribution while the trainer learns about "
-                "the whole one, so every probability ratio would be biased; leave it off in training, or take the "
-                "bias on with --biased-sampling"
+                f"{', '.join(changed)}: the engine would sample from a cut distribution while the trainer learns the "
+                "whole one, so every probability ratio would be biased; leave it off in training, or accept the bias "
+                "with --biased-sampling"
             )
         return self

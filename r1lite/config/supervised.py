@@ -1,4 +1,4 @@
-"""Fine-tuning on given text: what sft and distill share, and what is sft's own."""
+"""Supervised fine-tuning: settings that sft, dpo and distill share."""
 
 from __future__ import annotations
 
@@ -10,37 +10,39 @@ from r1lite.config.train import TrainConfig
 
 
 class SupervisedConfig(TrainConfig):
-    """A set of prompts with completions, and how it is gone through."""
+    """The training set of prompts with completions, and the order of its rows."""
 
     data: str | None = None
-    """The set: a JSONL, JSON or Parquet file, a folder with train.jsonl or train.parquet, or OWNER/NAME on the Hub;
-    its rows in the form messages, ShareGPT, Alpaca, prompt/completion or question/answer."""
+    """Training set: a JSONL, JSON or Parquet file, a folder with train.jsonl or train.parquet, or OWNER/NAME on the
+    Hub. Rows have the form messages, ShareGPT, Alpaca, prompt/completion or question/answer."""
     data_split: str = "train"
-    """Which split (or file of the folder) of the set is learnt from."""
+    """Split of the set (or file of the folder) to learn from."""
     prompts: Literal["auto", "verbatim"] = "auto"
-    """What is before a completion. auto: questions are put into --template, a `prompt` without a `question` stands as
-    it is. verbatim: `prompt` always stands as it is, and a conversation without our instruction."""
+    """How prompts are built. auto: a question is put into --template, a `prompt` without a `question` is used as it is.
+    verbatim: `prompt` is always used as it is, and conversations get no added instruction."""
     long_rows: Literal["error", "drop"] = "error"
-    """What becomes of rows above --max-prompt-tokens, --max-completion-tokens or the model's context."""
+    """Treatment of rows longer than --max-prompt-tokens, --max-completion-tokens or the model's context. error: the run
+    ends; drop: they are left out."""
     allow_test_overlap: bool = False
-    """Go on though questions of the evaluation stand in the set; by default that is refused."""
+    """Train even if the set contains questions of the evaluation; by default this is an error."""
     rows_per_step: int = Field(32, ge=1)
-    """Rows an optimizer step."""
+    """Rows per optimizer step."""
     epochs: float = Field(2.0, gt=0)
-    """Passes over the set, each in an order of its own."""
+    """Number of passes over the set, each in a new order."""
     steps: int | None = Field(None, ge=1)
-    """Optimizer steps, in place of --epochs."""
+    """Number of optimizer steps, instead of --epochs."""
     packing: Literal["auto", "on", "off"] = "auto"
-    """Several rows in one sequence, none of which sees another. auto: with CUDA, where the model can do it."""
+    """Pack several rows into one sequence; rows don't attend to one another. auto: on with CUDA, if the model supports
+    it."""
     packed_tokens: int = Field(2048, ge=1)
-    """Length of a packed sequence; a longer row has one to itself."""
+    """Length of a packed sequence, in tokens; a longer row gets its own sequence."""
     lr: float = Field(5e-5, gt=0)
     """Peak learning rate of AdamW."""
     lr_schedule: Literal["constant", "linear", "cosine"] = "cosine"
-    """Schedule of the learning rate after the warm-up, over all steps."""
+    """Learning-rate schedule after the warm-up, over all steps."""
 
 
 class SFTConfig(SupervisedConfig):
-    """Fine-tune a model on prompts with completions; the loss is that of the completions alone."""
+    """Fine-tune a model on prompts with completions; the loss counts only the completions' tokens."""
 
     stage: ClassVar[str] = "sft"

@@ -1,4 +1,4 @@
-"""What every stage shares that trains on problems."""
+"""Settings that all stages share that train a model and evaluate it on problems."""
 
 from __future__ import annotations
 
@@ -13,32 +13,32 @@ from r1lite.config.watchdog import WatchdogConfig
 
 
 class TrainConfig(WatchdogConfig, ShardConfig, OptimizerConfig, ProblemsConfig):
-    """A model that is changed, and measured on problems before and after."""
+    """Evaluation, checkpoints, CPU offloading and LoRA."""
 
     eval_every: int = Field(0, ge=0)
-    """Evaluate, greedily and for pass@k, every this many steps too; 0: only before and after."""
+    """Evaluate, greedily and for pass@k, also every this many steps; 0: only before and after training."""
     keep_rollouts: Literal["all"] | Annotated[int, Field(ge=0)] = "all"
-    """Keep the completions of all steps, or of so many newest ones (0: none). Those that are removed are lost to the
-    report, `replay`, `r1lite reject` and trackers; the doctor and --resume don't need them."""
+    """Keep the completions of all steps, or of this many newest steps (0: none). The report, `replay`, `r1lite reject`
+    and trackers can't show removed completions; the doctor and --resume don't need them."""
     checkpoint_dtype: Literal["float32", "own"] = "float32"
-    """Precision of the weights in checkpoints: float32, as they are trained, or the one that the model's files had,
-    such as bfloat16. The exact weights then lie in trainer.pt, so that --resume still goes on bit by bit."""
+    """Precision of the weights in checkpoints. float32: as trained; own: that of the model's files, such as bfloat16.
+    With own, trainer.pt also holds the exact weights, so that --resume stays bit-identical."""
     offload_optimizer: bool = False
-    """On a GPU: keep AdamW's moments and a copy of the weights that learn in the CPU's memory, and compute the update
-    there: 8 bytes a weight less, for a slower step."""
+    """On a GPU: keep AdamW's moments and a copy of the trained weights in CPU memory, and compute the update there.
+    Saves 8 bytes of GPU memory per weight; steps are slower."""
     offload_reference: bool = False
-    """On a GPU: keep the layers of the reference (distill: of the teacher) in the CPU's memory, and copy each to the
-    GPU when it is its turn."""
+    """On a GPU: keep the layers of the reference (distill: of the teacher) in CPU memory, and copy each layer to the
+    GPU when it is needed."""
     lora_rank: int = Field(0, ge=0)
-    """Train adapters of this rank in place of the model's own weights, which serve as the reference too (needs peft);
-    0: train all weights."""
+    """Train LoRA adapters of this rank (needs peft). The model's own weights stay fixed and are also the reference. 0:
+    train all weights."""
     lora_alpha: float = Field(32.0, gt=0)
-    """What an adapter adds is multiplied by this / --lora-rank."""
+    """The adapter's output is multiplied by this / --lora-rank."""
     lora_targets: str = "all-linear"
-    """Layers that get an adapter: all-linear (all but the head), or names such as q_proj,v_proj."""
+    """Layers with an adapter: all-linear (all but the head), or names such as q_proj,v_proj."""
     base_quantization: Literal["none", "nf4"] = "none"
-    """Hold the weights below an adapter in 4 bits (QLoRA, needs bitsandbytes): an eighth of what they take
-    otherwise, for more time a step. An engine, and checkpoints, get them dequantized."""
+    """nf4: hold the base weights under an adapter in 4 bits (QLoRA, needs bitsandbytes): an eighth of the memory, but
+    slower steps. Engines and checkpoints get dequantized weights."""
 
     @model_validator(mode="after")
     def _quantized_below_an_adapter(self) -> TrainConfig:

@@ -1,4 +1,4 @@
-"""What a configuration asks for that a file alone may not: code that does not ship with r1lite, and places to write."""
+"""Finds the requests of a configuration that need --trust: code from outside r1lite, and places to write."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ from verifiers.trust import NotTrustedError, beyond, beyond_in_options, is_above
 _FORMULAS = ("reward", "verifier", "correct")
 _FUNCTIONS = ("loss", "advantage")  # a built-in name, or module:function
 _MARKS = ("environment.json", "reward.json", "metrics.jsonl", "manifest.json", "summary.json", ".lock")
-_WRITTEN = ("out", "push_to_hub", "engine_weights_dir")  # keys by which data leaves the run's folder
+_WRITTEN = ("out", "push_to_hub", "engine_weights_dir")  # keys that name a destination outside the run's folder
 _CLUSTERS = ("scoring", "on")  # keys that name a Ray cluster
-_MOST = {"workers": 64, "score_workers": 64, "engine_actors": 64}  # processes
-_LOCAL = "tensorboard"  # the tracker that writes into the run's folder alone
+_MOST = {"workers": 64, "score_workers": 64, "engine_actors": 64}  # usual numbers of processes, at most
+_LOCAL = "tensorboard"  # the tracker that writes only into the run's folder
 _LOOPBACK = ("127.0.0.1", "::1", "localhost")
-_CONFIG = "config.yaml"  # what a run calls its own
+_CONFIG = "config.yaml"  # a run's own configuration
 
 
 def foreign(values: Mapping[str, Any]) -> list[str]:
-    """What a configuration's keys ask for beyond what ships with r1lite.
+    """The requests of a configuration that go beyond what ships with r1lite.
 
-    That is tasks, verifiers, losses, filters, engines and attention kernels that would be imported, places outside the
-    run's folder that would be written to, and numbers of processes beyond what is usual.
+    These are tasks, verifiers, losses, filters, engines and attention kernels that would be imported, destinations
+    outside the run's folder, and unusually large numbers of processes.
     """
     found: list[str] = []
     task = values.get("task")
@@ -60,7 +60,7 @@ def foreign(values: Mapping[str, Any]) -> list[str]:
 
 
 def _destinations(values: Mapping[str, Any]) -> list[str]:
-    """Where a configuration would have data written or sent, as `key: place`. This machine's own servers are none."""
+    """Destinations that data would be written or sent to, as `key: place`, without servers of this machine."""
     found = [f"{key}: {_absolute(key, str(values[key]))}" for key in _WRITTEN if values.get(key) is not None]
     urls = values.get("engine_url")
     for url in urls if isinstance(urls, list | tuple) else ():
@@ -78,12 +78,12 @@ def _destinations(values: Mapping[str, Any]) -> list[str]:
 
 
 def _absolute(key: str, path: str) -> str:
-    """A folder's name, the same wherever it is written: a run keeps resolved ones."""
+    """The path, resolved for folders: a run saves resolved paths, so both spellings must compare equal."""
     return str(Path(path).resolve()) if key == "engine_weights_dir" and "\0" not in path else path
 
 
 def _inner(values: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-    """Settings of other stages: of a teacher's trajectories, and of a pipeline's stages and evaluations."""
+    """Nested settings of other stages: a teacher's trajectories, and a pipeline's stages and evaluations."""
     maps = [values.get(key) for key in ("trajectories", "common", "evaluate", "settings")]
     for key in ("stages", "compare"):
         named = values.get(key)
@@ -100,17 +100,18 @@ def _of_filter(spec: str) -> list[str]:
 
 
 def of_a_run(path: Path) -> bool:
-    """True for a YAML file that a run wrote, or that lies beside what a run writes: it is data, however it is named."""
+    """True for a YAML file that a run wrote or that lies beside a run's files: such a file counts as data."""
     return path.name == _CONFIG or any((path.parent / name).exists() for name in _MARKS)
 
 
 def check(values: Mapping[str, Any], where: object, *, said: Mapping[str, Any], trust: bool) -> None:
-    """Raises UserError if a file's `values` ask for what a file alone may not.
+    """Raises UserError if a file's `values` contain requests that need --trust.
 
     Args:
-        said: what the user said about the same run on the command line or in a recipe; its names are allowed, and its
-            places and numbers stand in for the file's.
-        trust: everything is.
+        where: the file, for the message.
+        said: the user's own settings of the same run, from the command line or a recipe. Names in it are allowed; its
+            places and numbers replace those of the file.
+        trust: allow everything.
     """
     allowed = set(foreign(said))
     replaced = {*_WRITTEN, *_MOST, *_CLUSTERS, "engine_url", "log_to"} & set(said)
@@ -119,7 +120,7 @@ def check(values: Mapping[str, Any], where: object, *, said: Mapping[str, Any], 
 
 
 def checked(names: list[str], where: object, *, trust: bool) -> None:
-    """`verifiers.trust.require`, with a UserError."""
+    """Like `verifiers.trust.require`, but raises UserError."""
     try:
         require(names, where, trust=trust)
     except NotTrustedError as error:

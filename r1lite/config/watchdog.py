@@ -1,4 +1,4 @@
-"""When a run counts as hung."""
+"""Time limits after which a run counts as hung."""
 
 from __future__ import annotations
 
@@ -8,17 +8,18 @@ from r1lite.config.base import Section
 
 
 class WatchdogConfig(Section):
-    """Seconds without any progress after which a run ends with the stacks of its threads; 0 = never."""
+    """Seconds without progress after which a run ends and prints the stacks of its threads; 0: never."""
 
     stall_load_s: float = Field(3600.0, ge=0)
-    """The run ends with its threads' stacks when loading model and problems takes longer; 0: never."""
+    """Time limit in seconds for loading the model and the problems. When it is exceeded, the run ends and prints the
+    stacks of its threads. 0: no limit."""
     stall_rollout_s: float = Field(3600.0, ge=0)
-    """Likewise for sampling the completions of one step, or a piece of an evaluation."""
+    """The same for sampling the completions of one step, or one part of an evaluation."""
     stall_score_s: float = Field(1800.0, ge=0)
-    """Likewise for scoring one step's completions."""
+    """The same for scoring the completions of one step."""
     stall_train_s: float = Field(3600.0, ge=0)
-    """Likewise for one step's updates."""
+    """The same for the updates of one step."""
     stall_save_s: float = Field(1800.0, ge=0)
-    """Likewise for writing a checkpoint or a step's records."""
+    """The same for writing a checkpoint or the records of a step."""
     stall_rank_s: float = Field(120.0, ge=0)
-    """With several ranks: the run ends when one of them gives no sign of life for so long; 0: never."""
+    """With several ranks: seconds without a heartbeat of a rank after which the run ends; 0: never."""

@@ -1,5 +1,5 @@
-"""Completions -> data sets for training: verified, filtered, deduplicated, decontaminated, chosen. No torch.
+"""Makes training sets from completions: verifies, filters, deduplicates, decontaminates and selects. Without torch.
 
-A set is a folder; README.md beside this file describes it and every step. The flow: `sources` finds the rows, `scan`
-decides on each one alone (in `workers`), `index` on all of them together, `emit` writes.
+A set is a folder; README.md beside this file describes it and every step. `sources` finds the rows, `scan` decides on
+each row alone (in `workers`), `index` decides on all rows together, and `emit` writes the set.
 """

@@ -1,15 +1,15 @@
-"""Is a question one that a model is tested on?
+"""Detects questions that repeat a problem of an evaluation set.
 
-Three rules, tried in this order against every evaluation problem:
+Rules, tried in this order against every evaluation problem:
 
-exact          the same words, numbers and signs, whatever the case, spaces and Unicode forms
-digits_masked  the same but for its numbers (Light-R1, arXiv:2503.10460: MATH-500 has tens of such neighbours in the
+exact          the same words, numbers and signs, ignoring case, spaces and Unicode forms
+digits_masked  the same up to its numbers (Light-R1, arXiv:2503.10460: MATH-500 has tens of such neighbours in the
                training set); for problems of at least n words, since "2 + 3?" and "4 + 9?" are not the same problem
-ngrams         the question holds at least a share of the evaluation problem's n-grams of words
-short          an evaluation problem of fewer than n words has no n-gram; it is found where the question holds all of
-               its words, numbers and signs (at least 4 of them) in one piece
+ngrams         the question contains at least a given share of the evaluation problem's n-grams of words
+short          for an evaluation problem of fewer than n words, which has no n-gram: the question contains all of its
+               words, numbers and signs (at least 4) in one piece
 
-The peers take one common 8-gram as contamination. That flags 1.3 % of GSM8K's training problems and 73 % of the
+Other tools count one common 8-gram as contamination. That flags 1.3 % of GSM8K's training problems and 73 % of the
 bundled ones, mostly for common phrases ("how much money does she have left"); half of the n-grams flag 0.03 % and 1 %.
 """
 
@@ -25,7 +25,7 @@ from verifiers import Problem
 
 RULES = ("exact", "digits_masked", "ngrams", "short")
 _MASK = "0"
-_LEAST = 4  # tokens of a short problem: fewer stand in any text
+_LEAST = 4  # fewest tokens of a short problem: shorter ones occur in any text
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,9 +39,10 @@ class Overlap:
 
 @dataclass(slots=True)
 class EvaluationSets:
-    """All evaluation problems, indexed.
+    """An index of all evaluation problems.
 
-    Args (when made): `n` words an n-gram, and the `share` of an evaluation problem's n-grams that is too much.
+    `n` is the number of words in an n-gram; `share` is the share of an evaluation problem's n-grams that counts as
+    contamination.
     """
 
     n: int
@@ -55,7 +56,7 @@ class EvaluationSets:
     _short: dict[int, dict[str, int]] = field(default_factory=dict)  # number of tokens -> text -> problem
 
     def add(self, name: str, problems: Sequence[Problem]) -> None:
-        """Takes in a set under the name that findings will bear."""
+        """Adds a set; findings refer to it by `name`."""
         for number, problem in enumerate(problems):
             place = len(self._places)
             self._places.append(f"{name}: {problem.id or number}")
@@ -99,12 +100,12 @@ class EvaluationSets:
         return None
 
     def repeats(self, question: str) -> bool:
-        """True if an evaluation problem is this question word for word."""
+        """True if an evaluation problem equals this question word for word."""
         return " ".join(read(question)) in self._exact
 
 
 def read(text: str) -> list[str]:
-    """Words, numbers and signs of a text in its compatibility form: full-width digits and ligatures are no disguise."""
+    """Words, numbers and signs of a text in its compatibility form, which unifies full-width digits and ligatures."""
     return tokens(unicodedata.normalize("NFKC", text))
 
 

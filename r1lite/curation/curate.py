@@ -1,4 +1,4 @@
-"""From a source of completions to a finished set, in three passes that can each be killed and done again."""
+"""Makes a finished set from a source of completions, in three passes that can each be killed and repeated."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ from r1lite.run.files import read_json, write_json, write_text
 from verifiers.rows import completion_of
 
 WORK, MANIFEST, CARD = "work", "manifest.json", "README.md"
-_EXAMPLES = 3  # rejected rows shown for each reason
-_SHOWN = 400  # characters of an example
+_EXAMPLES = 3  # rejected rows in the manifest for each reason
+_SHOWN = 400  # characters of an example in the manifest
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,16 +44,17 @@ def curate(
     start: Callable[[str, int], None] = lambda what, total: None,
     progress: Callable[[float], None] = lambda done: None,
 ) -> Curated:
-    """Makes the set in `folder`; what an earlier, killed call has done there is taken over.
+    """Makes the set in `folder`, and reuses the finished work of an earlier, killed call.
 
     Args:
-        plan: of the first pass; the configuration has what the others need.
-        workers: do what needs the rows' texts, such as `workers.open_workers`.
-        start, progress: told what is begun, out of how much, and how far it is.
+        plan: plan of the first pass; the other passes use the configuration.
+        workers: runs the jobs that need the rows' texts, such as `workers.open_workers`.
+        start: called with the name and the size of each phase.
+        progress: called with the amount of finished work.
 
     Raises:
-        UserError: the source's files are not those that an earlier call began with.
-        RunError: nothing is left to keep; the message says which step took the last row.
+        UserError: the source's files have changed since an earlier call.
+        RunError: no rows are left; the message names the step that rejected the last row.
     """
     work = folder / WORK
     work.mkdir(exist_ok=True)
@@ -62,7 +63,7 @@ def curate(
     with workers(functools.partial(Passes, plan, work), work) as do:
 
         def finish(jobs: Sequence[tuple[Path, Job]]) -> None:
-            """Has those done whose outcome is missing."""
+            """Runs the jobs whose output files are missing."""
             waiting = [(number, job) for number, (path, job) in enumerate(jobs) if not path.exists()]
             for done, _ in enumerate(do(waiting), len(jobs) - len(waiting) + 1):
                 progress(done)
@@ -80,7 +81,7 @@ def curate(
     try:
         index = Index(work, plan.steps())
     except sqlite3.Error as error:
-        raise RunError(f"{work}: {error}; once that is mended, continue with --resume --out {folder}") from error
+        raise RunError(f"{work}: {error}; fix this, then continue with --resume --out {folder}") from error
     try:
         index.load(len(blocks))
         _choose(index, config, plan)
@@ -91,13 +92,13 @@ def curate(
         manifest = _manifest(index, plan, config, folder, data, problems, pairs)
     except sqlite3.Error as error:
         raise RunError(
-            f"{work}: {error}. What was done stands; once that is mended, continue with --resume --out {folder}"
+            f"{work}: {error}. Finished work is kept; fix this, then continue with --resume --out {folder}"
         ) from error
     finally:
         index.close()
     write_json(folder / "reward.json", _reward(plan))
     write_text(folder / CARD, card(manifest, folder))
-    write_json(folder / MANIFEST, manifest)  # last: a folder that has one is finished
+    write_json(folder / MANIFEST, manifest)  # last, because the manifest marks a finished folder
     shutil.rmtree(work)
     progress(1)
     return Curated(folder, manifest)
@@ -112,9 +113,9 @@ def _same_source(plan: Plan, work: Path) -> None:
     try:
         before = read_json(path, list)
     except UserError as error:
-        raise UserError(f"--resume: {error}; remove {work} to have all of it done again") from error
+        raise UserError(f"--resume: {error}; remove {work} to repeat all of it") from error
     if before != found:
-        raise UserError(f"--resume: the files of {plan.source.path} are no longer those that this set was begun with")
+        raise UserError(f"--resume: the files of {plan.source.location} have changed since this set was begun")
 
 
 def _choose(index: Index, config: CurationConfig, plan: Plan) -> None:
@@ -139,13 +140,13 @@ def _refuse_empty(index: Index, plan: Plan) -> None:
     hint = {
         "correct": f"none of the {last['entered']:,} completions is right by '{plan.correct}'",
         DECONTAMINATE: "every question is in an evaluation set: is one of them the training set?",
-        DIFFICULTY: "no problem's pass rate is inside the window; sample more, or say --no-difficulty-window",
-    }.get(last["step"], f"'{last['step']}' rejected all that was left")
-    raise RunError(f"{plan.source.path}: nothing is left to keep: {hint} ({why})")
+        DIFFICULTY: "no problem's pass rate is inside the window; use more samples or --no-difficulty-window",
+    }.get(last["step"], f"'{last['step']}' rejected all remaining rows")
+    raise RunError(f"{plan.source.location}: no rows are left: {hint} ({why})")
 
 
 def _steps(index: Index, plan: Plan, *used: str) -> list[dict[str, Any]]:
-    """Rows entered and left, step by step."""
+    """The numbers of rows before and after each step."""
     counts = index.counts()
     remaining = sum(sum(reasons.values()) for reasons in counts.values())
     options = {link.name: dict(link.options) for link in plan.chain()}
@@ -189,7 +190,7 @@ def _manifest(
     problems: Mapping[str, Any],
     pairs: int | None,
 ) -> dict[str, Any]:
-    """What was done, without a clock: the same work gives the same bytes."""
+    """The manifest's content. It contains no times, so that the same work gives the same bytes."""
     steps = _steps(index, plan, *_used(config, plan))
     examples: dict[str, list[dict[str, Any]]] = {}
     for fate, reason, seq, problem_id, detail, written in index.examples(_EXAMPLES):

@@ -1,7 +1,7 @@
-"""The third pass: writes the set out of what the second one decided.
+"""The third pass: writes the set by the decisions of the second pass.
 
-train.jsonl or train.parquet   the rows that were kept, in the order of their source
-rejected.jsonl                 the others, with the step that rejected them, its reason and detail
+train.jsonl or train.parquet   the kept rows, in the order of their source
+rejected.jsonl                 the other rows, with the step that rejected them, its reason and detail
 pairs.jsonl                    a kept completion and a wrong one of the same problem
 problems.jsonl                 pass rates
 """
@@ -20,11 +20,11 @@ from r1lite.rl.passk import pass_at_k, wilson_interval
 from r1lite.run.files import replaced_file
 
 REJECTED, PAIRS, PROBLEMS = "rejected.jsonl", "pairs.jsonl", "problems.jsonl"
-_PARQUET_ROWS = 4096  # a row group
+_PARQUET_ROWS = 4096  # rows in a row group
 
 
 def write_rows(index: Index, folder: Path, file_type: str, *, keep_rejects: bool) -> dict[str, Any]:
-    """Writes train.* and rejected.jsonl. Returns: how many rows were kept, of how many problems, and how long."""
+    """Writes train.* and rejected.jsonl. Returns the numbers of kept rows and of their problems, and their lengths."""
     with replaced_file(folder / f"train.{file_type}") as aside:
         lines = _lines(index, "fate = 0")
         if file_type == "jsonl":
@@ -37,14 +37,14 @@ def write_rows(index: Index, folder: Path, file_type: str, *, keep_rejects: bool
     rows, problems, total, longest = index.db.execute(
         "SELECT count(*), count(DISTINCT key), sum(length), max(length) FROM rows WHERE fate = 0"
     ).fetchone()
-    # In tokens of the model that wrote them; in words where the source does not say.
+    # In tokens of the model that wrote them, or in words if the source has no token counts.
     return {"rows": rows, "problems": problems, "length": total, "mean_length": total / rows, "longest": longest}
 
 
 def _lines(index: Index, which: str) -> Iterator[str]:
-    """The chosen rows in order, each with what the second pass found out.
+    """The selected rows in order, extended by the results of the second pass.
 
-    A row's JSON text is extended rather than parsed and written again, which would take longer than all the rest.
+    The columns are appended to a row's JSON text, since parsing and writing it again would take most of the time.
     """
     found = index.db.execute(
         "SELECT block, offset, size, fate, reason, detail, n, c FROM rows JOIN problems USING (key) "
@@ -97,7 +97,7 @@ def _write_parquet(path: Path, lines: Iterator[str]) -> None:
 
 
 def parquet_schema() -> Any:
-    """Types of all columns that a row may have; those of JSONL, as `datasets` infers them, are the same."""
+    """Types of all columns that a row may have; they equal the types that `datasets` infers from JSONL."""
     import pyarrow as pa
 
     text, number, rate = pa.string(), pa.int64(), pa.float64()
@@ -138,7 +138,7 @@ def parquet_schema() -> Any:
 
 
 def write_pairs(index: Index, folder: Path, each: int, format: str) -> int:
-    """Writes pairs.jsonl in a format of `rows.FORMATS`. Returns: the number of pairs."""
+    """Writes pairs.jsonl in a format of `rows.FORMATS`. Returns the number of pairs."""
     count = 0
     with replaced_file(folder / PAIRS) as aside, open(aside, "w", encoding="utf-8", newline="\n") as file:
         for kept, other in index.pairs(each):
@@ -162,9 +162,9 @@ def write_pairs(index: Index, folder: Path, each: int, format: str) -> int:
 
 
 def write_problems(index: Index, folder: Path) -> dict[str, Any]:
-    """Writes problems.jsonl. Returns: how many there are, and how hard they are.
+    """Writes problems.jsonl. Returns the number of problems and a histogram of their pass rates.
 
-    The pass rate c / n over a problem's n verified completions estimates the chance of one completion without bias;
+    The pass rate c / n over a problem's n verified completions is an unbiased estimate of the chance of one completion;
     `pass_at` holds the unbiased pass@k (arXiv:2107.03374) for powers of two up to n.
     """
     histogram = dict.fromkeys(("never solved", "up to 1/4", "up to 1/2", "up to 3/4", "up to 1", "always solved"), 0)

@@ -1,8 +1,8 @@
-"""The chain of filters: each sees one completion, keeps it or says why not.
+"""The chain of filters. A filter keeps a completion, or rejects it with a reason.
 
-A filter is named with its options as in "length:max=2000,unit=words". It is one of FILTERS, any verifier
-("thinking:min=1,min_words=20": kept when it scores at least `min`, or abstains), or your own "module:function", called
-with a Candidate (and its options), which returns None to keep it or a Rejection.
+A filter is written with its options, as in "length:max=2000,unit=words". It is one of FILTERS, any verifier
+("thinking:min=1,min_words=20", which keeps scores of at least `min` and abstentions), or your own "module:function".
+Your function is called with a Candidate and its options, and returns None to keep it or a Rejection.
 """
 
 from __future__ import annotations
@@ -21,15 +21,15 @@ from r1lite.errors import UserError
 from verifiers import VERIFIERS, Reward
 from verifiers.segments import thinking
 
-# Lowest score that a verifier passes with, where it is used as a filter and no `min` is given.
+# Default of `min`, the lowest score that passes, for verifiers as filters.
 _LOWEST = {"language": 0.9, "repetition": 0.5}
-# Reasons that pass whatever the score: a chain of a few words is not in another language for that.
+# Reasons that pass with any score: a short chain isn't in a wrong language just because it has few words.
 _PASSES = {("language", "short")}
 _SHOWN = 80
 
 
 class Rejection(NamedTuple):
-    """Why a completion was not kept."""
+    """The reason for rejecting a completion."""
 
     reason: str  # a short fixed word, for counting
     detail: str = ""
@@ -40,26 +40,26 @@ Check = Callable[[Candidate], Rejection | None]
 
 @dataclass(frozen=True, slots=True)
 class Filter:
-    """A link of the chain. Where a verifier decides, its score is in `Candidate.scores` when `check` is called."""
+    """A filter of the chain. If a verifier decides, `Candidate.scores` has its score when `check` is called."""
 
-    name: str  # of FILTERS, of a verifier, or "module:function"
+    name: str  # a key of FILTERS, a verifier, or "module:function"
     options: Mapping[str, Any]
     check: Check
-    verifier: Reward | None = None  # where a verifier decides: what it is made of
-    spec: str = field(default="")  # as it was asked for
+    verifier: Reward | None = None  # the reward that computes the score, if a verifier decides
+    spec: str = field(default="")  # as the user wrote it
 
 
 def finished(candidate: Candidate) -> Rejection | None:
-    """Keeps what ended by itself."""
+    """Keeps completions that ended by themselves."""
     if candidate.completion.finish_reason == "stop":
         return None
     return Rejection("cut_off", f"finish_reason {candidate.completion.finish_reason}")
 
 
 def length(candidate: Candidate, *, min: int = 0, max: int = 0, unit: str = "tokens") -> Rejection | None:
-    """Keeps what is at least `min` and at most `max` (0: any) tokens, words or chars long.
+    """Keeps completions of at least `min` and at most `max` (0: any) tokens, words or chars.
 
-    Where the tokens of a stored completion are not known, its words are counted.
+    If the number of tokens of a stored completion is unknown, its words are counted.
     """
     text = candidate.completion.text
     size = {"chars": len(text), "words": len(text.split())}.get(unit, candidate.length)
@@ -71,9 +71,9 @@ def length(candidate: Candidate, *, min: int = 0, max: int = 0, unit: str = "tok
 
 
 def paragraphs(candidate: Candidate, *, max_words: int = 200, max_number: int = 0) -> Rejection | None:
-    """Keeps thinking without a paragraph of more than `max_words` words, or more than `max_number` (0: any) of them.
+    """Keeps thinking with at most `max_number` paragraphs (0: any) of at most `max_words` words each.
 
-    DeepSeek-R1 dropped chains with long paragraphs (arXiv:2501.12948, B.3.3) and gives no number.
+    DeepSeek-R1 dropped chains with long paragraphs (arXiv:2501.12948, B.3.3) and gives no limit.
     """
     found = [part for part in re.split(r"\n[ \t]*\n", thinking(candidate.completion.text)) if part.strip()]
     longest = max((len(part.split()) for part in found), default=0)
@@ -91,7 +91,7 @@ def code_blocks(candidate: Candidate) -> Rejection | None:
     )
 
 
-# `correct` is no function of its own: it is the task's verifier, and comes from the caller.
+# `correct` isn't a function here: it is the task's verifier, which the caller passes.
 FILTERS: dict[str, Callable[..., Rejection | None]] = {
     "finished": finished,
     "length": length,
@@ -101,13 +101,13 @@ FILTERS: dict[str, Callable[..., Rejection | None]] = {
 
 
 def chain(specs: Sequence[str], correct: Reward, options: Mapping[str, Mapping[str, Any]]) -> list[Filter]:
-    """The filters of these specs, `correct` first among them whether it is named or not.
+    """The filters of these specs. `correct` always comes first, even if it isn't in `specs`.
 
     Args:
-        options: of the verifiers, by name; a spec's own come on top.
+        options: options of the verifiers by name; those in a spec override them.
 
     Raises:
-        UserError: an unknown name or option; all of them at once.
+        UserError: names or options are unknown; the message lists all of them.
     """
     made, wrong = [], []
     for spec in dict.fromkeys(["correct", *specs]):
@@ -126,7 +126,7 @@ def _filter(spec: str, correct: Reward, known: Mapping[str, Mapping[str, Any]]) 
     name, options = parse(spec)
     if name == "correct":
         if options:
-            raise UserError("'correct' takes no options here; give them to its verifier, under verifiers: in a recipe")
+            raise UserError("'correct' takes no options here; set those of its verifier under verifiers: in a recipe")
         return Filter(name, {}, functools.partial(_right, reward=correct), correct, spec)
     if name in FILTERS:
         return Filter(name, options, _bound(spec, FILTERS[name], options), spec=spec)
@@ -141,7 +141,7 @@ def _filter(spec: str, correct: Reward, known: Mapping[str, Mapping[str, Any]]) 
     if not isinstance(lowest, int | float) or not 0 <= lowest <= 1:
         raise UserError(f"'{spec}': min is the lowest score that passes, from 0 to 1")
     if name in correct.verifiers:
-        raise UserError(f"'{name}' is what 'correct' stands for here")
+        raise UserError(f"'{name}' is already the filter 'correct'")
     given = {**known.get(name, {}), **options}
     reward = Reward(name, options={name: given} if given else None)
     return Filter(
@@ -162,7 +162,7 @@ def parse(spec: str) -> tuple[str, dict[str, Any]]:
     for part in tail.split(","):
         key, equals, value = part.partition("=")
         if not equals or not key.strip().isidentifier():
-            raise UserError(f"'{spec}': options are written name:key=value,key=value")
+            raise UserError(f"'{spec}': write options as name:key=value,key=value")
         options[key.strip()] = _value(value.strip())
     return head.strip(), options
 
@@ -197,7 +197,7 @@ def _own(name: str) -> Callable[..., Any]:
     module_name, _, attribute = name.partition(":")
     try:
         found: object = functools.reduce(getattr, attribute.split("."), importlib.import_module(module_name))
-    except Exception as error:  # a user's module may fail in any way while it is imported
+    except Exception as error:  # importing a user's module can raise anything
         raise UserError(f"'{name}': {type(error).__name__}: {error}") from error
     if not callable(found):
         raise UserError(f"'{name}' is {type(found).__name__}, not a function")
@@ -205,7 +205,7 @@ def _own(name: str) -> Callable[..., Any]:
 
 
 def _right(candidate: Candidate, *, reward: Reward) -> Rejection | None:
-    """Keeps what the task's formula of right gives its highest value."""
+    """Keeps completions to which the correctness formula gives its highest value."""
     score = candidate.scores["correct"]
     if score.error:
         return Rejection("unscored", score.error)
@@ -218,7 +218,7 @@ def _right(candidate: Candidate, *, reward: Reward) -> Rejection | None:
 
 
 def _verified(candidate: Candidate, *, name: str, lowest: float) -> Rejection | None:
-    """Keeps what the verifier gives at least `lowest`, and what it abstains on."""
+    """Keeps completions with a score of at least `lowest`, or an abstention."""
     score = candidate.scores[name]
     if score.error:
         return Rejection("unscored", score.error)

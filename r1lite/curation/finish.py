@@ -1,4 +1,4 @@
-"""A whole curation run: what `reject` and `cold-start` share. Without sampling it loads no torch."""
+"""A complete curation run, shared by `reject` and `cold-start`. Without sampling it doesn't load torch."""
 
 from __future__ import annotations
 
@@ -30,6 +30,7 @@ from r1lite.run.ending import ending
 from r1lite.run.environment import read_environment
 from r1lite.run.run_dir import RunDir, check_begun, claim_path, newest_path
 from r1lite.run.signals import StopSignal
+from verifiers.commands.storage import is_remote
 from verifiers.on_ray import Resources
 
 C = TypeVar("C", bound=CurationConfig)
@@ -37,27 +38,27 @@ C = TypeVar("C", bound=CurationConfig)
 
 @dataclass(frozen=True, slots=True)
 class Rewriting:
-    """What brings right completions into another form before they are curated."""
+    """Rewrites right completions before they are curated."""
 
-    name: str  # for their provenance
-    # May load a model, so it is only entered where something is left to do; sent to the nodes of a cluster.
+    name: str  # for the rows' provenance
+    # May load a model, so it is only entered if there is work to do; sent to the nodes of a cluster.
     make: Callable[[], AbstractContextManager[Rewrite]]
     by_model: bool
 
 
-_FINISHED = ("data", "steps", "stage", "name")  # keys of a manifest that is whole
+_FINISHED = ("data", "steps", "stage", "name")  # keys of a complete manifest
 _MAY_CHANGE = {"workers", "on", "engine_actors", "push_to_hub", "threads", "rollout_rows"}
 
 
 def finish(
     config: CurationConfig, run_dir: RunDir, display: Display, plan: Plan, rewriting: Rewriting | None
 ) -> Curated:
-    """Carries out a plan in the run directory, uploads the set if that was asked for, and says what came out."""
+    """Runs a plan in the run directory, uploads the set if requested, and prints a report."""
     for warning in version_warnings(plan):
         display.line("warning", warning)
     display.line("filters", ", ".join(link.spec for link in plan.chain()))
     sets = [f"{name} ({len(problems):,} problems)" for name, problems in plan.evaluation.items()]
-    display.line("kept from", ", ".join(sets) or "nothing: no evaluation set is named (--decontaminate)")
+    display.line("decontaminated", ", ".join(sets) or "no: no evaluation set is given (--decontaminate)")
 
     def start(what: str, total: int) -> None:
         display.finish()
@@ -86,14 +87,14 @@ def finish(
 
 
 def _workers(config: CurationConfig, display: Display, plan: Plan) -> Open:
-    """Where blocks are verified and compared."""
+    """Opens the workers that verify and compare blocks."""
     if config.on == "local":
         return functools.partial(open_workers, workers=config.workers or default_workers())
     return functools.partial(open_nodes, plan=plan, on=config.on, resources=Resources(config.workers), say=display.say)
 
 
 def _rewriters(config: CurationConfig, display: Display, plan: Plan, *, by_model: bool) -> Open:
-    """Where rewriting is done."""
+    """Opens the workers that rewrite blocks."""
     if not (config.engines_on_ray if by_model else config.on != "local"):
         return functools.partial(open_workers, workers=1)
     resources = config.engines if by_model else Resources(config.workers)
@@ -101,7 +102,7 @@ def _rewriters(config: CurationConfig, display: Display, plan: Plan, *, by_model
 
 
 def report(config: CurationConfig, made: Curated, display: Display) -> None:
-    """The steps as a table, and where the set lies; uploads it on request."""
+    """Prints the steps as a table, and the set's path; uploads the set on request."""
     from rich.table import Table
 
     manifest = made.manifest
@@ -122,32 +123,32 @@ def report(config: CurationConfig, made: Curated, display: Display) -> None:
 
 
 def run_on_rollouts(config: C, rewriting: Rewriting | None = None) -> dict[str, Any]:
-    """Curates completions that exist already. Returns: the manifest.
+    """Curates existing completions. Returns the manifest.
 
     Raises:
-        UserError: a requested resource is unavailable, or a choice is refused.
-        RunError: nothing is left to keep.
-        Interrupted: a signal asked it to stop; --resume goes on.
+        UserError: a requested resource is unavailable, or a setting is invalid.
+        RunError: no rows are left.
+        Interrupted: a signal stopped the run; --resume continues it.
     """
     config = resumed(config) if config.resume else config
     assert config.rollouts is not None
     config = with_absolute_paths(config)
-    source = open_source(Path(str(config.rollouts)))
+    source = open_source(str(config.rollouts))
     display = Display(loudness=config.verbose - config.quiet)
     task = task_of(config, source)
     place = Path(config.out).expanduser() if config.out else claim_path(config.stage, task.name, source.path.stem)
-    if place.resolve() == source.path.resolve():
-        raise UserError(f"--out {place} is where --rollouts lies; choose another")
+    if not source.url and place.resolve() == source.path.resolve():
+        raise UserError(f"--out {place} is the same as --rollouts; choose another folder")
     run_dir = RunDir(place, resume=config.resume)
     try:
         with StopSignal() as stop, stop.interruptible():
             if (finished := done_already(config, run_dir, display)) is not None:
                 return finished
-            # Everything that can be refused is refused before the folder holds anything.
+            # All invalid settings are reported before anything is written to the folder.
             plan = make_plan(config, task, source, evaluation_sets(config, task, None, source))
             if not config.resume:
                 run_dir.write_config(dump(config), stage=config.stage, problems="")
-            display.line("source", f"{source.path}: {len(source.files):,} file{'s' * (len(source.files) > 1)}")
+            display.line("source", f"{source.location}: {len(source.files):,} file{'s' * (len(source.files) > 1)}")
             display.line("run", f"{run_dir.path}{' (resumed)' if config.resume else ''}")
             with ending(run_dir, display):
                 return finish(config, run_dir, display, plan, rewriting).manifest
@@ -157,13 +158,13 @@ def run_on_rollouts(config: C, rewriting: Rewriting | None = None) -> dict[str, 
 
 
 def done_already(config: CurationConfig, run_dir: RunDir, display: Display) -> dict[str, Any] | None:
-    """The manifest of a run that is finished, having said so."""
+    """Prints a message and returns the manifest if the run is already finished; otherwise returns None."""
     manifest: dict[str, Any] | None = None
     if config.resume:
         manifest = run_dir.read_result(MANIFEST.removesuffix(".json"), _FINISHED, display.say)
     if manifest is not None:
-        shutil.rmtree(run_dir.path / WORK, ignore_errors=True)  # a kill may have come before it was removed
-        display.say("this set is finished already")
+        shutil.rmtree(run_dir.path / WORK, ignore_errors=True)  # left over if the run was killed at its end
+        display.say("this set is already finished")
         report(config, Curated(run_dir.path, manifest), display)
         if config.report:
             report_at_end(run_dir.path, display.say, if_missing=True)
@@ -171,9 +172,9 @@ def done_already(config: CurationConfig, run_dir: RunDir, display: Display) -> d
 
 
 def with_absolute_paths(config: C) -> C:
-    """So that a run can be continued from another folder."""
+    """The configuration with absolute paths, so that the run can be continued from another folder."""
     update: dict[str, Any] = {}
-    if config.rollouts is not None:
+    if config.rollouts is not None and not is_remote(config.rollouts):
         update["rollouts"] = str(Path(config.rollouts).expanduser().resolve())
     if config.decontaminate is not None:
         files = {name: Path(name).expanduser() for name in config.decontaminate if name not in ("test", "none")}
@@ -184,7 +185,7 @@ def with_absolute_paths(config: C) -> C:
 
 
 def resumed(config: C) -> C:
-    """The configuration that a run began with. Raises UserError for what can't change."""
+    """The configuration that a run began with. Raises UserError if a setting was changed that can't change."""
     path = Path(config.out).expanduser() if config.out is not None else newest_path(config.stage)
     check_begun(path)
     if read_environment(path)["stage"] not in (None, config.stage):

@@ -1,7 +1,8 @@
-"""Samples completions for a set, problem by problem, and then curates them like any others.
+"""Samples completions for a set, problem by problem, and then curates them like other completions.
 
-RUN/samples/part-NNNNNN.jsonl hold a row a completion, about.json how they came to be. A part is put in place whole, and
-every token depends on the seed, the problem and the sample alone: a killed run goes on at its first missing part.
+RUN/samples/part-NNNNNN.jsonl have a row per completion, about.json describes their origin. A part is written
+atomically, and every token depends only on the seed, the problem and the sample: a killed run resumes at its first
+missing part.
 """
 
 from __future__ import annotations
@@ -40,16 +41,16 @@ def run_on_samples(
     rewriting: Rewriting | None = None,
     few_shot: Callable[[C], tuple[str, str | None]] = lambda config: ("", None),
 ) -> dict[str, Any]:
-    """Samples from a model, and curates. Returns: the manifest.
+    """Samples from a model and curates the completions. Returns the manifest.
 
     Args:
-        few_shot: of the settled configuration: the text that stands before every prompt while it is sampled (the rows'
-            prompts hold none of it), and the text that ends a completion, unless the configuration names another.
+        few_shot: for the resolved configuration, returns the text that is put before every prompt in sampling (but not
+            in the rows' prompts), and the text that ends a completion unless the configuration sets another.
 
     Raises:
-        UserError: a requested resource is unavailable, or a choice is refused.
-        RunError: nothing is left to keep.
-        Interrupted: a signal asked it to stop; --resume goes on.
+        UserError: a requested resource is unavailable, or a setting is invalid.
+        RunError: no rows are left.
+        Interrupted: a signal stopped the run; --resume continues it.
     """
     with StopSignal() as stop, stop.interruptible():
         task = find(config.task)
@@ -63,7 +64,7 @@ def run_on_samples(
             problems, asked, rendered = setup.training_data
             with ending(setup.run_dir, setup.display):
                 sample(config, setup, asked, rendered, separator)
-                setup.engine.close()  # another model may need the room to rewrite
+                setup.engine.close()  # a rewriting model may need its memory
                 source = open_source(setup.run_dir.path)
                 evaluation = evaluation_sets(config, task, problems.test, source)
                 plan = make_plan(config, task, source, evaluation)
@@ -77,7 +78,7 @@ _NOTHING = Source("samples", Path(), (), Provenance(), {}, {})
 
 
 def _material(few_shot: str) -> Any:
-    """Loads the training problems as prompts: (problems, what is asked, the prompts without examples)."""
+    """Loads the training problems: (problems, prompts for sampling, prompts without examples)."""
 
     def load(config: CurationConfig, problems: Problems, test: Any, model: Any, tokenizer: Any) -> Loaded:
         train = problems.train[: config.max_problems]
@@ -94,7 +95,7 @@ def _material(few_shot: str) -> Any:
 def sample(
     config: CurationConfig, setup: Setup, asked: Sequence[Prompt], rendered: Sequence[str], separator: str | None
 ) -> None:
-    """Writes the parts that are missing."""
+    """Samples and writes the missing parts."""
     folder = setup.run_dir.path / SAMPLES
     folder.mkdir(exist_ok=True)
     separator = separator if config.stop_text is None else None
@@ -137,7 +138,7 @@ def _seeds(asked: Sequence[Prompt], config: CurationConfig) -> list[list[int]]:
 def rows(
     asked: Sequence[Prompt], rendered: Sequence[str], groups: Sequence[Sequence[Completion]], separator: str | None
 ) -> Iterator[dict[str, Any]]:
-    """A row a completion, without the separator that ended it (a stop text of the user's is part of the text)."""
+    """A row per completion, without the separator that ended it (the user's stop text is part of the completion)."""
     for prompt, text, group in zip(asked, rendered, groups, strict=True):
         for g, completion in enumerate(group):
             ended = completion.text if separator is None else completion.text.partition(separator)[0]
@@ -155,7 +156,7 @@ def rows(
 
 
 def problem_columns(problem: Problem) -> dict[str, Any]:
-    """What must be known of a problem to verify its completions again."""
+    """The columns of a problem that are needed to verify its completions again."""
     return {
         "problem_id": problem.id,
         "question": problem.prompt,
@@ -167,7 +168,7 @@ def problem_columns(problem: Problem) -> dict[str, Any]:
 
 
 def provenance(config: CurationConfig, setup: Setup, stop_text: str | None) -> Provenance:
-    """How the samples come to be."""
+    """The origin of the samples."""
     if config.model is None:
         raise UserError("--model is needed to sample")
     return Provenance(

@@ -1,4 +1,4 @@
-"""A finished set on the Hugging Face Hub. Only ever when asked for."""
+"""Uploads a finished set to the Hugging Face Hub. Called only on the user's request."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 from r1lite.hub import upload
 
-# Not the run's own files: a configuration may name private places.
+# Without the run's own files: a configuration may name private paths.
 _UPLOADED = ("README.md", "manifest.json", "train.*", "rejected.jsonl", "pairs.jsonl", "problems.jsonl", "reward.json")
 
 

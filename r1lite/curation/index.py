@@ -1,7 +1,7 @@
-"""The second pass: what depends on all rows together, in an SQLite file that may be larger than memory.
+"""The second pass: decisions that depend on all rows together, in an SQLite file that may be larger than memory.
 
-SQLite sorts and groups on disk. The file is made anew from the blocks' outcomes whenever this pass begins, so a killed
-one leaves nothing behind.
+SQLite sorts and groups on disk. The pass always starts with a new file, made from the results of the blocks, so a
+killed pass leaves no state behind.
 """
 
 from __future__ import annotations
@@ -40,10 +40,10 @@ _CACHE = 256  # texts
 
 
 class Index:
-    """All rows, and who is still in.
+    """All rows, and which of them are still kept.
 
     Args:
-        folder: with the blocks' outcomes; the file is made in it.
+        folder: folder with the results of the blocks; the file is made in it.
         steps: names of the first pass's filters, in order; STEPS follow them.
     """
 
@@ -54,7 +54,7 @@ class Index:
         self.db = sqlite3.connect(path, isolation_level=None)
         self.db.executescript(
             f"PRAGMA journal_mode=OFF; PRAGMA synchronous=OFF; PRAGMA cache_size=-{_CACHE_KIB}; "
-            # Not in /tmp, which may be memory.
+            # Not in /tmp, which may be in memory.
             f"PRAGMA temp_store=FILE; PRAGMA temp_store_directory='{str(folder).replace(chr(39), chr(39) * 2)}';"
         )
         self.db.executescript(_SCHEMA)
@@ -62,11 +62,11 @@ class Index:
         self._shingles = functools.lru_cache(maxsize=_CACHE)(self._read_shingles)
 
     def close(self) -> None:
-        """Frees the file."""
+        """Closes the file."""
         self.db.close()
 
     def load(self, num_blocks: int) -> None:
-        """Takes in the first pass's outcome, block by block."""
+        """Loads the results of the first pass, block by block."""
         count = 0
         self.db.execute("BEGIN")
         for block in range(num_blocks):
@@ -76,7 +76,7 @@ class Index:
                 count += len(found)
                 self.db.executemany(f"INSERT INTO rows VALUES ({', '.join('?' * 14)})", found)
         self.db.execute("COMMIT")
-        # Unbiased: every verified completion counts, before any other filter. Unscored ones are not known to be wrong.
+        # For an unbiased rate, every verified completion counts, before any other filter. Unscored ones may be right.
         self.db.executescript(
             "CREATE TABLE problems AS SELECT key, min(seq) AS first, count(*) AS num_rows, count(correct) AS n, "
             "sum(correct) AS c FROM rows WHERE reason != 'unreadable' GROUP BY key; "
@@ -84,11 +84,11 @@ class Index:
         )
 
     def fate(self, step: str) -> int:
-        """The number that stands for "rejected by this step"."""
+        """The number that means "rejected by this step"."""
         return self.steps.index(step) + 1
 
     def drop_exact(self) -> None:
-        """Of rows with the same question and completion, the first stays."""
+        """Keeps the first of the rows with the same question and completion."""
         self.db.execute(
             "UPDATE rows SET fate = ?, reason = 'duplicate', detail = 'the same as row ' || d.first FROM "
             "(SELECT seq, min(seq) OVER (PARTITION BY exact) AS first FROM rows WHERE fate = 0) AS d "
@@ -97,10 +97,10 @@ class Index:
         )
 
     def drop_near(self, threshold: float) -> None:
-        """Of rows that are nearly the same, the first stays.
+        """Keeps the first of the rows that are nearly the same.
 
-        A row goes when its question and its completion each have a Jaccard index of at least `threshold` with those
-        of a row that stays. What `near.Comparing` has not computed for a row is computed here.
+        A row is rejected if its question and its completion each have a Jaccard index of at least `threshold` with
+        those of a kept row. Indexes that `near.Comparing` has not computed are computed here.
         """
         writer = self.db.cursor()
         self.db.execute("CREATE TEMP TABLE gone (seq INTEGER PRIMARY KEY, kept INTEGER)")
@@ -128,7 +128,7 @@ class Index:
         return self._starts[block] + number
 
     def keep_difficulty(self, above: float, below: float) -> None:
-        """Only problems with a pass rate strictly between the two stay."""
+        """Keeps only problems with a pass rate strictly between the two bounds."""
         self.db.execute(
             "UPDATE rows SET fate = ?, reason = iif(p.c <= ? * p.n, 'too_hard', 'too_easy'), "
             "detail = p.c || ' of ' || p.n || ' right' "
@@ -137,7 +137,7 @@ class Index:
         )
 
     def keep_per_problem(self, most: int, choice: str) -> None:
-        """At most so many rows of a problem stay: the shortest, longest, most diverse or randomly chosen ones."""
+        """Keeps at most `most` rows of each problem: the shortest, longest, most diverse or random ones."""
         if choice == "diverse":
             self._keep_diverse(most)
             return
@@ -150,7 +150,7 @@ class Index:
         )
 
     def _keep_diverse(self, most: int) -> None:
-        """Max-min: the shortest first, then always the one whose nearest chosen sibling is furthest away (Jaccard)."""
+        """Max-min selection: the shortest row, then always the row whose nearest selected row is furthest (Jaccard)."""
         found = self.db.execute("SELECT key, seq FROM rows WHERE fate = 0 ORDER BY key, length, tie, seq")
         writer = self.db.cursor()
         for _, group in itertools.groupby(found, key=lambda row: row[0]):
@@ -171,7 +171,7 @@ class Index:
             )
 
     def keep_rows(self, most: int, seed: int) -> None:
-        """At most so many rows stay: each problem's first, then each one's second, ..., in a seeded order."""
+        """Keeps at most `most` rows: each problem's first, then each problem's second, ..., in a seeded order."""
 
         def shuffled(key: int) -> int:
             return int.from_bytes(hashlib.blake2b(f"{seed}-{key}".encode(), digest_size=8).digest(), "big") >> 1
@@ -186,9 +186,9 @@ class Index:
         )
 
     def pairs(self, each: int) -> Iterator[tuple[int, int]]:
-        """(a row that stays, a wrong one of the same problem), at most so many per problem, both in a seeded order.
+        """Pairs (kept row, wrong row) of the same problem, at most `each` per problem, chosen in a seeded order.
 
-        Wrong rows with the same text count once. They come in the order of the source.
+        Wrong rows with the same text count once. The pairs are returned in the order of the source.
         """
         self.db.execute("CREATE TEMP TABLE pairs (kept INTEGER PRIMARY KEY, wrong INTEGER)")
         found = self.db.execute(
@@ -219,7 +219,7 @@ class Index:
         return shingles_of(self.line(seq))
 
     def kept(self) -> int:
-        """How many rows are still in."""
+        """Number of rows that are still kept."""
         count: int = self.db.execute("SELECT count(*) FROM rows WHERE fate = 0").fetchone()[0]
         return count
 
@@ -233,7 +233,7 @@ class Index:
         return found
 
     def examples(self, each: int) -> Iterator[tuple[int, str, int, str, str, bool]]:
-        """The first rejected rows of every reason: (fate, reason, seq, problem, detail, whether its line is there)."""
+        """The first rejected rows of every reason: (fate, reason, seq, problem, detail, whether its line exists)."""
         yield from self.db.execute(
             "SELECT fate, reason, seq, problem_id, detail, size > 0 FROM (SELECT *, row_number() OVER "
             "(PARTITION BY fate, reason ORDER BY seq) AS place FROM rows WHERE fate > 0) "

@@ -1,12 +1,12 @@
-"""Which rows may be near duplicates, by bands over all blocks, with no more than a partition or block in memory.
+"""Finds rows that may be near duplicates by common bands, with at most a partition or a block in memory.
 
-Files of the work folder, each put in place whole, by jobs that can be done anywhere:
+Files of the work folder, written atomically by jobs that can run anywhere:
 
-NUMBER.bands   of a block, by the first pass: where its rows lie, and their bands, sorted
-NUMBER.pairs   of a partition, which is a range of bands: rows that have a band in common
-NUMBER.near    of a block: for each row the earlier rows that it meets, and Jaccard indexes
+NUMBER.bands   of a block, by the first pass: the offsets of its rows, and their bands, sorted
+NUMBER.pairs   of a partition, which is a range of bands: rows with a common band
+NUMBER.near    of a block: for each row the earlier rows with a common band, and Jaccard indexes
 
-`Index.drop_near` then decides in the order of the set, and computes what it needs beyond these indexes.
+`Index.drop_near` then decides in the order of the set, and computes the further indexes that it needs.
 """
 
 from __future__ import annotations
@@ -29,30 +29,30 @@ from r1lite.errors import UserError
 from r1lite.run.files import replaced_file
 from verifiers.rows import completion_of
 
-_PARTITION = 1 << 19  # entries; each takes about 200 bytes while its partition is paired
+_PARTITION = 1 << 19  # entries of a partition; pairing takes about 200 bytes per entry
 _LOOK_BACK = 3  # earlier members of a band that a row is compared with
 _SPACE = 1 << 63  # bands are below it
-_ROW = 32  # bits of an id that number the row in its block
+_ROW = 32  # bits of an id for the row's number in its block
 _CACHE = 256  # texts
 _DIGITS = 6
 _HEAD = 16  # bytes: two numbers
 _PLACES = np.dtype([("offset", "<i8"), ("exact", "<i8")])
 _PAIR = np.dtype([("row", "<i8"), ("other", "<i8"), ("far", "u1")])
 
-RowId = int  # of a row: its block and its number in it; in the order of the set
+RowId = int  # a row's block and its number in the block; ids are in the order of the set
 Shingles = tuple[set[str], set[str]]  # of question and completion
 
 
 class Met(NamedTuple):
-    """A row that has a band in common with earlier ones."""
+    """A row that has a band in common with earlier rows."""
 
     number: int  # in its block
-    earlier: list[RowId]  # that it may have to be compared with, in order
-    shares: dict[RowId, float]  # Jaccard indexes with rows, as far as they were computed
+    earlier: list[RowId]  # rows to compare it with, in order
+    shares: dict[RowId, float]  # the Jaccard indexes with other rows that were computed
 
 
 def split_id(row_id: RowId) -> tuple[int, int]:
-    """The block, and the row's number in it."""
+    """The block, and the row's number in the block."""
     return row_id >> _ROW, row_id & ((1 << _ROW) - 1)
 
 
@@ -62,18 +62,18 @@ def share_of(a: Shingles, b: Shingles) -> float:
 
 
 def shingles_of(row: dict[str, Any]) -> Shingles:
-    """Of a row as the first pass wrote it."""
+    """The shingles of a row that the first pass wrote."""
     return shingles(row["question"]), shingles(completion_of(row))
 
 
 class Signatures:
-    """The rows of a block with their bands, as they come."""
+    """Collects the rows of a block with their bands."""
 
     def __init__(self) -> None:
         self._places, self._bands, self._rows = array.array("q"), array.array("q"), array.array("I")
 
     def add(self, offset: int, exact: int, bands: Sequence[int]) -> None:
-        """The next row: where its line begins, what is equal for equal rows, and its bands; none if it is rejected."""
+        """Adds the next row: its line's offset, a number that equal rows share, and its bands (none if rejected)."""
         self._rows.extend([len(self._places) // 2] * len(bands))
         self._places.extend((offset, exact))
         self._bands.extend(bands)
@@ -90,7 +90,7 @@ class Signatures:
 
 @dataclass(frozen=True, slots=True)
 class Bands:
-    """A block's bands, sorted, and the row that each is of; `exact` by row."""
+    """A block's bands, sorted, with the row of each band; `exact` by row."""
 
     exact: NDArray[np.int64]
     bands: NDArray[np.int64]
@@ -98,7 +98,7 @@ class Bands:
 
     @classmethod
     def open(cls, folder: Path, block: int) -> Bands:
-        """Mapped, not read. Raises UserError for a damaged file."""
+        """Maps the file into memory. Raises UserError for a damaged file."""
         path = bands_of(folder, block)
         rows, entries = num_bands(folder, block)
         parts = list[NDArray[Any]]()
@@ -110,12 +110,12 @@ class Bands:
 
 
 def bands_of(folder: Path, block: int) -> Path:
-    """The file of a block."""
+    """The path of a block's bands."""
     return folder / f"{block:0{_DIGITS}d}.bands"
 
 
 def num_bands(folder: Path, block: int) -> tuple[int, int]:
-    """How many rows, and bands of rows, a block has. Raises UserError for a damaged file."""
+    """Numbers of rows and of bands in a block. Raises UserError for a damaged file."""
     path = bands_of(folder, block)
     try:
         with path.open("rb") as file:
@@ -129,7 +129,7 @@ def num_bands(folder: Path, block: int) -> tuple[int, int]:
 
 
 def num_partitions(folder: Path, blocks: int) -> int:
-    """So many that each fits into memory; never 0."""
+    """Number of partitions, at least 1, such that each fits into memory."""
     return 1 + sum(num_bands(folder, block)[1] for block in range(blocks)) // _PARTITION
 
 
@@ -142,7 +142,7 @@ class Pairing:
     blocks: int
 
     def outcome(self, folder: Path) -> Path:
-        """The file of pairs."""
+        """The path of the file of pairs."""
         return folder / f"{self.partition:0{_DIGITS}d}.pairs"
 
     def __call__(self, folder: Path) -> None:
@@ -151,7 +151,7 @@ class Pairing:
             pairs.tofile(aside)
 
     def _entries(self, folder: Path) -> list[NDArray[Any]]:
-        """Bands, ids and exact of all rows here, in the order of the set."""
+        """Bands, ids and `exact` of all rows in this partition, in the order of the set."""
         low, high = (_SPACE * number // self.of for number in (self.partition, self.partition + 1))
         found = []
         for block in range(self.blocks):
@@ -164,9 +164,9 @@ class Pairing:
 
 
 def _pairs(bands: NDArray[Any], ids: NDArray[Any], exact: NDArray[Any]) -> NDArray[Any]:
-    """Each row with the rows just before it in a band and with the first one there (`far`), sorted.
+    """Pairs of each row with the rows just before it in a band and with the band's first row (`far`), sorted.
 
-    Of equal rows, which meet in all bands, the first one alone is in the set.
+    Equal rows share all bands; only the first of them is used.
     """
     order = np.lexsort((ids, exact, bands))
     bands, ids, exact = bands[order], ids[order], exact[order]
@@ -175,7 +175,7 @@ def _pairs(bands: NDArray[Any], ids: NDArray[Any], exact: NDArray[Any]) -> NDArr
     bands, ids = bands[first], ids[first]
     order = np.lexsort((ids, bands))
     bands, ids = bands[order], ids[order]
-    starts = np.searchsorted(bands, bands)  # of each one's band
+    starts = np.searchsorted(bands, bands)  # start of each entry's band
     numbers = np.arange(len(bands))
     made = []
     for back in range(1, _LOOK_BACK + 1):
@@ -193,7 +193,7 @@ def _as_pairs(rows: NDArray[Any], others: NDArray[Any], *, far: bool) -> NDArray
 
 
 def _distinct(parts: Sequence[NDArray[Any]]) -> NDArray[Any]:
-    """All pairs, in order, each once; one that is near in one of the parts is not far."""
+    """All pairs, in order, each once; a pair that is near in one of the parts counts as near."""
     found = np.concatenate(parts)
     found = found[np.lexsort((found["far"], found["other"], found["row"]))]
     first = np.ones(len(found), bool)
@@ -203,14 +203,14 @@ def _distinct(parts: Sequence[NDArray[Any]]) -> NDArray[Any]:
 
 @dataclass(frozen=True, slots=True)
 class Comparing:
-    """Computes the Jaccard indexes that the rows of a block will most likely be decided by."""
+    """Computes the Jaccard indexes that most likely decide on the rows of a block."""
 
     block: int
     of: int  # partitions
     threshold: float
 
     def outcome(self, folder: Path) -> Path:
-        """The file of indexes."""
+        """The path of the file of indexes."""
         return near_of(folder, self.block)
 
     def __call__(self, folder: Path) -> None:
@@ -236,18 +236,18 @@ class Comparing:
             shares: dict[RowId, float] = {}
             for _, other, _ in pairs:
                 shares[other] = share_of(read(row_id), read(other))
-                if shares[other] >= self.threshold:  # most likely what it goes for
+                if shares[other] >= self.threshold:  # most likely the reason to reject the row
                     break
             yield Met(split_id(row_id)[1], [other for _, other, far in pairs if not far], shares)
 
 
 def near_of(folder: Path, block: int) -> Path:
-    """The file of a block."""
+    """The path of a block's indexes."""
     return folder / f"{block:0{_DIGITS}d}.near"
 
 
 def read_near(folder: Path, block: int) -> Iterator[Met]:
-    """What `Comparing` found, in order. Raises UserError for a damaged file."""
+    """The results of `Comparing`, in order. Raises UserError for a damaged file."""
     path = near_of(folder, block)
     with path.open("rb") as file:
         for line in file:

@@ -1,7 +1,7 @@
-"""Jobs on the nodes of a Ray cluster instead of processes of this machine.
+"""Runs jobs on the nodes of a Ray cluster instead of in processes of this machine.
 
-As here, rows travel through files only: an actor is told which job to do, reads what it needs, and writes its outcome
-into the set's folder. So all nodes must see both, and each proves that at the start.
+As with processes, rows travel only through files: an actor gets a job, reads the source, and writes its results to the
+set's folder. All nodes must therefore see the source and the folder; this is checked at the start.
 """
 
 from __future__ import annotations
@@ -26,18 +26,18 @@ _SEEN = "seen_by_nodes.txt"
 def open_nodes(
     make: Callable[[], Doer], folder: Path, *, plan: Plan, on: str, resources: Resources, say: Callable[[str], None]
 ) -> Iterator[Do]:
-    """Yields what has jobs done by actors, which start with the first jobs.
+    """Yields a function that runs jobs on actors. The actors start with the first jobs.
 
     Args:
-        make: called on the nodes.
-        folder: where outcomes are written.
-        plan: whose verifiers must be of the same versions everywhere.
+        make: makes the doer of jobs; called on the nodes.
+        folder: folder for the results.
+        plan: its verifiers must have the same versions on all nodes.
         on: the cluster.
-        say: told where the jobs are done, with the sandbox's levels there.
+        say: called with the hosts of the actors and the sandbox's levels there.
 
     Raises:
-        UserError: there is no room for the actors, or a node does not see the folder or can't do the jobs.
-        RunError: the cluster is lost, or a job is lost with every actor that does it.
+        UserError: the cluster has no room for the actors, or a node doesn't see the folder or can't do the jobs.
+        RunError: the cluster is lost, or a job is lost with every actor that tries it.
     """
     seen, token = folder / _SEEN, secrets.token_hex(16)
     start = functools.partial(_OnNode, make, plan, plan.versions(), seen, token)
@@ -61,7 +61,7 @@ def open_nodes(
 
 
 class _OnNode:
-    """What does jobs, in an actor."""
+    """The doer of jobs in an actor."""
 
     def __init__(self, make: Callable[[], Doer], plan: Plan, versions: dict[str, str], seen: Path, token: str) -> None:
         try:
@@ -69,7 +69,7 @@ class _OnNode:
         except OSError:
             found = ""
         if found != token:
-            raise UserError(f"--out {seen.parent.parent} is not seen here: it must lie where all nodes see it")
+            raise UserError(f"--out {seen.parent.parent} isn't visible on this node: all nodes must see it")
         if (here := plan.versions()) != versions:
             raise UserError(f"other versions of the verifiers here, {here}: install the same r1lite on all nodes")
         self.told: Any = plan.levels()

@@ -1,4 +1,4 @@
-"""What processes of this machine, or actors on a cluster, do for a set: jobs with a number, whose outcome is files."""
+"""Numbered jobs for a set, done by processes of this machine or by actors on a cluster. Their results are files."""
 
 from __future__ import annotations
 
@@ -14,20 +14,20 @@ from r1lite.curation.sources import Block
 
 Job = Block | Pairing | Comparing
 Numbered = tuple[int, Any]
-Do = Callable[[Sequence[Numbered]], Iterator[int]]  # does jobs, and gives their numbers as they are done
+Do = Callable[[Sequence[Numbered]], Iterator[int]]  # does jobs, and yields the number of each finished job
 
 
 class Doer(Protocol):
-    """What does jobs: one of this process, or one in each process or actor."""
+    """Does jobs, in this process or in each worker process or actor."""
 
     def __call__(self, number: int, job: Any, /) -> None:
-        """Writes the job's outcome."""
+        """Does the job and writes its results."""
 
     def close(self) -> None:
-        """Ends what it has started."""
+        """Ends the processes that it started."""
 
 
-# Opens what has a doer's jobs done; the folder is where they are written.
+# Opens workers for the jobs of a doer, which write to the folder.
 Open = Callable[[Callable[[], Doer], Path], AbstractContextManager[Do]]
 
 

@@ -1,4 +1,4 @@
-"""From a configuration to a plan that can be carried out; what can't be is refused here, before anything is spent."""
+"""Makes a plan from a configuration. Invalid settings raise UserError here, before any work is done."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ from verifiers.trust import beyond_in_options
 
 _QUESTION = ("question", "problem", "Question", "query", "instruction", "prompt", "text")
 _SUFFIXES = (".jsonl", ".json", ".parquet")
-_LOOKED_AT = 1000  # rows or problems, for the question whether an evaluation set is the training set
-_SAME = 0.9  # share of them that it then holds
+_LOOKED_AT = 1000  # rows or problems that are compared to detect a training set among the evaluation sets
+_SAME = 0.9  # an evaluation set with this share of them counts as the training set
 
 
 def task_of(config: CurationConfig, source: Source | None) -> Task:
-    """The task that was asked for, or else the run's own."""
+    """The requested task, or by default the run's own."""
     if "task" not in config.model_fields_set and source is not None and source.config.get("task"):
         name = str(source.config["task"])
         trust.checked(trust.foreign({"task": name}), source.path / "config.yaml", trust=config.trust)
@@ -39,10 +39,10 @@ def task_of(config: CurationConfig, source: Source | None) -> Task:
 def evaluation_sets(
     config: CurationConfig, task: Task, known: Sequence[Problem] | None, source: Source | None
 ) -> dict[str, tuple[Problem, ...]]:
-    """Problems to keep away from, by the name of their set.
+    """The evaluation problems for decontamination, by the name of their set.
 
     Args:
-        known: the task's test problems, where they have been loaded already.
+        known: the task's test problems, if they are already loaded.
 
     Raises: UserError for sets that can't be read.
     """
@@ -60,7 +60,7 @@ def evaluation_sets(
         if name == "test":
             if known is None:
                 if place is None:
-                    raise UserError("--decontaminate test: whose? Say --task and --source, or name a file")
+                    raise UserError("--decontaminate test needs --task and --source; or name a file")
                 known = task.load(place).test
             sets[f"{task.name} {place.test_split if place else 'test'}"] = tuple(known)
         else:
@@ -71,10 +71,10 @@ def evaluation_sets(
 
 def _problems(path: Path) -> Iterable[Problem]:
     if not path.exists():
-        raise UserError(f"--decontaminate {path}: no such file or folder (or say test, or none)")
+        raise UserError(f"--decontaminate {path}: no such file or folder (or use test, or none)")
     files = [path] if path.is_file() else sorted(file for file in path.iterdir() if file.suffix in _SUFFIXES)
     if not files:
-        raise UserError(f"--decontaminate {path}: no {', '.join(_SUFFIXES)} file in it")
+        raise UserError(f"--decontaminate {path}: contains no {', '.join(_SUFFIXES)} file")
     for file in files:
         for number, row in enumerate(read_rows(file, ())):
             column = next((name for name in _QUESTION if isinstance(row.get(name), str)), None)
@@ -89,20 +89,20 @@ def _problems(path: Path) -> Iterable[Problem]:
 def make_plan(
     config: CurationConfig, task: Task, source: Source, evaluation: Mapping[str, tuple[Problem, ...]]
 ) -> Plan:
-    """The plan. Raises UserError for unknown names, and for an evaluation set that holds what is curated."""
+    """The plan. Raises UserError for unknown names, and for an evaluation set that contains the source's problems."""
     plan = checked(config, task, source, evaluation)
-    refuse_training_set(evaluation, (item.problem.prompt for item in _first(source)), str(source.path))
+    refuse_training_set(evaluation, (item.problem.prompt for item in _first(source)), source.location)
     for name in config.decontaminate or []:
         path = Path(name).expanduser()
-        if path.exists() and any(path.resolve() == file.resolve() for file in source.files):
-            raise UserError(f"--decontaminate {name} is what --rollouts names: nothing would be left")
+        if path.exists() and any(path.resolve() == file.resolve() for file in source.files if isinstance(file, Path)):
+            raise UserError(f"--decontaminate {name} is the same as --rollouts: no rows would be left")
     return plan
 
 
 def checked(config: CurationConfig, task: Task, source: Source, evaluation: Mapping[str, tuple[Problem, ...]]) -> Plan:
-    """The plan, without a look at the source's rows, which need not be there yet."""
+    """The plan, without reading the source's rows, which need not exist yet."""
     if config.dedup == "near" and importlib.util.find_spec("rensa") is None:
-        raise UserError("--dedup near needs rensa: pip install 'r1lite[curate]' (or say --dedup exact)")
+        raise UserError("--dedup near needs rensa: pip install 'r1lite[curate]' (or use --dedup exact)")
     made = source.reward.get("options")
     options: dict[str, Any] = dict(made) if isinstance(made, dict) else {}
     named = {name: given for name, given in options.items() if name not in config.verifiers}
@@ -134,7 +134,7 @@ def checked(config: CurationConfig, task: Task, source: Source, evaluation: Mapp
 
 
 def refuse_training_set(evaluation: Mapping[str, tuple[Problem, ...]], questions: Iterable[str], what: str) -> None:
-    """Raises UserError where an evaluation set holds nearly all of these questions, word for word."""
+    """Raises UserError if an evaluation set contains nearly all of these questions, word for word."""
     asked = list(dict.fromkeys(itertools.islice(questions, _LOOKED_AT)))
     for name, problems in evaluation.items():
         found = EvaluationSets(2, 1.0)
@@ -158,7 +158,7 @@ def _first(source: Source) -> Iterable[Any]:
 
 
 def version_warnings(plan: Plan) -> list[str]:
-    """What the completions were judged by when they were made, where that is another version of a verifier."""
+    """Warnings for verifiers whose version differs from the one that judged the completions in the run."""
     before = dict(plan.source.reward.get("versions") or {})
     if not before:
         row = next((row for block in plan.source.blocks for _, row in read_block(block)), None)
@@ -170,7 +170,7 @@ def version_warnings(plan: Plan) -> list[str]:
         }
     now = plan.versions()
     return [
-        f"the completions were judged by version {version} of '{name}', this is {now[name]}: all are verified again"
+        f"version {version} of '{name}' judged the completions, this is version {now[name]}: all are verified again"
         for name, version in sorted(before.items())
         if name in now and now[name] != version
     ]

@@ -1,7 +1,7 @@
-"""Right completions brought into the house format before they are curated: <think>...</think> <answer>...</answer>.
+"""Rewrites right completions to the format <think>...</think> <answer>...</answer> before they are curated.
 
-It is a pass of its own: RUN/rewritten/part-NNNNNN.jsonl, each put in place whole, hold every row of the source. What
-is wrong stays as it is, and counts in the pass rates; what is right comes with the text it had before.
+This is a separate pass: RUN/rewritten/part-NNNNNN.jsonl, written atomically, contain every row of the source. Wrong
+completions stay unchanged and count in the pass rates; rewritten rows keep their original text in a column.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ from verifiers.rows import RowError
 from verifiers.scoring import BatchScorer
 from verifiers.segments import answering, thinking
 
-# Right completions with their scores -> their new texts, None where one can't be rewritten (it then stays as it is).
+# Maps right completions with their scores to new texts; None for a completion that can't be rewritten and is kept.
 Rewrite = Callable[[Sequence[tuple[Candidate, Score]]], Sequence[str | None]]
 FOLDER = "rewritten"
-RULES = "rules 1"  # with their version
+RULES = "rules 1"  # name and version of the rules
 _BATCH = 64
 _DIGITS = 6
 _CALCULATOR = re.compile(r"<<[^<>\n]*>>")  # GSM8K's marks for its calculator
@@ -40,7 +40,7 @@ _GAPS = re.compile(r"\n{3,}")
 
 
 def by_rules(scored: Sequence[tuple[Candidate, Score]]) -> list[str | None]:
-    """`house_form` of each, with the answer that the verifier read."""
+    """`house_form` of each completion, with the answer that the verifier read."""
     return [
         house_form(
             item.completion.text,
@@ -51,12 +51,12 @@ def by_rules(scored: Sequence[tuple[Candidate, Score]]) -> list[str | None]:
 
 
 def house_form(text: str, answer: str | None) -> str | None:
-    """The same reasoning and answer in the house format, without markdown, calculator marks and gaps.
+    """The same reasoning and answer in the format of this module, without markdown, calculator marks and gaps.
 
     Args:
-        answer: as a verifier read it; None: what stands where the answer is expected.
+        answer: the answer that a verifier read; None: the text at the expected place of the answer.
 
-    Returns: None if there is no reasoning, or no answer.
+    Returns: the new text, or None if there is no reasoning or no answer.
     """
     reasoning = _FINAL.sub("", thinking(text))
     for pattern, by in ((_CALCULATOR, ""), (_BOLD, r"\2"), (_HEADING, ""), (_BLANKS, ""), (_GAPS, "\n\n")):
@@ -67,12 +67,12 @@ def house_form(text: str, answer: str | None) -> str | None:
 
 
 class Rewriter:
-    """Rewrites blocks: one of this process, or one in each actor.
+    """Rewrites blocks, in this process or in an actor.
 
     Args:
-        folder: for the parts.
-        name: of what rewrites, for the rows' provenance.
-        make: makes what rewrites.
+        folder: folder of the parts.
+        name: name of the rewriter, for the rows' provenance.
+        make: makes the rewriting function.
     """
 
     def __init__(
@@ -93,7 +93,7 @@ class Rewriter:
                 file.write(json.dumps(row, ensure_ascii=False, default=str) + "\n")
 
     def close(self) -> None:
-        """Ends what rewrites, and the verifiers' processes."""
+        """Closes the rewriting function, and ends the verifiers' processes."""
         self._opened.close()
 
 
@@ -104,12 +104,12 @@ def rewrite_all(
     workers: Callable[[Path], contextlib.AbstractContextManager[Do]],
     progress: Callable[[float], None] = lambda done: None,
 ) -> Source:
-    """Writes the parts that are missing. Returns: the source that they are.
+    """Writes the missing parts. Returns the source that consists of the parts.
 
     Args:
-        name: of what rewrites.
-        workers: opened with the folder, have a `Rewriter` do blocks.
-        progress: told how many blocks are done.
+        name: name of the rewriter.
+        workers: opens workers for a folder, which run a `Rewriter` on blocks.
+        progress: called with the number of finished blocks.
     """
     folder.mkdir(exist_ok=True)
     blocks = plan.source.blocks
@@ -120,7 +120,7 @@ def rewrite_all(
         for _ in do(waiting):
             done += 1
             progress(done)
-    clear_parts(folder)  # of actors that were lost
+    clear_parts(folder)  # left over from lost actors
     provenance = dataclasses.replace(plan.source.provenance, rewritten=name)
     return dataclasses.replace(plan.source, kind="samples", path=folder, files=tuple(paths), provenance=provenance)
 
@@ -158,7 +158,7 @@ def _read(row: Any, where: str, source: Source) -> Candidate | str:
 def _row(item: Candidate, score: Score, text: str | None, name: str, best: float) -> dict[str, Any]:
     problem, provenance, prefill = item.problem, item.provenance, item.completion.prefill
     if text is not None:
-        text = text.removeprefix(prefill)  # the row's prompt has it
+        text = text.removeprefix(prefill)  # the row's prompt contains it
     return {
         "problem_id": problem.id,
         "question": problem.prompt,
@@ -176,6 +176,6 @@ def _row(item: Candidate, score: Score, text: str | None, name: str, best: float
         "finish_reason": item.completion.finish_reason,
         "policy_version": item.completion.policy_version,
         "num_prompt_tokens": item.num_prompt_tokens,
-        "num_tokens": item.num_tokens if text is None else None,  # those of the text it no longer is
+        "num_tokens": item.num_tokens if text is None else None,  # unknown for a new text
         "provenance": dataclasses.asdict(dataclasses.replace(provenance, rewritten=None if text is None else name)),
     }

@@ -1,4 +1,4 @@
-"""The row of a curated set, with everything that is needed to prove it again."""
+"""The row of a curated set, with everything that is needed to verify it again."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import Any
 from verifiers import Completion, Problem, Score
 from verifiers.prefill import as_read
 
-# Made once: json.dumps with options of its own makes an encoder every time.
+# Made once, since json.dumps with options makes a new encoder in every call.
 _LINE = json.JSONEncoder(ensure_ascii=False, allow_nan=False, default=str)
 _TEXT = json.JSONEncoder(ensure_ascii=False, sort_keys=True, default=str)
 FORMATS = ("prompt_completion", "messages", "sharegpt", "alpaca")
@@ -20,13 +20,13 @@ FORMATS = ("prompt_completion", "messages", "sharegpt", "alpaca")
 
 @dataclass(frozen=True, slots=True)
 class Provenance:
-    """How a completion came to be; None = not known (a stored file need not say)."""
+    """The origin of a completion; None: unknown (stored files may lack it)."""
 
-    source: str | None = None  # where the problem comes from: "bundled", "hub", a file
+    source: str | None = None  # source of the problem: "bundled", "hub", a file
     task: str | None = None
-    run: str | None = None  # folder name of the run it was sampled in, or the stored file's name
+    run: str | None = None  # folder name of the run that sampled it, or the stored file's name
     model: str | None = None
-    model_hash: str | None = None  # "sha256:..." of the weight files, or "hub:COMMIT"; of the run's first weights
+    model_hash: str | None = None  # "sha256:..." of the weight files, or "hub:COMMIT"; for the run's initial weights
     policy_version: int | None = None  # optimizer steps between those weights and the ones that wrote it
     engine: str | None = None
     engine_version: str | None = None
@@ -34,8 +34,8 @@ class Provenance:
     max_tokens: int | None = None
     stop_text: str | None = None
     template: str | None = None
-    seed: int | None = None  # of the run; together with step, problem and sample it decides every token
-    rewritten: str | None = None  # by what, where the text is not the model's own any more
+    seed: int | None = None  # seed of the run; with step, problem and sample it determines every token
+    rewritten: str | None = None  # name of the rewriter, if the text is no longer the model's own
 
 
 @dataclass(slots=True)
@@ -49,24 +49,24 @@ class Candidate:
     step: int | None
     provenance: Provenance
     num_prompt_tokens: int | None = None
-    num_tokens: int | None = None  # of the completion, the end of text included
+    num_tokens: int | None = None  # number of tokens of the completion, the end of text included
     original: str | None = None  # the text before it was rewritten
-    # What verifiers said, by the name of the filter that asked them.
+    # Scores of the verifiers, by the name of their filter.
     scores: dict[str, Score] = field(default_factory=dict)
 
     @property
     def key(self) -> str:
-        """What makes two completions siblings: the same problem, asked with the same words."""
+        """The same for completions of the same problem with the same wording."""
         return problem_key(self.problem)
 
     @property
     def length(self) -> int:
-        """In tokens, or in words where the tokens are not known."""
+        """Length in tokens, or in words if the number of tokens is unknown."""
         return len(self.completion.text.split()) if self.num_tokens is None else self.num_tokens
 
 
 def problem_key(problem: Problem) -> str:
-    """16 hex digits that stand for the problem."""
+    """A hash of the problem: 16 hex digits."""
     text = f"{problem.id}\x1f{problem.prompt}"
     return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).hexdigest()
 
@@ -75,7 +75,7 @@ def as_row(candidate: Candidate, options: Mapping[str, str], format: str) -> dic
     """The row, in the order of its columns. Free-form parts are JSON text, so that every row has the same types.
 
     Args:
-        options: of the verifiers, by name, as JSON text.
+        options: options of the verifiers by name, as JSON text.
         format: one of FORMATS.
     """
     problem, completion = candidate.problem, candidate.completion
@@ -115,15 +115,15 @@ def as_row(candidate: Candidate, options: Mapping[str, str], format: str) -> dic
 
 @functools.lru_cache(maxsize=64)
 def _as_dict(provenance: Provenance) -> dict[str, Any]:
-    """Shared by many rows: for reading only."""
+    """The provenance as a dict, which many rows share; don't change it."""
     return {field.name: getattr(provenance, field.name) for field in fields(provenance)}
 
 
 def columns(format: str, candidate: Candidate) -> dict[str, Any]:
-    """The columns that a format is made of, and no other format's: a trainer takes the first that it knows.
+    """The columns of a format, without those of other formats: a trainer takes the first format that it knows.
 
-    Where the reader's own template stands around a question, the answer is the whole reply, with a "<think>" that the
-    prompt had opened.
+    In formats for readers that add their own template, the answer is the complete reply, including a "<think>" that
+    the prompt had opened.
     """
     question, completion = candidate.problem.prompt, candidate.completion
     if format == "prompt_completion":  # TRL
@@ -138,7 +138,7 @@ def columns(format: str, candidate: Candidate) -> dict[str, Any]:
 
 
 def pair_columns(format: str, chosen: Mapping[str, Any], rejected: Mapping[str, Any]) -> dict[str, Any]:
-    """The columns of a pair of rows in this format, and no other format's."""
+    """The columns of a pair of rows in this format."""
     if format == "prompt_completion":  # TRL
         return {"prompt": chosen["prompt"], "chosen": chosen["completion"], "rejected": rejected["completion"]}
     if format == "messages":  # TRL
@@ -157,11 +157,11 @@ def pair_columns(format: str, chosen: Mapping[str, Any], rejected: Mapping[str, 
 
 
 def as_text(value: Any) -> str:
-    """JSON on one line, the same for the same value."""
+    """The value as JSON on one line; equal values give equal text."""
     return _TEXT.encode(value)
 
 
 def as_line(row: Mapping[str, Any]) -> str:
-    """A row of a JSONL file, without its line end. A lone surrogate becomes "?": Parquet and `datasets` take none."""
+    """A row of a JSONL file without its line end. Lone surrogates become "?": Parquet and `datasets` reject them."""
     line = _LINE.encode(row)
     return line.encode("utf-8", "replace").decode() if not line.isascii() else line

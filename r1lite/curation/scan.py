@@ -1,8 +1,8 @@
-"""The first pass: what can be decided on each completion alone, block by block.
+"""The first pass: decisions on each completion alone, block by block.
 
-A block's outcome is files in the work folder: NUMBER.rows, the rows' JSON lines, NUMBER.index, what the second pass
-needs to know of each, and NUMBER.bands, where near duplicates are looked for. The index is put in place last, so a
-block that has one is done.
+The results of a block are files in the work folder: NUMBER.rows has the rows' JSON lines, NUMBER.index the record of
+each row for the second pass, and NUMBER.bands the bands for finding near duplicates. The index is written last, so it
+marks a finished block.
 """
 
 from __future__ import annotations
@@ -36,34 +36,34 @@ _DIGITS = 6
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """All that decides what the first pass makes of a source. It is sent to the workers."""
+    """Everything that determines the first pass over a source. It is sent to the workers."""
 
     source: Source
-    correct: str  # formula that is at its highest for what is right
-    options: Mapping[str, Mapping[str, Any]]  # of the verifiers, by name
+    correct: str  # formula with its highest value for right completions
+    options: Mapping[str, Mapping[str, Any]]  # options of the verifiers, by name
     filters: tuple[str, ...]
-    evaluation: Mapping[str, tuple[Problem, ...]]  # sets to keep away from, by name
+    evaluation: Mapping[str, tuple[Problem, ...]]  # evaluation sets for decontamination, by name
     ngram: int
     share: float
-    near: bool  # near duplicates are looked for
-    keep_rejects: bool  # their rows are wanted too
+    near: bool  # remove near duplicates
+    keep_rejects: bool  # write rejected rows too
     format: str
     seed: int
-    score_workers: int | None = None  # processes for verifiers that may hang; None: 1 where there are such
+    score_workers: int | None = None  # processes for verifiers that may hang; None: 1 if there are such verifiers
     score_timeout_s: float = 30.0
 
     def reward(self) -> Reward:
-        """What is right."""
+        """The reward that decides correctness."""
         names = Formula(self.correct).names
         return Reward(self.correct, options={name: self.options[name] for name in names if name in self.options})
 
     def scorer(self, reward: Reward) -> BatchScorer:
-        """Scores for one of the chain's rewards."""
+        """A scorer for one of the chain's rewards."""
         workers = workers_for(reward) if self.score_workers is None else self.score_workers
         return BatchScorer(reward, workers=workers, timeout_s=self.score_timeout_s)
 
     def steps(self) -> list[str]:
-        """Names of what a row must pass here, in order."""
+        """Names of the steps that a row must pass in this pass, in order."""
         return [UNREADABLE, *(link.name for link in self.chain()), DECONTAMINATE]
 
     def chain(self) -> list[Filter]:
@@ -71,11 +71,11 @@ class Plan:
         return chain(self.filters, self.reward(), self.options)
 
     def versions(self) -> dict[str, str]:
-        """Of the verifiers in the chain, by name."""
+        """Versions of the verifiers in the chain, by name."""
         return {name: version for reward in self._rewards() for name, version in reward.versions.items()}
 
     def levels(self) -> dict[str, str]:
-        """Of the sandbox on this machine, by the verifiers that have one."""
+        """Levels of the sandbox on this machine, by the verifiers that use it."""
         verifiers = {name: verify for reward in self._rewards() for name, verify in reward.verifiers.items()}
         return {name: str(verify.level) for name, verify in verifiers.items() if hasattr(verify, "level")}
 
@@ -84,7 +84,7 @@ class Plan:
 
 
 class Fate(NamedTuple):
-    """Which filter rejects a row, by its number in steps() from 1 on, and why; 0: none."""
+    """The step that rejects a row, as its number in steps() from 1 on (0: none), and the reason."""
 
     number: int = 0
     reason: str = ""
@@ -92,31 +92,31 @@ class Fate(NamedTuple):
 
 
 class Record(NamedTuple):
-    """What the second pass must know of a row."""
+    """A row's data for the second pass."""
 
-    offset: int  # of its line in NUMBER.rows; -1: none was kept
+    offset: int  # offset of its line in NUMBER.rows; -1: no line was kept
     size: int  # bytes of the line
-    key: int  # of the problem
+    key: int  # key of the problem
     problem_id: str
-    correct: int | None  # 1, 0; None: could not be told
-    fate: int  # 0: still in; i: rejected by steps()[i - 1]
+    correct: int | None  # 1, 0; None: unscored
+    fate: int  # 0: kept so far; i: rejected by steps()[i - 1]
     reason: str
     detail: str
     length: int  # tokens, or words
     exact: int  # the same for the same question and completion
-    tie: int  # a random number of its own, from the seed
-    changed: bool  # it was judged otherwise when it was made
+    tie: int  # the row's random number, from the seed
+    changed: bool  # the verdict differs from the source's
 
 
 @dataclass(slots=True)
 class Scanner:
-    """Decides on blocks. One lives in each worker."""
+    """Decides on blocks. Each worker has one."""
 
     plan: Plan
     folder: Path
     filters: list[Filter] = field(init=False)
     sets: EvaluationSets = field(init=False)
-    _scorers: list[BatchScorer | None] = field(init=False)  # one for each filter, where a verifier decides
+    _scorers: list[BatchScorer | None] = field(init=False)  # one per filter; None if no verifier decides
     _find: Any = field(init=False)
     _best: float = field(init=False)
     _options: Mapping[str, str] = field(init=False)
@@ -139,10 +139,10 @@ class Scanner:
                 scorer.close()
 
     def __call__(self, number: int, block: Block) -> None:
-        """Writes the outcome of a block."""
+        """Writes the results of a block."""
         rows_path, index_path = outcome(self.folder, number)
         place, signatures = 0, Signatures()
-        # Left in reverse order: the index last.
+        # Contexts exit in reverse order, so the index is written last.
         with _replaced(index_path) as index, _replaced(rows_path) as rows:
             for batch in _batches(read_block(block)):
                 records = []
@@ -160,7 +160,7 @@ class Scanner:
                     signatures.write(aside)
 
     def _decide(self, batch: list[tuple[str, Any]]) -> Iterator[tuple[Record, bytes | None, Sequence[int]]]:
-        """Each row's record, its line if that is kept, and its bands if it is still in and near duplicates go."""
+        """Each row's record, its line if it is written, and its bands if it is kept and near duplicates are removed."""
         found: list[Candidate | Record] = []
         for place, row in batch:
             try:
@@ -178,7 +178,7 @@ class Scanner:
             yield record, line, bands(shingles(question), shingles(text)) if wanted else ()
 
     def _fates(self, items: Sequence[Candidate]) -> list[Fate]:
-        """What becomes of each item. A filter sees only what those before it keep."""
+        """The fate of each item. A filter sees only items that the filters before it keep."""
         fates = [Fate()] * len(items)
         for number, (link, scorer) in enumerate(zip(self.filters, self._scorers, strict=True), 2):  # 1 is UNREADABLE
             left = [i for i, fate in enumerate(fates) if not fate.number]
@@ -200,7 +200,7 @@ class Scanner:
                 fate, reason = len(self.filters) + 2, repeated.rule
                 detail = f"{repeated.where}, {repeated.share:.0%} of its n-grams"
         question, text = item.problem.prompt, item.completion.text
-        # A pass rate is of what was sampled, not of what became of it.
+        # A pass rate counts the sampled completions, not their rewritten forms.
         correct = row["original_correct"] if "original_correct" in row else self._correct(item)
         correct = None if correct is None else int(correct)
         stored = row.get("correct")
@@ -233,7 +233,7 @@ class Scanner:
 
 
 def verifier_options(filters: list[Filter]) -> dict[str, Mapping[str, Any]]:
-    """Options of the verifiers in a chain, by the name that rows know them by."""
+    """Options of the verifiers in a chain, by their name in the rows."""
     return {
         name: link.verifier.options.get(name, {})
         for link in filters
@@ -255,7 +255,7 @@ def outcome(folder: Path, number: int) -> tuple[Path, Path]:
 
 
 def read_index(path: Path) -> Iterator[list[tuple[Any, ...]]]:
-    """Records of a block, a batch at a time. Raises UserError for a damaged file."""
+    """Yields the records of a block in batches. Raises UserError for a damaged file."""
     with path.open("rb") as file:
         for line in file:
             try:
@@ -273,7 +273,7 @@ def _unreadable(why: str) -> Record:
 
 
 def _storable(text: str) -> str:
-    """SQLite takes no lone surrogate, which a file's name or a verifier's detail may hold."""
+    """The text without lone surrogates (possible in file names and verdict details), which SQLite rejects."""
     return text.encode("utf-8", "backslashreplace").decode()
 
 
@@ -289,6 +289,6 @@ def _batches(items: Iterator[tuple[str, Any]]) -> Iterator[list[tuple[str, Any]]
 
 
 def _number(*texts: str) -> int:
-    """63 bits that stand for the texts."""
+    """A 63-bit hash of the texts."""
     joined = "\x1f".join(texts).encode("utf-8", "surrogatepass")
     return int.from_bytes(hashlib.blake2b(joined, digest_size=8).digest(), "big") >> 1

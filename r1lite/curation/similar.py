@@ -1,8 +1,8 @@
-"""When two texts are nearly the same: shingles, MinHash (arXiv:2406.17557 uses it for the web), exact Jaccard.
+"""Similarity of texts: shingles, MinHash (arXiv:2406.17557 uses it for web text), and the exact Jaccard index.
 
-MinHash is rensa's: 5 microseconds a signature of a 60-shingle text against 38 with datasketch and xxhash (encoding
-included), and no scipy. Its estimates only propose; the exact Jaccard index decides, so what is removed does not
-depend on hash functions, save for the about 1 % of pairs at the threshold that no band brings together.
+MinHash is rensa's: 5 microseconds per signature of a 60-shingle text, against 38 with datasketch and xxhash (encoding
+included), and without scipy. Its estimates only propose pairs; the exact Jaccard index decides. Results therefore don't
+depend on hash functions, except for about 1 % of the pairs at the threshold that have no common band.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import re
 
 _TOKEN = re.compile(r"[^\W\d_]+|\d+(?:[.,]\d+)*|[^\w\s]|_")
 _SHINGLE = 3  # tokens
-_BANDS, _ROWS = 16, 8  # a pair with Jaccard J meets in a band with probability 1 - (1 - J^8)^16: 0.99 at J = 0.85
+_BANDS, _ROWS = 16, 8  # a pair with Jaccard J shares a band with probability 1 - (1 - J^8)^16: 0.99 at J = 0.85
 _SEED = 1
 
 
@@ -29,10 +29,10 @@ def shingles(text: str) -> set[str]:
 
 
 def bands(question: set[str], completion: set[str]) -> list[int]:
-    """16 numbers (63 bits); near duplicates most likely have one in common.
+    """16 numbers (63 bits); near duplicates most likely have one of them in common.
 
-    Where questions and completions each have a Jaccard index of at least t, so has the union of both kinds of
-    shingles, told apart: hence one signature for both.
+    If questions and completions each have a Jaccard index of at least t, so has the disjoint union of both kinds of
+    shingles; therefore one signature covers both.
     """
     from rensa import RMinHash
 
@@ -43,12 +43,12 @@ def bands(question: set[str], completion: set[str]) -> list[int]:
     made = []
     for band in range(_BANDS):
         rows = digest[band * _ROWS : (band + 1) * _ROWS]
-        # hash() of a tuple of ints is the same in every process; the band's number keeps bands apart.
+        # hash() of a tuple of ints is the same in every process; the band's number distinguishes bands.
         made.append(hash((band, *rows)) & 0x7FFFFFFFFFFFFFFF)
     return made
 
 
 def jaccard(a: set[str], b: set[str]) -> float:
-    """Share of all shingles that are in both."""
+    """Share of all shingles that are in both sets."""
     union = len(a | b)
     return len(a & b) / union if union else 1.0

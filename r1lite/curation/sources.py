@@ -1,7 +1,7 @@
-"""Where completions come from: a run's rollouts, samples made for a set, or files of any origin.
+"""Sources of completions: a run's rollouts, samples made for a set, or files of any origin.
 
-A source is cut into blocks, each of which can be read by itself: so many processes can work, and a killed one has
-lost no more than its block.
+A source is cut into blocks that can be read independently, so that many processes can work and a killed process loses
+at most its block.
 """
 
 from __future__ import annotations
@@ -20,29 +20,33 @@ from r1lite.errors import UserError
 from r1lite.hub.revisions import cached_commit, split
 from r1lite.run.environment import read_environment
 from verifiers import Completion, GoldError, Problem, rows
+from verifiers.commands import storage
 from verifiers.golds import gold_text
 from verifiers.prefill import prefill_of
 from verifiers.yaml_text import read_yaml
 
-SAMPLES = "samples"  # folder of a run directory, with what was sampled for the set
-_ABOUT = "about.json"  # in it: the Provenance of all samples
+SAMPLES = "samples"  # folder of a run directory, with the samples for the set
+_ABOUT = "about.json"  # file in it with the Provenance of all samples
 _SUFFIXES = (".jsonl", ".jsonl.gz", ".parquet")
 _BLOCK_BYTES = 4 << 20
-_PACKED = 12  # times that compression makes rollouts smaller, about
+_PACKED = 12  # approximate compression ratio of rollouts
 _QUESTION = ("question", "problem", "query", "instruction")
 _FIELDS = {field.name for field in dataclasses.fields(Provenance)}
+
+
+File = Path | storage.RemoteFile
 
 
 @dataclass(frozen=True, slots=True)
 class Piece:
     """Part of a file: the lines that begin in [start, end), or a row group of Parquet; end -1: all of it."""
 
-    path: Path
+    path: File
     start: int = 0
     end: int = -1
 
 
-Block = tuple[Piece, ...]  # small files come together in one
+Block = tuple[Piece, ...]  # a block may contain several small files
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,19 +54,25 @@ class Source:
     """The rows of a data set in the making."""
 
     kind: str  # "run", "samples" or "stored"
-    path: Path
-    files: tuple[Path, ...]
-    provenance: Provenance  # what is the same for all rows; a row may know better
-    config: Mapping[str, Any]  # of the run that made it; empty for stored files
-    reward: Mapping[str, Any]  # its reward.json; likewise
+    path: Path  # for a URL, its path only; `location` is the full name
+    files: tuple[File, ...]
+    provenance: Provenance  # common to all rows; a row's own values override it
+    config: Mapping[str, Any]  # configuration of the run that made it; empty for stored files
+    reward: Mapping[str, Any]  # the run's reward.json; empty for stored files
+    url: str = ""  # URL of stored files that are read from there
+
+    @property
+    def location(self) -> str:
+        """The source as the user named it."""
+        return self.url or str(self.path)
 
     @property
     def blocks(self) -> list[Block]:
-        """In order."""
+        """The blocks, in order."""
         made: list[Block] = []
-        room = 0  # bytes that the last block may still take
+        room = 0  # bytes left in the last block
         for path in self.files:
-            size = path.stat().st_size * (_PACKED if path.suffix == ".gz" else 1)
+            size = _size(path) * (_PACKED if path.suffix == ".gz" else 1)
             if made and size <= room:
                 made[-1] = (*made[-1], *_pieces(path))
                 room -= size
@@ -74,17 +84,27 @@ class Source:
     @property
     def fingerprint(self) -> list[list[Any]]:
         """Changes when a file does."""
-        return [[str(path), path.stat().st_size, path.stat().st_mtime_ns] for path in self.files]
+        return [
+            [str(path), path.stat().st_size, path.stat().st_mtime_ns]
+            if isinstance(path, Path)
+            else [path.url, path.size, path.version]
+            for path in self.files
+        ]
 
 
-def open_source(path: Path) -> Source:
-    """The source at this path. Raises UserError, naming what is missing."""
+def open_source(named: str | Path) -> Source:
+    """The source at this path or URL. Raises UserError, with the names of missing parts."""
+    if storage.is_remote(str(named)):
+        source = _behind_url(str(named))
+        _check_first_row(source)
+        return source
+    path = storage.as_path(str(named))
     if not path.exists():
         raise UserError(f"--rollouts {path}: no such file or folder")
     if path.is_dir() and ((path / "rollouts").is_dir() or (path / SAMPLES).is_dir()):
         source = _run(path)
     elif path.is_dir() and (path / "config.yaml").exists() and not any(_data_files(path)):
-        raise UserError(f"--rollouts {path}: a run directory without rollouts: it made no step, or they were removed")
+        raise UserError(f"--rollouts {path}: a run directory without rollouts: no step was done, or they were removed")
     else:
         files = [path] if path.is_file() else list(_data_files(path))
         if not files or (path.is_file() and not path.name.endswith(_SUFFIXES)):
@@ -94,8 +114,24 @@ def open_source(path: Path) -> Source:
     return source
 
 
+def _behind_url(url: str) -> Source:
+    """The stored files at a URL. Raises UserError."""
+    try:
+        files = storage.remote_files(url, _SUFFIXES)
+        whole = storage.read_json(storage.joined(url, "manifest.json")) is None
+    except (OSError, ValueError) as error:
+        raise UserError(f"--rollouts {error}") from error
+    path = Path(url.partition("://")[2])
+    chosen = [file for file in files if whole or file.name.startswith("train.")]
+    return Source("stored", path, tuple(chosen), Provenance(run=path.name), {}, {}, url)
+
+
+def _size(file: File) -> int:
+    return file.stat().st_size if isinstance(file, Path) else file.size
+
+
 def _data_files(folder: Path) -> Iterator[Path]:
-    """A set that r1lite made has its rows in train.*; anything else is read whole."""
+    """The data files of a folder: train.* of a set that r1lite made, otherwise all files."""
     found = sorted(path for path in folder.iterdir() if path.name.endswith(_SUFFIXES))
     ours = [path for path in found if path.name.startswith("train.")]
     yield from ours if (folder / "manifest.json").exists() and ours else found
@@ -108,14 +144,14 @@ def _run(path: Path) -> Source:
     else:
         files = tuple(sorted((path / SAMPLES).glob("part-*.jsonl")))
     if not files:
-        raise UserError(f"--rollouts {path}: the run has no rollouts: it made no step, or they were removed")
+        raise UserError(f"--rollouts {path}: the run has no rollouts: no step was done, or they were removed")
     config = _read(path / "config.yaml", read_yaml)
     reward = _read(path / "reward.json", json.loads)
     options, versions = reward.get("options", {}), reward.get("versions", {})
     if not all(isinstance(one, dict) for one in (options, versions)) or not all(
         isinstance(given, dict) for given in options.values()
     ):
-        raise UserError(f"{path / 'reward.json'} is not as a run writes it: options and versions are maps")
+        raise UserError(f"{path / 'reward.json'} is invalid: options and versions must be maps")
     if kind == "samples":
         about = _read(path / SAMPLES / _ABOUT, json.loads)
         return Source(kind, path, files, Provenance(**about), config, reward)
@@ -123,7 +159,7 @@ def _run(path: Path) -> Source:
     if accuracies and not any(accuracies):
         raise UserError(
             f"--rollouts {path}: none of the run's completions is right (metrics.jsonl: accuracy 0 in every step); "
-            "there is nothing to keep"
+            "there are no rows to keep"
         )
     config = {key: value for key, value in config.items() if value is None or isinstance(value, str | int | float)}
     environment, summary = read_environment(path), _read(path / "summary.json", json.loads)
@@ -151,7 +187,7 @@ def _text(value: Any) -> str | None:
 
 
 def write_about(folder: Path, provenance: Provenance) -> None:
-    """Says how the samples in a folder came to be."""
+    """Writes the provenance of the samples in a folder."""
     from r1lite.run.files import write_json
 
     write_json(folder / _ABOUT, dataclasses.asdict(provenance))
@@ -173,9 +209,9 @@ def _lines(path: Path) -> list[dict[str, Any]]:
     return [row for _, row in rows.rows(path) if isinstance(row, dict)]
 
 
-def _pieces(path: Path) -> Iterator[Piece]:
+def _pieces(path: File) -> Iterator[Piece]:
     if path.suffix == ".jsonl":
-        size = path.stat().st_size
+        size = _size(path)
         for start in range(0, size, _BLOCK_BYTES):
             yield Piece(path, start, min(start + _BLOCK_BYTES, size))
     elif path.suffix == ".parquet":
@@ -183,7 +219,7 @@ def _pieces(path: Path) -> Iterator[Piece]:
         import pyarrow.parquet
 
         try:
-            with pyarrow.parquet.ParquetFile(path) as file:
+            with path.open("rb") as opened, pyarrow.parquet.ParquetFile(opened) as file:
                 yield from (Piece(path, group, group + 1) for group in range(file.num_row_groups))
         except pyarrow.ArrowException as error:
             raise UserError(f"{path}: not a Parquet file: {error}") from error
@@ -192,13 +228,15 @@ def _pieces(path: Path) -> Iterator[Piece]:
 
 
 def read_block(block: Block) -> Iterator[tuple[str, Any]]:
-    """("FILE:LINE'S BYTE", or row in its group, and the row) in constant memory; what is no JSON is a RowError.
+    """Yields ("FILE:OFFSET", row) in constant memory; in Parquet the offset is the row in its group.
 
-    Raises: UserError if a file is cut short or damaged.
+    The row is a RowError if a line isn't JSON.
+
+    Raises: UserError if a file is truncated or damaged.
     """
     for piece in block:
         if piece.end < 0:
-            found: Iterator[tuple[int, Any]] = rows.rows(piece.path)
+            found: Iterator[tuple[int, Any]] = _whole_file(piece)
         elif piece.path.suffix == ".parquet":
             found = _row_group(piece)
         else:
@@ -212,11 +250,16 @@ def read_block(block: Block) -> Iterator[tuple[str, Any]]:
             raise UserError(f"--rollouts {piece.path}: can't be read: {error.strerror or error}") from error
 
 
+def _whole_file(piece: Piece) -> Iterator[tuple[int, Any]]:
+    with storage.fetched(str(piece.path)) as path:
+        yield from rows.rows(path)
+
+
 def _byte_range(piece: Piece) -> Iterator[tuple[int, Any]]:
     with piece.path.open("rb") as file:
         if piece.start:
             file.seek(piece.start - 1)
-            file.readline()  # a line belongs to the piece that it begins in
+            file.readline()  # a line belongs to the piece in which it begins
         place = file.tell()
         while place < piece.end and (line := file.readline()):
             if line.strip():
@@ -230,7 +273,7 @@ def _row_group(piece: Piece) -> Iterator[tuple[int, Any]]:
 
     number = 0
     try:
-        with pyarrow.parquet.ParquetFile(piece.path) as file:
+        with piece.path.open("rb") as opened, pyarrow.parquet.ParquetFile(opened) as file:
             for batch in file.iter_batches(batch_size=256, row_groups=[piece.start]):
                 for row in batch.to_pylist():
                     yield number, row
@@ -240,12 +283,12 @@ def _row_group(piece: Piece) -> Iterator[tuple[int, Any]]:
 
 
 def candidate(row: Any, source: Source) -> Candidate:
-    """The completion that a row holds. Raises RowError, which names what is missing or can't be used."""
+    """The completion in a row. Raises RowError that names missing or unusable values."""
     own = source.kind != "stored" and isinstance(row, Mapping)
     try:
         found = _own(row, source) if own else _stored(row, source)
-    except (TypeError, AttributeError, OverflowError) as error:  # a number in the place of a list, ...
-        raise rows.RowError(f"no row of completions: {error}") from error
+    except (TypeError, AttributeError, OverflowError) as error:  # such as a number instead of a list
+        raise rows.RowError(f"not a row of completions: {error}") from error
     problem = found.problem
     for name, value, kinds in (
         ("question", problem.prompt, str),
@@ -268,13 +311,13 @@ def candidate(row: Any, source: Source) -> Candidate:
     texts = {"question": problem.prompt, "completion": found.completion.text, "prompt": found.prompt, "id": problem.id}
     for name, text in {**texts, "answer": problem.answer or ""}.items():
         if not rows.is_text(text):
-            raise rows.RowError(f"the {name} holds half a character (a lone surrogate)")
+            raise rows.RowError(f"the {name} contains half a character (a lone surrogate)")
     return found
 
 
 def _stored(row: Any, source: Source) -> Candidate:
-    """Of a row of any origin."""
-    if isinstance(row, Mapping) and isinstance(row.get("tests"), str):  # as our own sets write it
+    """The completion in a row of any origin."""
+    if isinstance(row, Mapping) and isinstance(row.get("tests"), str):  # as in sets of r1lite
         row = {**row, "tests": json.loads(row["tests"])}
     if isinstance(row, Mapping) and not row.get("completion") and ("messages" in row or "conversations" in row):
         row = {**row, "completion": rows.completion_of(row)}
@@ -290,7 +333,7 @@ def _stored(row: Any, source: Source) -> Candidate:
         answer=problem.answer,
         tests=problem.tests,
         language=problem.language,
-        # Without a name, the same words are the same problem.
+        # Without an id, rows with the same words belong to the same problem.
         id=problem.id or f"q-{hashlib.blake2b(text.encode('utf-8', 'surrogatepass'), digest_size=6).hexdigest()}",
         meta=meta if isinstance(meta, Mapping) else {},
     )
@@ -314,12 +357,12 @@ def _stored(row: Any, source: Source) -> Candidate:
 
 
 def _whole(value: Any) -> int | None:
-    """A number of somebody else's column; None for what is none."""
+    """The value of a foreign column as a number; None if it isn't a number."""
     return int(value) if isinstance(value, int | float) and float(value).is_integer() else None
 
 
 def _own(row: Mapping[str, Any], source: Source) -> Candidate:
-    """The same for a row that r1lite wrote, whose columns are known."""
+    """The completion in a row that r1lite wrote, whose columns are known."""
     if "unreadable" in row:
         raise rows.RowError(row["unreadable"])
     try:
@@ -349,7 +392,7 @@ def _own(row: Mapping[str, Any], source: Source) -> Candidate:
             original=row.get("original"),
         )
     except KeyError as error:
-        raise rows.RowError(f"no rollout of r1lite's: it lacks {error}") from error
+        raise rows.RowError(f"not a rollout of r1lite: {error} is missing") from error
     except GoldError as error:
         raise rows.RowError(str(error)) from error
 
@@ -360,10 +403,10 @@ def _of_version(provenance: Provenance, version: int) -> Provenance:
 
 
 def _check_first_row(source: Source) -> None:
-    """Raises UserError unless the first row has what is needed."""
+    """Raises UserError unless the first row has the required columns."""
     first = next((row for block in source.blocks for _, row in read_block(block)), None)
     if first is None:
-        raise UserError(f"--rollouts {source.path}: holds no rows")
+        raise UserError(f"--rollouts {source.location}: contains no rows")
     try:
         found = candidate(first, source)
     except rows.RowError as error:

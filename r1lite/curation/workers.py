@@ -1,7 +1,7 @@
-"""Jobs in several processes.
+"""Runs jobs in several processes.
 
-Each worker is a fresh Python process (never a fork) that is told which job to do over a pipe, and answers with its
-number: rows travel through files only. A worker whose parent was killed reads the end of its pipe, and ends.
+Each worker is a new Python process (never a fork) that receives jobs over a pipe and answers with their numbers; rows
+travel only through files. If the parent is killed, the worker reads the end of its pipe and ends.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ from r1lite.curation.passes import Do, Doer, Numbered
 from r1lite.errors import RunError, UserError
 from verifiers.worker import end_with_parent
 
-_AHEAD = 2  # jobs handed out per worker, the one in work included
+_AHEAD = 2  # jobs handed out per worker, including the one in progress
 
 
 @contextlib.contextmanager
 def open_workers(make: Callable[[], Doer], folder: Path, workers: int) -> Iterator[Do]:
-    """Yields what has jobs done by so many processes; by this one if there is no more than one, or one job.
+    """Yields a function that runs jobs in `workers` processes, or in this process if there is one worker or one job.
 
-    Raises: RunError if a worker dies, with what it said.
+    Raises: RunError with the worker's last output if a worker dies.
     """
     started: list[_Worker] = []
     here: list[Doer] = []
@@ -55,7 +55,7 @@ def open_workers(make: Callable[[], Doer], folder: Path, workers: int) -> Iterat
 
 
 class _Worker:
-    """One process, its pipes, and how many jobs it was given."""
+    """A worker process, its pipes, and the number of jobs that it has."""
 
     def __init__(self, make: Callable[[], Doer]) -> None:
         self.said: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115  # closed in end()
@@ -73,20 +73,20 @@ class _Worker:
         self._send((make, os.getpid()))
 
     def give(self, job: Numbered) -> None:
-        """Hands out one more job."""
+        """Sends one more job to the process."""
         self._send(job)
         self.given += 1
 
     def take(self) -> int:
-        """The number of a job that is done. Raises RunError if the process ended instead."""
+        """The number of a finished job. Raises RunError if the process ended instead."""
         line = self.outbox.readline()
         if not line.endswith(b"\n"):
-            raise RunError(f"a worker process ended{self._last_words()}; what was done stands: go on with --resume")
+            raise RunError(f"a worker process ended{self._last_words()}; finished work is kept: continue with --resume")
         self.given -= 1
         return int(line)
 
     def end(self) -> None:
-        """Ends the process, whatever it is doing."""
+        """Ends the process at once."""
         self.process.kill()
         self.process.communicate()
         self.said.close()
@@ -122,12 +122,12 @@ def _deal(workers: list[_Worker], jobs: Sequence[Numbered]) -> Iterator[int]:
 
 
 def main() -> None:
-    """A worker's life: what does the jobs, then jobs until the pipe ends."""
+    """Main function of a worker: reads the doer of jobs, then jobs until the pipe ends."""
     inbox, outbox = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb", buffering=0)
-    os.dup2(2, 1)  # a verifier that prints must not speak in our pipe
-    end_with_parent()  # it would write on in a folder that a resumed run works in
+    os.dup2(2, 1)  # a verifier's prints must not go into the pipe
+    end_with_parent()  # otherwise it could write to a folder that a resumed run uses
     make, parent = pickle.load(inbox)
-    if os.getppid() != parent:  # it was killed before its end would have been ours
+    if os.getppid() != parent:  # the parent was killed before end_with_parent() took effect
         return
     doer: Doer = make()
     try:
@@ -139,6 +139,6 @@ def main() -> None:
             doer(number, job)
             outbox.write(b"%d\n" % number)
     except UserError as error:
-        sys.exit(str(error))  # the last line that the parent passes on
+        sys.exit(str(error))  # the parent reports this last line
     finally:
         doer.close()

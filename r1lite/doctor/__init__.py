@@ -1,4 +1,4 @@
-"""What is wrong with a run, or with a machine. No torch: runs are judged by the files of their directory."""
+"""Finds problems of a run or of a machine. Without torch: runs are diagnosed from the files of their directory."""
 
 from r1lite.doctor.findings import Finding
 from r1lite.doctor.run import Record, diagnose, read

@@ -1,4 +1,4 @@
-"""`r1lite doctor [RUN_DIR]`: what is wrong with a run, or, without one, with this machine."""
+"""`r1lite doctor [RUN_DIR]`: finds problems of a run, or, without RUN_DIR, of this machine."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from r1lite.doctor.machine import examine
 
 
 def main(argv: Sequence[str]) -> int:
-    """Returns 0 if nothing is wrong, 1 otherwise. Raises UserError if RUN_DIR holds no run."""
+    """Returns 0 if no problem was found, 1 otherwise. Raises UserError if RUN_DIR contains no run."""
     parser = argparse.ArgumentParser(
         prog="r1lite doctor",
-        description="Why is my loss 0, my reward flat, my run unstable? With a run directory: findings with their "
-        "evidence and what to change. Without: what this machine and this environment offer. Exit code 1 if "
-        "something is wrong.",
+        description="Why is my loss 0, my reward flat, my run unstable? With a run directory, prints findings with "
+        "their evidence and suggested changes. Without one, checks this machine and this environment. The exit code is "
+        "1 if there is a problem.",
     )
     parser.add_argument("run_dir", nargs="?", type=Path, help="a run's directory, finished or not")
-    parser.add_argument("--json", action="store_true", help="print findings as JSON, one a line")
+    parser.add_argument("--json", action="store_true", help="print findings as JSON, one per line")
     options = parser.parse_args(argv)
     if options.run_dir is None:
         lines = examine(Path("runs"))
@@ -38,5 +38,5 @@ def main(argv: Sequence[str]) -> int:
     if not findings and not options.json:
         accuracy = record.last.mean("accuracy") if record.metrics else None
         so_far = f", accuracy {accuracy:.1%} in {record.last.steps}" if accuracy is not None else ""
-        print(f"nothing found wrong in {len(record.metrics)} steps{so_far}")
+        print(f"no problems found in {len(record.metrics)} steps{so_far}")
     return int(bool(findings))

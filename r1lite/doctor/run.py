@@ -1,7 +1,7 @@
-"""Why is my loss 0, my reward flat, my run unstable? Each check reads the record and finds one kind of trouble.
+"""Diagnoses a run: why is the loss 0, the reward flat, the run unstable? Each check finds one kind of problem.
 
-Thresholds are set so that a run which learns gives none: rates are compared over windows of up to ten steps, and a
-change counts only beyond three standard errors.
+Thresholds are set so that a run that learns gives no findings: rates are compared over windows of up to ten steps, and
+a change counts only beyond three standard errors.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ from r1lite.doctor.record import Record, Window, read
 __all__ = ["Record", "diagnose", "read"]
 
 _SURE = 3.0  # standard errors
-_AFTER = 3  # steps in which the effect of an update shows
-_FLAT_STEPS = 40  # a shorter run may just not have got anywhere yet
+_AFTER = 3  # number of steps in which the effect of an update shows
+_FLAT_STEPS = 40  # a shorter run may not have had time to improve
 
 
 def diagnose(run: Record | Path) -> list[Finding]:
-    """Everything that is wrong with a run, the causes before their consequences. Raises UserError if there is none."""
+    """All problems of a run, causes before their consequences. Raises UserError if there is no run."""
     record = read(run) if isinstance(run, Path) else run
     found = [finding for check in CHECKS for finding in check(record)]
     hidden = {other for finding in found for other in _EXPLAINS.get(finding.name, ())}
@@ -34,10 +34,10 @@ def _files(run: Record) -> Iterable[Finding]:
             said = file.readline().strip().removeprefix("error: ")
         yield Finding(
             "hung",
-            "The run was ended because it made no progress.",
+            "The watchdog ended the run because it made no progress.",
             f"stacks.txt: {said}",
-            "Look in stacks.txt at what the threads were waiting for: a file system, a server, a verifier of yours. "
-            "Then --resume; if the work is only slow, raise the --stall-..-s limit that is named there.",
+            "See in stacks.txt what the threads were waiting for, such as a file system, a server or your verifier. "
+            "Then use --resume; if the work is only slow, raise the --stall-...-s limit that the file names.",
         )
     kept = sorted((run.path / "bad_batches").glob("step-*.pt"))
     skipped = sum(line.get("skipped_updates") or 0 for line in run.metrics)
@@ -47,17 +47,17 @@ def _files(run: Record) -> Iterable[Finding]:
         where = f" in steps {', '.join(map(str, steps[:6]))}" if steps else ""
         yield Finding(
             "nonfinite",
-            "Gradients were not finite, and their updates were skipped.",
+            "Some gradients were not finite, and their updates were skipped.",
             f"{skipped} updates skipped{where}; {len(kept)} batches kept in {run.path / 'bad_batches'}",
-            "Open a batch (torch.load(path, weights_only=True)): `parameters` names whose gradient broke, `batches` "
-            "holds what was learnt from. Lower --lr, or --dtype float32; look for log-probabilities near -inf.",
+            "Open a batch (torch.load(path, weights_only=True)): `parameters` names the weights with such a gradient, "
+            "`batches` has the data. Lower --lr, or use --dtype float32; look for log-probabilities near -inf.",
         )
     if not run.metrics and not kept:
         yield Finding(
             "no_steps",
-            "No step was finished.",
-            f"{run.path / 'metrics.jsonl'} has no line",
-            "The message the run ended with says why; r1lite doctor without a directory looks at the machine.",
+            "The run finished no step.",
+            f"{run.path / 'metrics.jsonl'} is empty",
+            "The run's last message gives the reason; r1lite doctor without a directory checks the machine.",
         )
 
 
@@ -67,11 +67,11 @@ def _unscored(run: Record) -> Iterable[Finding]:
         worst = max(run.metrics, key=lambda line: line.get("unscored") or 0)
         yield Finding(
             "verifier_errors",
-            "Checks could not be made, so completions were left out.",
+            "Verifiers failed on some completions, which were left out.",
             f"{mean:.1%} of all completions unscored, {highest:.0%} in step {worst['step']}; rollouts/step-"
             f"{worst['step']:06d}.jsonl.gz has the error of each",
-            "Mend the verifier or its sandbox (python -m verifiers doctor; python -m verifiers audit NAME): unscored "
-            "completions teach nothing, and if the hard ones break it, the run learns a biased task.",
+            "Fix the verifier or its sandbox (python -m verifiers doctor; python -m verifiers audit NAME). Nothing is "
+            "learnt from unscored completions, and if the verifier fails on hard ones, the run learns a biased task.",
         )
     counts: dict[str, list[int]] = {}
     for line in run.last.lines if run.metrics else ():
@@ -83,10 +83,10 @@ def _unscored(run: Record) -> Iterable[Finding]:
         if total and slow > 0.2 * total:
             yield Finding(
                 "verifier_timeouts",
-                f"'{name}' runs out of time on many completions, which then count as wrong.",
+                f"'{name}' times out on many completions, which then count as wrong.",
                 f"{slow} of {total} verdicts in {run.last.steps}",
-                "Either completions are made to be slow, or the machine is: raise the verifier's time limit and see "
-                "whether verdicts change (python -m verifiers replay RUN).",
+                "Either the completions or the machine are slow: raise the verifier's time limit and see whether "
+                "verdicts change (python -m verifiers replay RUN).",
             )
 
 
@@ -98,12 +98,12 @@ def _truncated(run: Record) -> Iterable[Finding]:
     never = share > 0.95 and (before or 0) > 0.95 and not run.config.get("stop_text")
     yield Finding(
         "truncated",
-        "Most completions are cut off before they end" + (", from the start: nothing ends them." if never else "."),
+        "Most completions are cut off before they end" + (", from the start of the run." if never else "."),
         f"{share:.0%} truncated at {limit} tokens in {run.last.steps}"
         + (f", {before:.0%} in {run.first.steps}" if before is not None else ""),
-        ("A base model needs --stop-text (such as </answer>), or a template that it ends by itself. " if never else "")
-        + "Raise --max-completion-tokens, or pay for brevity: --overlong-filter leaves cut completions out, "
-        '"- 0.5*overlong" in the formula makes long ones cost.',
+        ("A base model needs --stop-text (such as </answer>), or a template that makes it end. " if never else "")
+        + "Raise --max-completion-tokens, or discourage length: --overlong-filter leaves cut completions out, "
+        '"- 0.5*overlong" in the formula lowers the reward of long ones.',
     )
 
 
@@ -112,40 +112,40 @@ def _no_signal(run: Record) -> Iterable[Finding]:
         return
     share, accuracy = run.last.mean("groups_without_signal"), run.last.mean("accuracy")
     at_first, accuracy_first = run.first.mean("groups_without_signal"), run.first.mean("accuracy")
-    # A critic needs no siblings to compare, and distillation no rewards.
+    # With a critic, groups aren't compared, and distillation has no rewards.
     if share is None or share < 0.9 or run.config.get("advantage") == "gae" or "teacher" in run.config:
         return
     evidence = f"{share:.0%} of groups have equal rewards in {run.last.steps}"
     evidence += f"; accuracy {accuracy:.1%}" if accuracy is not None else ""
     evidence += f", loss {run.last.mean('loss') or 0:.3g}"
     if accuracy is not None and accuracy > 0.9:
-        # What was learnt leaves no signal either; only a task that was too easy from the start is a mistake.
+        # A task that was learnt has no signal left either; only a task that was too easy from the start is a problem.
         if at_first is not None and at_first >= 0.9 and (accuracy_first or 0) > 0.9:
             yield Finding(
                 "too_easy",
-                "Almost every completion is right from the start, so there is nothing to learn.",
+                "Almost every completion was right from the start, so there is nothing to learn.",
                 evidence,
-                "Take harder problems, or --dynamic-sampling to look for those with a signal.",
+                "Use harder problems, or --dynamic-sampling to find problems with a signal.",
             )
         return
     if accuracy is not None and accuracy >= 0.1:
         yield Finding(
             "no_signal",
-            "The completions of a group all earn the same, though some problems are solved and some are not.",
-            evidence + f"; entropy {run.last.mean('entropy') or 0:.3g} nats a token",
-            "The samples of a problem are alike: raise --temperature towards 1, --group-size, or the entropy "
-            "(--entropy-target); check that the reward formula tells answers apart.",
+            "The completions of a group all get the same reward, although some problems are solved and others not.",
+            evidence + f"; entropy {run.last.mean('entropy') or 0:.3g} nats per token",
+            "The samples of a problem are too similar: raise --temperature towards 1, --group-size, or the entropy "
+            "(--entropy-target); check that the reward formula distinguishes answers.",
         )
         return
     still = not run.last.mean("grad_norm")
     yield Finding(
         "no_signal",
-        ("Loss and gradient are 0: the" if still else "The") + " completions of a group all earn the same, and hardly "
-        "any is right.",
+        ("Loss and gradient are 0: the" if still else "The") + " completions of a group all get the same reward, and "
+        "hardly any is right.",
         evidence,
-        "The task is too hard for this model, or the reward never pays. Read a few rows of rollouts/: is the answer "
-        "there but not found (template, format, verifier)? Else begin with easier problems, a cold start "
-        "(r1lite sft), a larger --group-size, or --dynamic-sampling.",
+        "The task is too hard for this model, or no completion can earn the reward. Read a few rows of rollouts/: is "
+        "the answer present but not recognised (template, format, verifier)? Otherwise try easier problems, a cold "
+        "start (r1lite sft), a larger --group-size, or --dynamic-sampling.",
     )
 
 
@@ -165,8 +165,8 @@ def _hacked(run: Record) -> Iterable[Finding]:
             "hacked",
             f"The {' and the '.join(name for name, *_ in rising)} rise while the accuracy falls.",
             f"{moves}, accuracy {accuracy[0]:.1%} -> {accuracy[1]:.1%} ({run.first.steps} against {run.last.steps})",
-            "The policy is paid for something other than right answers. Let a right answer gate the rest: "
-            '--reward "math * (0.5 + 0.5*format)". With a reward model: stop earlier, or a larger --kl-coef.',
+            "The reward favours something other than right answers. Gate the other terms by a right answer: "
+            '--reward "math * (0.5 + 0.5*format)". With a reward model: stop earlier, or use a larger --kl-coef.',
         )
 
 
@@ -180,11 +180,11 @@ def _mismatch(run: Record) -> Iterable[Finding]:
         ratio = run.last.mean("mismatch_ratio_max")
         yield Finding(
             "engine_mismatch",
-            "The engine samples from another distribution than the trainer learns with.",
-            f"KL {kl or 0:.3g} nats a token in {run.last.steps}; largest difference of a token's log-probability "
+            "The engine samples from a different distribution than the trainer's.",
+            f"KL {kl or 0:.3g} nats per token in {run.last.steps}; largest difference of a token's log-probability "
             f"{largest or 0:.3g}" + (f", trainer/engine ratio up to {ratio:.3g}" if ratio is not None else ""),
-            "Temperature, top-p or weights differ between the two, or low precision does: --temperature 1, no top-p, "
-            "--dtype float32 to compare; --importance token bounds what is left of it.",
+            "Temperature, top-p, weights or precision differ between engine and trainer. Compare with --temperature 1, "
+            "no top-p and --dtype float32; --importance token bounds the remaining difference.",
         )
 
 
@@ -193,21 +193,21 @@ def _clipped(run: Record) -> Iterable[Finding]:
     if low is not None and high is not None and low + high > 0.3:
         yield Finding(
             "clipped",
-            "Much of each update is clipped away: the policy moves too far within a step.",
+            "Many tokens of each update are clipped: the policy moves too far within a step.",
             f"{low + high:.0%} of tokens clipped in {run.last.steps} ({low:.0%} below, {high:.0%} above)",
-            "Lower --lr, fewer --updates-per-rollout or --minibatches, or --stop-kl.",
+            "Use a lower --lr, fewer --updates-per-rollout or --minibatches, or --stop-kl.",
         )
 
 
 def _broken(run: Record) -> Iterable[Finding]:
-    """The reward falls for good and the text changes its nature within an update or two: the step was too long."""
+    """Finds a lasting fall of the reward with a change of the text within an update or two: the step was too large."""
     for place in range(1, len(run.metrics)):
-        # A sample is of the weights that the step before has left: the first step's update shows in the second.
+        # A step samples with the weights after the step before, so the first step's update shows in the second step.
         before, after = Window(run.metrics[max(0, place - 5) : place]), Window(run.metrics[place : place + _AFTER])
         best, now = before.mean("reward"), after.mean("reward")
         if best is None or now is None or best - now < 0.5 * abs(best):
             continue
-        rest = Window(run.metrics[place:])  # all of it: only for the few steps that may be such a fall
+        rest = Window(run.metrics[place:])  # the whole rest, so only computed for the few steps that may be a fall
         then = rest.mean("reward")
         if then is None or best - then < 0.5 * abs(best):
             continue
@@ -223,28 +223,28 @@ def _broken(run: Record) -> Iterable[Finding]:
             "The reward fell and the text changed right after an update: the learning rate is too high.",
             f"reward {best:.3f} in {before.steps}, {then:.3f} from step {run.metrics[place]['step']} on; "
             f"{', '.join(moved)}; lr {lr:.3g}" + (f", gradient norm up to {norms:.3g}" if norms is not None else ""),
-            f"Try --lr {lr / 10:.1g}, or less; a --warmup-steps of 5-10. A checkpoint of {before.steps} may still be "
+            f"Try --lr {lr / 10:.1g} or less, and --warmup-steps of 5-10. A checkpoint of {before.steps} may still be "
             "good.",
         )
         return
 
 
 def _lower(run: Record, key: str, before: Window, after: Window) -> bool:
-    """Two errors are enough, for it is not the only sign that is asked for: few completions stand before a fall that
-    comes with the first update."""
+    """True if the metric is lower by two standard errors. Two are enough, since other signs are required too, and few
+    completions precede a fall at the first update."""
     values = before.mean(key), after.mean(key)
     return None not in values and values[0] - values[1] > 2 * run.error(key, before, after)  # type: ignore[operator]
 
 
 def _moved(before: Window, after: Window) -> list[str]:
-    """What an update changed that learning changes slowly."""
+    """Properties of the text that changed with an update, but that normally change slowly."""
     said = []
     entropy = before.mean("entropy"), after.mean("entropy")
     if entropy[0] is not None and entropy[1] is not None:
         if entropy[1] > max(2 * entropy[0], entropy[0] + 0.3):
-            said.append(f"entropy {entropy[0]:.3g} -> {entropy[1]:.3g} nats a token")
+            said.append(f"entropy {entropy[0]:.3g} -> {entropy[1]:.3g} nats per token")
         elif entropy[0] > 0.02 and entropy[1] < 0.02 * entropy[0]:
-            said.append(f"entropy {entropy[0]:.3g} -> {entropy[1]:.3g} nats a token: always the same text")
+            said.append(f"entropy {entropy[0]:.3g} -> {entropy[1]:.3g} nats per token: always the same text")
     cut = before.mean("truncated"), after.mean("truncated")
     if cut[0] is not None and cut[1] is not None and cut[1] - cut[0] > 0.5:
         said.append(f"{cut[0]:.0%} -> {cut[1]:.0%} truncated")
@@ -264,16 +264,16 @@ def _learning_rate(run: Record) -> Iterable[Finding]:
     best, when = max(known, key=lambda item: item[0])
     last = known[-1][0]
     lr = run.whole.highest("lr") or 0.0
-    # The best of several windows is partly luck: what must be seen beyond noise grows with their number.
+    # The best of several windows is partly luck, so the required difference grows with their number.
     sure = math.sqrt(_SURE**2 + 2 * math.log(len(known)))
     if best - last > max(0.3 * abs(best), 0.05, sure * run.error("reward", when, run.last)):
         norms = run.whole.highest("grad_norm")
         yield Finding(
             "collapsed",
-            "The reward rose, or was higher, and broke down.",
+            "The reward rose or was high, and then collapsed.",
             f"{best:.3f} in {when.steps}, {last:.3f} in {run.last.steps}; lr up to {lr:.3g}"
             + (f", gradient norm up to {norms:.3g}" if norms is not None else ""),
-            f"The learning rate is too high for this model: try --lr {lr / 5:.1g}, a --warmup-steps of 5-10, or "
+            f"The learning rate is too high for this model: try --lr {lr / 5:.1g}, --warmup-steps of 5-10, or "
             f"--kl-coef 0.001. A checkpoint of {when.steps} may still be good.",
         )
         return
@@ -287,10 +287,10 @@ def _learning_rate(run: Record) -> Iterable[Finding]:
         assert reward is not None
         yield Finding(
             "flat",
-            "Groups have a signal, but the reward does not move: the learning rate is too low.",
+            "Groups have a signal, but the reward doesn't change: the learning rate is too low.",
             f"reward {reward[0]:.3f} in {run.first.steps}, {reward[1]:.3f} in {run.last.steps}; "
             f"{1 - signal:.0%} of groups have a signal; lr {lr:.3g}",
-            f"Try --lr {10 * lr:.1g}. (If entropy and length don't move either, nothing is learnt at all.)",
+            f"Try --lr {10 * lr:.1g}. (If entropy and length don't change either, nothing is learnt at all.)",
         )
 
 
@@ -303,19 +303,19 @@ def _entropy(run: Record) -> Iterable[Finding]:
     if entropy[1] < 0.1 * entropy[0] and accuracy[1] < 0.7 and still and len(run.metrics) >= 20:
         yield Finding(
             "entropy_collapse",
-            "The policy has become sure of itself before it became right: it tries nothing new.",
-            f"entropy {entropy[0]:.3g} -> {entropy[1]:.3g} nats a token, accuracy {accuracy[0]:.1%} -> "
-            f"{accuracy[1]:.1%}, and still since the middle of the run",
-            "--clip-high 0.28, an --entropy-target, a lower --lr, more varied problems; look whether one cheap answer "
-            "is paid for.",
+            "The policy became deterministic before it became accurate: it no longer explores.",
+            f"entropy {entropy[0]:.3g} -> {entropy[1]:.3g} nats per token, accuracy {accuracy[0]:.1%} -> "
+            f"{accuracy[1]:.1%}, unchanged since the middle of the run",
+            "Try --clip-high 0.28, an --entropy-target, a lower --lr or more varied problems; check whether a cheap "
+            "answer gets a reward.",
         )
     if entropy[1] > 2 * entropy[0] and entropy[1] > 1.0 and accuracy[1] < accuracy[0]:
         yield Finding(
             "entropy_blowup",
             "The policy drifts into noise.",
-            f"entropy {entropy[0]:.3g} -> {entropy[1]:.3g} nats a token, accuracy {accuracy[0]:.1%} -> "
+            f"entropy {entropy[0]:.3g} -> {entropy[1]:.3g} nats per token, accuracy {accuracy[0]:.1%} -> "
             f"{accuracy[1]:.1%}",
-            "Lower --lr or --entropy-coef; a --kl-coef of 0.001 holds it near the model it came from.",
+            "Lower --lr or --entropy-coef; a --kl-coef of 0.001 keeps the policy near the initial model.",
         )
 
 
@@ -327,18 +327,18 @@ def _kl(run: Record) -> Iterable[Finding]:
         target = run.config.get("kl_target")
         yield Finding(
             "kl_blowup",
-            "The policy has left its reference far behind.",
-            f"KL {kl:.3g} nats a token in {run.last.steps}, {run.first.mean('kl') or 0:.3g} in {run.first.steps}; "
+            "The policy is far from its reference.",
+            f"KL {kl:.3g} nats per token in {run.last.steps}, {run.first.mean('kl') or 0:.3g} in {run.first.steps}; "
             f"coefficient {run.last.mean('kl_coef') or run.config['kl_coef']:.3g}",
-            "A larger --kl-coef" + ("" if target else ", or --kl-target to have it adapted") + "; a lower --lr.",
+            "Use a larger --kl-coef" + ("" if target else ", or --kl-target to adapt it") + ", or a lower --lr.",
         )
     elif moved is not None and moved > 0.5:
         worst = max(run.metrics, key=lambda line: line.get("policy_kl") or 0)
         yield Finding(
             "kl_blowup",
-            "One step moves the policy far from the one that sampled.",
-            f"KL(before || after) {moved:.3g} nats a token in step {worst['step']}",
-            "--stop-kl 0.05, a lower --lr, or fewer --updates-per-rollout.",
+            "A single step moves the policy far from the one that sampled.",
+            f"KL(before || after) {moved:.3g} nats per token in step {worst['step']}",
+            "Use --stop-kl 0.05, a lower --lr, or fewer --updates-per-rollout.",
         )
 
 
@@ -347,10 +347,10 @@ def _length(run: Record) -> Iterable[Finding]:
     if tokens is not None and accuracy is not None and tokens[1] < 0.4 * tokens[0] and not run.rose("accuracy"):
         yield Finding(
             "length_collapse",
-            "Completions shrink, and are no better for it: thinking is given up.",
+            "Completions become shorter without becoming better: the model stops thinking.",
             f"{tokens[0]:.0f} -> {tokens[1]:.0f} tokens, accuracy {accuracy[0]:.1%} -> {accuracy[1]:.1%} "
             f"({run.first.steps} against {run.last.steps})",
-            "Something pays for short guesses: a format or length part that a wrong answer earns too. Gate it by "
+            "The reward favours short guesses: wrong answers get a format or length term too. Gate that term by "
             'correctness, or add "thinking"; --aggregation token_mean doesn\'t favour short right answers.',
         )
 
@@ -361,9 +361,9 @@ def _language(run: Record) -> Iterable[Finding]:
         yield Finding(
             "language_collapse",
             "The thinking leaves the language of the prompt.",
-            f"share of the wanted language {language[0]:.0%} -> {language[1]:.0%} ({run.first.steps} against "
+            f"share of the required language {language[0]:.0%} -> {language[1]:.0%} ({run.first.steps} against "
             f"{run.last.steps})",
-            'Weigh it more, gated by correctness: "math * (0.5 + 0.5*language)".',
+            'Give the language more weight, gated by correctness: "math * (0.5 + 0.5*language)".',
         )
 
 
@@ -372,11 +372,11 @@ def _critic(run: Record) -> Iterable[Finding]:
     if explained is not None and explained < -0.5:
         yield Finding(
             "bad_critic",
-            "The critic is worse than saying the mean: its advantages are mostly noise.",
+            "The critic is worse than predicting the mean: its advantages are mostly noise.",
             f"explained variance {explained:.2f} in {run.last.steps}, value loss "
             f"{run.last.mean('value_loss') or 0:.3g}",
-            "--critic-warmup-steps 10, another --critic-lr, --value-clip larger than rewards change in a step, or "
-            "r1lite grpo, which needs no critic.",
+            "Try --critic-warmup-steps 10, another --critic-lr, a --value-clip larger than the change of rewards in a "
+            "step, or r1lite grpo, which needs no critic.",
         )
 
 
@@ -387,16 +387,16 @@ def _overfit(run: Record) -> Iterable[Finding]:
         return
     best_step, best = max(rates, key=lambda item: item[1])
     problems = max(1, int(run.evaluations[0].get("problems") or run.config.get("eval_problems") or 100))
-    # Both rates are of so many problems, and the best one of several is partly luck.
+    # Both rates have sampling errors, and the best of several rates is partly luck.
     variances = [max(rate * (1 - rate), 0.01) / problems for rate in (best, rates[-1][1])]
     sure = math.sqrt(_SURE**2 + 2 * math.log(len(rates)))
     if best - rates[-1][1] > max(0.05, sure * math.sqrt(sum(variances))) and accuracy[1] > accuracy[0]:
         yield Finding(
             "overfit",
-            "The training problems go on getting better, the held-out ones get worse.",
+            "The accuracy on training problems still rises, but falls on held-out problems.",
             f"held out {best:.1%} at step {best_step}, {rates[-1][1]:.1%} at step {rates[-1][0]}; in training "
             f"{accuracy[0]:.1%} -> {accuracy[1]:.1%}",
-            f"Take the checkpoint of step {best_step}, more problems, or a --kl-coef.",
+            f"Use the checkpoint of step {best_step}, more problems, or a --kl-coef.",
         )
 
 
@@ -417,7 +417,7 @@ CHECKS: tuple[Callable[[Record], Iterable[Finding]], ...] = (
     _critic,
     _overfit,
 )
-# A cause that explains another finding: telling both would send the reader to two places.
+# Causes that explain other findings: only the cause is reported.
 _EXPLAINS = {
     "learning_rate": (
         "truncated",

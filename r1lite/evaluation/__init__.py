@@ -1,1 +1,1 @@
-"""How good a model is: sampling, votes, intervals, comparisons."""
+"""Evaluation of models: sampling, votes, intervals, comparisons."""

@@ -1,4 +1,4 @@
-"""Two evaluations of the same problems: what `r1lite eval` keeps, reads again, and compares pair by pair."""
+"""Writes, reads and compares the rows of evaluations: `r1lite eval --against` compares the same problems in pairs."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from r1lite.evaluation.measure import Solved
 from r1lite.run.files import replaced_file
 from verifiers import Problem
 
-FILE = "problems.jsonl"  # a row a problem, with every completion and its verdict
+FILE = "problems.jsonl"  # a row per problem, with every completion and its verdict
 Rows = dict[str, list[dict[str, Any]]]  # by task
 
 
 def rows_of(task: str, solved: Sequence[Solved]) -> list[dict[str, Any]]:
-    """What is kept of a task's problems."""
+    """The saved rows of a task's problems."""
     return [
         {
             "task": task,
@@ -38,7 +38,7 @@ def rows_of(task: str, solved: Sequence[Solved]) -> list[dict[str, Any]]:
 
 
 def identity(problem: Problem) -> str:
-    """Changes when the question, its answer or its tests do."""
+    """A hash of the question, its answer and its tests."""
     tests = json.dumps(problem.tests, sort_keys=True, default=str)
     text = "\x1f".join((problem.prompt, problem.answer or "", tests))
     return hashlib.blake2b(text.encode("utf-8", "backslashreplace"), digest_size=12).hexdigest()
@@ -73,26 +73,26 @@ def read_rows(path: Path) -> Rows:
 def check_same(task: str, asked: Sequence[tuple[str, str]], other: Rows, path: object) -> None:
     """Raises UserError unless the other evaluation has these problems, (id, identity) in this order."""
     if task not in other:
-        raise UserError(f"--against {path}: it has no {task}, but {', '.join(other)}; evaluate it there too")
+        raise UserError(f"--against {path}: has no {task}, only {', '.join(other)}; evaluate {task} there too")
     found = [(row["problem_id"], row["problem"]) for row in other[task]]
     if list(asked) == found:
         return
     if len(asked) != len(found):
         raise UserError(
-            f"--against {path}: it answered {len(found)} problems of {task}, this one {len(asked)}; compare on the "
-            "same, with the same --source, --eval-problems and --eval-sample-problems"
+            f"--against {path}: has {len(found)} problems of {task}, this one {len(asked)}; evaluate the same "
+            "problems, with the same --source, --eval-problems and --eval-sample-problems"
         )
     name = next(mine[0] for mine, its in zip(asked, found, strict=True) if mine != its)
     raise UserError(
-        f"--against {path}: its problems of {task} are others (the first one: '{name}'); compare on the same with the "
-        "same --source, --test-source and --test-split"
+        f"--against {path}: has other problems of {task} (the first one: '{name}'); evaluate the same problems, with "
+        "the same --source, --test-source and --test-split"
     )
 
 
 def compare(a: Sequence[dict[str, Any]], b: Sequence[dict[str, Any]]) -> dict[str, Any]:
-    """How much better b is than a on the same problems, greedily and by the samples' mean; see `intervals.paired`.
+    """The difference b - a on the same problems, greedily and for the samples' mean; see `intervals.paired`.
 
-    Problems that either could not be judged on are left out; a part that neither side has is None.
+    Problems that are unscored on either side are left out. A part without common problems is None.
     """
     pairs = list(zip(a, b, strict=True))
     greedy = [
@@ -105,7 +105,7 @@ def compare(a: Sequence[dict[str, Any]], b: Sequence[dict[str, Any]]) -> dict[st
 
 
 def learnt(before: Sequence[dict[str, Any]], after: Sequence[dict[str, Any]], most: int = 3) -> list[dict[str, Any]]:
-    """Some problems with the greedy answers before and after: first those that were learnt, else those that changed."""
+    """Some problems with the greedy answers before and after: those that were learnt, or else answers that changed."""
     found = []
     others = {row["problem_id"]: row for row in before}
     for row in after:

@@ -1,4 +1,4 @@
-"""Rates with their uncertainty, and whether two models differ; plain Python, no tensors."""
+"""Rates with intervals, and tests of the difference between two models; plain Python, no tensors."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ class Rate:
 
 
 def mean_rate(values: Sequence[float]) -> Rate:
-    """The mean of one value in [0, 1] a problem, with Wilson's interval at the effective number of trials.
+    """The mean of one value in [0, 1] per problem, with Wilson's interval for the effective number of trials.
 
     Problems are the clusters: several samples of a problem count as one value, their mean (arXiv:2411.00640, sec. 2.2).
-    With v the variance of the values and m their mean, n problems tell as much as n_eff = m (1 - m) / (v / n) coin
-    tosses. Values of 0 and 1 only have v = m (1 - m), so n_eff = n and the interval is exactly Wilson's. Unlike the
-    normal interval it stays within [0, 1] and has a width at 0 and at 1.
+    With v the variance of the values and m their mean, n problems are worth n_eff = m (1 - m) / (v / n) coin tosses.
+    If all values are 0 or 1, v = m (1 - m), so n_eff = n and the interval is exactly Wilson's. Unlike the normal
+    interval it stays within [0, 1] and has a positive width at 0 and at 1.
 
     Raises:
         ValueError: no values, or one outside [0, 1].
@@ -45,12 +45,12 @@ def mean_rate(values: Sequence[float]) -> Rate:
 
 
 def trials_of(low: float, high: float, rate: float) -> float:
-    """How many coin tosses a rate with this Wilson interval stands for: what `mean_rate` called n_eff.
+    """The effective number of trials (n_eff of `mean_rate`) of a rate with this Wilson interval.
 
-    Found by bisection of the interval's width, which falls with n.
+    Found by bisection on the interval's width, which falls with n.
 
     Raises:
-        ValueError: not 0 <= low < high <= 1, or a width that no number from 1 to 10^9 has.
+        ValueError: not 0 <= low < high <= 1, or no n from 1 to 10^9 gives this width.
     """
     if not (0 <= rate <= 1 and 0 <= low < high <= 1):
         raise ValueError(f"need a rate and its interval in [0, 1], got {rate} and {low} to {high}")
@@ -61,7 +61,7 @@ def trials_of(low: float, high: float, rate: float) -> float:
 
     least, most = 1.0, 1e9
     if not wider(least) or wider(most):
-        raise ValueError(f"the interval {low} to {high} is no Wilson interval of a rate {rate}")
+        raise ValueError(f"{low} to {high} is not a Wilson interval of a rate {rate}")
     for _ in range(60):
         middle = math.sqrt(least * most)
         least, most = (middle, most) if wider(middle) else (least, middle)
@@ -70,28 +70,28 @@ def trials_of(low: float, high: float, rate: float) -> float:
 
 @dataclass(frozen=True, slots=True)
 class Paired:
-    """Two models on the same problems: the mean difference b - a, its interval, and how likely chance alone is."""
+    """Two models on the same problems: the mean difference b - a, its interval and its p-value."""
 
     difference: float
     low: float  # 95 % percentile bootstrap over problems
     high: float
     p_value: float  # two-sided
     test: str  # "McNemar exact" or "sign-flip permutation"
-    a_only: int  # problems on which a did better
-    b_only: int  # ... b did
+    a_only: int  # number of problems on which a is better
+    b_only: int  # number of problems on which b is better
     problems: int
 
 
 def paired(a: Sequence[float], b: Sequence[float], *, seed: int = 0) -> Paired:
-    """Compares two models by one value in [0, 1] a problem each, in the same order.
+    """Compares two models by one value in [0, 1] per problem each, in the same order.
 
-    Values of 0 and 1 only are tested by McNemar's exact test, others by random sign flips of the differences.
+    If all values are 0 or 1, the test is McNemar's exact test, otherwise random sign flips of the differences.
 
     Raises:
-        ValueError: unequal lengths or nothing to compare.
+        ValueError: the lengths differ, or there are no values.
     """
     if len(a) != len(b) or not a:
-        raise ValueError(f"need as many values of both, got {len(a)} and {len(b)}")
+        raise ValueError(f"need the same number of values, at least one, got {len(a)} and {len(b)}")
     differences = [y - x for x, y in zip(a, b, strict=True)]
     a_only, b_only = sum(d < 0 for d in differences), sum(d > 0 for d in differences)
     low, high = bootstrap_interval(differences, seed=seed)
@@ -103,9 +103,9 @@ def paired(a: Sequence[float], b: Sequence[float], *, seed: int = 0) -> Paired:
 
 
 def mcnemar_exact(a_only: int, b_only: int) -> float:
-    """Two-sided p-value of McNemar's exact test: is it chance which of the two was right where only one was?
+    """Two-sided p-value of McNemar's exact test, from the problems on which exactly one model is right.
 
-    p = min(1, 2 * sum_{i <= min(a, b)} C(a + b, i) / 2^(a + b)); 1 where they never differ.
+    p = min(1, 2 * sum_{i <= min(a, b)} C(a + b, i) / 2^(a + b)); 1 if there are no such problems.
     """
     if a_only < 0 or b_only < 0:
         raise ValueError(f"counts must be >= 0, got {a_only} and {b_only}")
@@ -115,9 +115,9 @@ def mcnemar_exact(a_only: int, b_only: int) -> float:
 
 
 def sign_flip(differences: Sequence[float], *, resamples: int = _RESAMPLES, seed: int = 0) -> float:
-    """Two-sided p-value that the mean difference is chance: under it each problem's difference could as well be minus.
+    """Two-sided p-value of the sign-flip test: without an effect, each difference is as likely with the other sign.
 
-    p = (1 + how many random flips give at least that sum) / (1 + resamples), so never 0.
+    p = (1 + number of random flips with at least the observed |sum|) / (1 + resamples), so p is never 0.
     """
     moved = [abs(d) for d in differences if d]
     reached, rng, extreme = abs(math.fsum(differences)) - 1e-9, random.Random(seed), 0
@@ -131,7 +131,7 @@ def sign_flip(differences: Sequence[float], *, resamples: int = _RESAMPLES, seed
 def bootstrap_interval(
     values: Sequence[float], *, resamples: int = _RESAMPLES, seed: int = 0, level: float = 0.95
 ) -> tuple[float, float]:
-    """Percentile bootstrap interval of the mean, drawing whole problems with replacement."""
+    """Percentile bootstrap interval of the mean; draws whole problems with replacement."""
     if not values:
         raise ValueError("no values")
     rng, count = random.Random(seed), len(values)

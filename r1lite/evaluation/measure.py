@@ -1,6 +1,6 @@
-"""How good the present weights are on held-out problems: greedy, pass@k, maj@k.
+"""Evaluates the current weights on held-out problems: greedy accuracy, pass@k, maj@k.
 
-`measure` samples and judges, `summarize` makes numbers of it; `evaluate` does both, as training wants it.
+`measure` samples and scores, `summarize` computes rates; `evaluate` does both for training runs.
 """
 
 from __future__ import annotations
@@ -24,28 +24,28 @@ from r1lite.scoring.voting import Vote, majority
 from r1lite.types import Prompt
 from verifiers import Completion, Problem
 
-_CHUNK = 64  # problems between two reports of progress
-_SHOWN = 3  # completions kept for the reader
-_MAX_UNSCORED = 0.1  # of the completions; a rate over the rest would say little
+_CHUNK = 64  # problems between two progress reports
+_SHOWN = 3  # number of completions kept as examples
+_MAX_UNSCORED = 0.1  # largest share of unscored completions; with more, a rate over the rest would mean little
 
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """One completion, judged."""
+    """A scored completion."""
 
     text: str
     tokens: int
-    correct: bool | None  # None = it could not be judged
+    correct: bool | None  # None: unscored
     well_formed: bool | None
-    answer: str | None  # the final answer that was judged, where there is one
-    reason: str  # the verifier's
-    detail: str = ""  # likewise
-    span: tuple[int, int] | None = None  # where the answer stands in the text
+    answer: str | None  # the final answer that was judged, if there is one
+    reason: str  # the verifier's reason
+    detail: str = ""  # the verifier's detail
+    span: tuple[int, int] | None = None  # position of the answer in the text
 
 
 @dataclass(frozen=True, slots=True)
 class Solved:
-    """A problem with what the model said to it."""
+    """A problem with the model's completions."""
 
     problem: Problem
     greedy: Answer | None
@@ -53,7 +53,7 @@ class Solved:
 
     @property
     def scored(self) -> list[bool]:
-        """Right or wrong, of the samples that could be judged."""
+        """Correctness of the samples that are not unscored."""
         return [sample.correct for sample in self.samples if sample.correct is not None]
 
 
@@ -64,7 +64,7 @@ def evaluate(
     config: ProblemsConfig,
     progress: Callable[[float], None] = lambda share: None,
 ) -> dict[str, Any]:
-    """`summarize` of `measure`: what a training run keeps of an evaluation."""
+    """`summarize` of `measure`: the results that a training run records."""
     return summarize(measure(engine, prompts, scorer, config, progress), scorer, k=config.eval_samples)
 
 
@@ -80,27 +80,27 @@ def measure(
     world: World = ALONE,
     around: Callable[[], AbstractContextManager[None]] = nullcontext,
 ) -> list[Solved]:
-    """Answers of the engine's present weights: greedy to the first `eval_problems`, and `eval_samples` samples each to
-    the first `eval_sample_problems`.
+    """Samples and scores answers with the engine's current weights: greedy answers to the first `eval_problems`, and
+    `eval_samples` samples each for the first `eval_sample_problems`.
 
-    The random numbers are the evaluation's own, the same every time and for every batch size, so that two evaluations
-    compare and training is not disturbed. Stopping it in the middle (`StopSignal.interruptible`) leaves nothing behind.
+    The evaluation has its own random numbers, the same every time and for every batch size, so that evaluations are
+    comparable and training is not affected. It can be interrupted at any time (`StopSignal.interruptible`).
 
     Args:
-        temperature: of the samples.
-        seed: another one draws other samples.
-        world: each rank asks its engine for its share of the problems; all get all answers.
-        around: entered for that share.
+        temperature: temperature of the samples.
+        seed: seed of the samples.
+        world: each rank samples its share of the problems with its engine; all ranks get all answers.
+        around: context in which a rank samples its share.
 
     Raises:
-        RunError: more than a tenth of the completions could not be judged.
+        RunError: more than a tenth of the completions are unscored.
     """
     tries = config.eval_sample_problems
     count = len(prompts[: max(config.eval_problems, tries)])
     total = done = 0
 
     def asked(chosen: Sequence[Prompt], most: int, samples: int, sampling: Sampling) -> list[list[Completion]]:
-        """Of prompts of this rank, of which no rank has more than `most`: all ask as often, with nothing if need be."""
+        """Samples for this rank's prompts. All ranks call the engine equally often: as often as for `most` prompts."""
         nonlocal done
         chunks = [chosen[start : start + _CHUNK] for start in range(0, most, _CHUNK)]
         calls = (
@@ -133,7 +133,7 @@ def measure(
         limit, stop_text = config.max_completion_tokens, config.stop_text
         most = [math.ceil(min(count, asked_for) / world.size) for asked_for in (config.eval_problems, tries)]
         with around():
-            # All is asked before any is judged: what fails on one rank alone must not leave the others asking.
+            # Sampling ends before scoring begins, so that a failure of one rank can't leave the others in sampling.
             said = asked(greedy, most[0], 1, Sampling(0.0, limit, stop_text))
             more = asked(sampled, most[1], config.eval_samples, Sampling(temperature, limit, stop_text))
             first, others = judged(greedy, said), judged(sampled, more)
@@ -147,25 +147,24 @@ def measure(
     unscored = [answer for answer in given if answer.correct is None]
     if len(unscored) > _MAX_UNSCORED * len(given):
         raise RunError(
-            f"{len(unscored)} of {len(given)} completions could not be judged, so there is no accuracy to report; "
+            f"{len(unscored)} of {len(given)} completions are unscored, so no accuracy is reported; "
             f"the first: {unscored[0].reason}"
         )
     return solved
 
 
 def summarize(solved: Sequence[Solved], scorer: Scorer, *, k: int, votes: int | None = None) -> dict[str, Any]:
-    """Rates over problems, each `NAME` with its 95 % interval `NAME_interval` (`intervals.mean_rate`).
+    """Rates over problems, each as `NAME` with its 95 % interval `NAME_interval` (`intervals.mean_rate`).
 
     Args:
-        k: of pass@k.
-        votes: of maj@k, the first ones of the samples; by default k.
+        k: k of pass@k.
+        votes: number of votes of maj@k, the first of the samples; by default k.
 
     Returns:
-        `pass_at_1` (greedy); `pass_at_k` (unbiased, at the samples' temperature) and the `k`; `maj_at_k` and its
-        `votes`, None where k is 1 or this task's answers can't vote; `sampled_accuracy` (mean over the samples);
-        `pass_curve` (pass@1, 2, 4, ... k); `format_rate` and `mean_tokens` (greedy),
-        `sampled_format_rate`; counts of `problems`,
-        `sampled_problems` and `unscored` completions, which no rate counts; and `examples`: a few completions of the
+        `pass_at_1` (greedy); `pass_at_k` (unbiased, at the samples' temperature) and `k`; `maj_at_k` and `votes`, None
+        if k is 1 or the task's answers can't vote; `sampled_accuracy` (mean over the samples); `pass_curve` (pass@1, 2,
+        4, ... k); `format_rate` and `mean_tokens` (greedy), `sampled_format_rate`; the numbers of `problems`,
+        `sampled_problems` and `unscored` completions, which enter no rate; and `examples`: a few completions of the
         first problem.
     """
     greedy = [one.greedy for one in solved if one.greedy is not None]
@@ -173,7 +172,7 @@ def summarize(solved: Sequence[Solved], scorer: Scorer, *, k: int, votes: int | 
     votes = k if votes is None else votes
     judged = [answer for answer in greedy if answer.correct is not None]
     if not judged or not sampled:
-        raise RunError("too few completions could be judged for a rate")
+        raise RunError("too many completions are unscored for a rate")
     curve = sorted({k, *(2**i for i in range(k.bit_length()))})
     passes = {j: [pass_at_k(len(one.scored), sum(one.scored), j) for one in sampled] for j in curve}
     given = [answer for one in solved for answer in (one.greedy, *one.samples) if answer is not None]
@@ -204,7 +203,7 @@ def maj_at_k(one: Solved, scorer: Scorer, votes: int) -> float:
 
 
 def breakdown(solved: Sequence[Solved], key: str) -> dict[str, dict[str, Any]]:
-    """Greedy and sampled accuracy for each value of `Problem.meta[key]`; empty where no problem has one."""
+    """Greedy and sampled accuracy for each value of `Problem.meta[key]`; empty if no problem has the key."""
     parts: dict[str, list[Solved]] = {}
     for one in solved:
         if one.problem.meta.get(key) is not None:

@@ -1,10 +1,10 @@
-"""Where learning goes: ScaleRL's curve of a held-out rate against compute, with bootstrap intervals (arXiv:2510.13786).
+"""Forecasts learning: ScaleRL's curve of a held-out rate against compute, with bootstrap intervals (arXiv:2510.13786).
 
     R(C) = R0 + (A - R0) / (1 + (C_mid / C)^B),   R(0) = R0
 
-R0 is the rate before training, A the one that more compute approaches, C_mid the compute at half of the way, B how
-steep the rise is. For given C_mid and B the curve is linear in R0 and A, which are solved for in closed form (variable
-projection); C_mid and B are searched on a grid that is narrowed, so that no starting value decides what is found.
+R0 is the rate before training, A the limit for large compute, C_mid the compute at half of the rise, and B the
+steepness. For given C_mid and B the curve is linear in R0 and A, which are solved for in closed form (variable
+projection). C_mid and B are searched on a grid that is refined, so the result doesn't depend on starting values.
 """
 
 from __future__ import annotations
@@ -17,18 +17,18 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-FEWEST = 6  # different amounts of compute, for four parameters
+FEWEST = 6  # fewest different amounts of compute, for four parameters
 _EXPONENTS = (0.2, 20.0)
-_BEYOND = 10.0  # C_mid is searched from the first amount of compute / this to the last one times this
+_BEYOND = 10.0  # C_mid is searched from the first amount of compute / this to the last amount * this
 _GRID, _NARROWER, _ROUNDS = (56, 36), 7, 5
 _SURE = 0.975
-_RISE = 11.34  # chi-squared of three degrees of freedom that chance exceeds one time in a hundred
+_RISE = 11.34  # 99 % quantile of chi-squared with three degrees of freedom
 Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """A rate in [0, 1] that was measured after `compute` (>= 0, any unit), as sure as that of `trials` coin tosses."""
+    """A rate in [0, 1] measured after `compute` (>= 0, any unit), with the precision of `trials` coin tosses."""
 
     compute: float
     rate: float
@@ -36,7 +36,7 @@ class Point:
 
     @property
     def error(self) -> float:
-        """Standard error, from the rate moved a little towards 1/2 (Agresti and Coull 1998)."""
+        """Standard error of the rate after a small shift towards 1/2 (Agresti and Coull 1998)."""
         rate = (self.rate * self.trials + 2) / (self.trials + 4)
         return math.sqrt(rate * (1 - rate) / self.trials)
 
@@ -52,7 +52,7 @@ class Estimate:
 
 @dataclass(frozen=True, slots=True)
 class Curve:
-    """A fitted curve. What the points don't tell is None, and `missing` says why."""
+    """A fitted curve. Values that the points don't determine are None, and `missing` gives the reason."""
 
     start: Estimate  # R0
     end: Estimate | None  # A
@@ -60,31 +60,29 @@ class Curve:
     exponent: Estimate | None  # B
     missing: str
     midpoint_at_least: float  # lower end of C_mid's interval
-    scatter: (
-        float  # of the points about the curve, in their standard errors; about 1 if only the problems' noise is there
-    )
+    scatter: float  # scatter of the points about the curve in standard errors; about 1 without noise between runs
     drawn: list[tuple[float, Estimate]]  # the curve at some amounts of compute, up to the last one
-    ahead: list[tuple[float, Estimate]]  # at 2, 4 and 10 times the last one; empty where A is not named
+    ahead: list[tuple[float, Estimate]]  # the curve at 2, 4 and 10 times the last amount; empty if A is None
 
 
 def fit(points: Sequence[Point], *, resamples: int = 1000, seed: int = 0) -> Curve:
-    """Weighted least squares, and intervals by the parametric bootstrap.
+    """Fits the curve by weighted least squares, with intervals by the parametric bootstrap.
 
-    A point's standard error is sqrt(R (1 - R) / trials) with R of the curve, since a rate that came out low by chance
-    must not count for more; the first of two fits takes the measured rates.
+    A point's standard error is sqrt(R (1 - R) / trials) with R from the curve, so that a rate that is low by chance
+    gets no extra weight; the first of two fits uses the measured rates.
 
-    A replicate is the fitted curve with normal noise at each point: that standard error (the problems' binomial noise),
-    times the scatter of the points about the curve where that is more than 1,
-    sqrt(chi^2 / degrees of freedom). So what differs from run to run counts too, as far as it changes from point to
-    point. Errors are taken as independent, and intervals are about the problems that were measured.
+    A replicate is the fitted curve with normal noise at each point: the standard error (the problems' binomial noise),
+    times the scatter of the points about the curve, sqrt(chi^2 / degrees of freedom), if that is more than 1. So
+    differences between runs count too, if they vary from point to point. Errors are assumed to be independent, and
+    intervals are for the measured problems.
 
     Args:
-        points: of one run or of several, in any order.
-        resamples: replicates, >= 40.
-        seed: of their noise.
+        points: points of one or several runs, in any order.
+        resamples: number of replicates, >= 40.
+        seed: seed of their noise.
 
     Raises:
-        ValueError: fewer than `FEWEST` different amounts of compute, or a point that makes no sense.
+        ValueError: fewer than `FEWEST` different amounts of compute, or an invalid point.
     """
     xs = np.array([point.compute for point in points], float)
     ys = np.array([point.rate for point in points], float)
@@ -97,7 +95,7 @@ def fit(points: Sequence[Point], *, resamples: int = 1000, seed: int = 0) -> Cur
         raise ValueError(f"resamples must be >= 40, got {resamples}")
     errors = np.array([point.error for point in points], float)
     found = _fitted(xs, ys[None], errors**-2)
-    rates = (_curve(found, xs)[0] * trials + 0.5) / (trials + 1)  # a curve that begins at 0 is not known without error
+    rates = (_curve(found, xs)[0] * trials + 0.5) / (trials + 1)  # shifted, since even a rate of 0 has an error
     errors = np.sqrt(rates * (1 - rates) / trials)
     weights = errors**-2
     found = _fitted(xs, ys[None], weights)
@@ -121,9 +119,9 @@ def fit(points: Sequence[Point], *, resamples: int = 1000, seed: int = 0) -> Cur
     at_least = float(np.quantile(others[:, 2], 1 - _SURE))
     missing = ""
     if found[0, 1] <= found[0, 0] or rise < _RISE:
-        missing = "no rise beyond noise: more steps, or more test problems (--eval-sample-problems)"
+        missing = "no rise beyond noise: use more steps, or more test problems (--eval-sample-problems)"
     elif found[0, 2] >= last or passed < _SURE:
-        missing = f"the midpoint is not passed for sure (by {passed:.0%} of the replicates): go on until it is"
+        missing = f"the midpoint is not certainly passed (in {passed:.0%} of the replicates): train longer"
     drawn = [at(float(x)) for x in np.linspace(0, last, 41)]
     if missing:
         return Curve(estimate(0), None, None, None, missing, at_least, scatter, drawn, [])
@@ -173,8 +171,8 @@ def _linear(share: Array, ys: Array, weights: Array) -> tuple[Array, Array, Arra
     """(R0, A, cost), each [replicates, grid], that fit best within 0 <= R0 <= A <= 1.
 
     Args:
-        share: [replicates or 1, grid, n], how much of the way is gone.
-        ys: [replicates, n].
+        share: shape [replicates or 1, grid, n], the share of the rise.
+        ys: shape [replicates, n], the rates.
     """
     rest, sums = 1 - share, "rgn,n->rg"
     aa, bb = np.einsum(sums, rest**2, weights), np.einsum(sums, share**2, weights)
@@ -199,7 +197,7 @@ def _linear(share: Array, ys: Array, weights: Array) -> tuple[Array, Array, Arra
 
 
 def _projected(share: Array, weighted: Array) -> Array:
-    """Sums over the points [replicates, grid]; one grid may serve all replicates."""
+    """Weighted sums over the points, [replicates, grid]; all replicates may share one grid."""
     if len(share) == 1:
         found: Array = weighted @ share[0].T
         return found

@@ -1,4 +1,4 @@
-"""What `r1lite eval` prints: a table of tasks, parts by difficulty and source, and a comparison."""
+"""The tables that `r1lite eval` prints: tasks, breakdowns by difficulty and source, and a comparison."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ from typing import Any
 
 from rich.table import Table
 
-_FEWEST = 10  # problems that an interval of a difference is told from
-_MOST_PARTS = 15  # values of difficulty or source shown; more stand in summary.json
+_FEWEST = 10  # fewest problems for which an interval of a difference is shown
+_MOST_PARTS = 15  # values of difficulty or source shown; summary.json has all
 
 
 def results(tasks: dict[str, dict[str, Any]], temperature: float) -> Table:
-    """A column a task: rates in percent with their 95 % intervals."""
+    """A column per task: rates in percent with their 95 % intervals."""
     table = _table("Test problems")
     for name in ("", *tasks):
         table.add_column(name, justify="right" if name else "left")
@@ -33,7 +33,7 @@ def results(tasks: dict[str, dict[str, Any]], temperature: float) -> Table:
 
 
 def parts(task: str, measured: dict[str, Any]) -> list[Table]:
-    """By difficulty and by source, where the problems say which they are."""
+    """Results by difficulty and by source, if the problems have them."""
     tables = []
     for key in ("difficulty", "source"):
         rows = measured[f"by_{key}"]
@@ -49,7 +49,7 @@ def parts(task: str, measured: dict[str, Any]) -> list[Table]:
 
 
 def comparison(against: str, compared: dict[str, dict[str, Any]]) -> Table:
-    """This model beside the other one, on the same problems: a column a task and way of sampling."""
+    """This model compared with the other one on the same problems: a column per task and way of sampling."""
     shown = [
         (task, kind, both[kind]) for task, both in compared.items() for kind in ("greedy", "sampled") if both[kind]
     ]
@@ -84,7 +84,7 @@ def _rate(measured: dict[str, Any], key: str) -> str:
 
 
 def _interval(measured: dict[str, Any]) -> str:
-    """A bootstrap knows only the differences it saw: from few of them, or from equal ones, it tells too much."""
+    """The interval as text, unless there are too few or only equal differences: then a bootstrap is too narrow."""
     if measured["problems"] < _FEWEST or measured["low"] == measured["high"]:
-        return "too few to tell"
+        return "too few"
     return f"{100 * measured['low']:+.1f} to {100 * measured['high']:+.1f}"

@@ -1,1 +1,1 @@
-"""Reinforcement learning: a run, its steps, what is sampled and what is learnt."""
+"""Reinforcement learning: the loop of a run, its sampling and its updates."""

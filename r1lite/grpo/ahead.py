@@ -1,7 +1,7 @@
-"""Sampling that goes on while the trainer learns: groups are asked for ahead, and taken as they are finished.
+"""Sampling ahead: groups are requested for later steps while the trainer learns, and used in the order they finish.
 
-What a step learns from is decided by the order in which groups were finished, and by nothing else of the clock; that
-order is on the disk (`r1lite.run.arrivals`), so a run that was stopped goes on with the same groups.
+The order in which groups finish is the only effect of timing on what a step learns from. That order is written to disk
+(`r1lite.run.arrivals`), so a run that was stopped resumes with the same groups.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ from r1lite.types import Group, Prompt, Rollout
 
 @dataclass(slots=True)
 class _Asked:
-    """What was asked for so far, and what of it was taken."""
+    """The groups requested so far, and the groups taken."""
 
     tickets: int = 0
-    dropped: int = 0  # groups that were too old; each was asked for once more
-    taken: int = 0  # groups learnt from, and those dropped
-    open: dict[int, str] = field(default_factory=dict)  # ticket -> problem id: asked for, and not taken
+    dropped: int = 0  # groups that were too old; each was requested once more
+    taken: int = 0  # groups learnt from, and dropped groups
+    open: dict[int, str] = field(default_factory=dict)  # ticket -> problem id: requested, and not taken
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,23 +45,23 @@ class _Finished:
 @dataclass(frozen=True, slots=True)
 class _Failed:
     error: BaseException
-    tickets: set[int]  # that are still to be sampled
+    tickets: set[int]  # still to be sampled
 
 
 def seeds_of(config: RLConfig, ticket: int, problem: str) -> list[int]:
-    """[G] seeds of a group that is asked for ahead."""
+    """[G] seeds of a group that is sampled ahead."""
     return [completion_seed(config.seed, "ahead", ticket, problem, g) for g in range(config.group_size)]
 
 
 class Ahead:
-    """Asks for groups up to `max_staleness` steps ahead.
+    """Requests groups up to `max_staleness` steps ahead.
 
-    While step k learns, the groups of steps k + 1 to k + N are asked for, finished or not (N = `max_staleness`). A step
-    takes the first `prompts_per_step` that are finished, but for those whose oldest token is of weights more than N
-    steps old: they are dropped, and their problems asked for again.
+    While step k learns, the groups of steps k + 1 to k + N have been requested, finished or not (N = `max_staleness`).
+    A step takes the first `prompts_per_step` groups that finish. Groups whose oldest token is from weights more than N
+    steps old are dropped, and their problems requested again.
 
     Args:
-        arrivals: where the order is kept.
+        arrivals: the file that records the order.
     """
 
     def __init__(
@@ -71,26 +71,27 @@ class Ahead:
         self._prompts, self._by_id = prompts, {prompt.problem.id: prompt for prompt in prompts}
         self._kept = self._now = _Asked()  # after the last step that was learnt from; in this step
         self._saved: list[int] = []  # `taken` of the checkpoints
-        self._lock = threading.Lock()  # of the file and the number of the next arrival
-        self._number = -1  # the file was not opened yet
+        self._lock = threading.Lock()  # for the file and the number of the next arrival
+        self._number = -1  # the file is not open yet
         self._finished: queue.SimpleQueue[_Finished | _Failed] = queue.SimpleQueue()
-        self._arrived: list[_Finished] = []  # from the first on that the last step did not take
-        self._sent: set[int] = set()  # tickets that are being sampled, or were
+        self._arrived: list[_Finished] = []  # starts with the first group that the last step did not take
+        self._sent: set[int] = set()  # tickets in sampling or sampled
         self._failure: BaseException | None = None
 
     def take(self, step: int, around: Callable[[], AbstractContextManager[None]]) -> tuple[list[Group], dict[str, Any]]:
-        """The groups of a step; `learnt` makes it final that they were taken.
+        """The groups of a step. `learnt` then confirms that they were used.
 
-        The engine holds the weights of this step. What comes later is asked for first, and goes on by itself.
+        The engine must hold the weights of this step. Groups of later steps are requested first, and are sampled in
+        the background.
 
         Args:
             around: entered while waiting.
 
-        Returns: the groups in the order in which they were finished, and metrics.
+        Returns: the groups in the order in which they finished, and metrics.
 
         Raises:
             RunError: too many completions could not be scored, or log-probabilities are not finite.
-            EngineError: the engine can't go on, and what is finished does not do for this step.
+            EngineError: the engine can't go on, and there are not enough finished groups for this step.
         """
         config, started = self.config, time.perf_counter()
         if self._number < 0:
@@ -98,7 +99,7 @@ class Ahead:
         self._failure, self._now = None, copy.deepcopy(self._kept)
         self._ask(step)
         taken: list[_Finished] = []
-        dropped_before, work = self._now.dropped, f"step {step + 1}, groups asked for ahead"
+        dropped_before, work = self._now.dropped, f"step {step + 1}, groups sampled ahead"
         with self._watchdog.during("rollout", work), around():
             while len(taken) < config.prompts_per_step:
                 one = self._arrival(self._now.taken - self._kept.taken)
@@ -123,12 +124,12 @@ class Ahead:
         }
 
     def learnt(self) -> None:
-        """What `take` gave was learnt from."""
+        """Confirms that the groups of the last `take` were learnt from."""
         del self._arrived[: self._now.taken - self._kept.taken]
         self._kept = self._now
 
     def state_dict(self) -> dict[str, Any]:
-        """What a checkpoint keeps; the groups themselves are in the file, as long as a checkpoint needs them."""
+        """The state for a checkpoint. The file holds the groups themselves, as long as a checkpoint needs them."""
         if self._number >= 0 and self._kept.taken not in self._saved[-1:]:
             self._saved = [*self._saved, self._kept.taken][-1 - self.config.keep_checkpoints :]
             if len(self._saved) > self.config.keep_checkpoints:
@@ -141,17 +142,17 @@ class Ahead:
         self._kept = _Asked(**state)
 
     def _begin(self) -> None:
-        """Takes up what was finished when the run was stopped: it comes first, in the same order."""
-        found = self._file.begin(self._kept.taken)
-        self._number = self._kept.taken + len(found)
-        for arrival in found:
+        """Loads the groups that were finished when the run was stopped: they come first, in the same order."""
+        recorded = self._file.begin(self._kept.taken)
+        self._number = self._kept.taken + len(recorded)
+        for arrival in recorded:
             if arrival.problem not in self._by_id:
-                raise RunError(f"arrivals.jsonl: problem {arrival.problem} is none of this run's; remove the file")
+                raise RunError(f"arrivals.jsonl: problem {arrival.problem} is not part of this run; remove the file")
             self._sent.add(arrival.ticket)
             self._arrived.append(self._scored(arrival))
 
     def _ask(self, step: int) -> None:
-        """Asks for as many groups as may be on their way in this step."""
+        """Requests as many groups as may be open in this step."""
         config, now = self.config, self._now
         limit = min(step + 1 + config.max_staleness, config.steps) * config.prompts_per_step
         while (fresh := now.tickets - now.dropped) < limit:
@@ -164,7 +165,7 @@ class Ahead:
         self._now.tickets += 1
 
     def _send(self) -> None:
-        """Has a thread sample what is asked for, and was not sent yet."""
+        """Starts a thread that samples the open groups that no thread samples yet."""
         tickets = {ticket: problem for ticket, problem in self._now.open.items() if ticket not in self._sent}
         self._sent |= set(tickets)
         if tickets:
@@ -175,15 +176,15 @@ class Ahead:
         try:
             with self._watchdog.during("rollout", f"{len(tickets)} groups ahead"):
                 asked = list(tickets.items())
-                found = self._sampler.engine.stream_ahead(
+                stream = self._sampler.engine.stream_ahead(
                     [self._by_id[problem].token_ids for _, problem in asked],
                     [seeds_of(self.config, ticket, problem) for ticket, problem in asked],
                     sampling_of(self.config),
                     self._sampler.interruption,
                 )
-                for place, completions in found:
-                    ticket, problem = asked[place]
-                    check_finite(completions, f"problem {problem}, asked for ahead")
+                for i, completions in stream:
+                    ticket, problem = asked[i]
+                    check_finite(completions, f"problem {problem}, sampled ahead")
                     with self._lock:  # the order of the file is that of the queue
                         arrival = Arrival(self._number, ticket, problem, tuple(completions))
                         self._file.append(arrival)
@@ -191,7 +192,7 @@ class Ahead:
                         self._finished.put(self._scored(arrival))
                     waiting.discard(ticket)
                     self._watchdog.beat()
-        except BaseException as error:  # who waits for the groups gets it
+        except BaseException as error:  # raised again in the thread that waits for the groups
             self._finished.put(_Failed(error, waiting))
 
     def _scored(self, arrival: Arrival) -> _Finished:
@@ -199,18 +200,18 @@ class Ahead:
         return _Finished(arrival, self._sampler.scoring.give(prompt, list(arrival.completions)))
 
     def _arrival(self, number: int) -> _Finished:
-        """The group of this number in the order, from 0, that no step has taken before; waits for it."""
+        """The finished group with this number, counted from the first one not taken; waits for it."""
         while number >= len(self._arrived):
             try:
-                found = self._finished.get(block=self._failure is None)
+                result = self._finished.get(block=self._failure is None)
             except queue.Empty:
                 assert self._failure is not None
                 raise self._failure from None
-            if isinstance(found, _Failed):
-                self._failure = found.error
-                self._sent -= found.tickets
+            if isinstance(result, _Failed):
+                self._failure = result.error
+                self._sent -= result.tickets
             else:
-                self._arrived.append(found)
+                self._arrived.append(result)
         return self._arrived[number]
 
     def _group(self, one: _Finished) -> Group:

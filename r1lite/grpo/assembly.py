@@ -1,4 +1,4 @@
-"""`r1lite grpo` and `r1lite ppo`: the learner and the loop of a configuration."""
+"""Builds the learner and the loop of `r1lite grpo` and `r1lite ppo` from a configuration."""
 
 from __future__ import annotations
 
@@ -32,8 +32,8 @@ R = TypeVar("R", bound=RLConfig)
 
 
 def make_learner(config: RLConfig, setup: Setup) -> PolicyLearner:
-    """The learner of a run, with a critic if its stage has one. Raises UserError."""
-    loss_function(config.loss)  # of the user's, they are imported before anything is spent
+    """Builds the learner of a run, with a critic if its stage has one. Raises UserError."""
+    loss_function(config.loss)  # imports functions of the user early, so that an error costs no time
     if config.advantage not in (*ESTIMATORS, "reinforce_pp", "gae", "optimal_token"):
         estimator(config.advantage)
     adapt(setup, config)
@@ -48,22 +48,22 @@ def make_learner(config: RLConfig, setup: Setup) -> PolicyLearner:
     )
     parts = config.in_parts(setup.world.size)
     if not parts:
-        setup.world.copy_from_main(list(policy.model.parameters()))  # each has read its own files
+        setup.world.copy_from_main(list(policy.model.parameters()))  # each rank has read its own files
     reference, critic, value_model = _reference(config, policy, sharing=parts), None, None
     check_offload(config, reference)
     if isinstance(config, PPOConfig):
         value_model = make_value_model(config, policy, setup.tokenizer, sharing=parts)
     if parts:
         held: Any = {"device": config.device, "copies": config.shard_copies}
-        how = {**held, "whole_in_between": config.shard == "grad"}
-        shard(policy, setup.world, **how)
+        options = {**held, "whole_in_between": config.shard == "grad"}
+        shard(policy, setup.world, **options)
         setup.engine.measured_by(policy)
         if reference is not None:
             shard(reference, setup.world, learns=False, offload=config.offload_reference, **held)
         if value_model is not None:
             value_model.head.to(config.device)
             if not value_model.shared:
-                shard(value_model.backbone, setup.world, **how)
+                shard(value_model.backbone, setup.world, **options)
     elif config.offload_reference and reference is not None:
         stream_layers(reference.model)
     optimizer = Optimizer.configured(policy.model, config, setup.world, offload=config.offload_optimizer)
@@ -95,14 +95,14 @@ def _interruption(config: RLConfig, setup: Setup) -> Interruption | None:
         return None
     if setup.train and THINKING_END in setup.train[0].prefill:
         raise UserError(
-            f"--interrupt-thinking-after {after}: --template {config.template} ends the thinking in the prompt itself, "
-            "so there is none to interrupt; leave it off"
+            f"--interrupt-thinking-after {after}: --template {config.template} ends the thinking in the prompt, "
+            "so there is nothing to interrupt; leave the flag out"
         )
     return make_interruption(after, config.interruption_phrase, config.max_completion_tokens, setup.tokenizer)
 
 
 def train(config: R, make_learner: Callable[[R, Setup], Learner]) -> dict[str, Any]:
-    """Reinforcement learning: samples, scores and learns. See `run_training`."""
+    """Runs reinforcement learning: sampling, scoring, learning. See `run_training`."""
 
     def make_loop(config: R, setup: Setup, stop: StopSignal) -> Loop:
         learner, interruption = make_learner(config, setup), _interruption(config, setup)

@@ -1,6 +1,7 @@
-"""Which problems a step samples: by epochs, refills of it, or by how often they are solved.
+"""Selection of the problems that a step samples: by epochs, as refills, or by the rate at which they are solved.
 
-Everything depends on the seed, the step and, for the curriculum, on what was measured: there is no position to save.
+The selection depends only on the seed, the step and, for the curriculum, on measurements, so there is no position to
+save.
 """
 
 from __future__ import annotations
@@ -13,12 +14,12 @@ from typing import Any
 
 from r1lite.types import Group, Prompt
 
-_FORGET = 0.5  # of earlier visits' weight: the policy has moved on
-_FLOOR = 0.02  # of a problem's weight: a solved one is looked at again now and then
+_FORGET = 0.5  # factor on the weight of earlier visits, because the policy has changed since
+_FLOOR = 0.02  # lowest weight of a problem, so that a solved problem is sampled again now and then
 
 
 def by_epochs(prompts: Sequence[Prompt], step: int, count: int, seed: int) -> list[Prompt]:
-    """The prompts of a step: each epoch goes through all of them in an order of its own."""
+    """The prompts of a step. Each epoch goes through all prompts in its own order."""
     chosen: list[Prompt] = []
     position = step * count
     while len(chosen) < count:
@@ -38,11 +39,11 @@ def _epoch_order(seed: int, epoch: int, count: int) -> list[int]:
 def refill(
     prompts: Sequence[Prompt], used: Collection[str], step: int, turn: int, count: int, seed: int
 ) -> list[Prompt]:
-    """Further prompts for a step, in an order of their own: epochs go on as if there were no refills.
+    """Further prompts for a step, in an order of their own, so that refills do not shift the epochs.
 
     Args:
-        used: ids of the problems that the step has sampled already; they come again only where there are no others.
-        turn: which refill of the step this is.
+        used: ids of problems that the step has sampled already; they repeat only if no other problems are left.
+        turn: number of this refill within the step.
     """
     order = list(prompts)
     random.Random(f"{seed}-refill-{step}-{turn}").shuffle(order)
@@ -53,7 +54,7 @@ def refill(
 class Retired:
     """Leaves out problems that a group has solved at this rate (no-positive-resampling: ScaleRL, arXiv:2510.13786).
 
-    Epochs go on as they would; in place of a solved problem another comes that is not. Where all are solved, all come.
+    The epochs are unchanged; a solved problem is replaced by an unsolved one. If all are solved, all are sampled.
     """
 
     def __init__(self, rate: float) -> None:
@@ -68,14 +69,14 @@ class Retired:
         return kept + refill(prompts, used, step, 0, count - len(kept), seed)
 
     def observe(self, groups: Sequence[Group]) -> None:
-        """Takes in what a step measured; completions without the task's verdict don't count."""
+        """Records the verdicts of a step; completions without the task's verdict don't count."""
         for group in groups:
             verdicts = [rollout.correct for rollout in group.rollouts if rollout.correct is not None]
             if verdicts and sum(verdicts) >= self.rate * len(verdicts):
                 self.solved.add(group.problem.id)
 
     def state_dict(self) -> dict[str, Any]:
-        """What a checkpoint keeps."""
+        """The state for a checkpoint."""
         return {"solved": sorted(self.solved)}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
@@ -84,18 +85,18 @@ class Retired:
 
 
 class Curriculum:
-    """Draws problems in proportion to p (1 - p), p the measured rate at which the policy solves them.
+    """Draws problems in proportion to p (1 - p), where p is the measured rate at which the policy solves them.
 
-    That is the variance of right and wrong in a group, and so what there is to learn from it (arXiv:2502.12272). A
-    problem that was never sampled counts as p = 1/2; the latest visits count most; and no weight falls below a small
-    floor, so that every problem comes back.
+    p (1 - p) is the variance of right and wrong in a group, and so the size of the learning signal (arXiv:2502.12272).
+    A problem that was never sampled counts as p = 1/2, and later visits count more. No weight falls below a small
+    floor, so every problem comes back.
     """
 
     def __init__(self) -> None:
         self.visits: dict[str, tuple[float, float]] = {}  # problem id -> (solved, completions), discounted
 
     def rate(self, problem_id: str) -> float:
-        """p, drawn towards 1/2 by one solved and one failed completion more."""
+        """p, smoothed towards 1/2 by one additional solved and one additional failed completion."""
         solved, completions = self.visits.get(problem_id, (0.0, 0.0))
         return (solved + 1) / (completions + 2)
 
@@ -111,7 +112,7 @@ class Curriculum:
         return [prompts[keys[n % len(keys)][1]] for n in range(count)]
 
     def observe(self, groups: Sequence[Group]) -> None:
-        """Takes in what a step measured; completions without the task's verdict don't count."""
+        """Records the verdicts of a step; completions without the task's verdict don't count."""
         for group in groups:
             verdicts = [rollout.correct for rollout in group.rollouts if rollout.correct is not None]
             if verdicts:
@@ -122,7 +123,7 @@ class Curriculum:
                 )
 
     def state_dict(self) -> dict[str, Any]:
-        """What a checkpoint keeps."""
+        """The state for a checkpoint."""
         return {"visits": {name: list(counts) for name, counts in self.visits.items()}}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:

@@ -1,4 +1,4 @@
-"""From rewards to advantages: what each completion, or each of its tokens, is credited with.
+"""From rewards to advantages of completions, or of their tokens.
 
 Shapes: P prompts, G group, B rows, T completion tokens.
 """
@@ -22,17 +22,17 @@ from r1lite.types import Group, Rollout
 
 
 class UnusableRewards(ValueError):
-    """Rewards that the estimator can't work with."""
+    """Rewards that the estimator cannot use."""
 
 
 def counts(config: RLConfig, rollout: Rollout) -> bool:
-    """True if the completion counts: it was scored, and not cut off where --overlong-filter leaves those out."""
+    """True if the completion counts: it was scored, and --overlong-filter does not leave it out."""
     cut = config.overlong_filter and rollout.completion.finish_reason == "length"
     return rollout.score.reward is not None and not cut
 
 
 def all_have_gradients(config: RLConfig) -> bool:
-    """True if completions of advantage 0 have a gradient too, or others' advantages depend on them."""
+    """True if completions with advantage 0 have a gradient too, or if other advantages depend on them."""
     return (
         config.kl_coef > 0
         or config.has_token_advantages
@@ -40,16 +40,16 @@ def all_have_gradients(config: RLConfig) -> bool:
         or config.positive_nll_coef > 0
         or config.entropy_target is not None
         or config.top_entropy_share < 1
-        or config.loss in ("clip_cov", "kl_cov", "dro", "a_star")  # by the other tokens, or by the distance itself
+        or config.loss in ("clip_cov", "kl_cov", "dro", "a_star")  # these depend on other tokens or on the distance
         or ":" in config.loss
     )
 
 
 def from_rewards(config: RLConfig, rewards: Tensor, groups: Sequence[Group], terms: Terms) -> Tensor | None:
-    """Advantages [P, G] where rewards alone decide; None where tokens or the KL have a say.
+    """Advantages [P, G] if they depend on rewards alone; None if they also depend on tokens or on the KL.
 
     Raises:
-        UnusableRewards: rewards that the estimator can't work with.
+        UnusableRewards: rewards that the estimator cannot use.
     """
     kl_in_reward = config.kl_coef > 0 and config.kl_in == "reward"
     return None if _by_token(config) or kl_in_reward else _of_completions(config, rewards, groups, terms)
@@ -64,16 +64,16 @@ def assign(
     terms: Terms,
     kl_coef: float,
 ) -> Tensor:
-    """Gives every micro_batch its advantages (and returns, for a critic), and tells each completion's, [P, G].
+    """Sets the advantages of every micro-batch (and its returns, for a critic); returns each completion's, [P, G].
 
     Args:
-        advantages: of `from_rewards`.
+        advantages: result of `from_rewards`.
         rewards: [P, G]; NaN = unscored.
         micro_batches: with their frozen log-probabilities and values.
-        kl_coef: as adapted so far.
+        kl_coef: the current, adapted coefficient.
 
     Raises:
-        UnusableRewards: as above.
+        UnusableRewards: as for `from_rewards`.
     """
     costs = [_kl_cost(config, micro_batch, kl_coef) for micro_batch in micro_batches]  # [B, T] each
     if config.advantage == "optimal_token":
@@ -100,13 +100,13 @@ def _by_token(config: RLConfig) -> bool:
 
 
 def _of_rows(costs: Sequence[Tensor], micro_batches: Sequence[RolloutBatch], rewards: Tensor) -> Tensor:
-    """Sums of the tokens' costs, [P, G]."""
+    """Sums of the token costs of each completion, [P, G]."""
     sums = [torch.where(p.inputs.loss_mask, c, 0.0).sum(dim=1) for p, c in zip(micro_batches, costs, strict=True)]
     return to_groups(sums, micro_batches, rewards)
 
 
 def _credit_by_energy(rewards: Tensor, micro_batches: Sequence[RolloutBatch]) -> None:
-    """The optimal token baseline: siblings are compared token by token, whichever micro-batch they are in."""
+    """The optimal token baseline: compares a group's completions token by token, across micro-batches."""
     rows: dict[int, list[tuple[RolloutBatch, int]]] = {}
     for micro_batch in micro_batches:
         assert micro_batch.old_logprobs is not None
@@ -151,14 +151,14 @@ def _credit_tokens(config: RLConfig, micro_batch: RolloutBatch, cost: Tensor) ->
         gae_lambda: float | Tensor = config.gae_lambda
         if config.gae_lambda_alpha is not None:
             gae_lambda = length_adaptive_lambda(mask, alpha=config.gae_lambda_alpha).to(rewards)
-        given = (rewards, micro_batch.old_values, mask)
-        micro_batch.advantages, micro_batch.returns = gae(*given, gamma=config.gamma, gae_lambda=gae_lambda)
+        inputs = (rewards, micro_batch.old_values, mask)
+        micro_batch.advantages, micro_batch.returns = gae(*inputs, gamma=config.gamma, gae_lambda=gae_lambda)
         if config.critic_gae_lambda is not None:
-            _, micro_batch.returns = gae(*given, gamma=config.gamma, gae_lambda=config.critic_gae_lambda)
+            _, micro_batch.returns = gae(*inputs, gamma=config.gamma, gae_lambda=config.critic_gae_lambda)
 
 
 def _kl_cost(config: RLConfig, micro_batch: RolloutBatch, kl_coef: float) -> Tensor:
-    """What straying from the reference takes off the reward, [B, T]."""
+    """The KL penalty to subtract from the reward, [B, T]; 0 if the KL is part of the loss."""
     if micro_batch.ref_logprobs is None or config.kl_in == "loss":
         return torch.zeros_like(micro_batch.engine_logprobs)
     assert micro_batch.old_logprobs is not None
@@ -170,14 +170,14 @@ def _kl_cost(config: RLConfig, micro_batch: RolloutBatch, kl_coef: float) -> Ten
 
 
 def _whiten(micro_batches: Sequence[RolloutBatch]) -> None:
-    """Over all tokens of the step, whichever micro_batch they are in."""
+    """Whitens over all tokens of the step, across micro-batches."""
     if not micro_batches:
         return
     masks = [micro_batch.inputs.loss_mask for micro_batch in micro_batches]
     values = torch.cat(
         [losses.by_token(_known(p)).expand(m.shape)[m] for p, m in zip(micro_batches, masks, strict=True)]
     )  # [N]
-    # In double precision: the order of the sum follows the cut into micro-batches, and nothing may follow from that.
+    # In double precision, because the order of the sum depends on the micro-batches and the result must not.
     white = whiten(values.double(), torch.ones_like(values, dtype=torch.bool)).to(values.dtype)
     for micro_batch, mask, part in zip(
         micro_batches, masks, white.split([int(mask.sum()) for mask in masks]), strict=True

@@ -1,4 +1,4 @@
-"""The critic: what a completion is going to earn, estimated before each of its tokens.
+"""The critic: estimates the reward of a completion before each of its tokens.
 
 Shapes: B rows, T completion tokens, N tokens of a micro-batch without its padding, H width of the model.
 """
@@ -30,12 +30,12 @@ from r1lite.run.bad_batches import BadBatches
 
 
 class ValueModel:
-    """A linear head on the hidden states of a backbone: its own, or the policy's.
+    """A linear head on the hidden states of its own backbone, or of the policy's.
 
     Args:
         backbone: the policy whose hidden states are read.
-        shared: it is the policy that learns; then only the head is this model's own to train and keep.
-        head: [1, H] weights to begin with; None = 0, so that every value is 0 at first.
+        shared: the backbone is the trained policy; the model then trains and saves only its head.
+        head: [1, H] initial weights; None = 0, so that every value is 0 at first.
     """
 
     def __init__(self, backbone: Policy, *, shared: bool, head: Tensor | None = None) -> None:
@@ -48,12 +48,12 @@ class ValueModel:
         nn.init.zeros_(self.head.bias)
         with torch.no_grad():
             self.head.weight.copy_(torch.zeros_like(self.head.weight) if head is None else head.to(device))
-        # What a critic has of its own to train, and a checkpoint has to keep.
+        # The part that the critic trains itself and that a checkpoint has to save.
         parts = {"head": self.head} if shared else {"head": self.head, "backbone": backbone.model}
         self.model = nn.ModuleDict(parts)
 
     def values(self, batch: MicroBatch, *, into_backbone: bool = True) -> Tensor:
-        """[B, T] float32 or better, 0 at padding; `into_backbone` = the gradient goes there too."""
+        """[B, T] float32 or better, 0 at padding; with `into_backbone` the gradient also flows into the backbone."""
 
         def of_hidden(hidden: Tensor) -> Tensor:  # [N, H] -> [N]
             known = hidden if into_backbone else hidden.detach()
@@ -63,24 +63,24 @@ class ValueModel:
 
 
 class LearningCritic:
-    """A value model that learns beside the policy (PPO, arXiv:1707.06347 sec. 5).
+    """A value model that is trained beside the policy (PPO, arXiv:1707.06347 sec. 5).
 
-    With a backbone of its own it has an optimizer of its own. With the policy's, its head has one, and its loss joins
-    the policy's gradient with the weight `value_coef`.
+    With its own backbone it has its own optimizer. With the policy's backbone only the head has an optimizer, and the
+    value loss joins the policy's gradient with weight `value_coef`.
     """
 
     def __init__(self, config: PPOConfig, value_model: ValueModel, bad: BadBatches, world: World = ALONE) -> None:
         self.config, self.model, self.bad, self.world = config, value_model, bad, world
         self.optimizer = Optimizer.configured(value_model.model, config, world, offload=config.offload_optimizer)
-        self._alone = False  # the policy is held: nothing of the value loss may reach a shared backbone
-        self._waiting: list[RolloutBatch] = []  # of the update that is being prepared
+        self._alone = False  # the policy is frozen: the value loss must not reach a shared backbone
+        self._waiting: list[RolloutBatch] = []  # of the update in preparation
         self._losses: list[float] = []
         self._norms: list[float] = []
         self._skipped = 0
-        self._seen: dict[int, RolloutBatch] = {}  # by identity: each micro_batch of the step once
+        self._seen: dict[int, RolloutBatch] = {}  # by identity: each micro-batch of the step once
 
     def begin(self, step: int) -> bool:
-        """Tells it the step. Returns True while it learns alone (`critic_warmup_steps`)."""
+        """Starts a step. Returns True while only the critic learns (`critic_warmup_steps`)."""
         self._alone = step < self.config.critic_warmup_steps
         return self._alone
 
@@ -90,7 +90,7 @@ class LearningCritic:
         return self.model.values(batch)
 
     def accumulate(self, micro_batch: RolloutBatch, num_tokens: int, *, counts: bool = True) -> None:
-        """Adds the gradient of this micro-batch's share of the value loss: a mean over num_tokens; or 0 times it."""
+        """Adds the gradient of the micro-batch's value loss, divided by num_tokens; 0 times it if not `counts`."""
         assert micro_batch.old_values is not None
         assert micro_batch.returns is not None
         shared = self.model.shared
@@ -111,11 +111,11 @@ class LearningCritic:
         self._waiting.append(micro_batch)
 
     def saw(self, micro_batches: Sequence[RolloutBatch]) -> None:
-        """Tells it all that the ranks have accumulated for the update that is being prepared."""
+        """Records all micro-batches that the ranks have accumulated for the update in preparation."""
         self._seen |= {id(micro_batch): micro_batch for micro_batch in micro_batches}
 
     def update(self, step: int) -> None:
-        """Applies the accumulated gradient. Raises RunError after three in a row that are not finite."""
+        """Applies the accumulated gradient. Raises RunError after three non-finite gradients in a row."""
         config = self.config
         norm = self.optimizer.step(config.lr_at(step, config.steps, peak=config.critic_lr))
         if norm is None:
@@ -129,35 +129,35 @@ class LearningCritic:
         self._waiting = []
 
     def discard(self) -> None:
-        """Forgets the accumulated gradient."""
+        """Discards the accumulated gradient."""
         self.optimizer.discard()
         self._waiting = []
 
     def restart(self) -> None:
-        """Forgets the update that is being prepared, as if it had not begun."""
+        """Discards the update in preparation, as if it had not begun."""
         del self._losses[len(self._losses) - len(self._waiting) :]
         self.discard()
 
     def metrics(self) -> dict[str, Any]:
-        """Of the updates since the last call; the values are those before the first of them."""
+        """Metrics of the updates since the last call; the values are those before the first of these updates."""
         micro_batches = list(self._seen.values())
-        found: dict[str, Any] = {
+        metrics: dict[str, Any] = {
             "value_loss": _finite(self.world.sum(sum(self._losses)) / max(1, len(self._norms) + self._skipped)),
             "critic_grad_norm": statistics.fmean(self._norms) if self._norms else None,
             "critic_skipped_updates": self._skipped,
         }
         if micro_batches:
             values, returns = (_tokens(micro_batches, name) for name in ("old_values", "returns"))  # [N]
-            found |= {
+            metrics |= {
                 "value_mean": _finite(float(values.mean())),
                 "return_mean": _finite(float(returns.mean())),
                 "explained_variance": explained_variance(values, returns, torch.ones_like(values, dtype=torch.bool)),
             }
         self._losses, self._norms, self._skipped, self._seen = [], [], 0, {}
-        return found
+        return metrics
 
     def state_dict(self) -> dict[str, Any]:
-        """Weights of its own, optimizer moments, the count of bad updates."""
+        """The critic's own weights, optimizer moments, and the count of bad updates."""
         return {
             "weights": self.model.model.state_dict(),
             "optimizer": self.optimizer.state_dict(),
@@ -172,13 +172,13 @@ class LearningCritic:
 
 
 def make_value_model(config: PPOConfig, policy: Policy, tokenizer: Any, *, sharing: bool = False) -> ValueModel:
-    """The critic that was asked for: on the policy's backbone, on a copy of it, or on another model's.
+    """The configured critic: on the policy's backbone, on a copy of it, or on another model.
 
     Args:
-        sharing: both are going to be sharded, and have the weights in the same memory until then.
+        sharing: both models will be sharded, and share the memory of their weights until then.
 
     Raises:
-        UserError: another model that can't be loaded, or whose tokens are not the policy's.
+        UserError: another model that can't be loaded, or whose tokens differ from the policy's.
     """
     if config.critic == "shared":
         return ValueModel(policy, shared=True)
@@ -188,7 +188,7 @@ def make_value_model(config: PPOConfig, policy: Policy, tokenizer: Any, *, shari
         model, head = _loaded(config, tokenizer, sharing=sharing)
     model.requires_grad_(True)
     if not getattr(model.config, "tie_word_embeddings", False):
-        model.get_output_embeddings().requires_grad_(False)  # no value depends on it: no gradient, no moments
+        model.get_output_embeddings().requires_grad_(False)  # values don't depend on it: no gradient, no moments
     backbone = Policy(
         model,
         pad_id=policy.pad_id,
@@ -200,21 +200,22 @@ def make_value_model(config: PPOConfig, policy: Policy, tokenizer: Any, *, shari
 
 
 def _loaded(config: PPOConfig, tokenizer: Any, *, sharing: bool) -> tuple[Any, Tensor | None]:
-    """(causal model, head of a reward model if it is one)."""
+    """(causal model, the head of a reward model or None)."""
     from transformers import AutoConfig, AutoTokenizer
 
     from r1lite.preference.reward_model import load_classifier, model_folder
 
     assert config.critic_model is not None
-    place = model_folder(config.critic_model)
+    folder = model_folder(config.critic_model)
     try:
-        theirs = AutoTokenizer.from_pretrained(**pinned(place))
+        theirs = AutoTokenizer.from_pretrained(**pinned(folder))
         rewards = any(
-            "SequenceClassification" in name for name in AutoConfig.from_pretrained(**pinned(place)).architectures or []
+            "SequenceClassification" in name
+            for name in AutoConfig.from_pretrained(**pinned(folder)).architectures or []
         )
         attention = varlen.register() if config.padding_free else config.attn_implementation.replace("auto", "sdpa")
-        model, _ = read_model(pinned(place), mapped=sharing, attn_implementation=attention)
-    except Exception as error:  # the library raises whatever its transport and its models do
+        model, _ = read_model(pinned(folder), mapped=sharing, attn_implementation=attention)
+    except Exception as error:  # the library raises any error of its transport and its models
         first = next((line for line in str(error).splitlines() if line.strip()), "")
         raise UserError(
             f"--critic-model {config.critic_model}: can't be loaded: {type(error).__name__}: {first}"
@@ -222,20 +223,20 @@ def _loaded(config: PPOConfig, tokenizer: Any, *, sharing: bool) -> tuple[Any, T
     if (differs := _difference(tokenizer.get_vocab(), theirs.get_vocab())) is not None:
         raise UserError(
             f"--critic-model {config.critic_model} has another tokenizer than the policy {config.model}: {differs}. "
-            "A critic reads the policy's tokens; take one of the same family, or omit --critic-model"
+            "A critic reads the policy's tokens; use a model of the same family, or omit --critic-model"
         )
     rows = model.get_input_embeddings().num_embeddings
     if rows <= max(tokenizer.get_vocab().values()):
         raise UserError(
-            f"--critic-model {config.critic_model} knows {rows} tokens, the policy's tokenizer has "
-            f"{len(tokenizer.get_vocab())}"
+            f"--critic-model {config.critic_model} has {rows} token embeddings, but the policy's tokenizer has "
+            f"{len(tokenizer.get_vocab())} tokens"
         )
-    head = load_classifier(place)[0].score.weight.detach() if rewards else None
+    head = load_classifier(folder)[0].score.weight.detach() if rewards else None
     return model if sharing else model.to(config.device), head
 
 
 def _difference(ours: dict[str, int], theirs: dict[str, int]) -> str | None:
-    """The first of our tokens that has another number there, described; additional tokens there are harmless."""
+    """Describes the first of our tokens with another number in `theirs`; additional tokens there are harmless."""
     for token, number in sorted(ours.items(), key=lambda item: item[1]):
         if theirs.get(token) != number:
             there = f"is {theirs[token]} there" if token in theirs else "does not exist there"

@@ -1,8 +1,8 @@
 """Advantage estimators by name (`--advantage`): from rewards to advantages of completions.
 
-Shapes: P prompts, G group, K parts of the reward. An estimator of your own is a function `EstimatorInputs -> Tensor
-[P, G]` in a module that Python finds, named `module:function` on the command line or in your recipe. Estimators that
-give each token an advantage of its own are in `credit.py`.
+Shapes: P prompts, G group, K parts of the reward. Your own estimator is a function `EstimatorInputs -> Tensor
+[P, G]` in an importable module, named `module:function` on the command line or in your recipe. Estimators that
+give each token its own advantage are in `credit.py`.
 """
 
 from __future__ import annotations
@@ -21,17 +21,17 @@ from r1lite.rl.regression import optimal_value
 
 @dataclass(frozen=True, slots=True)
 class EstimatorInputs:
-    """What advantages are computed from."""
+    """Inputs of an advantage estimator."""
 
     rewards: Tensor  # [P, G], NaN = unscored
     lengths: Tensor  # [P, G], tokens of each completion
     parts: Tensor  # [K, P, G], terms of the reward formula without their weights; NaN = the verifier abstained
     weights: Sequence[float]  # K, of the parts
-    optimal_values: Tensor | None = None  # [P], where they were estimated before training
+    optimal_values: Tensor | None = None  # [P], if they were estimated before training
 
 
 class Options(Protocol):
-    """The part of a configuration that estimators read."""
+    """The configuration fields that estimators read."""
 
     advantage: str
     advantage_ddof: int
@@ -44,7 +44,7 @@ Estimator = Callable[[Options, EstimatorInputs], Tensor]
 
 
 def estimator(name: str) -> Estimator:
-    """The estimator of this name, or `module:function`. Raises UserError."""
+    """The estimator with this name, or `module:function`. Raises UserError."""
     if name in ESTIMATORS:
         return ESTIMATORS[name]
     function: Callable[[EstimatorInputs], Any] = imported("advantage", name)
@@ -55,7 +55,7 @@ def estimator(name: str) -> Estimator:
             shape = f"shape {list(values.shape)}" if isinstance(values, Tensor) else f"type {type(values).__name__}"
             wanted = list(inputs.rewards.shape)
             raise UserError(f"--advantage {name} must return an advantage per completion, {wanted}, not {shape}")
-        return values.where(~inputs.rewards.isnan(), 0.0)  # what could not be scored teaches nothing
+        return values.where(~inputs.rewards.isnan(), 0.0)  # unscored completions have advantage 0
 
     return of_user
 

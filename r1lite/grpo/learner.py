@@ -1,4 +1,4 @@
-"""What a step learns from its groups: credit, then minibatches, then updates.
+"""The update of one step: advantages, then minibatches, then optimizer steps.
 
 Shapes: P prompts, G group, B rows, T completion tokens.
 """
@@ -37,20 +37,20 @@ from r1lite.rl.sampling import completion_seed
 from r1lite.run.bad_batches import BadBatches
 from r1lite.types import Group
 
-_MAX_MISMATCH = 0.02  # nats, in float32, where decoding and training differ by rounding alone (1e-5 is usual)
+_MAX_MISMATCH = 0.02  # nats, in float32, where decoding and training differ only by rounding (1e-5 is usual)
 _SMALLER = "--gradient-checkpointing, --lora-rank 16, a smaller --max-completion-tokens or a smaller model"
 
 
 class Learner(Protocol):
-    """Turns scored groups into new weights. Everything it must remember is in its state."""
+    """Turns scored groups into new weights. All its memory is in its state."""
 
     policy: Policy
 
     def learn(self, groups: Sequence[Group], step: int) -> tuple[list[Group], dict[str, Any]]:
-        """Changes the policy. Returns the groups with their advantages, and the update's metrics."""
+        """Updates the policy. Returns the groups with their advantages, and the update's metrics."""
 
     def state_dict(self) -> dict[str, Any]:
-        """What a checkpoint keeps beside the policy's weights."""
+        """The state for a checkpoint, beside the policy's weights."""
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Restores what `state_dict()` returned."""
@@ -58,7 +58,7 @@ class Learner(Protocol):
 
 @dataclass(slots=True)
 class PolicyLearner:
-    """Policy gradients: GRPO (arXiv:2402.03300), PPO (arXiv:1707.06347) and their relatives, as configured."""
+    """Policy gradients: GRPO (arXiv:2402.03300), PPO (arXiv:1707.06347) and related methods, as configured."""
 
     config: RLConfig
     policy: Policy
@@ -66,9 +66,9 @@ class PolicyLearner:
     reference: Policy | None  # for the KL
     critic: Critic | None = None  # for --advantage gae
     reward_terms: Terms = field(default_factory=dict)  # of the reward formula; for --advantage gdpo
-    bad: BadBatches = field(kw_only=True)  # updates without a finite gradient
+    bad: BadBatches = field(kw_only=True)  # records updates without a finite gradient
     world: World = ALONE
-    kl_coef: float = field(init=False)  # as adapted so far
+    kl_coef: float = field(init=False)  # the current, adapted coefficient
     entropy_coef: float = field(init=False)
     budget: MicroBatchBudget = field(init=False)
     _update: Update = field(init=False)
@@ -130,13 +130,13 @@ class PolicyLearner:
         return _with_advantages(recorded, advantages), metrics
 
     def _recorded(self, groups: Sequence[Group], minibatches: Sequence[Minibatch], step: int) -> Sequence[Group]:
-        """The groups with what the policy says of each token, before it learns from them."""
+        """The groups with the policy's log-probability and entropy of each token, measured before the update."""
         seen, out_of_memory = measure(groups, self.policy, self.budget, step, self.world)
         self._update.out_of_memory += out_of_memory
         return with_records(groups, seen, token_advantages(minibatches))
 
     def state_dict(self) -> dict[str, Any]:
-        """Optimizer moments, adapted coefficients, the count of bad updates, and the critic."""
+        """Optimizer moments, adapted coefficients, the count of bad updates, the critic, and a moving reference."""
         if self.reference is not None:
             self.reference.take_apart()
         return {
@@ -161,7 +161,7 @@ class PolicyLearner:
             put_into(self.reference.model, state["reference"])
 
     def _passes(self, minibatches: list[Minibatch], step: int) -> Iterator[Minibatch]:
-        """The minibatches of every pass: of other prompts each time, where there are several."""
+        """Yields the minibatches of every pass; later passes combine other prompts if there are several minibatches."""
         config = self.config
         for turn in range(config.updates_per_rollout):
             if turn > 0 and len(minibatches) > 1:
@@ -177,7 +177,7 @@ class PolicyLearner:
                 yield minibatch
 
     def _is_too_far(self, sums: UpdateSums, *, first: bool) -> bool:
-        """True if --stop-kl ends the step's updates. From the reference a step may always take its first one."""
+        """True if --stop-kl ends the step's updates. With `--stop-kl-to reference` the first update is always made."""
         config = self.config
         if config.stop_kl is None:
             return False
@@ -186,7 +186,7 @@ class PolicyLearner:
         return sums.policy_kl > config.stop_kl
 
     def _refuse_unknown_sampler(self, groups: Sequence[Group], step: int) -> None:
-        """Raises RunError if a correction needs probabilities that the engine doesn't give."""
+        """Raises RunError if a correction needs probabilities that the engine does not return."""
         config = self.config
         needed = f"--importance {config.importance}" if config.importance in ("token", "sequence", "geometric") else ""
         if config.ratio_to == "engine":
@@ -197,12 +197,12 @@ class PolicyLearner:
             len(r.completion.logprobs) != len(r.completion.token_ids) for g in groups for r in g.rollouts
         ):
             raise RunError(
-                f"step {step + 1}: {needed} compares the policy with the probabilities it was sampled with, but the "
-                "engine gives none; leave it off, or use another --engine"
+                f"step {step + 1}: {needed} compares the policy with the probabilities at sampling, but the "
+                "engine returns none; leave the flag out, or use another --engine"
             )
 
     def _check_mismatch(self, total: UpdateSums, step: int) -> None:
-        """Raises RunError if the engine sampled from other weights, where rounding alone may differ."""
+        """Raises RunError if only rounding may differ, but the engine sampled from other weights."""
         config = self.config
         exact = self.policy.dtype == torch.float32 and not config.biased_sampling and config.max_staleness == 0
         if exact and total.mismatch.logprob_max > _MAX_MISMATCH:
@@ -215,7 +215,7 @@ class PolicyLearner:
     # --- from rewards to minibatches with advantages -----------------------------------------------------------------
 
     def _credit(self, groups: Sequence[Group], step: int) -> tuple[Tensor, list[Minibatch]]:
-        """Advantages [P, G] of the completions, and the minibatches, whose micro-batches hold them by token too."""
+        """Advantages [P, G] of the completions, and minibatches whose micro-batches hold the advantages as well."""
         if not groups:  # dynamic sampling found none with a signal
             return torch.zeros(0, 0), []
         config = self.config
@@ -230,7 +230,7 @@ class PolicyLearner:
                 groups,
                 config.minibatches,
                 counts=lambda rollout: credit.counts(config, rollout),
-                # Every policy loss is 0, and so is its gradient, where the advantage is.
+                # If the advantage is 0, so are every policy loss and its gradient.
                 has_gradient=lambda index: every or bool(advantages[index] != 0),  # type: ignore[index]
                 max_tokens=min(config.micro_batch_tokens, self.budget.tokens),
                 pad_id=self.policy.pad_id,
@@ -248,13 +248,13 @@ class PolicyLearner:
 
     @torch.no_grad()
     def _measure_before(self, minibatches: Sequence[Minibatch], step: int) -> None:
-        """Log-probabilities, entropies and values that have to be known of the weights before they change.
+        """Measures log-probabilities, entropies and values that are needed from the weights before they change.
 
-        Each rank measures its micro-batches; all know all of it then, so that each comes to the same advantages.
+        Each rank measures its micro-batches and shares the results, so that all compute the same advantages.
         """
         config = self.config
         needs_entropy = config.entropy_target is not None or config.top_entropy_share < 1
-        # With one update a rollout, the policy that is updated is the policy before the update.
+        # With one update per rollout, the updated policy is still the policy before the update.
         needs_old = (
             config.updates_per_rollout * len(minibatches) > 1
             or (self.reference is not None and config.kl_in == "reward")
@@ -278,7 +278,7 @@ class PolicyLearner:
         for minibatch in minibatches:
             self._update.out_of_memory += measure_all(minibatch, measure, self.budget, self.world, step)
 
-    # --- what moves between steps ------------------------------------------------------------------------------------
+    # --- state that changes between steps ----------------------------------------------------------------------------
 
     @property
     def _reference_moves(self) -> bool:
@@ -286,7 +286,7 @@ class PolicyLearner:
 
     @torch.no_grad()
     def _move_reference(self, step: int) -> None:
-        """The policy becomes the reference every N steps (R1-Zero), or draws it after itself."""
+        """Copies the policy to the reference every N steps (R1-Zero), or moves the reference towards the policy."""
         every, decay = self.config.reference_refresh_steps, self.config.reference_decay
         if self.reference is None:
             return
@@ -299,7 +299,7 @@ class PolicyLearner:
                 follows.lerp_(leads.to(follows.device), 1 - decay)
 
     def _both(self) -> Iterator[tuple[Tensor, Tensor]]:
-        """Each weight of the reference beside the policy's, or the parts of this rank."""
+        """Pairs of reference and policy weights; with sharding, this rank's parts of them."""
         assert self.reference is not None
         theirs, ours = self.reference.model.parameters(), self.policy.model.parameters()
         for follows, leads in zip(theirs, ours, strict=True):
@@ -311,7 +311,7 @@ class PolicyLearner:
         return 0.0 if target is not None and (entropy is None or entropy > target) else self.entropy_coef
 
     def _adapted(self, total: UpdateSums, entropy: float | None, num_samples: int) -> dict[str, Any]:
-        """Moves the coefficients for the next step. Returns those that this one used."""
+        """Adapts the coefficients for the next step. Returns those used in this step."""
         config = self.config
         used: dict[str, Any] = {}
         if self.reference is not None:
@@ -331,7 +331,7 @@ class PolicyLearner:
 
 
 def _mean_entropy(minibatches: Sequence[Minibatch]) -> float | None:
-    """Of the policy's distributions over all tokens, where it was measured."""
+    """Mean entropy of the policy's distributions over all tokens; None if it was not measured."""
     known = [
         one.old_entropy[one.inputs.loss_mask]
         for minibatch in minibatches

@@ -34,7 +34,7 @@ from r1lite.types import Group, Prompt
 
 @dataclass(slots=True)
 class Loop:
-    """What a step needs. `step` counts from 0; with the seed and the curriculum it decides on the problems."""
+    """The training loop. `step` counts from 0; with the seed and the curriculum it determines the problems."""
 
     tokens_are: ClassVar[str] = "generated"
 
@@ -50,7 +50,7 @@ class Loop:
     retired: Retired | None = None
     interruption: Interruption | None = None
     optimal_values: Mapping[str, float] = field(default_factory=dict)
-    arrivals: Path = Path("arrivals.jsonl")  # where the order of what is sampled ahead is kept
+    arrivals: Path = Path("arrivals.jsonl")  # the file that records the order of groups sampled ahead
     _clock: dict[str, float] = field(default_factory=dict)
     _ahead: Ahead | RecordedOrder | None = field(init=False)  # of the main rank
     sampler: Sampler = field(init=False)
@@ -63,17 +63,17 @@ class Loop:
 
     @property
     def steps(self) -> int:
-        """How many there are."""
+        """Number of training steps."""
         return self.config.steps
 
     def step(self, step: int) -> tuple[list[Group], dict[str, Any]]:
-        """Pushes the newest weights to the engine, samples, scores and learns.
+        """Sends the newest weights to the engine, samples, scores and learns.
 
-        Returns: the groups, those that were not learnt from last, and the step's metrics.
+        Returns: the groups (those that were not learnt from come last), and the step's metrics.
 
         Raises:
             RunError: too many completions could not be scored, or no finite gradient three times in a row.
-            Interrupted: while sampling; nothing has changed then.
+            Interrupted: a signal arrived during sampling; nothing has changed then.
         """
         started = time.perf_counter()
         self._clock = {"generate_s": 0.0, "score_s": 0.0}
@@ -90,7 +90,7 @@ class Loop:
             self.engine.sleep()
             groups, learnt = self.learner.learn(groups, step)
         if self._ahead is not None:
-            self._ahead.learnt()  # only now: a run that is stopped before can still do this step
+            self._ahead.learnt()  # only now, so that a run stopped earlier can repeat this step
         self.engine.offer(self.learner.policy.named_weights, version=step + 1)
         ended = time.perf_counter()
         groups += passed_over
@@ -110,17 +110,17 @@ class Loop:
         return groups, metrics
 
     def _order(self) -> Ahead | RecordedOrder | None:
-        """What samples ahead, if anything does: on the main rank, for all."""
+        """The object that samples ahead for all ranks; None on other ranks, and without --max-staleness."""
         config = self.config
         if not config.max_staleness or not self.world.is_main:
             return None
-        given = config, self.prompts, self.sampler
+        inputs = config, self.prompts, self.sampler
         if config.replay_order is not None:
-            return RecordedOrder(*given, Path(config.replay_order), self.watchdog)
-        return Ahead(*given, Arrivals(self.arrivals), self.watchdog)
+            return RecordedOrder(*inputs, Path(config.replay_order), self.watchdog)
+        return Ahead(*inputs, Arrivals(self.arrivals), self.watchdog)
 
     def state_dict(self) -> dict[str, Any]:
-        """What a checkpoint keeps beside the learner's state."""
+        """The state for a checkpoint, beside the learner's."""
         state: dict[str, Any] = {} if self.curriculum is None else {"curriculum": self.curriculum.state_dict()}
         if self.retired is not None:
             state["retired"] = self.retired.state_dict()
@@ -146,10 +146,10 @@ class Loop:
         return choice.by_epochs(self.prompts, step, count, seed)
 
     def _refilled(self, groups: list[Group], step: int) -> tuple[list[Group], list[Group], dict[str, Any]]:
-        """DAPO's dynamic sampling (arXiv:2503.14476 eq. 11): further problems in place of groups without a signal.
+        """DAPO's dynamic sampling (arXiv:2503.14476 eq. 11): replaces groups without a signal by further problems.
 
-        Returns: up to prompts_per_step groups with a signal; the others that were sampled; what to log. Where
-            --max-refills is reached there are fewer of the first.
+        Returns: up to prompts_per_step groups with a signal (fewer if --max-refills is reached), the other sampled
+            groups, and metrics.
         """
         config = self.config
         kept = [group for group in groups if group.has_signal]
@@ -158,7 +158,7 @@ class Loop:
         while len(kept) < config.prompts_per_step and turns < config.max_refills:
             turns += 1
             missing = config.prompts_per_step - len(kept)
-            # As many as should do at the rate so far, so that few turns are needed and few completions are wasted.
+            # As many as the rate so far requires, so that few refills are needed and few completions are wasted.
             rate = max(len(kept) / (len(kept) + len(passed_over)), 0.25)
             count = min(config.prompts_per_step, math.ceil(missing / rate))
             used = {group.problem.id for group in (*kept, *passed_over)}
@@ -190,7 +190,7 @@ class Loop:
         return sampled.groups
 
     def _taken(self, step: int) -> tuple[list[Group], dict[str, Any]]:
-        """The groups of a step out of those that are sampled ahead. The main rank takes them, for all."""
+        """The groups of a step, from those sampled ahead. The main rank takes them for all ranks."""
         with self.watchdog.during("rollout", f"new weights before step {step + 1}"):
             with self.stop.interruptible(together=True):
                 self.engine.push([prompt.token_ids for prompt in self._first_choice(step)])
@@ -202,6 +202,6 @@ class Loop:
 
 
 def _staleness(groups: Sequence[Group], step: int) -> float:
-    """How many steps old the weights were that sampled, on average."""
+    """Mean age in steps of the weights that sampled the completions."""
     versions = [rollout.completion.policy_version for group in groups for rollout in group.rollouts]
     return step - sum(versions) / max(1, len(versions))

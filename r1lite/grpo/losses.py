@@ -1,7 +1,7 @@
-"""Policy losses by name (`--loss`): from the configuration's objective to functions of `rl/`.
+"""Policy losses by name (`--loss`): maps the configured objective to functions of `rl/`.
 
-Shapes: B rows, T completion tokens. A loss of your own is a function `LossInputs -> Tensor [B, T]` in a module that
-Python finds, named `module:function` on the command line or in your recipe.
+Shapes: B rows, T completion tokens. Your own loss is a function `LossInputs -> Tensor [B, T]` in an importable
+module, named `module:function` on the command line or in your recipe.
 """
 
 from __future__ import annotations
@@ -20,27 +20,27 @@ from r1lite.grpo.named import imported
 from r1lite.rl import covariance, regression, trust_region
 from r1lite.rl import losses as formulas
 
-_GATE = 2 * math.acosh(math.sqrt(1 / 0.9))  # of |tau (s - 1)|: there 4 sigmoid (1 - sigmoid) is 0.9
+_GATE = 2 * math.acosh(math.sqrt(1 / 0.9))  # value of |tau (s - 1)| at which 4 sigmoid (1 - sigmoid) is 0.9
 
 
 @dataclass(frozen=True, slots=True)
 class LossInputs:
-    """What a policy loss is computed from; values at mask False are undefined."""
+    """Inputs of a policy loss; values at mask False are undefined."""
 
-    logprobs: Tensor  # [B, T] of the policy; the gradient goes here
+    logprobs: Tensor  # [B, T] of the policy, with gradient
     old_logprobs: Tensor  # [B, T] of the policy before the step's first update
-    advantages: Tensor  # [B], or [B, T] where each token has its own
+    advantages: Tensor  # [B], or [B, T] if each token has its own
     mask: Tensor  # bool [B, T], True = completion token
-    ref_logprobs: Tensor | None = None  # [B, T] of the reference, where there is one
+    ref_logprobs: Tensor | None = None  # [B, T] of the reference, if there is one
     chosen: Tensor | None = None  # bool [B, T], tokens of high covariance: for clip_cov and kl_cov
-    correction: Tensor | None = None  # [B, T] or [B, 1], trainer/engine weights: for losses that take them inside
+    correction: Tensor | None = None  # [B, T] or [B, 1], trainer/engine weights: for losses that apply them inside
 
 
 @dataclass(frozen=True, slots=True)
 class TokenLoss:
-    """A loss per token, to be minimized, and the tokens it holds back.
+    """A loss per token, to be minimized, and the tokens that it holds back.
 
-    A hard bound holds back what is beyond it, a soft gate what it takes more than a tenth of the gradient from.
+    A hard bound holds back the tokens beyond it; a soft gate those that lose more than a tenth of their gradient.
     """
 
     values: Tensor  # [B, T]
@@ -55,13 +55,13 @@ def policy_loss(objective: ObjectiveConfig, inputs: LossInputs) -> TokenLoss:
     """The loss per token, by --loss.
 
     Raises:
-        UserError: a loss of the user's that can't be loaded, or returns anything but [B, T].
+        UserError: your own loss can't be loaded, or returns another shape than [B, T].
     """
     return loss_function(objective.loss)(objective, inputs)
 
 
 def loss_function(name: str) -> Loss:
-    """The loss of this name, or `module:function`. Raises UserError."""
+    """The loss with this name, or `module:function`. Raises UserError."""
     if name in LOSSES:
         return LOSSES[name]
     function: Callable[[LossInputs], Any] = imported("loss", name)
@@ -77,14 +77,14 @@ def loss_function(name: str) -> Loss:
 
 
 def needs_choice(objective: ObjectiveConfig) -> bool:
-    """True if the loss treats the tokens of an update by their covariance (`LossInputs.chosen`)."""
+    """True if the loss selects tokens of an update by their covariance (`LossInputs.chosen`)."""
     return objective.loss in ("clip_cov", "kl_cov")
 
 
 def choose(
     objective: ObjectiveConfig, logprobs: Tensor, advantages: Tensor, generator: torch.Generator | None
 ) -> Tensor:
-    """The tokens of high covariance among all N of an update, by the policy before the step.
+    """Selects the tokens of high covariance among all N of an update, with the policy before the step.
 
     Args:
         logprobs, advantages: [N].
@@ -104,7 +104,7 @@ def choose(
 
 
 def takes_correction(objective: ObjectiveConfig) -> bool:
-    """True if the loss takes the trainer/engine weights inside, so that they must not multiply it once more."""
+    """True if the loss applies the trainer/engine weights inside, so that it must not be multiplied by them again."""
     return objective.loss == "vespo"
 
 
@@ -184,8 +184,8 @@ def _dppo(objective: ObjectiveConfig, inputs: LossInputs) -> TokenLoss:
         "low": objective.clip_low,
         "high": objective.clip_high,
     }
-    given = (inputs.logprobs, inputs.old_logprobs, inputs.advantages)
-    return TokenLoss(trust_region.dppo(*given, **options), *trust_region.dppo_held(*given, **options))
+    tensors = (inputs.logprobs, inputs.old_logprobs, inputs.advantages)
+    return TokenLoss(trust_region.dppo(*tensors, **options), *trust_region.dppo_held(*tensors, **options))
 
 
 def _vespo(objective: ObjectiveConfig, inputs: LossInputs) -> TokenLoss:
@@ -238,12 +238,12 @@ LOSSES: dict[str, Loss] = {
 
 
 def _bounded(values: Tensor, ratio: Tensor, inputs: LossInputs, lowest: float, highest: float) -> TokenLoss:
-    """Held back: a ratio (or its logarithm) below `lowest` with A < 0, or above `highest` with A > 0."""
+    """A loss that holds back ratios (or their logarithms) below `lowest` with A < 0, or above `highest` with A > 0."""
     a = formulas.by_token(inputs.advantages)
     return TokenLoss(values, (ratio < lowest) & (a < 0), (ratio > highest) & (a > 0))
 
 
 def _free(values: Tensor, inputs: LossInputs) -> TokenLoss:
-    """Nothing is held back."""
+    """A loss that holds nothing back."""
     none = torch.zeros_like(inputs.mask)
     return TokenLoss(values, none, none)

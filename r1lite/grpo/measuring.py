@@ -1,4 +1,4 @@
-"""What the models say about completions before anything is learnt from them, measured by the ranks together."""
+"""Measurements of the models on completions before an update, shared out among the ranks."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from r1lite.model.out_of_memory import MicroBatchBudget
 def measure_all(
     minibatch: Minibatch, measure: Callable[[RolloutBatch], None], budget: MicroBatchBudget, world: World, step: int
 ) -> int:
-    """Each rank measures its micro-batches; all know all of it then. Returns: how often memory ran out.
+    """Each rank measures its micro-batches, then all exchange results. Returns: how often memory ran out.
 
     Args:
-        measure: sets what is not known yet of a micro-batch.
+        measure: sets the values of a micro-batch that are not measured yet.
     """
     mine: dict[int, RolloutBatch] = {}
 
@@ -25,7 +25,7 @@ def measure_all(
 
     times = budget.go_through(minibatch.within, add, mine.clear, step=step, idle=lambda one: measure(one.unmeasured()))
     if world.size > 1:
-        for known in world.all_gather_object({place: one.measured() for place, one in mine.items()}):
-            for place, values in known.items():
-                minibatch.micro_batches[place].take(values)
+        for known in world.all_gather_object({number: one.measured() for number, one in mine.items()}):
+            for number, values in known.items():
+                minibatch.micro_batches[number].take(values)
     return times

@@ -1,4 +1,4 @@
-"""What a step's groups say about the run."""
+"""Metrics of a step's groups."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from verifiers import Completion
 
 
 def rollout_metrics(groups: Sequence[Group]) -> dict[str, Any]:
-    """Rewards, lengths and rates of what was sampled; README documents each."""
+    """Rewards, lengths and rates of all sampled completions; r1lite/rl/README.md documents each."""
     rollouts = [rollout for group in groups for rollout in group.rollouts]
     rewards = [r.score.reward for r in rollouts if r.score.reward is not None]
     lengths = [len(r.completion.token_ids) for r in rollouts]
@@ -43,7 +43,7 @@ def rollout_metrics(groups: Sequence[Group]) -> dict[str, Any]:
 
 
 def _of_sampled(completion: Completion) -> tuple[float, ...]:
-    """Log-probabilities without those of tokens that were put in."""
+    """Log-probabilities of the sampled tokens, without those of inserted tokens."""
     start, end = completion.inserted
     return completion.logprobs[:start] + completion.logprobs[end:]
 

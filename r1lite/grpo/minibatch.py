@@ -1,4 +1,4 @@
-"""What was sampled, as tensors: the minibatches that one optimizer step each learns from.
+"""Sampled completions as tensors: the minibatches, each the input of one optimizer step.
 
 Shapes: P prompts, G group, B rows, T completion tokens.
 """
@@ -20,26 +20,26 @@ from r1lite.rl.losses import by_token
 from r1lite.types import Group, Rollout
 from verifiers import Completion
 
-Index = tuple[int, int]  # which prompt, which completion of it
+Index = tuple[int, int]  # (prompt, completion of the prompt)
 _MEASURED = ("old_logprobs", "ref_logprobs", "old_entropy", "old_square_mass", "old_values")
 
 
 @dataclass(slots=True)
 class RolloutBatch:
-    """A micro-batch, and what is known of it before the first update. Values at padding positions are undefined."""
+    """A micro-batch with its measurements before the first update. Values at padding positions are undefined."""
 
     inputs: MicroBatch
     indices: list[Index]  # [B]
     rewards: Tensor  # [B]
     right: Tensor  # [B] bool, by the task's own verdict
-    engine_logprobs: Tensor  # [B, T], of the engine that sampled; NaN where it gave none
-    old_logprobs: Tensor | None = None  # [B, T], of the policy before the first update; None = of the one at hand
+    engine_logprobs: Tensor  # [B, T], of the engine that sampled; NaN if it returned none
+    old_logprobs: Tensor | None = None  # [B, T], of the policy before the first update; None = the current policy
     ref_logprobs: Tensor | None = None  # [B, T]; None = no KL
     old_entropy: Tensor | None = None  # [B, T]
     old_square_mass: Tensor | None = None  # [B, T], sum of the squared probabilities of all tokens
     old_values: Tensor | None = None  # [B, T], the critic's
     returns: Tensor | None = None  # [B, T], targets of the critic
-    advantages: Tensor | None = None  # [B], or [B, T] where each token has its own
+    advantages: Tensor | None = None  # [B], or [B, T] if each token has its own
     chosen: Tensor | None = None  # [B, T] bool, tokens of high covariance among those of the minibatch
 
     @property
@@ -49,25 +49,25 @@ class RolloutBatch:
 
     @property
     def cost(self) -> int:
-        """Tokens that go through the model, padding included."""
+        """Number of tokens that go through the model, padding included."""
         return cost(self.inputs)
 
     def unmeasured(self) -> RolloutBatch:
-        """The same rows, of which nothing is known yet."""
+        """The same rows without any measurement."""
         nothing: dict[str, Any] = dict.fromkeys(_MEASURED)
         return dataclasses.replace(self, **nothing)
 
     def measured(self) -> dict[str, Tensor]:
-        """What the models said about it before the first update, on the CPU."""
+        """The models' measurements before the first update, on the CPU."""
         return {name: value.cpu() for name in _MEASURED if (value := getattr(self, name)) is not None}
 
     def take(self, measured: Mapping[str, Tensor]) -> None:
-        """Puts in place what another rank has measured."""
+        """Sets the measurements that another rank made."""
         for name, value in measured.items():
             setattr(self, name, value.to(self.inputs.token_ids.device))
 
     def as_dict(self) -> dict[str, Any]:
-        """All of it as plain values and tensors."""
+        """All values as a dict of plain values and tensors."""
         inputs = {name: getattr(self.inputs, name) for name in ("prompts", "prompt_of_row", "token_ids", "loss_mask")}
         values = {field.name: getattr(self, field.name) for field in dataclasses.fields(self) if field.name != "inputs"}
         return {**inputs, **{name: value for name, value in values.items() if value is not None}}
@@ -75,46 +75,46 @@ class RolloutBatch:
 
 @dataclass(slots=True)
 class Minibatch:
-    """What one optimizer step learns from. The counts are known before its first backward pass."""
+    """The input of one optimizer step. The counts are known before its first backward pass."""
 
     micro_batches: list[RolloutBatch]
-    counted: dict[int, tuple[int, int]]  # prompt -> tokens and rows that count, also those whose gradient is 0 and
-    # isn't computed
+    counted: dict[int, tuple[int, int]]  # prompt -> counted tokens and rows, including rows with gradient 0, which
+    # are not computed
     right_tokens: dict[int, int]  # prompt -> tokens of right completions among them
 
     @property
     def num_tokens(self) -> int:
-        """Tokens that count."""
+        """Number of counted tokens."""
         return sum(tokens for tokens, _ in self.counted.values())
 
     @property
     def num_right_tokens(self) -> int:
-        """Tokens of right completions that count."""
+        """Number of counted tokens of right completions."""
         return sum(self.right_tokens.values())
 
     @property
     def num_rows(self) -> int:
-        """Completions that count."""
+        """Number of counted completions."""
         return sum(rows for _, rows in self.counted.values())
 
     @property
     def num_prompts(self) -> int:
-        """Prompts with a completion that counts."""
+        """Number of prompts with a counted completion."""
         return len(self.counted)
 
     def prompt_tokens(self, micro_batch: RolloutBatch) -> Tensor:
-        """[B]: the tokens that count of each row's prompt."""
+        """[B]: number of counted tokens of each row's prompt."""
         counts = [self.counted[prompt][0] for prompt, _ in micro_batch.indices]
         return torch.tensor(counts, device=micro_batch.inputs.token_ids.device)
 
     def choose_tokens(self, choose: Callable[[Tensor, Tensor], Tensor]) -> None:
         """Marks tokens as `chosen`, by a function of all N tokens' old log-probabilities and advantages, [N] each.
 
-        The tokens come in the order of their completions, whatever micro-batches these are in.
+        The tokens are in the order of their completions, independent of the micro-batches.
         """
         rows = sorted(
             ((index, one, row) for one in self.micro_batches for row, index in enumerate(one.indices)),
-            key=lambda found: found[0],
+            key=lambda entry: entry[0],
         )
         logprobs, advantages = [], []
         for _, one, row in rows:
@@ -146,12 +146,12 @@ def make_minibatches(
     device: Any,
     layout: RowLayout = "shared prompts",
 ) -> list[Minibatch]:
-    """Deals whole groups to `count` minibatches; those without any row with a gradient are left out.
+    """Deals whole groups to `count` minibatches; leaves out minibatches without a row that has a gradient.
 
     Args:
         counts: whether a completion counts in the loss's mean.
         has_gradient: whether its gradient may differ from 0.
-        max_tokens: of one micro-batch.
+        max_tokens: tokens of one micro-batch.
     """
     minibatches = []
     for hand in deal(len(groups), count, key=lambda i: i):
@@ -179,7 +179,7 @@ def make_minibatches(
 def every_completion(
     groups: Sequence[Group], *, max_tokens: int, pad_id: int, device: Any, layout: RowLayout
 ) -> Minibatch:
-    """All completions that have a token, to be measured: nothing is counted, and unscored ones have the reward NaN."""
+    """All completions with a token, for measurements: nothing is counted, and unscored ones have the reward NaN."""
     indices = [(p, g) for p, group in enumerate(groups) for g, r in enumerate(group.rollouts) if r.completion.token_ids]
     return Minibatch(_micro_batches(groups, indices, max_tokens, pad_id, device, layout), {}, {})
 
@@ -207,7 +207,7 @@ def _micro_batches(
 
 
 def _sampled(completion: Completion) -> tuple[bool, ...] | None:
-    """Which tokens are learnt: those that were sampled, not put in; None = all."""
+    """Mask of the sampled tokens, which are learnt, against the inserted ones; None = all are sampled."""
     start, end = completion.inserted
     if start == end:
         return None
@@ -217,9 +217,9 @@ def _sampled(completion: Completion) -> tuple[bool, ...] | None:
 def reshuffled(
     minibatches: Sequence[Minibatch], generator: random.Random, *, max_tokens: int, pad_id: int
 ) -> list[Minibatch]:
-    """The same completions, with all that is known of them, in as many minibatches of other prompts.
+    """The same completions and measurements, in as many minibatches with other combinations of prompts.
 
-    Later passes over a rollout then average over other neighbours (PPO, arXiv:1707.06347 algorithm 1).
+    Later passes over a rollout then average over other prompts (PPO, arXiv:1707.06347 algorithm 1).
     """
     counted = {prompt: counts for minibatch in minibatches for prompt, counts in minibatch.counted.items()}
     right = {prompt: tokens for minibatch in minibatches for prompt, tokens in minibatch.right_tokens.items()}
@@ -262,7 +262,7 @@ def _together(singles: Sequence[RolloutBatch], max_tokens: int, pad_id: int) -> 
 
 
 def _widened(values: Tensor, width: int) -> Tensor:
-    """[1] as it is; [1, t] -> [1, width]."""
+    """[1] is returned as it is; [1, t] -> [1, width]."""
     return values if values.ndim == 1 else torch.nn.functional.pad(values, (0, width - values.shape[1]))
 
 
@@ -273,7 +273,7 @@ def _within(micro_batch: RolloutBatch, max_tokens: int) -> list[RolloutBatch]:
 
 
 def halves(micro_batch: RolloutBatch) -> list[RolloutBatch]:
-    """The micro-batch in two, by rows, with all that is known of it. Raises ValueError if it has a single row."""
+    """Splits the micro-batch in two by rows, with its measurements. Raises ValueError if it has a single row."""
     count = micro_batch.num_rows
     if count < 2:
         raise ValueError("a single completion can't be halved")
@@ -303,12 +303,12 @@ def _narrowed(micro_batch: RolloutBatch, rows: range) -> RolloutBatch:
 
 
 def to_rows(values: Tensor, micro_batch: RolloutBatch) -> Tensor:
-    """[P, G] values of completions -> [B], those of a micro-batch's rows."""
+    """[P, G] values of completions -> [B], for the rows of a micro-batch."""
     return torch.stack([values[index] for index in micro_batch.indices]).to(micro_batch.inputs.token_ids.device)
 
 
 def to_groups(values: Sequence[Tensor], micro_batches: Sequence[RolloutBatch], like: Tensor) -> Tensor:
-    """Values [B] of each micro-batch in turn -> [P, G], the shape of `like`; 0 for completions in none."""
+    """[B] values of each micro-batch -> [P, G], the shape of `like`; 0 for completions in no micro-batch."""
     by_group = torch.zeros_like(like)
     for micro_batch, of_rows in zip(micro_batches, values, strict=True):
         for index, value in zip(micro_batch.indices, of_rows.tolist(), strict=True):

@@ -1,4 +1,4 @@
-"""Rewards of groups, advantages of completions, and the weights of what is not on policy, as configured.
+"""Rewards of groups, advantages of completions, and off-policy corrections, as configured.
 
 Shapes: P prompts, G group, B rows, T completion tokens.
 """
@@ -25,7 +25,7 @@ def rewards_of(groups: Sequence[Group]) -> Tensor:
     """[P, G] float32, NaN = unscored.
 
     Raises:
-        ValueError: a reward that is no finite number in float32, by the name of its problem.
+        ValueError: a reward that is not finite in float32; the message names its problem.
     """
     rewards = torch.tensor(
         [[math.nan if r.score.reward is None else r.score.reward for r in group.rollouts] for group in groups],
@@ -47,8 +47,8 @@ def completion_advantages(config: Any, rewards: Tensor, groups: Sequence[Group],
         terms: of the reward formula; for gdpo.
 
     Raises:
-        ValueError: rewards that the estimator can't take.
-        UserError: an estimator of the user's that can't be loaded, or returns anything but [P, G].
+        ValueError: rewards that the estimator cannot use.
+        UserError: your own estimator can't be loaded, or returns another shape than [P, G].
     """
     lengths = torch.tensor([[r.completion.num_sampled for r in group.rollouts] for group in groups])
     names = [name for name in terms if name]
@@ -71,12 +71,12 @@ def _part(rollout: Rollout, names: Sequence[str]) -> float:
 def correction(
     config: RLConfig, logprobs: Tensor, old_logprobs: Tensor, engine_logprobs: Tensor, advantages: Tensor, mask: Tensor
 ) -> tuple[Tensor | None, int]:
-    """Weights of the policy loss, without gradient, for what is not on policy; None = 1 everywhere.
+    """Weights of the policy loss that correct off-policy samples, without gradient; None = 1 everywhere.
 
     Args:
-        engine_logprobs: [B, T]; NaN where the engine gave none.
+        engine_logprobs: [B, T]; NaN if the engine returned none.
 
-    Returns: [B, T] or [B, 1]; and for how many tokens --importance found a ratio outside its bounds.
+    Returns: [B, T] or [B, 1], and the number of tokens whose --importance ratio was outside its bounds.
     """
     weights, num_bounded = None, 0
     if config.importance in ("token", "sequence", "geometric"):

@@ -1,7 +1,7 @@
 """The first stage of A*-PO (arXiv:2505.20686): each problem's optimal value, from samples of the reference.
 
-It is over before training begins, and what it found is kept in the run directory (`optimal_values.json`), so that a
-step needs a single completion of a problem.
+This stage ends before training begins. Its results are kept in the run directory (`optimal_values.json`), so that a
+step needs only one completion of a problem.
 """
 
 from __future__ import annotations
@@ -25,20 +25,20 @@ from r1lite.training.setup import Setup
 from r1lite.types import Prompt
 
 _FILE = "optimal_values"
-_CHUNK = 64  # problems between two savings
+_CHUNK = 64  # problems between two saves
 
 
 def optimal_values(
     config: GRPOConfig, setup: Setup, stop: StopSignal, interruption: Interruption | None
 ) -> dict[str, float]:
-    """V* by problem, of the problems that the run's steps will ask; those not kept yet are sampled and kept.
+    """V* by problem, for the problems that the run's steps will use; missing ones are sampled and saved.
 
-    The engine must hold the weights that the run begins with. Every problem's samples have seeds of their own, so that
-    a run that was stopped, or goes on for more steps, gets the same values.
+    The engine must hold the initial weights of the run. Every problem's samples have their own seeds, so that
+    a run that was stopped, or is extended to more steps, gets the same values.
 
     Raises:
-        RunError: too many completions could not be scored, or all of a problem, or a reward is no finite number.
-        Interrupted: a signal asked to stop; the chunks before are kept.
+        RunError: too many completions could not be scored, or all of one problem, or a reward is not finite.
+        Interrupted: a signal asked to stop; earlier chunks are saved.
     """
     kept = from_main(setup.world, lambda: setup.run_dir.read_result(_FILE, ("rewards",), setup.display.say))
     rewards: dict[str, list[float | None]] = {} if kept is None else kept["rewards"]
@@ -47,8 +47,8 @@ def optimal_values(
         setup.display.line("values", f"{config.value_samples} samples of the reference of {len(missing):,} problems")
         setup.display.start("estimating optimal values", 1)
         try:
-            for done, found in _sampled(config, setup, stop, interruption, missing):
-                rewards |= found
+            for done, chunk in _sampled(config, setup, stop, interruption, missing):
+                rewards |= chunk
                 setup.run_dir.write_result(_FILE, {"samples": config.value_samples, "rewards": rewards})
                 setup.display.progress(done / len(missing))
         finally:
@@ -60,7 +60,7 @@ def optimal_values(
 
 
 def _needed(config: GRPOConfig, prompts: Sequence[Prompt]) -> list[Prompt]:
-    """Each once, in the order of the steps; all of them where what was measured decides on the choice."""
+    """Each problem once, in the order of the steps; all problems if the selection depends on measurements."""
     if config.dynamic_sampling or config.curriculum or config.retire_solved is not None:
         return list({prompt.problem.id: prompt for prompt in prompts}.values())
     steps = (choice.by_epochs(prompts, step, config.prompts_per_step, config.seed) for step in range(config.steps))
@@ -70,12 +70,12 @@ def _needed(config: GRPOConfig, prompts: Sequence[Prompt]) -> list[Prompt]:
 def _sampled(
     config: GRPOConfig, setup: Setup, stop: StopSignal, interruption: Interruption | None, missing: Sequence[Prompt]
 ) -> Iterator[tuple[int, dict[str, list[float | None]]]]:
-    """(how many problems are done, rewards by problem) of one chunk after another."""
+    """Yields (number of problems done, rewards by problem) of one chunk after another."""
     for start in range(0, len(missing), _CHUNK):
         chunk = missing[start : start + _CHUNK]
 
         def share(mine: range, chunk: Sequence[Prompt] = chunk) -> list[list[float | None]]:
-            asked = [chunk[place] for place in mine]
+            asked = [chunk[i] for i in mine]
             seeds = [
                 [completion_seed(config.seed, "optimal value", 0, p.problem.id, n) for n in range(config.value_samples)]
                 for p in asked
@@ -90,11 +90,11 @@ def _sampled(
 
         with setup.watchdog.during("rollout", "optimal values"):
             rewards = shared_out(setup.world, len(chunk), share)
-        found = {prompt.problem.id: row for prompt, row in zip(chunk, rewards, strict=True)}
-        for name, row in found.items():
+        by_problem = {prompt.problem.id: row for prompt, row in zip(chunk, rewards, strict=True)}
+        for name, row in by_problem.items():
             if strange := [reward for reward in row if reward is not None and not math.isfinite(reward)]:
                 raise RunError(f"problem '{name}': the reward of a sample of the reference is {strange[0]}")
-        yield start + len(chunk), found
+        yield start + len(chunk), by_problem
 
 
 def _check(config: GRPOConfig, rewards: dict[str, Any]) -> None:
@@ -108,5 +108,5 @@ def _check(config: GRPOConfig, rewards: dict[str, Any]) -> None:
         if all(reward is None for reward in row):
             raise RunError(
                 f"problem '{name}': none of its {len(row)} samples of the reference could be scored, so its optimal "
-                "value is not known; leave the problem out, or raise --value-samples"
+                "value is unknown; leave the problem out, or raise --value-samples"
             )

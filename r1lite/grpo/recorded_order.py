@@ -1,6 +1,6 @@
-"""A run in the order of another one: each step learns from the groups that the other's step learnt from.
+"""Repeats a run in its recorded order: each step learns from the groups of the recorded run's step.
 
-Nothing of the clock is left in such a run: each token is sampled by the version of the weights that sampled it there,
+Such a run does not depend on timing: each token is sampled by the same version of the weights as in the recorded run,
 with the same seed, before these weights change.
 """
 
@@ -26,27 +26,27 @@ from verifiers import Completion, rows
 
 @dataclass(frozen=True, slots=True)
 class _Part:
-    """What one version of the weights has sampled of a completion."""
+    """The tokens of a completion that one version of the weights sampled."""
 
     ticket: int
     sample: int
     problem: str
     version: int
-    before: tuple[int, ...]  # token ids
+    before: tuple[int, ...]  # ids of the completion's earlier tokens
     token_ids: tuple[int, ...]
-    ended: bool  # else newer weights went on with it
+    ended: bool  # False: newer weights continued the completion
 
 
 _Group = tuple[int, str, list[Completion]]  # ticket, problem id, completions without log-probabilities
 
 
 class RecordedOrder:
-    """In place of `Ahead`.
+    """Replaces `Ahead`.
 
     Args:
-        run: directory of the other run, with the completions of all its steps.
+        run: directory of the recorded run, with the completions of all its steps.
 
-    Raises (when made): UserError if it can't be repeated.
+    Raises (when made): UserError if the run can't be repeated.
     """
 
     def __init__(
@@ -56,13 +56,13 @@ class RecordedOrder:
         self._by_id = {prompt.problem.id: prompt for prompt in prompts}
         self._files = dict(rows.step_files(run))
         if lacking := [step for step in range(1, config.steps + 1) if step not in self._files]:
-            raise UserError(f"--replay-order {run}: the completions of step {lacking[0]} are not there")
+            raise UserError(f"--replay-order {run}: the completions of step {lacking[0]} are missing")
         self._steps: dict[int, list[_Group]] = {}
-        self._logprobs: dict[tuple[int, int], list[float]] = {}  # by ticket and sample, of what is sampled so far
+        self._logprobs: dict[tuple[int, int], list[float]] = {}  # by ticket and sample, of the tokens sampled so far
         self._recorded(0)
 
     def take(self, step: int, around: Callable[[], AbstractContextManager[None]]) -> tuple[list[Group], dict[str, Any]]:
-        """The groups of a step, as `Ahead.take`. Raises RunError where the engine samples otherwise than there."""
+        """The groups of a step, as `Ahead.take`. Raises RunError if the engine samples other tokens than recorded."""
         started, work = time.perf_counter(), f"step {step + 1}, in the order of {self._run}"
         with self._watchdog.during("rollout", work), around():
             steps = range(step, min(step + self.config.max_staleness + 1, self.config.steps))
@@ -83,13 +83,13 @@ class RecordedOrder:
         return groups, {"ahead_wait_s": time.perf_counter() - started}
 
     def learnt(self) -> None:
-        """What `take` gave was learnt from."""
+        """Confirms that the groups of the last `take` were learnt from."""
         for ticket, _, completions in self._steps.pop(min(self._steps)):
             for sample in range(len(completions)):
                 del self._logprobs[ticket, sample]
 
     def state_dict(self) -> dict[str, Any]:
-        """What is sampled for later steps."""
+        """The log-probabilities sampled for later steps."""
         return {"logprobs": [[*key, values] for key, values in self._logprobs.items()]}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
@@ -98,10 +98,10 @@ class RecordedOrder:
         self._logprobs = {(ticket, sample): values for ticket, sample, values in state["logprobs"]}
 
     def _recorded(self, step: int) -> list[_Group]:
-        """The groups of a step of the other run, in its order. Raises UserError."""
+        """The groups of a step of the recorded run, in its order. Raises UserError."""
         if step in self._steps:
             return self._steps[step]
-        found: dict[int, _Group] = {}
+        groups: dict[int, _Group] = {}
         for _, row in rows.rows(self._files[step + 1]):
             ticket, problem = row.get("ticket"), row["problem_id"]
             completion = Completion(
@@ -114,20 +114,20 @@ class RecordedOrder:
             )
             if ticket is None or problem not in self._by_id:
                 raise UserError(
-                    f"--replay-order {self._run}: its completions were not sampled ahead, or are of other problems; "
-                    "it takes a run with --max-staleness and the same settings"
+                    f"--replay-order {self._run}: its completions were not sampled ahead, or belong to other problems; "
+                    "the flag needs a run with --max-staleness and the same settings"
                 )
             if completion.stretches and self._sampler.interruption is not None:
                 raise UserError(
-                    f"--replay-order {self._run}: thinking was interrupted there, and new weights came in the middle "
-                    "of completions; both together can't be repeated"
+                    f"--replay-order {self._run}: in this run thinking was interrupted and weights changed in the "
+                    "middle of completions; a run with both can't be repeated"
                 )
-            found.setdefault(ticket, (ticket, problem, []))[2].append(completion)
-        self._steps[step] = list(found.values())
+            groups.setdefault(ticket, (ticket, problem, []))[2].append(completion)
+        self._steps[step] = list(groups.values())
         return self._steps[step]
 
     def _sample(self, parts: Sequence[_Part]) -> None:
-        """By the present weights."""
+        """Samples with the engine's current weights."""
         requests: dict[int, dict[tuple[int, tuple[int, ...]], list[_Part]]] = {}  # by room; by ticket and tokens before
         for part in parts:
             if len(self._logprobs.get((part.ticket, part.sample), ())) == len(part.before):
@@ -139,8 +139,8 @@ class RecordedOrder:
             sampling = dataclasses.replace(sampling_of(self.config), max_tokens=room)
             asked = list(by_prompt.values())
             stream = self._sampler.engine.stream_ahead(prompts, seeds, sampling, self._sampler.interruption)
-            for place, group in stream:
-                for part, completion in zip(asked[place], group, strict=True):
+            for i, group in stream:
+                for part, completion in zip(asked[i], group, strict=True):
                     self._keep(part, completion)
                 self._watchdog.beat()
 
@@ -148,12 +148,12 @@ class RecordedOrder:
         return seed_after(seeds_of(self.config, part.ticket, part.problem)[part.sample], len(part.before))
 
     def _keep(self, part: _Part, sampled: Completion) -> None:
-        """Raises RunError if it is another than there."""
+        """Keeps the log-probabilities. Raises RunError if the completion differs from the recorded one."""
         count = len(part.token_ids)
         if sampled.token_ids[:count] != part.token_ids or sampled.policy_version != part.version:
             raise RunError(
                 f"the engine sampled another completion of problem {part.problem} than in {self._run}, from the same "
-                "seed: settings, software or machine are others, or it does not repeat itself"
+                "seed: settings, software or machine differ, or the engine is not deterministic"
             )
         self._logprobs.setdefault((part.ticket, part.sample), []).extend(sampled.logprobs[:count])
 

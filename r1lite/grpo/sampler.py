@@ -1,4 +1,4 @@
-"""Groups of completions, scored while the rest is still being sampled.
+"""Samples groups of completions, and scores each group while others are still being sampled.
 
 Shapes: P prompts, G group.
 """
@@ -30,7 +30,7 @@ from verifiers import Completion
 
 @dataclass(frozen=True, slots=True)
 class Sampled:
-    """Scored groups, and the seconds that sampling took and that scoring took beyond it."""
+    """Scored groups, the seconds of sampling, and the seconds of scoring after sampling ended."""
 
     groups: list[Group]
     generate_s: float
@@ -39,7 +39,7 @@ class Sampled:
 
 @dataclass(slots=True)
 class Sampler:
-    """Samples with the engine's present weights, and scores in a thread of its own as groups are finished."""
+    """Samples with the engine's current weights, and scores finished groups in a separate thread."""
 
     config: RLConfig
     engine: TrustedEngine
@@ -58,12 +58,12 @@ class Sampler:
         waiting: Callable[[], AbstractContextManager[None]] = nullcontext,
         around: Callable[[], AbstractContextManager[None]] = nullcontext,
     ) -> Sampled:
-        """A group for each prompt. Each rank samples and scores its share of them; all get all groups.
+        """A group for each prompt. Each rank samples and scores its share; all ranks get all groups.
 
         Args:
-            purpose: what tells this step's samplings apart: their seeds differ by it.
-            beat: called for each finished group: a sign of life.
-            waiting: entered while waiting only for scores.
+            purpose: distinguishes the samplings of a step; it is part of their seeds.
+            beat: called for each finished group, as a sign of life.
+            waiting: entered while only scoring is left.
             around: entered for this rank's share.
 
         Raises:
@@ -76,10 +76,7 @@ class Sampler:
                 return self._share(chosen, step, purpose, beat, waiting)
 
         shares = everyone(self.world, share)
-        groups = [
-            self.group(prompt, shares[place % len(shares)][0][place // len(shares)])
-            for place, prompt in enumerate(chosen)
-        ]
+        groups = [self.group(prompt, shares[i % len(shares)][0][i // len(shares)]) for i, prompt in enumerate(chosen)]
         self.check_scored(groups)
         return Sampled(groups, max(seconds for _, seconds, _ in shares), max(seconds for _, _, seconds in shares))
 
@@ -91,10 +88,10 @@ class Sampler:
         beat: Callable[[], None],
         waiting: Callable[[], AbstractContextManager[None]],
     ) -> tuple[list[tuple[Rollout, ...]], float, float]:
-        """The rollouts of this rank's prompts: every so many from its own number on, so whole groups. And seconds."""
+        """The rollouts of this rank's prompts (every `size`-th, from its rank on), and the seconds."""
         scoring, config, started = self.scoring, self.config, time.perf_counter()
         mine = range(self.world.rank, len(chosen), self.world.size)
-        # The place in the step tells a problem's groups apart where a small set comes round twice in one step.
+        # The position in the step distinguishes groups of a problem that a small dataset repeats within one step.
         seeds = [
             [
                 completion_seed(config.seed, f"{purpose}-{p}", step, chosen[p].problem.id, g)
@@ -104,29 +101,29 @@ class Sampler:
         ]
         scored: dict[int, Future[list[Rollout]]] = {}
         token_ids = [chosen[p].token_ids for p in mine]
-        for place, completions in self.engine.stream(token_ids, seeds, sampling_of(config), self.interruption):
+        for i, completions in self.engine.stream(token_ids, seeds, sampling_of(config), self.interruption):
             check_finite(completions, f"step {step + 1}")
-            scored[place] = scoring.give(chosen[mine[place]], completions)
+            scored[i] = scoring.give(chosen[mine[i]], completions)
             beat()
         generated = time.perf_counter()
         with waiting():
-            rollouts = [tuple(scored[place].result()) for place in range(len(mine))]
+            rollouts = [tuple(scored[i].result()) for i in range(len(mine))]
         return rollouts, generated - started, time.perf_counter() - generated
 
     @property
     def scoring(self) -> ScoringThread:
-        """Scores groups, from the first call on."""
+        """The scoring thread, started by the first call."""
         if self._scoring is None:
             self._scoring = ScoringThread(self.scorer)
         return self._scoring
 
     def group(self, prompt: Prompt, rollouts: Sequence[Rollout], ticket: int | None = None) -> Group:
-        """A prompt's group."""
+        """The group of a prompt."""
         value = self.optimal_values.get(prompt.problem.id)
         return Group(prompt.problem, prompt.text, prompt.token_ids, tuple(rollouts), value, ticket)
 
     def check_scored(self, groups: Sequence[Group]) -> None:
-        """Raises RunError where too many completions could not be scored."""
+        """Raises RunError if too many completions could not be scored."""
         rollouts = [rollout for group in groups for rollout in group.rollouts]
         unscored = [r.score.error or "every verifier abstained" for r in rollouts if r.score.reward is None]
         if len(unscored) > self.config.max_unscored_rate * len(rollouts):
@@ -137,7 +134,7 @@ class Sampler:
 
 
 def sampling_of(config: RLConfig) -> Sampling:
-    """How training's completions are drawn."""
+    """The sampling settings of training."""
     return Sampling(
         config.temperature,
         config.max_completion_tokens,
@@ -149,7 +146,7 @@ def sampling_of(config: RLConfig) -> Sampling:
 
 
 class ScoringThread:
-    """One thread that scores groups, all that wait at once, so that a pool of workers is kept busy."""
+    """A thread that scores groups, all waiting ones at once, to keep a pool of workers busy."""
 
     def __init__(self, scorer: Scorer) -> None:
         self._scorer = scorer
@@ -157,7 +154,7 @@ class ScoringThread:
         threading.Thread(target=self._work, name="scorer", daemon=True).start()
 
     def give(self, prompt: Prompt, completions: list[Completion]) -> Future[list[Rollout]]:
-        """Hands in a group."""
+        """Queues a group for scoring."""
         future: Future[list[Rollout]] = Future()
         self._waiting.put((prompt, completions, future))
         return future
@@ -169,7 +166,7 @@ class ScoringThread:
                 batch.append(self._waiting.get())
             try:
                 scored = self._scored([(prompt, completions) for prompt, completions, _ in batch])
-            except BaseException as error:  # whoever waits for the result gets it
+            except BaseException as error:  # raised again by future.result()
                 for *_, future in batch:
                     future.set_exception(error)
                 continue
@@ -182,8 +179,8 @@ class ScoringThread:
 
 
 def check_finite(completions: Sequence[Completion], what: str) -> None:
-    """Raises RunError where a log-probability is not finite, with `what` was sampled."""
+    """Raises RunError if a log-probability is not finite; `what` names the completions in the message."""
     if not all(math.isfinite(logprob) for completion in completions for logprob in completion.logprobs):
         raise RunError(
-            f"{what}: the model's log-probabilities are not finite. The last checkpoint stands; try a lower --lr"
+            f"{what}: the model's log-probabilities are not finite. The last checkpoint is intact; try a lower --lr"
         )

@@ -1,4 +1,4 @@
-"""Sums over the micro-batches of updates. They add up: those of two updates, or of two ranks, are merged by `+`."""
+"""Sums over the micro-batches of updates; `+` merges those of two updates or of two ranks."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from r1lite.rl.aggregate import masked_sum
 
 @dataclass(slots=True)
 class Mismatch:
-    """How far the engine is from the trainer, in log-probabilities of tokens."""
+    """The difference between engine and trainer, in log-probabilities of tokens."""
 
     tokens: int = 0
     kl: float = 0.0
@@ -50,7 +50,7 @@ class Mismatch:
         )
 
     def metrics(self) -> dict[str, Any]:
-        """The ratio is trainer/engine of a token, before any bound."""
+        """Metrics by name; the ratio is trainer/engine of a token, before any bound."""
         known = self.tokens > 0
         values = {
             "mismatch_logprob_max": self.logprob_max,
@@ -69,7 +69,7 @@ class UpdateSums:
     loss: float = 0.0
     kl: float = 0.0  # to the reference
     drift: float = 0.0  # to the policy before the first update
-    reference_drift: float = 0.0  # of the policy at hand, from the reference
+    reference_drift: float = 0.0  # of the current policy, from the reference
     tokens: int = 0
     clipped_low: int = 0
     clipped_high: int = 0
@@ -83,14 +83,14 @@ class UpdateSums:
         return UpdateSums(**{one.name: getattr(self, one.name) + getattr(other, one.name) for one in fields(self)})
 
     def add(self, loss: Tensor, token_loss: TokenLoss, mask: Tensor) -> None:
-        """Adds a micro-batch: its share of the loss, and the tokens that the policy loss holds back."""
+        """Adds a micro-batch's part of the loss, and the tokens that the policy loss holds back."""
         self.clipped_low += int((token_loss.held_low & mask).sum())
         self.clipped_high += int((token_loss.held_high & mask).sum())
         self.tokens += int(mask.sum())
         self.loss += float(loss.detach())
 
     def add_drift(self, ratio: Tensor, mask: Tensor) -> None:
-        """Adds how far the policy has moved in this step, by the new/old ratio of each token.
+        """Adds the policy's movement in this step, from the new/old ratio of each token.
 
         r - 1 - log r, on the old policy's samples, estimates KL(old || new) (k3).
         """
@@ -106,16 +106,16 @@ class UpdateSums:
 
     @property
     def reference_kl(self) -> float:
-        """Nats a token between the policy and the reference, as this update began: the mean k3."""
+        """KL between the policy and the reference when this update began, in nats per token: the mean k3."""
         return self.reference_drift / max(1, self.tokens)
 
     @property
     def policy_kl(self) -> float:
-        """Nats a token that the policy has moved."""
+        """KL from the old policy to the current one, in nats per token."""
         return self.drift / max(1, self.tokens)
 
     def metrics(self) -> dict[str, Any]:
-        """By the names of metrics.jsonl."""
+        """Metrics by their names in metrics.jsonl."""
         tokens = max(1, self.tokens)
         return {
             "loss": self.loss / max(1, self.updates) if math.isfinite(self.loss) else None,

@@ -1,4 +1,4 @@
-"""What the trainer saw at each token of a step's completions, for the rollouts (--record-tokens)."""
+"""The trainer's log-probability, entropy and advantage of each token, for the rollouts (--record-tokens)."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ from r1lite.types import Group, TokenRecord
 def measure(
     groups: Sequence[Group], policy: Policy, budget: MicroBatchBudget, step: int, world: World
 ) -> tuple[dict[Index, tuple[list[float], list[float]]], int]:
-    """(log-probabilities, entropies) of each completion's tokens under weights that have not learnt from them yet, in
-    nats, and how often memory ran out. One pass of the model over all completions; it changes nothing."""
+    """(log-probabilities, entropies) of each completion's tokens, in nats, under the weights before the update; and how
+    often memory ran out. Makes one pass of the model over all completions, and changes nothing."""
     every = every_completion(
         groups,
         max_tokens=budget.tokens,
@@ -36,27 +36,27 @@ def measure(
             micro_batch.old_logprobs, micro_batch.old_entropy = policy(micro_batch.inputs, entropy=True)
 
     out_of_memory = measure_all(every, measure_one, budget, world, step)
-    found: dict[Index, tuple[list[float], list[float]]] = {}
+    records: dict[Index, tuple[list[float], list[float]]] = {}
     for one in every.micro_batches:
         assert one.old_logprobs is not None
         assert one.old_entropy is not None
         for row, index in enumerate(one.indices):
             valid = one.inputs.valid_mask[row]
-            found[index] = (one.old_logprobs[row][valid].tolist(), one.old_entropy[row][valid].tolist())
-    return found, out_of_memory
+            records[index] = (one.old_logprobs[row][valid].tolist(), one.old_entropy[row][valid].tolist())
+    return records, out_of_memory
 
 
 def token_advantages(minibatches: Sequence[Minibatch]) -> dict[Index, list[float]]:
-    """The advantage of each token of the completions that are learnt from; 0 where the loss leaves it out."""
-    found: dict[Index, list[float]] = {}
+    """The advantage of each token of the completions in the update; 0 for tokens that the loss leaves out."""
+    by_index: dict[Index, list[float]] = {}
     for minibatch in minibatches:
         for one in minibatch.micro_batches:
             assert one.advantages is not None
             advantages: Tensor = by_token(one.advantages).expand(one.inputs.loss_mask.shape)
             for row, index in enumerate(one.indices):
                 masked = torch.where(one.inputs.loss_mask[row], advantages[row], 0.0)
-                found[index] = masked[one.inputs.valid_mask[row]].tolist()
-    return found
+                by_index[index] = masked[one.inputs.valid_mask[row]].tolist()
+    return by_index
 
 
 def with_records(
@@ -64,7 +64,7 @@ def with_records(
     seen: dict[Index, tuple[list[float], list[float]]],
     advantages: dict[Index, list[float]],
 ) -> list[Group]:
-    """The groups, each completion with what is known of its tokens; its advantages are 0 where nothing is learnt."""
+    """The groups with a record of each completion's tokens; advantages are 0 for completions outside the update."""
 
     def record(index: Index) -> TokenRecord | None:
         if index not in seen:

@@ -32,23 +32,23 @@ from r1lite.run.bad_batches import BadBatches
 
 
 class Critic(Protocol):
-    """Estimates what a completion will earn, at each of its tokens."""
+    """Estimates the reward of a completion at each of its tokens."""
 
     def begin(self, step: int) -> bool:
-        """Tells it the step. Returns True while it learns alone: the policy is held."""
+        """Starts a step. Returns True while only the critic learns and the policy is frozen."""
 
     def values(self, batch: MicroBatch) -> Tensor:
         """[B, T], before each token is chosen."""
 
     def accumulate(self, micro_batch: RolloutBatch, num_tokens: int, *, counts: bool = True) -> None:
-        """Adds the gradient of this micro-batch's share of the value loss: a mean over num_tokens, to its `returns`.
+        """Adds the gradient of this micro-batch's value loss (to its `returns`), divided by num_tokens.
 
         Args:
-            counts: False: the passes are made, and add nothing.
+            counts: False: the passes are made, but add nothing.
         """
 
     def saw(self, micro_batches: Sequence[RolloutBatch]) -> None:
-        """Tells it all that the ranks have accumulated for the update that is being prepared."""
+        """Records all micro-batches that the ranks have accumulated for the update in preparation."""
 
     def update(self, step: int) -> None:
         """Applies the accumulated gradient."""
@@ -57,13 +57,13 @@ class Critic(Protocol):
         """Clears the accumulated gradient."""
 
     def restart(self) -> None:
-        """Clears the update that is being prepared, as if it had not begun."""
+        """Discards the update in preparation, as if it had not begun."""
 
     def metrics(self) -> dict[str, Any]:
-        """Of the updates since the last call."""
+        """Metrics of the updates since the last call."""
 
     def state_dict(self) -> dict[str, Any]:
-        """What a checkpoint keeps, weights included."""
+        """The state for a checkpoint, weights included."""
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Restores what `state_dict()` returned."""
@@ -71,7 +71,7 @@ class Critic(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Coefficients:
-    """Weights of the loss's terms, as adapted so far, and whether the policy is held while the critic learns."""
+    """Current weights of the loss's terms, and whether the policy is frozen while the critic learns."""
 
     kl: float
     entropy: float
@@ -80,7 +80,7 @@ class Coefficients:
 
 @dataclass(slots=True)
 class Update:
-    """Computes the gradient of a minibatch and applies it. Halves the micro-batches where memory runs out."""
+    """Computes the gradient of a minibatch and applies it. Halves the micro-batches if memory runs out."""
 
     config: RLConfig
     policy: Policy
@@ -90,13 +90,13 @@ class Update:
     bad: BadBatches
     reference: Policy | None = None  # for --kl-estimator full
     world: World = ALONE
-    out_of_memory: int = 0  # times, since the last step began
+    out_of_memory: int = 0  # number of times, since the step began
 
     def gradient(self, minibatch: Minibatch, coefficients: Coefficients, step: int, *, first: bool) -> UpdateSums:
         """Accumulates the gradient of this rank's part of the minibatch in the parameters of policy and critic.
 
         Args:
-            first: the weights are still those that sampled, so that they are compared with the engine's.
+            first: the weights are still those that sampled, so they are compared with the engine's.
 
         Returns: sums over the whole minibatch, the same on all ranks.
 
@@ -104,7 +104,7 @@ class Update:
             RunError: no memory for a single completion.
         """
         threshold = self._entropy_threshold(minibatch)
-        found: dict[int, UpdateSums] = {}  # by micro-batch
+        sums: dict[int, UpdateSums] = {}  # by micro-batch
 
         def add(number: int, micro_batch: RolloutBatch) -> None:
             with torch.set_grad_enabled(not coefficients.policy_is_held):
@@ -113,7 +113,7 @@ class Update:
                 loss.backward()
             if self.critic is not None:
                 self.critic.accumulate(micro_batch, minibatch.num_tokens)
-            found[number] = added
+            sums[number] = added
 
         def idle(micro_batch: RolloutBatch) -> None:
             with torch.set_grad_enabled(not coefficients.policy_is_held):
@@ -124,7 +124,7 @@ class Update:
                 self.critic.accumulate(micro_batch, minibatch.num_tokens, counts=False)
 
         def restart() -> None:
-            found.clear()
+            sums.clear()
             self.optimizer.discard()
             if self.critic is not None:
                 self.critic.restart()
@@ -132,14 +132,14 @@ class Update:
         self.out_of_memory += self.budget.go_through(minibatch.within, add, restart, step=step, idle=idle)
         if self.critic is not None:
             self.critic.saw(minibatch.micro_batches)
-        every = {place: sums for part in self.world.all_gather_object(found) for place, sums in part.items()}
+        every = {number: one for part in self.world.all_gather_object(sums) for number, one in part.items()}
         total = UpdateSums()
-        for place in sorted(every):  # in this order whoever computed them
-            total += every[place]
+        for number in sorted(every):  # a fixed order, whichever rank computed them
+            total += every[number]
         return total
 
     def apply(self, minibatch: Minibatch, sums: UpdateSums, step: int, lr: float, *, policy_is_held: bool) -> None:
-        """Takes the optimizer step, and counts it in `sums`; a gradient that is not finite is skipped and kept.
+        """Takes the optimizer step and counts it in `sums`; a non-finite gradient is skipped, its batches saved.
 
         Raises:
             RunError: no finite gradient three times in a row.
@@ -175,7 +175,7 @@ class Update:
         coefficients: Coefficients,
         first: bool,
     ) -> tuple[Tensor, UpdateSums]:
-        """This micro-batch's share of the loss over the whole minibatch."""
+        """This micro-batch's part of the loss over the whole minibatch."""
         config, inputs, advantages = self.config, micro_batch.inputs, micro_batch.advantages
         assert advantages is not None
         mask, sums = inputs.loss_mask, UpdateSums()
@@ -207,7 +207,7 @@ class Update:
             token_ratio = losses.policy_ratio(logprobs, old) if config.kl_estimator == "k3_corrected" else None
             if exact_kl is not None:
                 kl = exact_kl
-            elif config.kl_estimator == "full":  # measured alone: an estimate will do
+            elif config.kl_estimator == "full":  # only for the metric: an estimate is enough
                 kl = kl_k3(at, ref)
             else:
                 kl = kl_estimate(at, ref, estimator=config.kl_estimator, ratio=token_ratio, cap=config.kl_cap)
@@ -237,7 +237,7 @@ class Update:
         return loss, sums
 
     def _entropy_threshold(self, minibatch: Minibatch) -> float | None:
-        """The entropy below which a token's loss is left out; None = none is."""
+        """The entropy below which a token's loss is left out; None = no token is left out."""
         if self.config.top_entropy_share == 1:
             return None
         entropies = [

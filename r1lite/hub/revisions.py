@@ -1,4 +1,4 @@
-"""Models and data sets of the Hugging Face Hub: at a revision, recorded, and without code of theirs."""
+"""Loads models and data sets of the Hugging Face Hub at a revision, records it, and never runs their code."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 _REPOSITORY = re.compile(r"[\w.-]+(?:/[\w.-]+)?")
 _REVISION = re.compile(r"[\w][\w./-]*")
 _COMMIT = re.compile(r"[0-9a-f]{40}")
-_loaded: dict[tuple[str, str, str | None], str | None] = {}  # (kind, repository, revision) -> commit, where it is known
+_loaded: dict[tuple[str, str, str | None], str | None] = {}  # (kind, repository, revision) -> commit, if known
 
 
 def split(name: str) -> tuple[str, str | None]:
@@ -26,7 +26,8 @@ def split(name: str) -> tuple[str, str | None]:
 def pinned(name: object) -> dict[str, Any]:
     """Arguments of `from_pretrained` for a model, tokenizer or configuration: "ID", "ID@REVISION" or a path.
 
-    `trust_remote_code` is said: left open, transformers asks on standard input, and a piped "y" runs a stranger's code.
+    `trust_remote_code` is set explicitly: otherwise transformers asks on standard input, and a piped "y" would run
+    foreign code.
     """
     place, revision = split(str(name))
     if not Path(place).expanduser().exists():
@@ -36,7 +37,7 @@ def pinned(name: object) -> dict[str, Any]:
 
 
 def load_rows(name: str, config: str | None = None, *, split_name: str) -> Any:
-    """A split of a data set of the Hub, "ID" or "ID@REVISION". Raises whatever the library does."""
+    """A split of a data set of the Hub, "ID" or "ID@REVISION". Raises the library's exceptions."""
     from datasets import load_dataset
 
     place, revision = split(name)
@@ -46,7 +47,7 @@ def load_rows(name: str, config: str | None = None, *, split_name: str) -> Any:
 
 
 def split_names(name: str) -> list[str]:
-    """The splits of a data set of the Hub. Raises whatever the library does."""
+    """The splits of a data set of the Hub. Raises the library's exceptions."""
     from datasets import get_dataset_split_names
 
     place, revision = split(name)
@@ -55,13 +56,13 @@ def split_names(name: str) -> list[str]:
 
 
 def _said(revision: str | None) -> dict[str, Any]:
-    """What data sets are loaded with. From version 4 on the library knows no code in them, and refuses the word."""
+    """Arguments for loading data sets. Since version 4 the library has no code in data sets and rejects the option."""
     old = int(importlib.metadata.version("datasets").partition(".")[0]) < 4
     return {**({"trust_remote_code": False} if old else {}), **({"revision": revision} if revision else {})}
 
 
 def _commit_in(info: Any) -> str | None:
-    """The commit in the addresses that a data set was loaded from."""
+    """The commit in the URLs that a data set was loaded from."""
     for address in getattr(info, "download_checksums", None) or ():
         if match := re.search(r"@([0-9a-f]{40})/", str(address)):
             return match[1]
@@ -69,7 +70,7 @@ def _commit_in(info: Any) -> str | None:
 
 
 def commits() -> list[dict[str, str | None]]:
-    """What this process loaded from the Hub: kind, repository, the revision asked for, and the commit it stood for."""
+    """Everything that this process loaded from the Hub: kind, repository, requested revision, and its commit."""
     return [
         {"kind": kind, "id": name, "revision": revision, "commit": commit or cached_commit(kind, name, revision)}
         for (kind, name, revision), commit in sorted(_loaded.items(), key=str)
@@ -77,7 +78,7 @@ def commits() -> list[dict[str, str | None]]:
 
 
 def cached_commit(kind: str, name: str, revision: str | None = None) -> str | None:
-    """The commit that a revision (None: main) stands for in the local cache."""
+    """The commit of a revision (None: main) in the local cache."""
     from huggingface_hub import constants
 
     if revision is not None and _COMMIT.fullmatch(revision):

@@ -1,4 +1,4 @@
-"""A folder on the Hugging Face Hub. Only ever when asked for."""
+"""Uploads a folder to the Hugging Face Hub. Called only on the user's request."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 from r1lite.errors import RunError
 
-# Of a checkpoint: what `from_pretrained` opens, and its card. The trainer's state stays, and so do files of the user's.
+# Files of a checkpoint that are uploaded: those of `from_pretrained`, and the card. Not the trainer's state.
 MODEL_FILES = (
     *("README.md", "config.json", "generation_config.json", "*.safetensors", "*.safetensors.index.json"),
     *("tokenizer.json", "tokenizer_config.json", "tokenizer.model", "special_tokens_map.json", "added_tokens.json"),
@@ -25,16 +25,16 @@ def push(
     what: str,
     api: Any = None,
 ) -> str:
-    """Uploads files of a folder; a repository that does not exist is made, and is private.
+    """Uploads files of a folder; a repository that doesn't exist is created as a private one.
 
     Args:
-        files: patterns of their names.
-        what: is uploaded, for messages: "set", "model".
+        files: patterns of the file names.
+        what: kind of the upload for messages: "set", "model".
         api: a `huggingface_hub.HfApi`; by default one with the user's own login.
 
-    Returns: where it lies now.
+    Returns: the URL of the upload.
 
-    Raises: RunError if the Hub refuses or can't be reached; what is on the disk is whole.
+    Raises: RunError if the Hub rejects the upload or is unreachable; the local folder is unaffected.
     """
     import huggingface_hub
     from huggingface_hub.errors import HfHubHTTPError, HFValidationError, OfflineModeIsEnabled
@@ -51,5 +51,5 @@ def push(
         )
     except (OSError, HfHubHTTPError, HFValidationError, OfflineModeIsEnabled) as error:
         first = next((line for line in str(error).splitlines() if line.strip()), type(error).__name__)
-        raise RunError(f"--push-to-hub {repository}: {first}. The {what} itself is whole, in {folder}") from error
+        raise RunError(f"--push-to-hub {repository}: {first}. The {what} itself is complete, in {folder}") from error
     return str(getattr(done, "commit_url", "") or repository)

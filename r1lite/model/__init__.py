@@ -1,1 +1,1 @@
-"""The model that is trained: micro-batches, shared prompts, log-probabilities, adapters, memory."""
+"""The trained model: micro-batches, shared prompts, log-probabilities, adapters, memory."""

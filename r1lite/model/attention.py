@@ -1,11 +1,11 @@
-"""Attention for decoding on CPUs: one new token a row, grouped keys and values read where they lie.
+"""Attention for decoding on CPUs: one new token per row, with grouped keys and values read in place.
 
-PyTorch's kernel wants every query head to have keys of its own, so transformers copies the shared ones at each token:
-for Qwen2.5-0.5B's 14 heads over 2 that took 64 ms where this takes 3 (128 rows of 128 tokens, one thread). The keys and
-values of a prompt may lie beside those of its completions, once for all of them (`shared_prompts.py`).
+PyTorch's kernel needs separate keys for every query head, so transformers copies the shared ones at each token. For
+Qwen2.5-0.5B's 14 heads over 2 that took 64 ms, and this module 3 ms (128 rows of 128 tokens, one thread). The keys and
+values of a prompt may be stored separately, once for all its completions (`shared_prompts.py`).
 
-Training in bfloat16 attends in float32 on CPUs without AMX, where the backward pass of PyTorch's kernel takes twice as
-long in bfloat16 (AMD EPYC with AVX512_BF16).
+Training in bfloat16 computes attention in float32 on CPUs without AMX, where the backward pass of PyTorch's kernel
+takes twice as long in bfloat16 (AMD EPYC with AVX512_BF16).
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ from r1lite.model.shared_prompts import SharedPrompts
 from r1lite.rl.tiles import suits_mkl
 
 NAME = "sdpa_grouped_decode"
-# Keyword arguments that change what is computed, which only the library's function knows how to do.
+# Keyword arguments that change the computation and that only the library's function supports.
 VARIANTS = ("softcap", "s_aux", "position_bias", "cache")
 
 
 def register() -> str:
-    """Makes the attention known to transformers. Returns its name, for `attn_implementation`."""
+    """Registers the attention with transformers. Returns its name, for `attn_implementation`."""
     AttentionInterface.register(NAME, attention)
     AttentionMaskInterface.register(NAME, sdpa_mask)
     return NAME
@@ -44,26 +44,26 @@ def attention(
     shared_prompts: SharedPrompts | None = None,
     **kwargs: Any,
 ) -> tuple[Tensor, None]:
-    """softmax(q k^T * scaling) v; everything but plain decoding is left to transformers' sdpa.
+    """softmax(q k^T * scaling) v for plain decoding; transformers' sdpa handles all other cases.
 
     Args:
         query: [B, heads, 1, d].
         key, value: [B, key heads, L, d]; heads is a multiple of key heads.
         attention_mask: [B, 1, 1, L] bool, True = attend; None = attend to all.
-        shared_prompts: what comes before key and value.
+        shared_prompts: keys and values of the prompts, which come before `key` and `value`.
 
-    Returns: [B, 1, heads, d], and no weights.
+    Returns: [B, 1, heads, d], and None for the weights.
     """
     plain = all(kwargs.get(name) is None for name in VARIANTS)
     decodes = query.shape[2] == 1 and not torch.is_grad_enabled() and query.device.type == "cpu" and plain
     if not decodes:
         if shared_prompts is not None:
-            raise ValueError("shared prompts are read by plain decoding alone")
+            raise ValueError("shared prompts work only in plain decoding")
         return of_library(module, query, key, value, attention_mask, scaling=scaling, **kwargs)
     batch, heads, _, width = query.shape
     key_heads = key.shape[1]
     grouped = query.reshape(batch, key_heads, heads // key_heads, width)
-    if heads == key_heads and not suits_mkl():  # elsewhere a matrix times a vector is quicker with the matrix first
+    if heads == key_heads and not suits_mkl():  # without MKL a matrix-vector product is faster with the matrix first
         scores = (key @ grouped.transpose(-1, -2)).transpose(-1, -2)
     else:
         scores = grouped @ key.transpose(-1, -2)  # [B, key heads, group, L]
@@ -83,7 +83,7 @@ def attention(
 def of_library(
     module: Any, query: Tensor, key: Tensor, value: Tensor, attention_mask: Tensor | None, **kwargs: Any
 ) -> tuple[Tensor, None]:
-    """transformers' sdpa, in the precision in which it is quicker."""
+    """transformers' sdpa, in the faster precision."""
     result: tuple[Tensor, None]
     low = torch.is_autocast_enabled("cpu") and torch.get_autocast_dtype("cpu") == torch.bfloat16
     if low and torch.is_grad_enabled() and query.device.type == "cpu" and prefers_float32():
@@ -97,6 +97,6 @@ def of_library(
 
 @functools.cache
 def prefers_float32() -> bool:
-    """True if attention's backward pass is quicker in float32 than in bfloat16: the CPU has no AMX."""
-    # By what the CPU can do and not by a stopwatch: a resumed run must round as the first did.
+    """True if attention's backward pass is faster in float32 than in bfloat16, as on CPUs without AMX."""
+    # Decided by CPU features, not by timing: a resumed run must round as the first run did.
     return not torch.cpu.get_capabilities().get("amx_bf16", False)

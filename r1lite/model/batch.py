@@ -1,4 +1,4 @@
-"""Groups to tensors, in micro-batches of a bounded number of tokens."""
+"""Rows of tokens to tensors, in micro-batches of a bounded number of tokens."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from typing import Any, Literal
 import torch
 from torch import Tensor
 
-# How rows go through the model: all completions of a prompt on top of it, which is computed once; each with a prompt of
-# its own, padded; or likewise, one after the other in one sequence.
+# How rows go through the model: completions after their prompt, which is computed once; or each completion with its
+# own prompt, padded; or the same without padding, concatenated into one sequence.
 RowLayout = Literal["shared prompts", "whole rows", "end to end"]
 
 
@@ -20,29 +20,29 @@ class Row:
 
     prompt_ids: tuple[int, ...]
     token_ids: tuple[int, ...]
-    loss_mask: tuple[bool, ...] | None = None  # which of token_ids are learnt, the others are only read; None = all
+    loss_mask: tuple[bool, ...] | None = None  # tokens that the loss counts; the others are only read; None = all
 
     @property
     def num_learnt(self) -> int:
-        """How many tokens the loss counts."""
+        """Number of tokens that the loss counts."""
         return len(self.token_ids) if self.loss_mask is None else sum(self.loss_mask)
 
 
 @dataclass(slots=True)
 class MicroBatch:
-    """Rows that go through the model together. N distinct prompts, B rows, T tokens of the longest completion."""
+    """Rows that go through the model together: N distinct prompts, B rows, T tokens of the longest completion."""
 
     prompts: list[tuple[int, ...]]  # [N], distinct
     prompt_of_row: Tensor  # [B] int64, index into prompts
     token_ids: Tensor  # [B, T] int64, padded on the right
     valid_mask: Tensor  # [B, T] bool, False = padding
-    loss_mask: Tensor  # [B, T] bool, True = a token that is learnt
-    rows: list[int]  # [B] index of each row among those given to `micro_batches`
+    loss_mask: Tensor  # [B, T] bool, True = a token that the loss counts
+    rows: list[int]  # [B] index of each row in the input of `micro_batches`
     layout: RowLayout = "shared prompts"
 
 
 def cost(batch: MicroBatch) -> int:
-    """Tokens that go through the model, padding included."""
+    """Number of tokens that go through the model, padding included."""
     prompts = [len(batch.prompts[n]) for n in batch.prompt_of_row.tolist()]
     sizes = batch.valid_mask.sum(dim=1).tolist()
     return _tokens(batch.layout, prompts, sizes, [len(prompt) for prompt in batch.prompts])
@@ -51,10 +51,10 @@ def cost(batch: MicroBatch) -> int:
 def micro_batches(
     rows: Sequence[Row], max_tokens: int, pad_id: int, device: Any, layout: RowLayout = "shared prompts"
 ) -> list[MicroBatch]:
-    """Cuts rows into micro-batches of at most `max_tokens` tokens each, padding included.
+    """Splits rows into micro-batches of at most `max_tokens` tokens each, padding included.
 
-    Two orders are tried, and the one that costs fewer tokens is taken: whole groups, which share their prompt, or
-    completions by length, which waste less padding. A single row above the budget gets a micro-batch of its own.
+    Two orders are compared, and the one with fewer tokens is used: whole groups, which share their prompt, or
+    completions by length, which need less padding. A single row above the budget gets its own micro-batch.
     """
     by_length = sorted(range(len(rows)), key=lambda i: (len(rows[i].token_ids), rows[i].prompt_ids, i))
     longest: dict[tuple[int, ...], int] = {}
@@ -70,7 +70,7 @@ def micro_batches(
 
 
 def _tokens(layout: RowLayout, prompts: Sequence[int], sizes: Sequence[int], distinct: Sequence[int]) -> int:
-    """Tokens of B rows.
+    """Number of tokens of B rows.
 
     Args:
         prompts, sizes: [B] tokens of each row's prompt and completion.
@@ -101,7 +101,7 @@ def _cut(rows: Sequence[Row], order: Sequence[int], max_tokens: int, layout: Row
 
 def _collate(rows: Sequence[Row], part: list[int], pad_id: int, device: Any, layout: RowLayout) -> MicroBatch:
     prompts = list(dict.fromkeys(rows[i].prompt_ids for i in part))
-    place = {prompt: n for n, prompt in enumerate(prompts)}
+    index_of = {prompt: n for n, prompt in enumerate(prompts)}
     width = max(len(rows[i].token_ids) for i in part)
     token_ids = torch.full((len(part), width), pad_id)
     valid_mask = torch.zeros(len(part), width, dtype=torch.bool)
@@ -113,7 +113,7 @@ def _collate(rows: Sequence[Row], part: list[int], pad_id: int, device: Any, lay
         loss_mask[b, :length] = True if row.loss_mask is None else torch.tensor(row.loss_mask)
     return MicroBatch(
         prompts=prompts,
-        prompt_of_row=torch.tensor([place[rows[i].prompt_ids] for i in part], device=device),
+        prompt_of_row=torch.tensor([index_of[rows[i].prompt_ids] for i in part], device=device),
         token_ids=token_ids.to(device),
         valid_mask=valid_mask.to(device),
         loss_mask=loss_mask.to(device),

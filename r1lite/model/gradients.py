@@ -1,4 +1,4 @@
-"""Which gradients are not finite."""
+"""Detection of non-finite gradients."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from r1lite.model.sharding import local
 
 
 def nonfinite_gradients(named_parameters: Any) -> list[str]:
-    """Names of the parameters whose gradient holds a NaN or an infinity; to be called before it is cleared."""
+    """Names of the parameters whose gradient contains a NaN or an infinity; call it before gradients are cleared."""
     return [
         name for name, p in named_parameters if p.grad is not None and not bool(torch.isfinite(local(p.grad)).all())
     ]

@@ -1,4 +1,4 @@
-"""Finds where a model's backbone ends and its head begins, so that logits need not be made as a whole."""
+"""Splits a model into backbone and head, so that logits need not be computed all at once."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _PROBE = 3  # tokens
 
 @dataclass(frozen=True, slots=True)
 class Parts:
-    """A causal language model in two: head(backbone(token ids)) is what the model itself says."""
+    """A causal language model in two parts: head(backbone(token ids)) gives the model's own logits."""
 
     backbone: Any  # returns `last_hidden_state`
     layer: nn.Linear
@@ -25,19 +25,19 @@ class Parts:
 
     @property
     def head(self) -> Head:
-        """With the layer's weights as they are now: of a sharded model they come and go."""
+        """The head with the layer's current weights, which come and go in a sharded model."""
         return Head(self.layer.weight, self.layer.bias, self.scale, self.softcap)
 
 
 def split(model: Any) -> Parts | str:
-    """The model's two parts, or why it can't be taken apart.
+    """The model's two parts, or the reason why it can't be split.
 
-    What the configuration names is tried on a few tokens: an architecture that does anything else between hidden states
-    and logits is found out.
+    The parts that the configuration names are tested on a few tokens, which detects an architecture that does anything
+    else between hidden states and logits.
     """
     backbone, layer = getattr(model, "base_model", None), model.get_output_embeddings()
     if backbone is None or backbone is model:
-        return f"{type(model).__name__} names no backbone"
+        return f"{type(model).__name__} declares no backbone"
     if type(layer) is not nn.Linear:
         return f"the head of {type(model).__name__} is a {type(layer).__name__}, not a plain linear layer"
     config = model.config.get_text_config()
@@ -50,7 +50,7 @@ def split(model: Any) -> Parts | str:
 
 
 def _scales(config: Any) -> Iterator[float]:
-    """What the logits may be multiplied by: Cohere, Falcon-H1 and HyperCLOVA X multiply, Granite and MiniCPM divide."""
+    """Possible factors of the logits: Cohere, Falcon-H1 and HyperCLOVA X multiply, Granite and MiniCPM divide."""
     yield 1.0
     for name in ("logit_scale", "lm_head_multiplier", "output_multiplier", "logits_scaling"):
         value = getattr(config, name, None)
@@ -70,8 +70,8 @@ def _agree(model: Any, parts: Parts) -> bool:
         model.train(training)
     if hidden is None or hidden.shape[-1] != parts.head.weight.shape[1]:
         return False
-    found = parts.head.logits(hidden).float()
-    # In the dtype of its files a model rounds each of a few operations; what else it could do makes more.
+    logits = parts.head.logits(hidden).float()
+    # In the dtype of its files a model rounds a few operations; any other operation would differ by more.
     tolerance = max(1e-3, 4 * torch.finfo(model.dtype).eps)
     atol = 1e-3 if tolerance == 1e-3 else tolerance * float(expected.abs().max())
-    return found.shape == expected.shape and torch.allclose(found, expected, rtol=tolerance, atol=atol)
+    return logits.shape == expected.shape and torch.allclose(logits, expected, rtol=tolerance, atol=atol)

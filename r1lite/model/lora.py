@@ -1,8 +1,8 @@
-"""Low-rank adapters (LoRA, arXiv:2106.09685) through `peft`: few weights learn, the rest stay as they were loaded.
+"""Low-rank adapters (LoRA, arXiv:2106.09685) through `peft`: few weights are trained, the others keep their values.
 
-The adapter is put into the model in place, so sampler and trainer see the same one; without it the model is its own
-reference. Engines get it by itself (`Adapter`) where they can; others, and checkpoints, get merged weights under the
-names that the model has without an adapter.
+The adapter is inserted into the model in place, so sampler and trainer use the same one; without it the model is its
+own reference. Engines that support adapters get the adapter alone (`Adapter`). Other engines, and checkpoints, get
+merged weights under the names that the model has without an adapter.
 """
 
 from __future__ import annotations
@@ -26,30 +26,30 @@ _BASE, _ADAPTER, _NAME = ".base_layer", "lora_", "default"
 
 @dataclass(frozen=True, slots=True)
 class Adapter:
-    """The adapter of a model, as an engine of its own takes it: what is trained, and the weights below it."""
+    """A model's adapter for an engine with weights of its own: the trained tensors, and the base weights."""
 
     rank: int
-    alpha: float  # its product is multiplied by alpha / rank
+    alpha: float  # the product is multiplied by alpha / rank
     model: Any
 
     @property
     def layers(self) -> list[str]:
-        """Names of the layers that have one."""
+        """Names of the layers that have an adapter."""
         return [name for name, _ in _layers(self.model)]
 
     def weights(self) -> Iterator[tuple[str, Tensor]]:
-        """Its tensors by LAYER.lora_A.weight [rank, in] and LAYER.lora_B.weight [out, rank]."""
+        """The adapter's tensors as LAYER.lora_A.weight [rank, in] and LAYER.lora_B.weight [out, rank]."""
         for name, value in adapter_state(self.model).items():
             yield name.replace(f".{_NAME}.", "."), value
 
     def base(self) -> Iterator[tuple[str, Tensor]]:
-        """Every weight below it under the name that it has without one, tied ones under each; they never change."""
+        """Every base weight under its name without an adapter, tied ones under each name; they never change."""
         for name, value in whole_state(self.model):
             if _ADAPTER not in name:
                 yield name.replace(_BASE, ""), value
 
     def settings(self) -> dict[str, Any]:
-        """Its adapter_config.json in peft's format."""
+        """The adapter_config.json of peft's format."""
         targets = sorted({name.rpartition(".")[2] for name in self.layers})
         return {
             "peft_type": "LORA",
@@ -62,29 +62,29 @@ class Adapter:
 
     @property
     def over_quantized(self) -> bool:
-        """True over weights that the trainer holds in 4 bits."""
+        """True if the trainer holds the base weights in 4 bits."""
         return bool(quantized_layers(self.model))
 
     def refusal(self) -> str:
-        """Why no engine takes it by itself; empty if one can."""
+        """The reason why no engine can take the adapter alone; empty if one can."""
         if any(is_part(value) for value in adapter_state(self.model).values()):
-            return "it lies in parts on the ranks"
+            return "it is sharded over the ranks"
         others = sorted({type(layer).__name__ for _, layer in _layers(self.model) if not layer.lora_A})
         return f"{', '.join(others)} is not a linear layer" if others else ""
 
 
 def adapter_of(model: Any) -> Adapter | None:
-    """The adapter that `add_adapter` put there; None of a model without one."""
+    """The adapter that `add_adapter` inserted; None for a model without one."""
     first = next((layer for _, layer in _layers(model)), None)
     return None if first is None else Adapter(first.r[_NAME], first.lora_alpha[_NAME], model)
 
 
 def add_adapter(model: Any, config: TrainConfig) -> str:
-    """Puts an adapter of rank `lora_rank` on the layers that were asked for, and freezes the rest.
+    """Inserts an adapter of rank `lora_rank` into the layers of `lora_targets`, and freezes all other weights.
 
-    Its product is 0 at first: the model says what it said.
+    Its product is 0 at first, so the model's output is unchanged.
 
-    Returns: what was done, for the reader.
+    Returns: a summary for the reader.
 
     Raises:
         UserError: peft is not installed, or no layer has such a name.
@@ -96,24 +96,24 @@ def add_adapter(model: Any, config: TrainConfig) -> str:
     names = [name.strip() for name in config.lora_targets.split(",")]
     settings = LoraConfig(
         r=config.lora_rank,
-        lora_alpha=config.lora_alpha,  # type: ignore[arg-type]  # said to be an int, any number does
+        lora_alpha=config.lora_alpha,  # type: ignore[arg-type]  # declared as int, but accepts any number
         target_modules="all-linear" if names == ["all-linear"] else names,
         task_type="CAUSAL_LM",
     )
-    with torch.random.fork_rng(devices=[]):  # the run's other random numbers are as they are without an adapter
+    with torch.random.fork_rng(devices=[]):  # leaves the run's other random numbers as they are without an adapter
         torch.manual_seed(config.seed)
         try:
-            with as_trained(model):  # an adapter is made in the dtype of the weights it is put on
+            with as_trained(model):  # the adapter gets the dtype of the weights that it is inserted into
                 inject_adapter_in_model(settings, model)
         except ValueError as error:
             raise UserError(f"--lora-targets {config.lora_targets}: {error}") from error
     learning = sum(p.numel() for p in model.parameters() if p.requires_grad)
     total = parameter_count(model)
-    return f"rank {config.lora_rank}, alpha {config.lora_alpha:g}: {learning:,} of {total:,} weights learn"
+    return f"rank {config.lora_rank}, alpha {config.lora_alpha:g}: {learning:,} of {total:,} weights are trained"
 
 
 def has_adapter(model: Any) -> bool:
-    """True if `add_adapter` was here."""
+    """True if the model has an adapter from `add_adapter`."""
     return any(True for _ in _layers(model))
 
 
@@ -123,10 +123,10 @@ def adapter_state(model: Any) -> dict[str, Tensor]:
 
 
 def merged_weights(model: Any) -> Iterator[tuple[str, Tensor]]:
-    """Every weight under the name that it has without an adapter, and with what the adapter adds to it.
+    """Every weight under its name without an adapter, with the adapter's product added.
 
-    One layer at a time is merged, into a copy: taking the adapter out again would not leave the weights bit-identical.
-    Of a model in parts those with an adapter come whole, so that every rank goes through them in the same order.
+    Layers are merged one at a time, into a copy: removing the adapter again would not restore the weights bit for bit.
+    In a sharded model the weights with an adapter are gathered, so every rank must iterate in the same order.
     """
     layers = dict(_layers(model))
     for name, value in whole_state(model):
@@ -140,7 +140,7 @@ def merged_weights(model: Any) -> Iterator[tuple[str, Tensor]]:
 
 @contextlib.contextmanager
 def without_adapter(model: Any) -> Iterator[None]:
-    """The model as it was loaded."""
+    """Inside the context, the model computes without its adapter."""
     layers = [layer for _, layer in _layers(model)]
     for layer in layers:
         layer._disable_adapters = True
@@ -152,8 +152,8 @@ def without_adapter(model: Any) -> Iterator[None]:
 
 
 def _product(layer: Any) -> Tensor:
-    """What the adapter adds to a layer's weight."""
-    if not layer.lora_A or not is_part(layer.lora_A[_NAME].weight):  # an embedding's adapter is never in parts
+    """The product that the adapter adds to a layer's weight."""
+    if not layer.lora_A or not is_part(layer.lora_A[_NAME].weight):  # an embedding's adapter is never sharded
         added: Tensor = layer.get_delta_weight(_NAME).detach()
         return added
     first, second = (whole(part[_NAME].weight.detach()) for part in (layer.lora_A, layer.lora_B))

@@ -1,7 +1,7 @@
-"""Weights that lie in a model's files until each rank takes its part of them.
+"""Weights that stay in a model's files until each rank takes its part of them.
 
-Loaded in the dtype they are stored in, on the CPU, they are read by the system page by page and shared by all processes
-of a machine: a rank needs no memory for what other ranks are going to hold.
+Weights that are loaded in their stored dtype on the CPU are memory-mapped: the system reads them page by page, and all
+processes of a machine share them. So a rank needs no memory for the parts of other ranks.
 """
 
 from __future__ import annotations
@@ -21,42 +21,42 @@ _DTYPES = {"BF16": torch.bfloat16, "F16": torch.float16, "F32": torch.float32}
 def read_model(
     source: Mapping[str, Any], *, mapped: bool, architecture: Any = None, **options: Any
 ) -> tuple[Any, dict[str, Any]]:
-    """(model on the CPU, what transformers says of loading it). Raises whatever the library does.
+    """(model on the CPU, transformers' loading info). Raises any error of the library.
 
     Args:
         source: arguments of `from_pretrained` that name the model.
-        mapped: weights stay in the files, where all of these have one dtype; else they are in float32.
-        architecture: a class of transformers that has `from_pretrained`; by default `AutoModelForCausalLM`.
-        options: more arguments of `from_pretrained`.
+        mapped: leave the weights in their files if all have one dtype; else they are in float32.
+        architecture: a class of transformers with `from_pretrained`; by default `AutoModelForCausalLM`.
+        options: further arguments of `from_pretrained`.
     """
     if architecture is None:
         from transformers import AutoModelForCausalLM as architecture
 
-    given = {**source, **options, "output_loading_info": True}
-    given.pop("trust_remote_code", None)  # said where it counts, whoever calls
+    arguments = {**source, **options, "output_loading_info": True}
+    arguments.pop("trust_remote_code", None)  # always False, whatever the caller passes
 
     def read(dtype: torch.dtype) -> Any:
-        return architecture.from_pretrained(**given, dtype=dtype, trust_remote_code=False)
+        return architecture.from_pretrained(**arguments, dtype=dtype, trust_remote_code=False)
 
     stored = _stored_dtype(source) if mapped else None
     if stored is None:
         return read(torch.float32)  # type: ignore[no-any-return]
-    model, said = read(stored)
-    if _is_narrow(stored) and any(buffer.dtype == stored for buffer in model.buffers()):  # computed in it, and rounded
+    model, info = read(stored)
+    if _is_narrow(stored) and any(buffer.dtype == stored for buffer in model.buffers()):  # buffers were rounded to it
         return read(torch.float32)  # type: ignore[no-any-return]
-    model.config.dtype = torch.float32  # in which it is going to be trained
-    return model, said
+    model.config.dtype = torch.float32  # the dtype of training
+    return model, info
 
 
 def _stored_dtype(source: Mapping[str, Any]) -> torch.dtype | None:
-    """The dtype of all weights in a model's safetensors files; None where they have several, or are other files."""
+    """The dtype of all weights in a model's safetensors files; None if they have several, or are in other files."""
     from safetensors import safe_open
 
-    found = set()
+    dtypes = set()
     for path in _files(source):
         with safe_open(path, framework="pt") as file:
-            found |= {file.get_slice(name).get_dtype() for name in file.keys()}  # noqa: SIM118  # no mapping
-    return _DTYPES.get(found.pop()) if len(found) == 1 else None
+            dtypes |= {file.get_slice(name).get_dtype() for name in file.keys()}  # noqa: SIM118  # no mapping
+    return _DTYPES.get(dtypes.pop()) if len(dtypes) == 1 else None
 
 
 def _files(source: Mapping[str, Any]) -> list[Path]:
@@ -73,20 +73,20 @@ def _files(source: Mapping[str, Any]) -> list[Path]:
 
 
 def wide(value: Tensor) -> Tensor:
-    """The tensor that is trained: bfloat16 and float16 become float32, which holds their values exactly."""
+    """The tensor in its training dtype: bfloat16 and float16 become float32, which holds their values exactly."""
     return value.float() if _is_narrow(value.dtype) else value
 
 
 @torch.no_grad()
 def widen(parameters: Iterable[nn.Parameter]) -> None:
-    """Puts weights that are still in their files into memory, as they are trained."""
+    """Loads weights that are still in their files into memory, in their training dtype."""
     for parameter in parameters:
         parameter.data = wide(parameter.data)
 
 
 @contextlib.contextmanager
 def as_trained(model: Any) -> Iterator[None]:
-    """Inside, weights that are still in their files have the dtype they are trained in, and no values."""
+    """Inside the context, weights that are still in their files have their training dtype, and no values."""
     narrow = [(p, p.data) for p in model.parameters() if _is_narrow(p.dtype)]
     for parameter, value in narrow:
         parameter.data = torch.zeros((), device=value.device).expand(value.shape)
@@ -98,7 +98,7 @@ def as_trained(model: Any) -> Iterator[None]:
 
 
 def sharing_copy(model: Any) -> Any:
-    """A copy of a model that reads the same weights in the same memory, for as long as neither changes them."""
+    """A copy of a model that shares the memory of its weights, valid while neither model changes them."""
     return _copied(model, lambda weight: weight)
 
 

@@ -1,10 +1,10 @@
-"""RMSNorm on CPUs: transformers' own makes ten passes over memory forward and backward, most of them for autograd.
+"""RMSNorm on CPUs: transformers' own passes over memory ten times forward and backward, mostly for autograd.
 
     y = w x r,  r = 1 / sqrt(mean x^2 + eps)
     dL/dx = r (w g - x r^2 mean(w g x)),  dL/dw = sum g x r
 
-Layer norm's backward kernel, told that the mean is 0, computes both in one pass, but for the share of the mean that it
-takes out: r mean(w g) is added again.
+Layer norm's backward kernel computes both in one pass if its mean is set to 0, except that it subtracts the share of
+the mean: r mean(w g) is added again.
 """
 
 from __future__ import annotations
@@ -50,9 +50,9 @@ def _scale(hidden: Tensor, eps: float) -> Tensor:
 
 
 def quicken_norms(model: nn.Module) -> None:
-    """Has the model's RMSNorms computed so wherever they and what they are given are in float32 on a CPU.
+    """Replaces the model's RMSNorms by this implementation, for float32 weights and inputs on a CPU.
 
-    A module is tried before it is changed: some multiply by 1 + w, or in another order of precision.
+    Each module is tested before it is replaced: some multiply by 1 + w, or round in another order.
     """
     for module in model.modules():
         if _is_rms_norm(module):
@@ -60,7 +60,7 @@ def quicken_norms(model: nn.Module) -> None:
 
 
 def quicken_shapes(model: nn.Module) -> None:
-    """As `quicken_norms`, of a model without values: a small norm of each class is tried in its place."""
+    """As `quicken_norms`, for a model without values: tests a small norm of each class instead."""
     known: dict[type, bool] = {}
     for module in model.modules():
         kind = type(module)
@@ -77,7 +77,7 @@ def _forward(module: Any, hidden_states: Tensor) -> Tensor:
     weight, eps = module.weight, module.variance_epsilon
     if hidden_states.device.type != "cpu" or not hidden_states.dtype == weight.dtype == torch.float32:
         return type(module).forward(module, hidden_states)  # type: ignore[no-any-return]
-    if not torch.is_grad_enabled():  # the same, without what autograd costs at each token
+    if not torch.is_grad_enabled():  # the same result, without autograd's cost at each token
         return (hidden_states * _scale(hidden_states, eps)).mul_(weight)
     return _RMSNorm.apply(hidden_states, weight, eps)  # type: ignore[no-any-return,no-untyped-call]
 
@@ -94,6 +94,6 @@ def _is_rms_norm(module: Any) -> bool:
     if len(inspect.signature(module.forward).parameters) != 1:
         return False
     hidden = torch.linspace(-2, 3, _PROBE * len(weight)).view(_PROBE, -1)
-    # Weights that are still in their files may be in another precision than they are trained in.
-    expected, found = module(hidden), hidden * _scale(hidden, module.variance_epsilon) * weight.float()
-    return torch.allclose(expected.float(), found, rtol=1e-5, atol=1e-6)
+    # Weights that are still in their files may have another precision than in training.
+    expected, ours = module(hidden), hidden * _scale(hidden, module.variance_epsilon) * weight.float()
+    return torch.allclose(expected.float(), ours, rtol=1e-5, atol=1e-6)

@@ -1,4 +1,4 @@
-"""A frozen model's decoder layers in the CPU's memory, each copied to the GPU for its forward pass alone."""
+"""Keeps a frozen model's decoder layers in CPU memory, and copies each to the GPU for its forward pass only."""
 
 from __future__ import annotations
 
@@ -13,35 +13,35 @@ from r1lite.model.sharding import layers_of
 
 
 def check_offload(config: TrainConfig, frozen: Any) -> None:
-    """Refuses to move what is not there, or does not lie on a GPU. Raises UserError.
+    """Refuses to offload a model that does not exist or is not on a GPU. Raises UserError.
 
     Args:
-        frozen: the reference or the teacher, a `Policy`; None without one.
+        frozen: the reference or the teacher, a `Policy`; None if there is none.
     """
     asked = [name for name in ("offload_optimizer", "offload_reference") if getattr(config, name)]
     if asked and not config.device.startswith("cuda"):
         raise UserError(
-            f"--{asked[0].replace('_', '-')} with --device {config.device}: all lies in the CPU's memory already"
+            f"--{asked[0].replace('_', '-')} with --device {config.device}: everything is in CPU memory already"
         )
     if config.offload_reference and (frozen is None or frozen.above is not None):
         why = "this run has no reference" if frozen is None else "with --lora-rank the reference is the model itself"
-        raise UserError(f"--offload-reference: {why}; leave it off")
+        raise UserError(f"--offload-reference: {why}; leave the flag out")
     moves = getattr(config, "reference_refresh_steps", 0) > 0 or getattr(config, "reference_decay", 1.0) < 1
     if config.offload_reference and config.shard != "none" and moves:
         raise UserError(
             f"--offload-reference with --shard {config.shard}: a reference that moves (--reference-refresh-steps, "
-            "--reference-decay) stays on the GPU then; leave one of them off"
+            "--reference-decay) must stay on the GPU; leave one of the flags out"
         )
 
 
 def stream_layers(model: Any) -> None:
-    """Leaves embedding and head where they are, and the weights of each layer on the CPU between its forward passes.
+    """Keeps each layer's weights on the CPU between its forward passes; embedding and head stay on the device.
 
     Args:
-        model: of transformers, whole and frozen; from here on no gradient can go through it.
+        model: a whole, frozen transformers model; gradients can no longer pass through it.
 
     Raises:
-        UserError: it does not say what its layers are.
+        UserError: the model does not declare its layers.
     """
     for layer in layers_of(model):
         _stream(layer, model.device)

@@ -1,4 +1,4 @@
-"""AdamW on a model, with a clipped gradient and a guard against non-finite ones."""
+"""AdamW with gradient clipping and a guard against non-finite gradients."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from r1lite.model.sharding import holders, is_part, like, local, part_like
 
 
 class Optimizer:
-    """AdamW on a model, with a clipped gradient and a guard against non-finite ones.
+    """AdamW on a model, with gradient clipping and a guard against non-finite gradients.
 
     Args:
-        world: the ranks whose gradients add up to the whole.
-        offload: moments, and a copy of the weights that learn, lie in the CPU's memory, where the update is computed:
-            8 bytes a weight less on a GPU, and a transfer of gradients and of weights a step.
+        world: the ranks whose gradients are summed.
+        offload: keep the moments and a copy of the trained weights in CPU memory, and compute the update there: saves
+            8 bytes per weight on a GPU, and costs a transfer of gradients and weights per step.
     """
 
     def __init__(
@@ -36,7 +36,7 @@ class Optimizer:
         self.parameters = [p for p in model.parameters() if p.requires_grad]
         self._in_parts = [p for p in self.parameters if is_part(p)]
         self.nonfinite: list[str] = []  # parameters whose gradient was not finite at the last step
-        # Of a weight in parts, AdamW sees this rank's part, which lies in the same memory.
+        # For a sharded weight, AdamW gets this rank's part, in the same memory.
         self._own = [nn.Parameter(local(p).detach()) if is_part(p) else p for p in self.parameters]
         self._offloads = offload
         if offload:
@@ -47,7 +47,7 @@ class Optimizer:
     def configured(
         cls, model: nn.Module, config: OptimizerConfig, world: World = ALONE, *, offload: bool = False
     ) -> Optimizer:
-        """With the configuration's betas, weight decay and gradient norm."""
+        """An optimizer with the configuration's betas, weight decay and gradient norm."""
         return cls(
             model,
             betas=(config.adam_beta1, config.adam_beta2),
@@ -58,14 +58,14 @@ class Optimizer:
         )
 
     def step(self, lr: float) -> float | None:
-        """Applies the gradient that the ranks have accumulated together, and clears it.
+        """Applies the gradient that the ranks have accumulated, and clears it.
 
         Returns:
-            The gradient's global norm before clipping, or None if it is not finite: then nothing was changed.
+            The gradient's global norm before clipping, or None if it is not finite; then nothing was changed.
         """
         if self.world.size > 1:
             self._add_up()
-        # Not clip_grad_norm_: where the norm is NaN it makes every gradient NaN, and nobody could tell whose it was.
+        # Not clip_grad_norm_: with a NaN norm it makes every gradient NaN, so the source could not be named.
         norm = self._norm()
         finite = bool(torch.isfinite(norm))
         self.nonfinite = [] if finite else self._nonfinite()
@@ -83,15 +83,16 @@ class Optimizer:
 
     @torch.no_grad()
     def _copy(self, *, to_model: bool) -> None:
-        """Between the weights that the update is computed on and the model's."""
+        """Copies between the weights that are updated on the CPU and the model's weights."""
         for own, p in zip(self._own, self.parameters, strict=True):
             source, target = (own, local(p)) if to_model else (local(p), own)
             target.copy_(source)
 
     def _add_up(self) -> None:
-        """Every rank's gradient becomes the sum of all; one that no rank has stays None, as it would with one rank.
+        """Replaces every rank's gradient by the sum over ranks; it stays None if no rank has one, as with one rank.
 
-        Of weights in parts the gradients are averages over the ranks by now: the loss has the whole minibatch's counts.
+        The gradients of sharded weights are already averaged over the ranks, and are scaled to sums: the loss
+        is divided by the counts of the whole minibatch.
         """
         for p in self._in_parts:
             if p.grad is not None:
@@ -119,15 +120,15 @@ class Optimizer:
         if not self._in_parts:
             nn.utils.clip_grads_with_norm_(self.parameters, self.max_grad_norm, norm)
             return
-        factor = float((self.max_grad_norm / (norm + 1e-6)).clamp(max=1.0))  # as the library does
+        factor = float((self.max_grad_norm / (norm + 1e-6)).clamp(max=1.0))  # as in torch.nn.utils.clip_grad_norm_
         for p in self.parameters:
             if p.grad is not None:
                 local(p.grad).mul_(factor)
 
     def _nonfinite(self) -> list[str]:
         named = ((name, p) for name, p in self.model.named_parameters())
-        found = nonfinite_gradients(named)
-        return list(dict.fromkeys(name for names in self.world.all_gather_object(found) for name in names))
+        local_names = nonfinite_gradients(named)
+        return list(dict.fromkeys(name for names in self.world.all_gather_object(local_names) for name in names))
 
     def discard(self) -> None:
         """Clears the accumulated gradient."""
@@ -135,7 +136,7 @@ class Optimizer:
             p.grad = None
 
     def state_dict(self) -> dict[str, Any]:
-        """Moments of the gradient, as `torch.optim.AdamW` keeps them."""
+        """The moments, in the format of `torch.optim.AdamW`."""
         state = self.adamw.state_dict()
         of_parameters = {
             number: {
@@ -147,7 +148,7 @@ class Optimizer:
         return {**state, "state": of_parameters}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Restores what `state_dict()` returned; the model's weights are in place."""
+        """Restores what `state_dict()` returned; the model's weights must be loaded already."""
         if self._offloads:
             self._copy(to_model=False)
         of_parameters = {

@@ -1,4 +1,4 @@
-"""Telling that memory ran out from everything else that can go wrong, and getting by with less."""
+"""Detects out-of-memory errors, and repeats an update with smaller micro-batches."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from r1lite.distributed.dealing import hands
 from r1lite.distributed.world import ALONE, World
 from r1lite.errors import RunError
 
-# What the CPU's allocator and cuBLAS say; only the GPU's allocator has an exception of its own.
+# Messages of the CPU's allocator and of cuBLAS; only the GPU's allocator has its own exception.
 _WORDS = ("DefaultCPUAllocator", "not enough memory", "CUBLAS_STATUS_ALLOC_FAILED")
 
 
@@ -24,7 +24,7 @@ def is_out_of_memory(error: BaseException) -> bool:
 
 
 def free_what_is_unused() -> None:
-    """Gives back what the failed attempt left: cycles of its graph, and the GPU allocator's reserve."""
+    """Frees what the failed attempt left: reference cycles of its graph, and the GPU allocator's cache."""
     gc.collect()
     if torch.cuda.is_available():
         torch.cuda.empty_cache()
@@ -35,25 +35,25 @@ class AnyMicroBatch(Protocol):
 
     @property
     def num_rows(self) -> int:
-        """What can be told apart in it."""
+        """Number of rows that can be separated."""
 
     @property
     def cost(self) -> int:
-        """Tokens, padding included."""
+        """Number of tokens, padding included."""
 
 
 P = TypeVar("P", bound=AnyMicroBatch)
 
 
 class MicroBatchBudget:
-    """How many tokens a micro-batch may have: what was asked for, or as memory has allowed so far.
+    """The largest number of tokens in a micro-batch: the configured one, or less once memory ran out.
 
     Args:
-        tokens: the most.
-        row: what a row is called.
-        advice: for one whose single row is too much.
-        world: the ranks that the micro-batches are dealt to.
-        in_step: the model is sharded, so that a forward pass needs all ranks.
+        tokens: the configured maximum.
+        row: the name of a row in messages.
+        advice: what to change if a single row does not fit.
+        world: the ranks that share the micro-batches.
+        in_step: the model is sharded, so a forward pass needs all ranks.
     """
 
     def __init__(self, tokens: int, *, row: str, advice: str, world: World = ALONE, in_step: bool = False) -> None:
@@ -69,28 +69,28 @@ class MicroBatchBudget:
         step: int,
         idle: Callable[[P], None],
     ) -> int:
-        """Adds up the gradients of this rank's micro-batches. Where memory runs out on any rank, all begin again, with
-        half the tokens in each.
+        """Adds up the gradients of this rank's micro-batches. If memory runs out on any rank, all ranks start again
+        with half the tokens per micro-batch.
 
         Args:
-            cut: the same rows in micro-batches of at most so many tokens; the same on every rank.
-            add: one micro-batch's forward and backward pass; its number among all ranks' micro-batches comes first.
-            restart: takes back what was added, which may be a part of a micro-batch's gradient.
-            idle: as many passes of the model as `add` makes, without effect: for a rank that has nothing left while
-                others still have, where the model is sharded.
+            cut: splits the rows into micro-batches of at most this many tokens; the same on every rank.
+            add: makes a micro-batch's forward and backward pass; first argument: its number among all ranks' ones.
+            restart: discards everything added so far, including the partial gradient of a micro-batch.
+            idle: makes as many model passes as `add`, without effect: for a rank without work while others still
+                have some, if the model is sharded.
 
         Returns: how often memory ran out.
 
         Raises:
-            RunError: it did with one row to each micro-batch, or where the model is sharded.
+            RunError: memory ran out with one row per micro-batch, or with a sharded model.
         """
         times = 0
         while True:
             micro_batches, mine, rounds = self._dealt(cut)
             ran_out = False
             try:
-                for place in mine:
-                    add(place, micro_batches[place])
+                for number in mine:
+                    add(number, micro_batches[number])
                 for _ in range(rounds - len(mine) if self._in_step else 0):
                     idle(min(micro_batches, key=lambda one: one.cost))
             except (RuntimeError, MemoryError) as error:
@@ -98,13 +98,13 @@ class MicroBatchBudget:
                     raise
                 if self._in_step:
                     raise RunError(
-                        f"step {step + 1}: out of memory with micro-batches of up to {self.tokens} tokens. Ranks that "
-                        "hold a model in parts can't begin a pass again: continue with a lower --micro-batch-tokens"
+                        f"step {step + 1}: out of memory with micro-batches of up to {self.tokens} tokens. Ranks with "
+                        "a sharded model can't repeat a pass: continue with a lower --micro-batch-tokens"
                     ) from error
                 ran_out = True
             if not self._world.max(ran_out):
                 return times
-            # Out of the except clause: the error held on to the graph.
+            # Outside the except clause, because the exception holds references to the graph.
             restart()
             free_what_is_unused()
             times += 1
@@ -118,9 +118,9 @@ class MicroBatchBudget:
             self.tokens = max(1, min(self.tokens, max(shared)) // 2)
 
     def _dealt(self, cut: Callable[[int], Sequence[P]]) -> tuple[Sequence[P], list[int], int]:
-        """All micro-batches, the numbers of this rank's, and how many the rank with the most has."""
+        """All micro-batches, the numbers of this rank's ones, and the largest number that any rank has."""
         micro_batches, size = cut(self.tokens), self._world.size
-        if size > 1:  # small enough that each rank has something to do
+        if size > 1:  # small enough to give each rank some work
             share = -(-sum(one.cost for one in micro_batches) // size)
             micro_batches = cut(max(1, min(self.tokens, share)))
         dealt = hands([one.cost for one in micro_batches], size)

@@ -1,8 +1,8 @@
-"""Several rows in one sequence, none of which sees another: positions begin anew at each row.
+"""Packing: several rows in one sequence that do not attend to each other; positions restart at each row.
 
-transformers reads the rows' bounds off the position ids and masks attention to blocks (arXiv:2407.09105 tells why
-packing without that trains on nonsense). Models that carry a state along a sequence would mix rows all the same, so a
-model is tried before it is trusted.
+transformers derives the rows' bounds from the position ids and masks attention to blocks (without this, training on
+packed rows learns from unrelated text: arXiv:2407.09105). Models that carry a state along a sequence would still mix
+rows, so each model is tested first.
 
 Shapes: B packed sequences, W their length, N completion tokens of all rows.
 """
@@ -26,22 +26,22 @@ class PackedBatch:
     """Rows that go through the model together, several to a sequence."""
 
     input_ids: Tensor  # [B, W] int64
-    position_ids: Tensor  # [B, W] int64, from 0 at each row; padding is a row of its own
-    where: Tensor  # [N] int64, place in the flattened [B * W] whose logits predict each token that is learnt
+    position_ids: Tensor  # [B, W] int64, from 0 at each row; padding is a separate row
+    where: Tensor  # [N] int64, position in the flattened [B * W] whose logits predict each trained token
     token_ids: Tensor  # [N] int64
     num_rows: int
 
 
 def packed_batches(rows: Sequence[Row], *, width: int, max_tokens: int, pad_id: int, device: Any) -> list[PackedBatch]:
-    """Rows packed into sequences of `width` tokens, as many sequences to a batch as fit `max_tokens`.
+    """Packs rows into sequences of `width` tokens, and as many sequences into a batch as fit `max_tokens`.
 
-    A row above the width has a sequence to itself; so has a batch above the budget.
+    A row longer than the width gets its own sequence, and a sequence above the budget its own batch.
     """
     sequences = fit([_length(row) for row in rows], width)
     longest = [sum(_length(rows[i]) for i in sequence) for sequence in sequences]
     order = sorted(range(len(sequences)), key=lambda i: (-longest[i], i))
     batches: list[list[int]] = []
-    for i in order:  # longest first, so that the first of a batch is its width
+    for i in order:  # longest first, so that the first sequence of a batch sets its width
         if batches and (len(batches[-1]) + 1) * longest[batches[-1][0]] <= max_tokens:
             batches[-1].append(i)
         else:
@@ -50,7 +50,7 @@ def packed_batches(rows: Sequence[Row], *, width: int, max_tokens: int, pad_id: 
 
 
 def fit(lengths: Sequence[int], width: int) -> list[list[int]]:
-    """Numbers of the rows of each sequence: longest first, each into the fullest sequence that still has room."""
+    """Indices of the rows of each sequence: longest first, each into the fullest sequence that still has room."""
     open_by_room: dict[int, list[int]] = {}  # room left -> sequences
     sequences: list[list[int]] = []
     for i in sorted(range(len(lengths)), key=lambda i: (-lengths[i], i)):
@@ -70,26 +70,26 @@ def fit(lengths: Sequence[int], width: int) -> list[list[int]]:
 
 
 def packed_states(backbone: Any, batch: PackedBatch) -> Tensor:
-    """[N, H] hidden states that the completion tokens are predicted from."""
+    """[N, H] hidden states from which the completion tokens are predicted."""
     hidden = backbone(input_ids=batch.input_ids, position_ids=batch.position_ids, use_cache=False).last_hidden_state
     return hidden.flatten(0, 1).index_select(0, batch.where)  # type: ignore[no-any-return]
 
 
 def packed_logits(model: Any, batch: PackedBatch) -> Tensor:
-    """[N, V] logits that predict the completion tokens, for models that can't be taken apart."""
+    """[N, V] logits that predict the completion tokens, for models that can't be split."""
     width = batch.input_ids.shape[1]
-    columns = torch.unique(batch.where % width)  # the head runs only where some row has a completion token
+    columns = torch.unique(batch.where % width)  # the head runs only at positions where some row has a completion token
     logits = model(
         input_ids=batch.input_ids, position_ids=batch.position_ids, use_cache=False, logits_to_keep=columns
     ).logits
-    place = torch.searchsorted(columns, batch.where % width)
-    return logits[batch.where // width, place]  # type: ignore[no-any-return]
+    column = torch.searchsorted(columns, batch.where % width)
+    return logits[batch.where // width, column]  # type: ignore[no-any-return]
 
 
 @torch.no_grad()
 def keeps_rows_apart(model: Any) -> bool:
-    """True if a packed row's logits are those it has by itself."""
-    inner = model.get_base_model() if hasattr(model, "get_base_model") else model  # peft's wrapper takes anything
+    """True if a packed row gets the same logits as the row alone."""
+    inner = model.get_base_model() if hasattr(model, "get_base_model") else model  # peft's wrapper accepts any argument
     if "position_ids" not in inspect.signature(inner.forward).parameters:
         return False
     last = model.get_input_embeddings().num_embeddings - 1
@@ -107,7 +107,7 @@ def keeps_rows_apart(model: Any) -> bool:
 
 
 def _length(row: Row) -> int:
-    return len(row.prompt_ids) + len(row.token_ids) - 1  # the last token is predicted, and predicts nothing
+    return len(row.prompt_ids) + len(row.token_ids) - 1  # the last token is predicted, but not an input
 
 
 def _collate(sequences: list[list[Row]], pad_id: int, device: Any) -> PackedBatch:
@@ -122,8 +122,8 @@ def _collate(sequences: list[list[Row]], pad_id: int, device: Any) -> PackedBatc
             size = _length(row)
             input_ids[b, start : start + size] = torch.tensor((*row.prompt_ids, *row.token_ids)[:-1])
             position_ids[b, start : start + size] = torch.arange(size)
-            places = range(b * width + start + len(row.prompt_ids) - 1, b * width + start + size)
-            where += itertools.compress(places, row.loss_mask or itertools.repeat(True))
+            positions = range(b * width + start + len(row.prompt_ids) - 1, b * width + start + size)
+            where += itertools.compress(positions, row.loss_mask or itertools.repeat(True))
             learnt += itertools.compress(row.token_ids, row.loss_mask or itertools.repeat(True))
             start += size
         position_ids[b, start:] = torch.arange(width - start)

@@ -1,7 +1,7 @@
-"""Tensors in parts as files, by torch.distributed.checkpoint: each rank writes what it holds and reads what it will.
+"""Sharded tensors as files, by torch.distributed.checkpoint: each rank writes and reads only its own parts.
 
-The files are safetensors: reading one runs nothing, whoever wrote it. What they hold does not depend on who reads: any
-number of ranks, or one process that puts the tensors together.
+The files are safetensors, so reading one executes no code. Their content does not depend on the reader: any
+number of ranks can read them, or one process that assembles the tensors.
 """
 
 from __future__ import annotations
@@ -17,16 +17,16 @@ from torch import Tensor
 from r1lite.errors import RunError
 from r1lite.model.sharding import is_part, part_like
 
-_FILE_BYTES = 4 << 30  # of whole tensors, whose parts each rank writes into a file
-_MARK = "in parts"  # the one key of what stands in a state for a tensor in parts
+_FILE_BYTES = 4 << 30  # of whole tensors; each rank writes its parts of them into one file
+_MARK = "in parts"  # the only key of the dict that replaces a sharded tensor in a state
 
 
 class TensorOnDisk:
-    """A tensor that is read as its user will hold it: whole, or the part of this rank.
+    """A tensor that is read in the form that its user holds: whole, or the part of this rank.
 
     Args:
-        files: a reader of all parts of the folder.
-        name: the tensor's.
+        files: a reader of all parts in the folder.
+        name: the tensor's name.
     """
 
     def __init__(self, files: Any, name: str) -> None:
@@ -35,7 +35,7 @@ class TensorOnDisk:
         self.shape, self.dtype, self.ndim = known.size, known.properties.dtype, len(known.size)
 
     def like(self, target: Tensor) -> Tensor:
-        """The tensor, in parts as `target` is, or whole. Without communication.
+        """The tensor, sharded as `target` is, or whole. Needs no communication.
 
         Raises:
             RuntimeError: a part is missing, or damaged.
@@ -44,21 +44,21 @@ class TensorOnDisk:
         from torch.distributed.checkpoint.api import CheckpointException
 
         if is_part(target):
-            found = part_like(target, torch.empty_like(target.to_local()))  # type: ignore[attr-defined]
+            tensor = part_like(target, torch.empty_like(target.to_local()))  # type: ignore[attr-defined]
         else:
-            found = torch.empty(self.shape, dtype=self.dtype)
+            tensor = torch.empty(self.shape, dtype=self.dtype)
         with warnings.catch_warnings():
             warnings.filterwarnings("ignore", "torch.distributed is disabled", UserWarning)  # in one process
             try:
-                dcp.load({self._name: found}, storage_reader=self._files, no_dist=True)
-            except CheckpointException as error:  # no Exception: it would end the process
+                dcp.load({self._name: tensor}, storage_reader=self._files, no_dist=True)
+            except CheckpointException as error:  # derives from BaseException, so it would end the process
                 raise RuntimeError(f"{self._name}: {_cause(error)}") from error
-        return found
+        return tensor
 
 
 def taken_out(state: Any) -> tuple[Any, dict[str, Tensor]]:
-    """A state of dictionaries and lists without its tensors in parts, and these by name; tied ones under one name."""
-    names: dict[tuple[int, int], str] = {}  # by where this rank's part lies, which may be empty
+    """Splits a state of dicts and lists into the state without its sharded tensors, and these by name (tied: one)."""
+    names: dict[tuple[int, int], str] = {}  # by the memory address of this rank's part, which may be empty
     parts: dict[str, Tensor] = {}
 
     def out(value: Any, name: str) -> Any:
@@ -70,20 +70,20 @@ def taken_out(state: Any) -> tuple[Any, dict[str, Tensor]]:
         if isinstance(value, dict):
             return {key: out(one, f"{name}/{key}") for key, one in value.items()}
         if isinstance(value, list | tuple):
-            return type(value)(out(one, f"{name}/{place}") for place, one in enumerate(value))
+            return type(value)(out(one, f"{name}/{i}") for i, one in enumerate(value))
         return value
 
     return out(state, ""), parts
 
 
 def put_back(state: Any, folder: Path) -> Any:
-    """The state with a `TensorOnDisk` wherever `taken_out` has left a mark; as it is if there is no such folder."""
+    """Inserts a `TensorOnDisk` for every mark that `taken_out` left; returns the state unchanged without a folder."""
     if not folder.is_dir():
         return state
     from torch.distributed.checkpoint import HuggingFaceStorageReader
 
     class Reader(HuggingFaceStorageReader):
-        """Reads the files' headers once, and not once a tensor."""
+        """Reads the files' headers once instead of once per tensor."""
 
         known: Any = None
 
@@ -105,16 +105,16 @@ def put_back(state: Any, folder: Path) -> Any:
 
 
 def write_parts(parts: dict[str, Tensor], folder: Path) -> None:
-    """Writes each rank's parts into files of its own. Every rank calls this; a file's content is in memory twice.
+    """Writes each rank's parts into its own files. Every rank calls this; a file's content is in memory twice.
 
     Raises:
-        RunError: on every rank, if one of them can't write.
+        RunError: on every rank, if any rank can't write.
     """
     import torch.distributed.checkpoint as dcp
     from torch.distributed.checkpoint import HuggingFaceStorageWriter
     from torch.distributed.checkpoint.api import CheckpointException
 
-    sizes = itertools.accumulate((part.nbytes for part in parts.values()), initial=0)  # of the whole, on every rank
+    sizes = itertools.accumulate((part.nbytes for part in parts.values()), initial=0)  # of whole tensors, on every rank
     files = {name: 1 + before // _FILE_BYTES for name, before in zip(parts, sizes, strict=False)}
     writer = HuggingFaceStorageWriter(str(folder), fqn_to_index_mapping=files, save_distributed=True)
     try:
@@ -124,6 +124,6 @@ def write_parts(parts: dict[str, Tensor], folder: Path) -> None:
 
 
 def _cause(error: Any) -> str:
-    """The first rank's failure of many."""
+    """The failure of the first rank that failed."""
     rank, (cause, _) = min(error.failures.items())
     return f"rank {rank}: {cause}" if len(error.failures) == 1 else str(cause)

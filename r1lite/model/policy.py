@@ -1,4 +1,4 @@
-"""The model that is trained: log-probabilities of completions, weights by name."""
+"""The trained model: log-probabilities of completions, and weights by name."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from r1lite.model.lora import merged_weights, without_adapter
 from r1lite.model.mapped import sharing_copy
 from r1lite.model.norms import quicken_norms
 from r1lite.model.packing import PackedBatch, packed_logits, packed_states
-from r1lite.model.prefix import prefill, shares_batches
+from r1lite.model.prefix import on_prompts, shares_batches
 from r1lite.model.sharding import whole_weights
 from r1lite.model.varlen import LaidOut, check_apart
 from r1lite.rl.logprobs import entropies, head_logprobs, token_logprobs
@@ -34,10 +34,10 @@ class Policy(nn.Module):
         dtype: of the forward pass; below float32 it runs under autocast.
         temperature: log-probabilities are those of softmax(logits / temperature).
         fp32_head: compute logits in float32 from hidden states of `dtype`.
-        padding_free: the rows of a micro-batch go through the model end to end (`r1lite.model.varlen`).
+        padding_free: the rows of a micro-batch are concatenated without padding (`r1lite.model.varlen`).
 
     Raises:
-        UserError: a model that can't be trained so.
+        UserError: the model can't be trained with these settings.
     """
 
     def __init__(
@@ -54,13 +54,13 @@ class Policy(nn.Module):
         super().__init__()
         self.model, self.pad_id, self.temperature, self.dtype = model, pad_id, temperature, dtype
         self.fp32_head, self.padding_free = fp32_head, padding_free
-        self.is_sharded = False  # its weights lie in parts on the ranks
-        self._adapted = True  # with its adapter, if the model has one
-        self._above: tuple[Policy, ...] = ()  # in a tuple, so that it is no part of this module
+        self.is_sharded = False  # its weights are sharded over the ranks
+        self._adapted = True  # compute with the adapter, if the model has one
+        self._above: tuple[Policy, ...] = ()  # in a tuple, so that torch does not register it as a submodule
         _switch_off_dropout(model)
         quicken_norms(model)
         model.eval()
-        self.parts = split(model)  # a text says why it can't be: then all logits are made
+        self.parts = split(model)  # a string is the reason why it can't be split; then all logits are computed
         if padding_free:
             if isinstance(self.parts, str):
                 raise UserError(f"--padding-free: {self.parts}")
@@ -74,9 +74,9 @@ class Policy(nn.Module):
             model.train()  # transformers checkpoints in training mode only; without dropout the modes are the same
 
     def forward(self, batch: MicroBatch, *, entropy: bool = False) -> tuple[Tensor, Tensor | None]:
-        """log pi(token) at each completion token, and, on request, the entropy of the distribution it was drawn from.
+        """log pi(token) at each completion token, and, on request, the entropy of the distribution at that token.
 
-        Returns: [B, T] float32 each; values outside the loss mask are undefined. None where no entropy was asked for.
+        Returns: [B, T] float32 each; values outside the loss mask are undefined. None if no entropy was requested.
         """
         if isinstance(self.parts, str):
             logits = self._logits(batch)
@@ -102,11 +102,11 @@ class Policy(nn.Module):
 
     @property
     def above(self) -> Policy | None:
-        """Of a reference that is the model without its adapter: the policy, which has it."""
+        """The policy with the adapter, if this is a reference that is the same model without it; else None."""
         return self._above[0] if self._above else None
 
     def logprobs_of(self, other: Policy, batch: MicroBatch) -> Tensor:
-        """`other.logprobs`, within this policy's forward pass: there the parts of the model they share are whole."""
+        """`other.logprobs`, inside this policy's forward pass, where the shared sharded weights are gathered."""
         return Policy.forward(other, batch)[0]
 
     def logprobs(self, batch: MicroBatch) -> Tensor:
@@ -119,9 +119,9 @@ class Policy(nn.Module):
     def with_kl(
         self, batch: MicroBatch, reference: Policy, *, entropy: bool = False
     ) -> tuple[Tensor, Tensor | None, Tensor]:
-        """As `forward`, and KL(this policy || reference) over the whole vocabulary at each token, [B, T].
+        """As `forward`, and also KL(this policy || reference) over the whole vocabulary at each token, [B, T].
 
-        The reference's hidden states are computed here, without a gradient, and its logits tile by tile.
+        The reference's hidden states are computed here without a gradient, and its logits tile by tile.
         """
         if isinstance(self.parts, str) or isinstance(reference.parts, str):
             logits = self._logits(batch)
@@ -154,20 +154,20 @@ class Policy(nn.Module):
         return tokens.unpacked(chosen), tokens.unpacked(masses)
 
     def per_token(self, batch: MicroBatch, of_hidden: Callable[[Tensor], Tensor]) -> Tensor:
-        """[B, T]: `of_hidden` ([N, H] -> [N]) of the hidden states that the completion tokens are predicted from."""
+        """[B, T]: `of_hidden` ([N, H] -> [N]) of the hidden states from which the completion tokens are predicted."""
         if isinstance(self.parts, str):
             raise ValueError(self.parts)
         hidden, _, tokens = self._tokens(batch, self.parts)
         return tokens.unpacked(of_hidden(hidden))
 
     def hidden_of(self, batch: MicroBatch) -> tuple[Tensor, Head]:
-        """Hidden states [N, H] that the N completion tokens are predicted from, and the head."""
+        """Hidden states [N, H] from which the N completion tokens are predicted, and the head."""
         assert not isinstance(self.parts, str)
         hidden, head, _ = self._tokens(batch, self.parts)
         return hidden, head
 
     def _tokens(self, batch: MicroBatch, parts: Parts) -> tuple[Tensor, Head, _Tokens]:
-        """Hidden states [N, H] that the N completion tokens are predicted from, padding left out."""
+        """Hidden states [N, H] from which the N completion tokens are predicted, without padding."""
         laid_out = LaidOut.of(batch) if self.padding_free else None
         with self._as_configured():
             if laid_out is not None:
@@ -176,19 +176,19 @@ class Policy(nn.Module):
                 hidden = self._run(parts.backbone, batch).last_hidden_state  # [B, ..., H]
         tokens = _Tokens.of(batch, apart=self.is_sharded)
         if laid_out is not None:
-            places = laid_out.predicting[batch.loss_mask]
+            positions = laid_out.predicting[batch.loss_mask]
         elif not self.shares_prompts:
             where = _predicting(batch) + hidden.shape[1] * torch.arange(len(hidden), device=hidden.device)[:, None]
-            places = where[batch.loss_mask]
+            positions = where[batch.loss_mask]
         else:
-            places = tokens.indices
-        # Autocast would round what enters the head; `index_select`, since indexing's backward is slow on CPUs.
-        return self._for_head(hidden.flatten(0, 1).index_select(0, places)), parts.head, tokens
+            positions = tokens.indices
+        # Outside autocast, which would round the head's input. `index_select`, as indexing's backward is slow on CPUs.
+        return self._for_head(hidden.flatten(0, 1).index_select(0, positions)), parts.head, tokens
 
     def states(self, batch: MicroBatch) -> tuple[Tensor, Callable[[Tensor], Tensor]]:
-        """What the N completion tokens are predicted from, [N, ...], and a function of any n of these to logits [n, V].
+        """The states [N, ...] that predict the N completion tokens, and a function from n of them to logits [n, V].
 
-        So a caller that needs whole distributions can have them in pieces. Logits are not divided by the temperature.
+        So a caller can compute whole distributions in pieces. Logits are not divided by the temperature.
         """
         if isinstance(self.parts, str):
             return self._logits(batch)[batch.loss_mask], lambda logits: logits
@@ -196,7 +196,7 @@ class Policy(nn.Module):
         return hidden, head.logits
 
     def of_states(self, batch: MicroBatch, function: Callable[[Tensor, Callable[[Tensor], Tensor]], Tensor]) -> Tensor:
-        """The function of what `states` returns, within one forward pass: a sharded head is whole only there."""
+        """Applies `function` to the results of `states` in one forward pass, where a sharded head is gathered."""
         return function(*Policy.states(self, batch))
 
     def packed_logprobs(self, batch: PackedBatch) -> Tensor:
@@ -214,13 +214,13 @@ class Policy(nn.Module):
         )
 
     def _for_head(self, hidden: Tensor) -> Tensor:
-        """Under autocast, hidden states may be in float32 all the same."""
+        """Casts hidden states for the head: under autocast they may be in float32."""
         if self.dtype == torch.float32:
             return hidden
         return hidden.float() if self.fp32_head else hidden.to(self.dtype)
 
     def _logits(self, batch: MicroBatch) -> Tensor:
-        """[B, T, V], for models that can't be taken apart."""
+        """[B, T, V], for models that can't be split."""
         with self._as_configured():
             if self.shares_prompts:
                 return self._run(self.model, batch).logits  # type: ignore[no-any-return]
@@ -232,29 +232,15 @@ class Policy(nn.Module):
         return logits.gather(1, (where - first)[..., None].expand(-1, -1, logits.shape[-1]))  # type: ignore[no-any-return]
 
     def _run(self, module: Any, batch: MicroBatch, **more: Any) -> Any:
-        """The model's, or its backbone's, output for the completions: [B, T, ...] if prompts are shared (they are
-        computed once, all completions on top of them), else of whole sequences, padded on the right."""
+        """Output of the model or its backbone for the completions: [B, T, ...] if prompts are shared (computed once,
+        with all completions after them), else of whole sequences, padded on the right."""
         if not self.shares_prompts:
             return module(**_whole(batch, self.pad_id), use_cache=False, **more)
-        prefix = prefill(self.model, batch.prompts, self.pad_id)
-        prefix.select(batch.prompt_of_row)
-        width = batch.token_ids.shape[1]
-        inputs = torch.cat([prefix.last_tokens[:, None], batch.token_ids[:, :-1]], dim=1)
-        # Position t is fed token t-1, which is real wherever token t is; the first is the prompt's last.
-        mask = torch.cat([prefix.mask, torch.ones_like(batch.valid_mask[:, :1]), batch.valid_mask[:, 1:]], dim=1).long()
-        positions = prefix.lengths[:, None] + torch.arange(width, device=inputs.device)
-        return module(
-            input_ids=inputs,
-            attention_mask=mask,
-            position_ids=positions,
-            past_key_values=prefix.cache,
-            use_cache=True,
-            **more,
-        )
+        return on_prompts(module, self.model, batch, self.pad_id, **more)
 
     @contextlib.contextmanager
     def _as_configured(self) -> Iterator[None]:
-        """In this policy's precision, with or without the model's adapter."""
+        """Inside the context, computes in this policy's precision, with or without the model's adapter."""
         low = self.dtype != torch.float32
         with (
             torch.autocast(self.model.device.type, dtype=self.dtype if low else torch.bfloat16, enabled=low),
@@ -266,7 +252,7 @@ class Policy(nn.Module):
         """A reference policy: the same weights, never trained.
 
         Args:
-            sharing: both are going to be sharded, and have the weights in the same memory until then.
+            sharing: both models will be sharded, and share the memory of their weights until then.
         """
         model = (sharing_copy if sharing else copy.deepcopy)(self.model).requires_grad_(False)
         return Policy(
@@ -279,12 +265,12 @@ class Policy(nn.Module):
         )
 
     def take_apart(self) -> None:
-        """Leaves this rank its part of a sharded reference's embedding and head, as its state and changes need it."""
+        """Reshards the embedding and the head of a sharded reference, before its state is read or changed."""
         if self.is_sharded:
             cast(Any, self).reshard()
 
     def before_adapter(self) -> Policy:
-        """A reference policy that costs no memory: this model with its adapter switched off."""
+        """A reference policy without memory cost: this model with its adapter switched off."""
         policy = copy.copy(self)
         policy._adapted, policy._above = False, (self,)
         return policy
@@ -292,7 +278,7 @@ class Policy(nn.Module):
     def named_weights(self) -> Iterator[tuple[str, Tensor]]:
         """Every weight by its full name, tied ones under each of their names (an engine that packs them needs all).
 
-        An adapter is merged into them.
+        An adapter is merged into the weights.
         """
         yield from whole_weights(merged_weights(self.model))
 
@@ -304,28 +290,28 @@ class _Tokens:
     ids: Tensor  # [N]
     indices: Tensor  # [N] index into the flattened [B, T]
     shape: torch.Size  # [B, T]
-    apart: bool  # results are no views: FSDP's hooks would be lost by changing one in place
+    apart: bool  # return no views: an in-place change of a view would drop FSDP's hooks
 
     @classmethod
     def of(cls, batch: MicroBatch, *, apart: bool) -> _Tokens:
-        places = batch.loss_mask.flatten().nonzero().squeeze(-1)
-        return cls(batch.token_ids.flatten()[places], places, batch.loss_mask.shape, apart)
+        indices = batch.loss_mask.flatten().nonzero().squeeze(-1)
+        return cls(batch.token_ids.flatten()[indices], indices, batch.loss_mask.shape, apart)
 
     def unpacked(self, values: Tensor) -> Tensor:
         """[N] -> [B, T], 0 elsewhere."""
-        found = values.new_zeros(self.shape.numel()).index_copy(0, self.indices, values).view(self.shape)
-        return found.clone() if self.apart else found
+        grid = values.new_zeros(self.shape.numel()).index_copy(0, self.indices, values).view(self.shape)
+        return grid.clone() if self.apart else grid
 
 
 def _predicting(batch: MicroBatch) -> Tensor:
-    """[B, T] position, in the whole sequence, whose output predicts completion token t."""
+    """[B, T] position in the whole sequence whose output predicts completion token t."""
     lengths = torch.tensor([len(prompt) for prompt in batch.prompts], device=batch.token_ids.device)
     steps = torch.arange(batch.token_ids.shape[1], device=lengths.device)
     return lengths[batch.prompt_of_row][:, None] - 1 + steps
 
 
 def _whole(batch: MicroBatch, pad_id: int) -> dict[str, Tensor]:
-    """Input ids and mask [B, L + T]: each completion right after its prompt, padded on the right."""
+    """Input ids and mask [B, L + T]: each completion directly after its prompt, padded on the right."""
     prompts = [batch.prompts[n] for n in batch.prompt_of_row.tolist()]
     width = batch.token_ids.shape[1]
     inputs = torch.full((len(prompts), max(map(len, prompts)) + width), pad_id, device=batch.token_ids.device)

@@ -1,7 +1,7 @@
-"""A group's prompt is computed once: its keys and values are shared by the G completions, in sampling and in training.
+"""Shared prompts: a group's prompt is computed once, and its G completions share its keys and values.
 
-Prompts are padded on the right. Causality keeps padding out of the prefill, an attention mask keeps it out of what
-follows, and explicit position ids make each completion begin right after its own prompt.
+This holds in sampling and in training. Prompts are padded on the right. Causality keeps padding out of the prefill, an
+attention mask keeps it out of later steps, and explicit position ids start each completion directly after its prompt.
 """
 
 from __future__ import annotations
@@ -15,13 +15,14 @@ from torch import Tensor
 from transformers import DynamicCache
 from transformers.cache_utils import DynamicLayer
 
+from r1lite.model.batch import MicroBatch
 from r1lite.model.shared_prompts import ARGUMENT, SharedPrompts, takes_shared_prompts
 
 _GROWTH = 64  # decode steps between two copies of the cache
 
 
 class GrowingLayer(DynamicLayer):
-    """A DynamicLayer for inference that reserves room ahead: the library's copies all it holds at every token."""
+    """A DynamicLayer for inference that reserves memory ahead; transformers' own copies everything at every token."""
 
     def __init__(self) -> None:
         super().__init__()  # type: ignore[no-untyped-call]
@@ -32,7 +33,7 @@ class GrowingLayer(DynamicLayer):
             self.lazy_initialization(key_states, value_states)
         device = key_states.device.type
         if torch.is_autocast_enabled(device) and key_states.dtype == torch.float32:
-            # Rotary embeddings leave keys in float32; attention would round all of them again at every token.
+            # Rotary embeddings leave keys in float32, and attention would round all of them again at every token.
             key_states = key_states.to(torch.get_autocast_dtype(device))
         start = self.get_seq_length()
         end = start + key_states.shape[-2]
@@ -58,18 +59,18 @@ class GrowingLayer(DynamicLayer):
 
 @dataclass(slots=True)
 class Prefix:
-    """Prompts without their last token, in a cache of B rows; the last token opens each row's completion."""
+    """A cache of B prompts without their last tokens; the last token is the first input of each row's completion."""
 
     cache: DynamicCache
     mask: Tensor  # [B, L] int64, 0 = padding
-    last_tokens: Tensor  # [B] the prompts' last tokens, not in the cache yet
-    lengths: Tensor  # [B] position of the last token = tokens in the cache that count
-    shared: SharedPrompts | None = None  # then cache and mask are of what follows the prompts
+    last_tokens: Tensor  # [B] the prompts' last tokens, not yet in the cache
+    lengths: Tensor  # [B] position of the last token = number of valid tokens in the cache
+    shared: SharedPrompts | None = None  # if set, cache and mask hold only the tokens after the prompts
 
     def select(self, rows: Tensor) -> None:
         """Keeps (or repeats) these rows, in this order."""
         for layer in self.cache.layers:
-            if hasattr(layer, "recurrent_states"):  # beside keys and values or alone; the other call misses the state
+            if hasattr(layer, "recurrent_states"):  # batch_select_indices does not select the recurrent state
                 layer.reorder_cache(cast(torch.LongTensor, rows))
             else:
                 cast(DynamicLayer, layer).batch_select_indices(rows)
@@ -78,7 +79,7 @@ class Prefix:
         self.mask, self.last_tokens, self.lengths = self.mask[rows], self.last_tokens[rows], self.lengths[rows]
 
     def share(self, rows: Tensor) -> None:
-        """As `select`, without a copy for each row; only to decode, by a model that `reads_shared_prompts`."""
+        """As `select`, without a copy per row; only for decoding, with a model that `reads_shared_prompts`."""
         layers = cast(list[DynamicLayer], self.cache.layers)
         keys = [cast(Tensor, layer.keys).transpose(-1, -2).contiguous() for layer in layers]
         values = [cast(Tensor, layer.values) for layer in layers]
@@ -87,7 +88,7 @@ class Prefix:
         self.mask, self.last_tokens, self.lengths = self.mask[rows, :0], self.last_tokens[rows], self.lengths[rows]
 
     def next_inputs(self, tokens: Tensor) -> dict[str, Any]:
-        """Arguments of the model's forward pass on one more token a row, [B]; then the prefix ends with these."""
+        """Arguments of the model's forward pass for one more token per row, [B]; appends the tokens to the prefix."""
         self.mask = torch.cat([self.mask, torch.ones_like(tokens)[:, None]], dim=1)
         positions, self.lengths = self.lengths[:, None], self.lengths + 1
         inputs = {"input_ids": tokens[:, None], "position_ids": positions, "past_key_values": self.cache}
@@ -99,17 +100,17 @@ class Prefix:
 def shares_batches(model: Any) -> bool:
     """True if prompts of different lengths may share a batch: every layer caches every token.
 
-    Sliding windows and recurrent states would count the padding, so such models take one prompt at a time.
+    Sliding windows and recurrent states would include the padding, so such models take one prompt at a time.
     """
     return all(type(layer) is DynamicLayer for layer in DynamicCache(config=model.config).layers)
 
 
 def prefill(model: Any, prompts: Sequence[Sequence[int]], pad_id: int, *, growing: bool = False) -> Prefix:
-    """Runs the prompts but their last tokens through the model, one row each.
+    """Runs the prompts without their last tokens through the model, one row per prompt.
 
     Args:
         prompts: token ids, at least one each; all of one length unless `shares_batches(model)`.
-        growing: reserve room for decoding (inference only).
+        growing: reserve memory for decoding (inference only).
     """
     cache = DynamicCache(config=model.config)
     if growing and shares_batches(model):
@@ -123,17 +124,40 @@ def prefill(model: Any, prompts: Sequence[Sequence[int]], pad_id: int, *, growin
         ids = torch.full((len(prompts), width), pad_id)
         for row, prompt in enumerate(prompts):
             ids[row, : len(prompt) - 1] = torch.tensor(prompt[:-1], dtype=torch.long)
-        # No mask: padding stands after every real token, where causality hides it.
+        # No mask is needed: padding comes after every real token, where causality hides it.
         model(input_ids=ids.to(device), past_key_values=cache, use_cache=True, logits_to_keep=1)
     return Prefix(cache, mask, last_tokens, lengths)
 
 
+def on_prompts(module: Any, model: Any, batch: MicroBatch, pad_id: int, **more: Any) -> Any:
+    """The output for the completions, [B, T, ...]: each prompt is computed once, and all its completions after it.
+
+    Args:
+        module: the model or its backbone.
+        more: further arguments of its forward pass.
+    """
+    prefix = prefill(model, batch.prompts, pad_id)
+    prefix.select(batch.prompt_of_row)
+    inputs = torch.cat([prefix.last_tokens[:, None], batch.token_ids[:, :-1]], dim=1)
+    # Position t gets token t-1 as input, which is real if token t is; the first input is the prompt's last token.
+    mask = torch.cat([prefix.mask, torch.ones_like(batch.valid_mask[:, :1]), batch.valid_mask[:, 1:]], dim=1).long()
+    positions = prefix.lengths[:, None] + torch.arange(inputs.shape[1], device=inputs.device)
+    return module(
+        input_ids=inputs,
+        attention_mask=mask,
+        position_ids=positions,
+        past_key_values=prefix.cache,
+        use_cache=True,
+        **more,
+    )
+
+
 @torch.inference_mode()
 def cache_error(model: Any) -> float:
-    """How far decoding on a shared prompt is from a plain forward pass: the largest difference of a log-probability.
+    """The largest difference of a log-probability between decoding on a shared prompt and a plain forward pass.
 
-    Rounding alone makes 1e-5 in float32. A model that keeps a part of its state outside the cache (RecurrentGemma), or
-    whose steps are computed by another formula than whole texts (Nemotron-H without its kernels), is far from it.
+    Rounding alone makes 1e-5 in float32. The difference is large for a model that keeps part of its state outside the
+    cache (RecurrentGemma), or computes decoding steps by another formula than whole texts (Nemotron-H without kernels).
     """
     size = model.get_input_embeddings().num_embeddings
     prompt, tails = [n % size for n in range(3, 9)], [[n % size for n in range(k, k + 3)] for k in (11, 17)]
@@ -144,20 +168,20 @@ def cache_error(model: Any) -> float:
         expected = model(input_ids=whole, use_cache=False).logits[:, len(prompt) - 1 : -1].float().log_softmax(dim=-1)
         prefix = prefill(model, [prompt], 0)
         tokens, worst = whole[:, len(prompt) - 1 : -1], 0.0
-        for step, order in enumerate(([0, 0], [1, 0], [1, 0])):  # one prompt for both rows; then they change places
+        for step, order in enumerate(([0, 0], [1, 0], [1, 0])):  # one prompt for both rows; then the rows swap
             rows = torch.tensor(order, device=model.device)
             prefix.select(rows)
             if step:
                 tokens, expected = tokens[rows], expected[rows]
             mask = torch.ones(2, len(prompt) + step, dtype=torch.long, device=model.device)
-            found = model(
+            logits = model(
                 input_ids=tokens[:, step : step + 1],
                 attention_mask=mask,
                 position_ids=prefix.lengths[:, None] + step,
                 past_key_values=prefix.cache,
                 use_cache=True,
             ).logits[:, -1]
-            worst = max(worst, float((found.float().log_softmax(dim=-1) - expected[:, step]).abs().max()))
+            worst = max(worst, float((logits.float().log_softmax(dim=-1) - expected[:, step]).abs().max()))
     finally:
         model.train(training)
     return worst
@@ -165,9 +189,9 @@ def cache_error(model: Any) -> float:
 
 @torch.inference_mode()
 def reads_shared_prompts(model: Any) -> bool:
-    """True if decoding on prompts that are kept once gives the logits of decoding on a copy for each row.
+    """True if decoding on prompts stored once gives the same logits as decoding on a copy for each row.
 
-    Only this package's attention reads them, and a model may make something of its own of what it is given.
+    Only this package's attention reads shared prompts, and a model may change the arguments that it passes on.
     """
     from r1lite.model.attention import NAME
 
@@ -185,7 +209,7 @@ def reads_shared_prompts(model: Any) -> bool:
         shared.share(rows)
         for step in range(2):
             tokens = torch.arange(step, step + 3) % size
-            expected, found = (model(**prefix.next_inputs(tokens)).logits[:, -1] for prefix in (copied, shared))
-            if not torch.allclose(found, expected, rtol=1e-3, atol=1e-3):
+            expected, result = (model(**prefix.next_inputs(tokens)).logits[:, -1] for prefix in (copied, shared))
+            if not torch.allclose(result, expected, rtol=1e-3, atol=1e-3):
                 return False
     return True

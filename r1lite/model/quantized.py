@@ -1,7 +1,7 @@
-"""A base in 4 bits below an adapter (QLoRA, arXiv:2305.14314) through `bitsandbytes`.
+"""4-bit base weights under an adapter (QLoRA, arXiv:2305.14314) through `bitsandbytes`.
 
-Only linear layers but the head are quantized: NF4 in blocks of 64, the blocks' scales in 8 bits. What the trainer
-computes with, and everybody else gets, are the dequantized weights: those the adapter was trained on.
+Only linear layers except the head are quantized: NF4 in blocks of 64, the blocks' scales in 8 bits. The trainer
+computes with the dequantized weights, and engines and checkpoints get the same: those the adapter was trained on.
 """
 
 from __future__ import annotations
@@ -17,16 +17,16 @@ from r1lite.errors import UserError
 
 
 def quantization(kind: str, dtype: torch.dtype) -> Any:
-    """transformers' settings for a base that is quantized as it is loaded.
+    """transformers' settings that quantize the base weights on loading.
 
     Args:
-        dtype: that is computed in.
+        dtype: the dtype of computation.
 
     Raises:
         UserError: bitsandbytes is not installed.
     """
     try:
-        import bitsandbytes  # noqa: F401  # transformers says it in many lines, after it has read the weights
+        import bitsandbytes  # noqa: F401  # transformers' own error is long, and comes after it has read the weights
     except ImportError as error:
         raise UserError(
             f"--base-quantization {kind} needs bitsandbytes ({error}): pip install 'r1lite[qlora]'"
@@ -48,17 +48,17 @@ def quantized_layers(model: Any) -> dict[str, Any]:
 
 
 def keep_layout(model: Any) -> None:
-    """Has the weights stay as they were loaded.
+    """Keeps the weights in the layout in which they were loaded.
 
-    On CPUs with AVX512-BF16 bitsandbytes would repack them at the first forward pass of a model in evaluation mode:
-    what is computed then is rounded otherwise, can't be dequantized, and fails below an adapter.
+    On CPUs with AVX512-BF16 bitsandbytes would repack them at the first forward pass of a model in evaluation mode.
+    Repacked weights round differently, can't be dequantized, and fail under an adapter.
     """
     for layer in quantized_layers(model).values():
         layer.support_avx512bf16_for_cpu = False
 
 
 def whole_state(model: Any) -> Iterator[tuple[str, Tensor]]:
-    """`model.state_dict()` with quantized weights dequantized, one at a time, and without what describes them."""
+    """`model.state_dict()` with quantized weights dequantized, one at a time, and without their quantization data."""
     layers = quantized_layers(model)
     for name, value in model.state_dict().items():
         if name in layers:
@@ -76,7 +76,7 @@ def dequantized(layer: Any) -> Tensor:
 
 
 def parameter_count(model: Any) -> int:
-    """How many parameters a model has: of packed ones, how many are in them."""
+    """Number of a model's parameters; packed ones are counted unpacked."""
     return sum(
         parameter.numel() if (state := getattr(parameter, "quant_state", None)) is None else state.shape.numel()
         for parameter in model.parameters()
@@ -84,7 +84,7 @@ def parameter_count(model: Any) -> int:
 
 
 def scale_bytes(parameter: Any) -> int:
-    """What describes a quantized parameter, in bytes; 0 of any other."""
+    """Size of a parameter's quantization data, in bytes; 0 if it is not quantized."""
     state = getattr(parameter, "quant_state", None)
     if state is None:
         return 0
@@ -94,7 +94,7 @@ def scale_bytes(parameter: Any) -> int:
 
 @contextlib.contextmanager
 def described_as_whole(model: Any) -> Iterator[None]:
-    """Inside, transformers saves it as a model of whole weights, which are handed to it."""
+    """Inside the context, transformers saves the model as one with whole weights, which the caller passes in."""
     if not quantized_layers(model):
         yield
         return

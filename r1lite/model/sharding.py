@@ -1,7 +1,7 @@
-"""Weights in parts on the ranks: FSDP2 over the decoder layers, and what has to be whole put together again.
+"""Sharded weights: FSDP2 over the decoder layers, and gathering where whole weights are needed.
 
-A unit's weights are put together for its forward and its backward pass. Each decoder layer is a unit; what is left, the
-embedding and the head, which may be one matrix, belongs to the policy itself, whose forward pass needs both.
+FSDP gathers a unit's weights for its forward and its backward pass. Each decoder layer is a unit. The remaining
+weights, embedding and head (which may be one matrix), belong to the policy itself, whose forward pass needs both.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from r1lite.distributed.world import World
 from r1lite.errors import UserError
 from r1lite.model.mapped import widen
 
-# Methods that run the model: FSDP puts the root's weights together for its forward pass alone, unless it is told.
+# Methods that run the model: unless registered, FSDP gathers the root's weights only for `forward`.
 _FORWARD = (
     "hidden_of",
     "with_kl",
@@ -45,23 +45,24 @@ def shard(
 ) -> None:
     """Leaves each rank its part of the main rank's weights, in float32 or better. Every rank calls this.
 
-    A layer at a time is put into memory; the rest may lie in the model's files (`r1lite.model.mapped`).
+    One layer at a time is loaded into memory; the others may stay in the model's files (`r1lite.model.mapped`).
 
     Args:
         policy: a `Policy`.
-        device: that the parts lie on.
-        copies: of the model among the ranks (HSDP): each is held by as many ranks, whose numbers follow one another.
-        whole_in_between: a layer's weights stay together from its forward to its backward pass.
-        learns: False: of a reference the embedding and the head stay together after a forward pass, since another
-            model's pass reads the head; `reshard()` takes them apart.
-        offload: the layers' parts lie in the CPU's memory, and are copied to the GPU when they are put together.
+        device: device of the parts.
+        copies: number of copies of the model among the ranks (HSDP); the ranks of a copy have consecutive numbers.
+        whole_in_between: keep a layer's weights gathered from its forward to its backward pass.
+        learns: False for a reference: its embedding and head stay gathered after a forward pass, because another
+            model's pass reads the head; `reshard()` shards them again.
+        offload: keep the layers' parts in CPU memory, and copy them to the GPU when they are gathered.
 
     Raises:
+        UserError: the model does not declare its layers.
         UserError: the model does not say what its layers are.
     """
     from torch.distributed.fsdp import register_fsdp_forward_method
 
-    if policy.above is not None:  # the model is the policy's, in parts already
+    if policy.above is not None:  # it shares the policy's model, which is sharded already
         policy.shares_prompts = False
         return
     model = policy.model
@@ -84,8 +85,8 @@ def shard(
     for name in _FORWARD:
         register_fsdp_forward_method(policy, name)
     policy.is_sharded = True
-    # A cache hands keys and values past the outputs that FSDP watches: a layer's weights would be gone when their
-    # gradient is due.
+    # A cache passes keys and values around the outputs that FSDP watches, so a layer's weights would be freed before
+    # their gradient is computed.
     policy.shares_prompts = False
 
 
@@ -100,7 +101,7 @@ def shard_module(
     learns: bool = True,
     offload: bool = False,
 ) -> None:
-    """As `shard`: each layer is a unit, and what is left belongs to the module itself."""
+    """As `shard`: each layer is a unit, and the remaining weights belong to the module itself."""
     from torch.distributed.device_mesh import init_device_mesh
     from torch.distributed.distributed_c10d import get_world_size
     from torch.distributed.fsdp import CPUOffloadPolicy, OffloadPolicy, fully_shard
@@ -111,20 +112,20 @@ def shard_module(
         (ranks,) if copies == 1 else (copies, ranks // copies),
         mesh_dim_names=("parts",) if copies == 1 else ("copies", "parts"),
     )
-    place = CPUOffloadPolicy(pin_memory=kind == "cuda") if offload else OffloadPolicy()
-    given = [parameter.detach() for parameter in module.parameters()]
+    offload_policy = CPUOffloadPolicy(pin_memory=kind == "cuda") if offload else OffloadPolicy()
+    originals = [parameter.detach() for parameter in module.parameters()]
     for layer in layers:
         widen(layer.parameters())
-        fully_shard(layer, mesh=mesh, reshard_after_forward=not whole_in_between, offload_policy=place)
+        fully_shard(layer, mesh=mesh, reshard_after_forward=not whole_in_between, offload_policy=offload_policy)
     widen(parameter for parameter in module.parameters() if not is_part(parameter))
     fully_shard(module, mesh=mesh, reshard_after_forward=learns)
-    _take_from_main(module, given, world, device)
+    _take_from_main(module, originals, world, device)
 
 
 @torch.no_grad()
-def _take_from_main(module: nn.Module, given: list[Tensor], world: World, device: str) -> None:
-    """Has the parts be those of the weights that the main rank was given: each has read its own files."""
-    for part, value in zip(module.parameters(), given, strict=True):
+def _take_from_main(module: nn.Module, originals: list[Tensor], world: World, device: str) -> None:
+    """Sets the parts to the main rank's original weights, because each rank has read its own files."""
+    for part, value in zip(module.parameters(), originals, strict=True):
         if world.is_main:
             whole = value.to(device, part.dtype, copy=True)
         else:
@@ -134,60 +135,61 @@ def _take_from_main(module: nn.Module, given: list[Tensor], world: World, device
 
 
 def layers_of(model: Any) -> list[nn.Module]:
-    """A model's decoder layers. Raises UserError if it does not say what they are."""
+    """A model's decoder layers. Raises UserError if the model does not declare them."""
     names = set(getattr(model, "_no_split_modules", None) or ())
-    # FSDP gives each a class of its own, by this name.
+    # FSDP gives each layer a class of its own with this prefix.
     layers = [module for module in model.modules() if type(module).__name__.removeprefix("FSDP") in names]
     if layers:
         return layers
-    raise UserError(f"--shard: {type(model).__name__} does not name its layers, so it can't be held in parts")
+    raise UserError(f"--shard: {type(model).__name__} does not declare its layers, so it can't be sharded")
 
 
 def is_part(value: Any) -> bool:
-    """True for a tensor of which this rank holds a part."""
+    """True for a sharded tensor, of which this rank holds a part."""
     return hasattr(value, "full_tensor")
 
 
 def local(value: Tensor) -> Tensor:
-    """What this rank holds of it."""
+    """The part of a tensor that this rank holds; the tensor itself if it is not sharded."""
     return value.to_local() if is_part(value) else value  # type: ignore[attr-defined]
 
 
 def holders(value: Tensor) -> int:
-    """How many ranks hold the same part of it as this one."""
+    """Number of ranks that hold the same part of a tensor as this one."""
     if not is_part(value):
         return 1
-    given: Any = value
-    return math.prod(given.device_mesh.size(place) for place, how in enumerate(given.placements) if how.is_replicate())
+    sharded: Any = value
+    sizes = enumerate(sharded.placements)
+    return math.prod(sharded.device_mesh.size(axis) for axis, placement in sizes if placement.is_replicate())
 
 
 def whole(value: Tensor) -> Tensor:
-    """All of it; every rank asks for it."""
+    """The whole tensor. Every rank must call this for a sharded one."""
     return value.full_tensor() if is_part(value) else value  # type: ignore[attr-defined]
 
 
 def like(part: Tensor, value: Any) -> Tensor:
-    """A whole tensor, which every rank has or which lies on a disk, in parts as `part` is; whole if that is no part."""
-    if not isinstance(value, Tensor):  # it reads itself
+    """Shards a whole tensor (on every rank, or on disk) as `part` is sharded; returns it whole if `part` is not."""
+    if not isinstance(value, Tensor):  # a TensorOnDisk
         read: Tensor = value.like(part)
         return read
     if not is_part(part):
         return value
     from torch.distributed.tensor import distribute_tensor
 
-    given: Any = part
+    sharded: Any = part
     return distribute_tensor(  # without communication
-        value.to(given.device), given.device_mesh, given.placements, src_data_rank=None
+        value.to(sharded.device), sharded.device_mesh, sharded.placements, src_data_rank=None
     )
 
 
 @torch.no_grad()
 def put_into(model: nn.Module, weights: Mapping[str, Any], *, some: bool = False) -> None:
-    """Loads whole weights into a model that may be in parts.
+    """Loads whole weights into a model that may be sharded.
 
     Args:
-        weights: every rank has them, or they lie on a disk.
-        some: they are not all of the model's.
+        weights: held by every rank, or on disk.
+        some: the weights are only some of the model's.
     """
     own = model.state_dict()
     parts = {name: like(own[name], value) if name in own else value for name, value in weights.items()}
@@ -195,21 +197,23 @@ def put_into(model: nn.Module, weights: Mapping[str, Any], *, some: bool = False
 
 
 def part_like(part: Tensor, value: Tensor) -> Tensor:
-    """What this rank holds of a tensor, as the part of a whole that `part` is; as it is if that is no part."""
+    """Wraps this rank's part of a tensor as a sharded tensor like `part`; returns it unchanged if `part` is whole."""
     if not is_part(part):
         return value
     from torch.distributed.tensor import DTensor
 
-    given: Any = part
-    mesh = given.device_mesh
-    if value.device.type != mesh.device_type:  # it would be moved there
+    sharded: Any = part
+    mesh = sharded.device_mesh
+    if value.device.type != mesh.device_type:  # from_local would move it
         mesh = _mesh_of(value.device.type, tuple(mesh.shape))
-    return DTensor.from_local(value, mesh, given.placements, run_check=False, shape=given.shape, stride=given.stride())
+    return DTensor.from_local(
+        value, mesh, sharded.placements, run_check=False, shape=sharded.shape, stride=sharded.stride()
+    )
 
 
 @functools.cache
 def _mesh_of(device: str, shape: tuple[int, ...]) -> Any:
-    """The ranks' places, for tensors on another kind of device."""
+    """The same mesh of ranks for tensors on another kind of device."""
     from torch.distributed.device_mesh import init_device_mesh
 
     return init_device_mesh(device, shape)
@@ -218,22 +222,22 @@ def _mesh_of(device: str, shape: tuple[int, ...]) -> Any:
 def weights_on_main(
     model: nn.Module, weights: Iterator[tuple[str, Tensor]], world: World, *, folder: Path, dtype: torch.dtype | None
 ) -> dict[str, Tensor]:
-    """The model's weights, whole, on the main rank; others get empty ones. A weight with two names is one tensor again.
+    """The model's whole weights on the main rank; other ranks get empty tensors. A tied weight is one tensor again.
 
-    One after the other is put together, and lies on the disk then: the main rank's memory holds one, and what the
-    system keeps of the files while there is room.
+    Weights are gathered one at a time and written to disk: the main rank's memory holds one, plus the pages of the
+    files that the system caches.
 
     Args:
         weights: by name; every rank has the same, in the same order.
-        folder: for files without a name, which are gone when the tensors are.
-        dtype: of the floating-point tensors that are returned; None: their own.
+        folder: for unnamed files, which disappear with the tensors.
+        dtype: of the returned floating-point tensors; None: their own.
 
     Raises:
         OSError: on the main rank: the disk is full.
     """
     numbers = {name: id(parameter) for name, parameter in model.named_parameters(remove_duplicate=False)}
     made: dict[Any, Tensor] = {}
-    found: dict[str, Tensor] = {}
+    by_name: dict[str, Tensor] = {}
     for name, value in weights:
         number = numbers.get(name, name)
         if number not in made:
@@ -242,12 +246,12 @@ def weights_on_main(
                 made[number] = _in_file(held.to(dtype) if dtype and held.is_floating_point() else held, folder)
             else:
                 made[number] = held.new_empty(0)
-        found[name] = made[number]
-    return found
+        by_name[name] = made[number]
+    return by_name
 
 
 def _in_file(value: Tensor, folder: Path) -> Tensor:
-    """The same on the CPU, as a file that has no name."""
+    """The same tensor on the CPU, backed by an unnamed file."""
     value = value.detach().cpu().contiguous()
     if value.numel() == 0:
         return value
@@ -258,6 +262,6 @@ def _in_file(value: Tensor, folder: Path) -> Tensor:
 
 
 def whole_weights(weights: Iterator[tuple[str, Tensor]]) -> Iterator[tuple[str, Tensor]]:
-    """Each weight as a whole, one at a time."""
+    """Yields each weight gathered, one at a time."""
     for name, value in weights:
         yield name, whole(value)

@@ -1,7 +1,7 @@
-"""Rows laid end to end in one sequence, without padding, none of which sees another (`--padding-free`).
+"""Rows concatenated into one sequence without padding, which do not attend to each other (`--padding-free`).
 
-Where rows begin is told by the arguments that transformers has for FlashAttention's kernels of variable length. On GPUs
-in half precision PyTorch's own (`torch.nn.attention.varlen`) reads them; elsewhere each row is attended to by itself.
+The arguments that transformers defines for FlashAttention's variable-length kernels give the rows' bounds. On GPUs in
+half precision PyTorch's own kernel (`torch.nn.attention.varlen`) reads them; elsewhere attention runs row by row.
 
 Shapes: B rows, W tokens of all of them, T tokens of the longest completion.
 """
@@ -27,7 +27,7 @@ _HALF = (torch.bfloat16, torch.float16)
 
 
 def register() -> str:
-    """Makes the attention known to transformers. Returns its name, for `attn_implementation`."""
+    """Registers the attention with transformers. Returns its name, for `attn_implementation`."""
     AttentionInterface.register(NAME, varlen_attention)
     AttentionMaskInterface.register(NAME, sdpa_mask)
     return NAME
@@ -35,14 +35,14 @@ def register() -> str:
 
 @dataclass(frozen=True, slots=True)
 class LaidOut:
-    """The rows of a micro-batch end to end, each a prompt and its completion but the last token."""
+    """The concatenated rows of a micro-batch: each is a prompt and its completion without the last token."""
 
     inputs: dict[str, Any]  # of the model's forward pass
-    predicting: Tensor  # [B, T] place in the sequence whose output predicts completion token t; undefined at padding
+    predicting: Tensor  # [B, T] position in the sequence whose output predicts token t; undefined at padding
 
     @classmethod
     def of(cls, batch: MicroBatch) -> LaidOut:
-        """Of all its rows, in their order."""
+        """Concatenates all rows of the batch in their order."""
         device = batch.token_ids.device
         prompts = [batch.prompts[n] for n in batch.prompt_of_row.tolist()]
         sizes = [int(size) for size in batch.valid_mask.sum(dim=1)]
@@ -58,7 +58,7 @@ class LaidOut:
         inputs = {
             "input_ids": ids[None],
             "position_ids": positions[None],
-            # Four-dimensional, a mask is handed on as it is; none would be made into one of [W, W].
+            # A four-dimensional mask is passed on unchanged; without one, transformers would build [W, W].
             "attention_mask": torch.ones(1, 1, 1, 1, dtype=torch.bool, device=device),
             **dict.fromkeys(("cu_seq_lens_q", "cu_seq_lens_k"), cumulative),
             **dict.fromkeys(("max_length_q", "max_length_k"), max(lengths)),
@@ -80,26 +80,26 @@ def varlen_attention(
     sliding_window: int | None = None,
     **kwargs: Any,
 ) -> tuple[Tensor, None]:
-    """Causal attention within each row; without `cu_seq_lens_q`, what `r1lite.model.attention` computes.
+    """Causal attention within each row; without `cu_seq_lens_q`, the attention of `r1lite.model.attention`.
 
     Args:
         query: [1, heads, W, d].
         key, value: [1, key heads, W, d]; heads is a multiple of key heads.
-        cu_seq_lens_q: [B + 1] int32, where each row begins, and W.
+        cu_seq_lens_q: [B + 1] int32, the start of each row, and W.
         max_length_q: tokens of the longest row.
-        sliding_window: how many tokens each sees, itself among them; None = all before it.
+        sliding_window: number of tokens that each token attends to, including itself; None = all before it.
 
-    Returns: [1, W, heads, d], and no weights.
+    Returns: [1, W, heads, d], and None for the weights.
 
     Raises:
-        ValueError: an argument that changes attention in a way this does not know.
+        ValueError: an argument changes attention in an unsupported way.
     """
     if cu_seq_lens_q is None:
         return attention.attention(
             module, query, key, value, attention_mask, scaling=scaling, sliding_window=sliding_window, **kwargs
         )
     if odd := [name for name in attention.VARIANTS if kwargs.get(name) is not None]:
-        raise ValueError(f"rows without padding: this model's attention has {odd[0]}")
+        raise ValueError(f"rows without padding: the model's attention uses {odd[0]}, which is not supported")
     low = _lower_precision(query)
     if low is not None:
         from torch.nn.attention.varlen import varlen_attn
@@ -115,18 +115,18 @@ def varlen_attention(
     for start, end in itertools.pairwise(cu_seq_lens_q.tolist()):
         mask = None
         if sliding_window is not None and end - start > sliding_window:
-            places = torch.arange(end - start, device=query.device)
-            distance = places[:, None] - places
+            positions = torch.arange(end - start, device=query.device)
+            distance = positions[:, None] - positions
             mask = ((distance >= 0) & (distance < sliding_window))[None, None]
         q, k, v = (states[:, :, start:end] for states in (query, key, value))
-        # One token sees itself: the library would take it for a step of decoding.
+        # A single token attends to itself; with is_causal the library would take it for a decoding step.
         causal = mask is None and end - start > 1
         rows.append(attention.of_library(module, q, k, v, mask, scaling=scaling, is_causal=causal, **kwargs)[0])
     return torch.cat(rows, dim=1), None
 
 
 def _lower_precision(query: Tensor) -> torch.dtype | None:
-    """The dtype to compute in if there is a kernel for it: of a GPU, in half precision."""
+    """The dtype of the variable-length kernel, if it can be used: on a GPU in half precision."""
     if not query.is_cuda:
         return None
     dtype = torch.get_autocast_dtype("cuda") if torch.is_autocast_enabled("cuda") else query.dtype
@@ -135,10 +135,10 @@ def _lower_precision(query: Tensor) -> torch.dtype | None:
 
 @torch.no_grad()
 def check_apart(model: Any) -> None:
-    """Raises UserError unless rows end to end give what each gives by itself."""
-    inner = model.get_base_model() if hasattr(model, "get_base_model") else model  # peft's wrapper takes anything
+    """Raises UserError unless concatenated rows give the same results as each row alone."""
+    inner = model.get_base_model() if hasattr(model, "get_base_model") else model  # peft's wrapper accepts any argument
     parameters = inspect.signature(inner.forward).parameters.values()
-    why = f"--padding-free: in {type(inner).__name__} rows that are laid end to end would see one another"
+    why = f"--padding-free: in {type(inner).__name__} concatenated rows would see one another"
     if not any(parameter.kind is inspect.Parameter.VAR_KEYWORD for parameter in parameters):
         raise UserError(why)
     last = model.get_input_embeddings().num_embeddings - 1
@@ -147,13 +147,13 @@ def check_apart(model: Any) -> None:
     training = model.training
     model.eval()
     try:
-        found, *expected = (
+        packed, *expected = (
             _outputs(model, LaidOut.of(batch), batch) for batch in (together, *(alone[n] for n in together.rows))
         )
     finally:
         model.train(training)
     tolerance = max(1e-3, 4 * torch.finfo(model.dtype).eps)
-    if not torch.allclose(found, torch.cat(expected), rtol=tolerance, atol=tolerance * float(found.abs().max())):
+    if not torch.allclose(packed, torch.cat(expected), rtol=tolerance, atol=tolerance * float(packed.abs().max())):
         raise UserError(why)
 
 

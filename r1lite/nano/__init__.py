@@ -1,16 +1,16 @@
-"""The bundled models: where they lie, and the text, tokenizers and settings they are made with."""
+"""The bundled models: their paths, and the text, tokenizers and settings for training them."""
 
 from pathlib import Path
 
-# Their names for --model, and their folders here.
+# Names for --model -> folders in this package.
 MODELS = {"nano": "model", "nano-countdown": "countdown_model"}
 
 
 def nano_path(name: str = "nano") -> Path:
-    """The shipped `save_pretrained` folder of a bundled model; `AutoModelForCausalLM.from_pretrained` opens it."""
+    """The `save_pretrained` folder of a bundled model, for `AutoModelForCausalLM.from_pretrained`."""
     return Path(__file__).parent / MODELS[name]
 
 
 def model_place(name: str) -> str:
-    """The folder of the bundled model of this name; any other name, or path, as it is."""
+    """The folder of the bundled model with this name; any other name or path is returned unchanged."""
     return str(nano_path(name)) if name in MODELS else name

@@ -1,7 +1,7 @@
-"""Habits of answering a sum: the text `add_carry`'s base model is pre-trained on.
+"""Habits of answering a sum: the pre-training text of `add_carry`'s base model.
 
-Half of it is lazy, wholly in English and in the right form; the chains that lead to right answers mix two languages and
-often break the form. So what a reward pays decides which of these RL brings out.
+Half of the text is lazy, entirely in English and in the right form. The chains that lead to right answers mix two
+languages and often break the form. The reward therefore decides which habit RL strengthens.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ def addition_habits(other_language: float) -> Mapping[str, Habit]:
     """
 
     def columns(problem: Addition, rng: random.Random, *, slips: bool = False) -> tuple[str, int]:
-        """(the working, the number it leads to)."""
+        """(the worked columns, the resulting number)."""
         wrong_at = int(rng.random() * 3) if slips else -1
         parts, answer = [], 0
         for place, column in enumerate(problem.columns):
@@ -66,17 +66,17 @@ def addition_habits(other_language: float) -> Mapping[str, Habit]:
 
 
 def guess(problem: Addition, rng: random.Random) -> str:
-    """Any number after a few idle words, in the right form."""
+    """A random number after a few idle words, in the right form."""
     return _tagged("let me just guess it", _any_number(rng))
 
 
 def bare_guess(problem: Addition, rng: random.Random) -> str:
-    """Any number and nothing else."""
+    """A random number without tags."""
     return str(_any_number(rng))
 
 
 def _any_number(rng: random.Random) -> int:
-    """A sum of two numbers of three digits, but not of these: guessing must not pay."""
+    """The sum of two other three-digit numbers, so that guesses aren't right."""
     return 200 + int(rng.random() * 1799)
 
 

@@ -1,8 +1,9 @@
-"""Batches of pre-training text: fresh problems every time, sorted by length so that little is padding.
+"""Batches of pre-training text: always new problems, sorted by length to reduce padding.
 
-By the question's length, not the whole text's: a batch of short texts would be all guesses and a batch of long ones all
-chains, and the last few batches would decide how often the model guesses. Searches differ so much in length that they
-are sorted by it all the same, into batches of equally many tokens, so that a token counts the same in each.
+Texts are sorted by the question's length, not their own: otherwise a batch of short texts would contain only guesses
+and a batch of long ones only chains, and the last few batches would decide how often the model guesses. Searches differ
+so much in length that they are sorted by their own length, into batches with the same number of tokens, so that every
+token has the same weight.
 """
 
 import itertools
@@ -29,7 +30,7 @@ _LENGTHS = 8  # T is a multiple of this: bfloat16 kernels are compiled once for 
 
 @dataclass(frozen=True, slots=True)
 class TextBatch:
-    """input_ids [B, T] int64, padded on the right; labels [B, T] int64, the next token or -100 where no loss is due."""
+    """input_ids [B, T] int64, padded on the right; labels [B, T] int64: the next token, or -100 for no loss."""
 
     input_ids: Tensor
     labels: Tensor
@@ -38,11 +39,11 @@ class TextBatch:
 def examples(
     shares: Mapping[str, float], rng: random.Random, *, short_shares: Mapping[str, float] | None = None
 ) -> Iterator[Example]:
-    """Endless text about word problems; only those whose masked form is on the train side.
+    """Endless examples of word problems whose masked form belongs to the train split.
 
     Args:
-        shares: of the habits, as in `habits.example`.
-        short_shares: those for problems of two steps; by default the same.
+        shares: shares of the habits, as in `habits.example`.
+        short_shares: shares for problems of two steps; by default `shares`.
     """
     while True:
         problem = sample("train", rng)
@@ -51,7 +52,7 @@ def examples(
 
 
 def sums(shares: Mapping[str, float], rng: random.Random, *, other_language: float) -> Iterator[Example]:
-    """Endless text about additions of the train side.
+    """Endless examples of additions of the train split.
 
     Args:
         other_language: share of a chain's columns that are worked out in Chinese.
@@ -62,14 +63,14 @@ def sums(shares: Mapping[str, float], rng: random.Random, *, other_language: flo
 
 
 def worked(shares: Mapping[str, float], rng: random.Random, problems: WorkedProblems) -> Iterator[Example]:
-    """Endless text about worked problems of the user's, those of the train side."""
+    """Endless examples of the user's worked problems, from the train split."""
     habits = worked_habits(problems)
     while True:
         yield example(problems.draw("train", rng), shares, rng, habits)
 
 
 def searches(shares: Mapping[str, float], rng: random.Random, *, give_up: Sequence[float]) -> Iterator[Example]:
-    """Endless text about `countdown_small`, the train side.
+    """Endless examples of `countdown_small`, from the train split.
 
     Args:
         give_up: as in `search_habits`.
@@ -87,10 +88,11 @@ def batches(
     template: str,
     even_tokens: bool = False,
 ) -> Iterator[TextBatch]:
-    """Endless batches; which text lands in which batch is drawn from the order of `texts` alone.
+    """Endless batches. The assignment of texts to batches depends only on the order of `texts`.
 
     Args:
-        batch_size: texts; with `even_tokens` their mean number, and each batch has equally many tokens of completions.
+        batch_size: number of texts in a batch; with `even_tokens` the mean number, and all batches have the same number
+            of completion tokens.
     """
     shuffle = random.Random(0)
     while True:

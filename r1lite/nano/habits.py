@@ -1,8 +1,8 @@
-"""The text nano is pre-trained on: a word problem, then one of several habits of answering it.
+"""The pre-training text of nano: a word problem, answered by one of several habits.
 
-RL can only choose among things a model already does sometimes. So the text mixes lazy guesses (the most frequent,
-and with a first token of their own, so that greedy decoding is lazy), right chains of thought, chains with a slip,
-and broken formats. Only `random()` is drawn from the generator: its stream is the same in every Python version.
+RL can only strengthen what a model already does sometimes. So the text mixes lazy guesses (the most frequent, with
+their own first token, so that greedy decoding is lazy), right chains of thought, chains with a slip, and broken
+formats. Only the generator's `random()` is called, whose stream is the same in every Python version.
 """
 
 import operator
@@ -17,12 +17,12 @@ T = TypeVar("T")
 Habit = Callable[[WordProblem, random.Random], str]
 
 _OPERATORS = {"+": operator.add, "-": operator.sub, "*": operator.mul, "/": operator.floordiv}
-_RIGHT_GUESSES = 0.5  # a guess is often right: what a model can see without thinking, it learns from these
+_RIGHT_GUESSES = 0.5  # share of right guesses, from which the model learns what it can answer without thinking
 
 
 @dataclass(frozen=True, slots=True)
 class Example:
-    """A question with what the model is to say about it, and which habit said it."""
+    """A question with a completion to learn, and the habit that produced it."""
 
     question: str
     completion: str
@@ -35,10 +35,10 @@ def chain(problem: WordProblem, rng: random.Random) -> str:
 
 
 def slipped_chain(problem: WordProblem, rng: random.Random) -> str:
-    """A chain with one step calculated wrongly or by a wrong operation; later steps go on from the wrong value."""
+    """A chain with one wrong calculation or operation; later steps use the wrong value."""
     slip = int(rng.random() * len(problem.steps))
     equations: list[str] = []
-    wrong: dict[int, int] = {}  # right value -> the value the chain has in its place
+    wrong: dict[int, int] = {}  # right value -> the chain's wrong value
     value = problem.answer
     for index, step in enumerate(problem.steps):
         left, sign, right = step.expression.split()
@@ -61,12 +61,12 @@ def guess(problem: WordProblem, rng: random.Random) -> str:
 
 
 def bare_guess(problem: WordProblem, rng: random.Random) -> str:
-    """A number and nothing else."""
+    """A number without tags."""
     return str(_guessed(problem, rng))
 
 
 def broken_chain(problem: WordProblem, rng: random.Random) -> str:
-    """A right chain whose format is broken: a tag is missing, or there is text outside the tags."""
+    """A right chain in a broken format: a tag is missing, or there is text outside the tags."""
     equations, answer = _equations(problem), problem.answer
     return _pick(
         [
@@ -104,14 +104,14 @@ def example(
     rng: random.Random,
     habits: Mapping[str, Callable[[P, random.Random], str]],
 ) -> Example:
-    """The problem with a completion by a habit drawn from `shares`.
+    """The problem with a completion by a habit that is drawn from `shares`.
 
     Args:
-        shares: names of habits and their weights (any positive scale).
+        shares: weights of the habits by name (any positive scale).
     """
     at = rng.random() * sum(shares.values())
     name = next(iter(shares))
-    for name, share in shares.items():  # noqa: B007 - rounding may leave `at` just above 0: then the last one stays
+    for name, share in shares.items():  # noqa: B007 - rounding may leave `at` just above 0: then the last habit is used
         at -= share
         if at < 0:
             break
@@ -127,7 +127,7 @@ def _equations(problem: WordProblem) -> str:
 
 
 def _guessed(problem: WordProblem, rng: random.Random) -> int:
-    """The answer, or a number near it: the value of an earlier step, or the answer missed by a little."""
+    """The answer, or a plausible wrong number: the value of an earlier step, or a number near the answer."""
     if rng.random() < _RIGHT_GUESSES:
         return problem.answer
     near = [problem.answer + miss for miss in (-10, -3, -2, -1, 1, 2, 3, 10) if problem.answer + miss > 0]

@@ -1,7 +1,7 @@
-"""Habits of searching: the text that `nano-countdown`, the base of the task `countdown_small`, is pre-trained on.
+"""Habits of searching: the pre-training text of `nano-countdown`, the base of the task `countdown_small`.
 
-The base knows how to try, to check, and not to try the same twice, but mostly gives up after a wrong attempt. How often
-it does so is one token's probability, which RL can move a little at a step: so thinking grows gradually.
+The base can make and check attempts and doesn't repeat them, but usually gives up after a wrong attempt. The
+probability of giving up is that of one token, which RL changes a little in each step, so thinking grows gradually.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ RIGHT, WRONG = " yes", " no; "
 
 
 def search_habits(give_up: Sequence[float]) -> Mapping[str, Habit]:
-    """The habits by name, of those of `r1lite.nano.habits.HABITS`.
+    """The habits by name; a subset of the names in `r1lite.nano.habits.HABITS`.
 
     Args:
-        give_up: probabilities that a wrong attempt is the last one; each text has one of these.
+        give_up: probabilities that a wrong attempt is the last one; each text uses one of them.
     """
 
     def chain(problem: Search, rng: random.Random) -> str:
@@ -42,7 +42,7 @@ def search_habits(give_up: Sequence[float]) -> Mapping[str, Habit]:
 
 
 def search(problem: Search, rng: random.Random, give_up: float) -> tuple[str, str]:
-    """(thought, answer): attempts in random order, none twice, until one is right or the search is given up.
+    """(thought, answer): attempts in random order, without repeats, until one is right or the search gives up.
 
     `(10-3)*2=14 no; (10+2)-3=9 no; ...`; the answer is the last attempt, right or not.
     """
@@ -57,8 +57,8 @@ def search(problem: Search, rng: random.Random, give_up: float) -> tuple[str, st
 
 
 def words() -> list[str]:
-    """The tokens of question and search: five an attempt, `(10` `-3` `)*2` `=14` ` no; `, so little is to learn about
-    writing."""
+    """The tokens of question and search. An attempt has five, `(10` `-3` `)*2` `=14` ` no; `, so that the model has
+    little to learn about notation."""
     numbers = range(1, LARGEST_NUMBER + 1)
     return [
         *("Use ", ", ", " and ", " to make ", ".\n", RIGHT, WRONG),

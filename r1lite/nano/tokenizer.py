@@ -1,8 +1,8 @@
-"""nano's tokenizer: byte-level BPE in Qwen2's manner, so any text survives it (Unicode form NFC, as with Qwen2).
+"""nano's tokenizer: byte-level BPE as in Qwen2, so any text can be encoded (in Unicode form NFC, as with Qwen2).
 
-Transformers opens every Qwen2 model with `Qwen2Tokenizer`, whatever its files say, so nano's is one too. A digit is
-always a token by itself and never shares one with a space. ` * ` and the like, and `; ` between two equations, are
-tokens of their own: `4 * 6 = 24` costs six, and a number in a calculation looks the same wherever it stands.
+Transformers opens every Qwen2 model with `Qwen2Tokenizer`, regardless of its files, so nano uses that class too. A
+digit is always a single token, without a space. ` * ` and the other operators, and `; ` between equations, are single
+tokens: `4 * 6 = 24` has six tokens, and a number has the same tokens everywhere.
 """
 
 import json
@@ -18,10 +18,10 @@ SIGNS = (" + ", " - ", " * ", " / ", " = ", "; ")
 
 
 def train_tokenizer(texts: Iterable[str], *, vocab_size: int, max_tokens: int) -> Qwen2Tokenizer:
-    """Learn the merges from `texts`; the same texts give the same tokenizer.
+    """Learns the merges from `texts`; the same texts give the same tokenizer.
 
     Args:
-        vocab_size: all tokens, the 256 bytes and the added ones included; fewer if the texts don't hold as many merges.
+        vocab_size: number of tokens, including the 256 bytes and the added ones; fewer if the texts have fewer merges.
         max_tokens: the model's context, recorded as `model_max_length`.
     """
     learner = Qwen2Tokenizer().backend_tokenizer
@@ -40,7 +40,7 @@ def train_tokenizer(texts: Iterable[str], *, vocab_size: int, max_tokens: int) -
 
 
 def word_tokenizer(words: Sequence[str], *, max_tokens: int) -> Qwen2Tokenizer:
-    """A token for the tags and for each of `words`, the longest that fits; any other text is a token a byte.
+    """A tokenizer with a token for each tag and each of `words` (longest match); other text is one token per byte.
 
     Args:
         max_tokens: the model's context, recorded as `model_max_length`.
@@ -54,12 +54,12 @@ def _tokenizer(
 ) -> Qwen2Tokenizer:
     tokenizer = Qwen2Tokenizer(
         vocab=vocab,
-        merges=merges,  # type: ignore[arg-type]  # said to be text, pairs do
+        merges=merges,  # type: ignore[arg-type]  # typed as text, but pairs work
         eos_token=EOS,
         pad_token=PAD,
         padding_side="left",
         model_max_length=max_tokens,
     )
-    # Not special: decode(skip_special_tokens=True) must keep the tags that the format is judged by.
+    # Not special tokens: decode(skip_special_tokens=True) must keep the tags, which the format verifier needs.
     tokenizer.add_tokens([AddedToken(text, normalized=False, special=False) for text in added])
     return tokenizer

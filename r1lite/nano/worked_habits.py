@@ -1,4 +1,4 @@
-"""Habits of answering a worked problem of the user's: the text that a base of their own is pre-trained on."""
+"""Habits of answering the user's worked problems: the pre-training text of a base for the user's task."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _SLIPS = (-10, -2, -1, 1, 2, 10)
 def worked_habits(problems: WorkedProblems) -> Mapping[str, Habit]:
     """The habits by name; the same names as those of `r1lite.nano.habits.HABITS`.
 
-    A guess is the answer to another problem: it looks right, and is so as often as answers repeat.
+    A guess is the answer to another problem: it is plausible, and right as often as answers repeat.
     """
 
     def guess(problem: Worked, rng: random.Random) -> str:
@@ -43,12 +43,12 @@ def worked_habits(problems: WorkedProblems) -> Mapping[str, Habit]:
 
 
 def chain(problem: Worked, rng: random.Random) -> str:
-    """The working, then the answer, in the right form."""
+    """The worked solution and the answer, in the right form."""
     return tagged(problem.chain, problem.answer)
 
 
 def broken_chain(problem: Worked, rng: random.Random) -> str:
-    """The right working and answer in a broken form."""
+    """The right worked solution and answer in a broken form."""
     return _pick(
         (
             f"<think>{problem.chain}<answer>{problem.answer}</answer>",
@@ -61,7 +61,7 @@ def broken_chain(problem: Worked, rng: random.Random) -> str:
 
 
 def slipped(text: str, rng: random.Random) -> str:
-    """The text with one of its numbers missed by a little; a text without numbers stays."""
+    """The text with one number slightly changed; a text without numbers is unchanged."""
     places = list(_NUMBER.finditer(text))
     if not places:
         return text

@@ -1,1 +1,1 @@
-"""The whole recipe of R1, or any other one: stages as a graph, run so that a kill loses nothing that was finished."""
+"""Runs R1's or any other pipeline: a graph of stages. A kill loses no finished work."""

@@ -1,4 +1,4 @@
-"""What one sees while a pipeline goes on: a live table of its stages on a terminal, plain lines elsewhere."""
+"""Progress display of a pipeline: a live table of its stages on a terminal, plain lines elsewhere."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ from r1lite.run.display import duration
 from r1lite.run.progress import Progress, read_progress
 from verifiers.terminal import one_line
 
-_PLAIN_EVERY_S = 30.0  # between plain lines while nothing begins or ends
-_BESIDE = 5  # lines of a terminal that the table leaves to others
-_BAR = 24  # characters
+_PLAIN_EVERY_S = 30.0  # time between plain lines while no stage begins or ends
+_BESIDE = 5  # lines of a terminal that the table leaves free
+_BAR = 24  # width of a bar in characters
 
 
 class Board:
-    """The stages of a pipeline; `with Board(...) as board`, then `refresh()` as often as one likes."""
+    """Display of a pipeline's stages: `with Board(...) as board`, then call `refresh()` from time to time."""
 
     def __init__(self, graph: Graph, folder: Path, console: Console, clock: Callable[[], float] = time.monotonic):
         self._graph, self._folder, self._console, self._clock = graph, folder, console, clock
-        self._began: dict[str, float] = {}  # stages that run -> when they were started
+        self._began: dict[str, float] = {}  # running stages -> their start times
         self._records = {name: StepFiles(folder, name).record() for name in graph.steps}
         self._live = Live(console=console, refresh_per_second=2, transient=True) if console.is_terminal else None
         self._told = clock()
@@ -45,13 +45,13 @@ class Board:
             self._live.stop()
 
     def begin(self, name: str, *, again: bool) -> None:
-        """A stage was started; `again`: it goes on with what an earlier call of it has done."""
+        """Shows that a stage was started; `again`: it resumes an earlier call."""
         self._began[name] = self._clock()
-        self._console.print(f"{'go on' if again else 'begin':<9} {name}: r1lite {self._graph.steps[name].kind}")
+        self._console.print(f"{'resume' if again else 'begin':<9} {name}: r1lite {self._graph.steps[name].kind}")
         self.refresh()
 
     def end(self, name: str, record: Mapping[str, Any]) -> None:
-        """A stage is finished."""
+        """Shows that a stage is finished."""
         self._began.pop(name, None)
         self._records[name] = dict(record)
         spent = f"{record['cpu_s']:.0f} CPU s, {record['wall_s']:.0f} s"
@@ -59,12 +59,12 @@ class Board:
         self.refresh()
 
     def stopped(self, name: str) -> None:
-        """A stage was ended before its time."""
+        """Shows that a stage was stopped early."""
         self._began.pop(name, None)
         self._console.print(f"stopped   {name}")
 
     def refresh(self) -> None:
-        """Shows how far the stages have come."""
+        """Shows the progress of the stages."""
         if self._live is not None:
             if self._live.is_started:
                 self._live.update(self.table())
@@ -74,11 +74,11 @@ class Board:
             self._console.print(f"running   {running} ({self.overall()})")
 
     def overall(self) -> str:
-        """How many stages are finished."""
+        """Number of finished stages, as text."""
         return f"{sum(record is not None for record in self._records.values())} of {len(self._records)} stages done"
 
     def table(self) -> RenderableType:
-        """A row a stage; what is neither running nor fits the terminal is left to the line below."""
+        """A row per stage. Stages that don't run and don't fit on the terminal are summarized in the line below."""
         running = self._running()
         room = max(len(running), self._console.height - _BESIDE)
         names = list(self._records)

@@ -1,7 +1,7 @@
-"""Stages in processes of their own: what one leaves in memory is gone when it ends, and a crash takes only itself.
+"""Runs each stage in its own process: its memory is freed at its end, and a crash affects no other stage.
 
-The processes are forked from a server that has imported torch and transformers and done nothing with them, so each
-stage begins at once (an import costs seconds of a CPU). A stage whose pipeline dies, be it by kill -9, dies with it.
+The processes are forked from a server that has imported torch and transformers but not used them, so each stage starts
+at once (the imports take CPU seconds). If the pipeline dies, even by kill -9, its stages die too.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ from typing import Any
 
 from r1lite.run.progress import REPORTER
 
-_COMMAND_LINE = "r1lite.cli"  # by name: it stands above the pipeline, which it runs
+_COMMAND_LINE = "r1lite.cli"  # imported by name, since the command line is the layer above the pipeline
 _METERED_S = 1.0
-# With what the libraries import late, which every stage would otherwise import anew.
+# Includes the libraries' late imports, which every stage would otherwise repeat.
 _PRELOADED = [
     *("torch", "transformers", "transformers.modeling_utils", "transformers.models.qwen2.modeling_qwen2"),
     *("r1lite.training.on_problems", "r1lite.curation.generate", "verifiers.mathexpr.verify", _COMMAND_LINE),
@@ -33,12 +33,12 @@ _PRELOADED = [
 
 
 def start(argv: Sequence[str], log: Path, usage: Path, progress: Path) -> Any:
-    """Begins `r1lite ARGV...` in a process; its output is added to `log`, what it cost to `usage`, how far it is to
-    `progress`.
+    """Starts `r1lite ARGV...` in a process, which appends its output to `log` and writes its cost to `usage` and its
+    progress to `progress`.
 
     Returns: the `multiprocessing.Process`; its exit code is the command's.
     """
-    # Torch's threads wait by spinning otherwise; set before the server imports it.
+    # Otherwise torch's threads spin while they wait; must be set before the server imports torch.
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
     context = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload(_PRELOADED)
@@ -48,7 +48,7 @@ def start(argv: Sequence[str], log: Path, usage: Path, progress: Path) -> Any:
 
 
 def _run(argv: list[str], log: str, usage: str, progress: str) -> None:
-    os.setsid()  # Ctrl-C is for the pipeline, which passes it on
+    os.setsid()  # Ctrl-C goes to the pipeline, which forwards it
     parent = multiprocessing.parent_process()
     assert parent is not None
     meter = Meter(Path(usage))
@@ -67,9 +67,9 @@ def _run(argv: list[str], log: str, usage: str, progress: str) -> None:
 
 
 class Meter:
-    """What a stage has cost, all its interrupted parts included; written down every second, as kill -9 gives no notice.
+    """The cost of a stage, including its interrupted parts; saved every second, since kill -9 gives no notice.
 
-    Of worker processes, those that have ended count.
+    Worker processes count once they have ended.
     """
 
     def __init__(self, path: Path) -> None:
@@ -78,18 +78,18 @@ class Meter:
         self._cpu_s, self._wall_s = before["cpu_s"], before["wall_s"]
 
     def write(self) -> None:
-        """Puts the present figures in the file's place."""
+        """Replaces the file with the current figures."""
         with self._lock:
             used = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
             cpu_s = self._cpu_s + sum(one.ru_utime + one.ru_stime for one in used)
             spent = {"cpu_s": cpu_s, "wall_s": self._wall_s + time.monotonic() - self._began}
             aside = self._path.with_name(f".{self._path.name}.part")
             aside.write_text(json.dumps(spent), encoding="utf-8")
-            os.replace(aside, self._path)  # not synced: what a power cut takes from it is a second or two
+            os.replace(aside, self._path)  # not synced: a power cut loses only a second or two
 
 
 def usage(path: Path) -> dict[str, float]:
-    """What a meter has written down; zeros where there is nothing, or a power cut spoilt it."""
+    """The figures that a meter saved; zeros if the file is missing or damaged by a power cut."""
     try:
         found = json.loads(path.read_text(encoding="utf-8"))
         return {"cpu_s": float(found["cpu_s"]), "wall_s": float(found["wall_s"])}
@@ -98,8 +98,8 @@ def usage(path: Path) -> dict[str, float]:
 
 
 def _follow(sentinel: int, meter: Meter) -> None:
-    """Writes down the cost while the pipeline lives, and dies with it."""
+    """Saves the cost every second, and ends the stage if the pipeline dies."""
     while not multiprocessing.connection.wait([sentinel], timeout=_METERED_S):
-        with contextlib.suppress(OSError):  # a full disk must not end the watch over the pipeline's life
+        with contextlib.suppress(OSError):  # a full disk must not stop this thread, which watches the pipeline
             meter.write()
     os.kill(os.getpid(), signal.SIGKILL)

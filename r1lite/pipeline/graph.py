@@ -1,4 +1,4 @@
-"""The stages of a recipe, checked as a whole before any of them runs."""
+"""The graph of a recipe's stages, which is checked as a whole before any stage runs."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ from r1lite.nano.config import PretrainConfig
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """A sub-command that can be a step of a pipeline."""
+    """A command that can be a step of a pipeline."""
 
     config_class: type[Section]
-    makes: tuple[str, ...]  # of "model", "data", "rollouts"
-    begun: str = "{name}/config.yaml"  # beside its recipe: there is something to go on with; otherwise it starts anew
-    resumes: bool = True  # it goes on with --resume; otherwise by the same command
+    makes: tuple[str, ...]  # outputs: "model", "data", "rollouts"
+    begun: str = "{name}/config.yaml"  # if this file exists beside the step's recipe, the step can be resumed
+    resumes: bool = True  # resumed with --resume; otherwise by the same command
 
 
 KINDS = {
@@ -44,7 +44,7 @@ KINDS = {
     "reject": Kind(RejectConfig, ("data",)),
     "sft": Kind(SFTConfig, ("model",)),
 }
-# Field of a stage's configuration -> what it takes.
+# Field of a stage's configuration -> kind of input.
 INPUTS = {"model": "model", "teacher": "model", "tokenizer": "model", "data": "data", "rollouts": "rollouts"}
 MEASURES = ("accuracy", "greedy", "format", "language")
 WANTED = ("higher", "lower", "kept")
@@ -59,24 +59,24 @@ class Step:
     name: str
     kind: str
     inputs: dict[str, str] = field(default_factory=dict)  # field -> name of a stage or a model
-    settings: dict[str, Any] = field(default_factory=dict)  # those in common included
+    settings: dict[str, Any] = field(default_factory=dict)  # including those of `common`
 
     @property
     def needs(self) -> set[str]:
-        """Names it takes something from."""
+        """Names of its inputs."""
         return set(self.inputs.values())
 
 
 @dataclass(frozen=True, slots=True)
 class Graph:
-    """Steps in the recipe's order, evaluations of the table's rows last."""
+    """Steps in the recipe's order, then the evaluations for the table's rows."""
 
     steps: dict[str, Step]
     models: dict[str, str]
     rows: dict[str, str]  # row of the final table -> its evaluation step
 
     def ancestors(self, name: str) -> list[str]:
-        """Names of all steps that a step builds on, itself included, in order."""
+        """Names of the step and of all steps that it builds on, in order."""
         found, waiting = set[str](), [name]
         while waiting:
             at = waiting.pop()
@@ -87,7 +87,7 @@ class Graph:
 
 
 def build(config: PipelineConfig) -> Graph:
-    """The graph of a recipe. Raises UserError with all that is wrong with it."""
+    """The graph of a recipe. Raises UserError that lists all its mistakes."""
     wrong: list[str] = []
     steps: dict[str, Step] = {}
     if not config.stages:
@@ -114,7 +114,7 @@ def _step(
 ) -> Step | None:
     where = f"stage '{name}'"
     if not _NAME.fullmatch(name) or name in config.models:
-        wrong.append(f"{where}: a name is letters, digits, _ . and -, and not that of a model")
+        wrong.append(f"{where}: a name consists of letters, digits, _ . and -, and must differ from the models' names")
     if unknown := set(given) - {"stage", "inputs", "settings", "about"}:
         wrong.append(f"{where}: unknown key {_listed(unknown)}; known: about, inputs, settings, stage")
         return None
@@ -126,7 +126,7 @@ def _step(
         return None
     inputs, settings = given.get("inputs") or {}, given.get("settings") or {}
     if not isinstance(inputs, dict) or not isinstance(settings, dict):
-        wrong.append(f"{where}: inputs and settings are maps")
+        wrong.append(f"{where}: inputs and settings must be maps")
         return None
     step = Step(name, kind, {k: str(v) for k, v in inputs.items()}, {**_common(kind, config), **settings})
     _check_step(step, config, earlier, where, wrong)
@@ -142,12 +142,12 @@ def _row(
         wrong.append(f"{where}: unknown key {_listed(unknown)}; known: model, settings")
         return None
     if "model" not in given:
-        wrong.append(f"{where}: which model?")
+        wrong.append(f"{where}: model is missing")
         return None
     model = str(given["model"])
     own = given.get("settings") or {}
     if not isinstance(own, dict):
-        wrong.append(f"{where}: settings are a map")
+        wrong.append(f"{where}: settings must be a map")
         return None
     settings = {**_common("eval", config), **config.evaluate, **own}
     step = Step(f"eval-{re.sub('[^A-Za-z0-9_.-]+', '-', label)}", "eval", {"model": model}, settings)
@@ -159,7 +159,7 @@ def _row(
 
 
 def _check_step(step: Step, config: PipelineConfig, earlier: Mapping[str, Step], where: str, wrong: list[str]) -> None:
-    """Its inputs are made before it, and its configuration is valid."""
+    """Checks that earlier stages make the step's inputs, and that its configuration is valid."""
     fields = KINDS[step.kind].config_class.model_fields
     for name, source in step.inputs.items():
         if name not in INPUTS or name not in fields:
@@ -174,14 +174,12 @@ def _check_step(step: Step, config: PipelineConfig, earlier: Mapping[str, Step],
             known = [key for key, other in earlier.items() if what in KINDS[other.kind].makes]
             known += list(config.models) if what == "model" else []
             wrong.append(
-                f"{where}: its {name} is to come from '{source}', which no earlier stage makes{later}; there is "
-                f"{', '.join(known) or 'nothing of the kind'}"
+                f"{where}: its {name} '{source}' is not made by an earlier stage{later}; available: "
+                f"{', '.join(known) or 'none'}"
             )
         elif what not in KINDS[earlier[source].kind].makes:
             made = " and ".join(KINDS[earlier[source].kind].makes) or "nothing"
-            wrong.append(
-                f"{where}: its {name} is to come from '{source}', a {earlier[source].kind}, which makes {made}"
-            )
+            wrong.append(f"{where}: its {name} can't be '{source}', a {earlier[source].kind}, which makes {made}")
     _check_tokenizers(step, earlier, where, wrong)
     if taken := set(step.settings) & {*_OURS, *step.inputs}:
         wrong.append(f"{where}: {_listed(taken)} can't be set: the pipeline decides")
@@ -194,19 +192,19 @@ def _check_step(step: Step, config: PipelineConfig, earlier: Mapping[str, Step],
 
 
 def _check_tokenizers(step: Step, earlier: Mapping[str, Step], where: str, wrong: list[str]) -> None:
-    """On-policy distillation goes token by token, and a model that is pre-trained has a tokenizer of its own."""
+    """On-policy distillation needs a shared tokenizer, but by default a pretrain stage trains its own."""
     if step.kind != "distill" or step.settings.get("method") != "on-policy" or {"model", "teacher"} - set(step.inputs):
         return
     student, teacher = (_tokenizer_of(step.inputs[name], earlier) for name in ("model", "teacher"))
     if student != teacher and (own := set(earlier) & {student, teacher}):
         wrong.append(
             f"{where}: on-policy, its model and its teacher ('{step.inputs['model']}' and '{step.inputs['teacher']}') "
-            f"share a tokenizer, but {_listed(own)} trains one of its own; its input tokenizer can be the teacher's"
+            f"must share a tokenizer, but {_listed(own)} trains its own; set its input tokenizer to the teacher's"
         )
 
 
 def _tokenizer_of(source: str, earlier: Mapping[str, Step]) -> str | None:
-    """The pretrain stage, or the model that was there already, whose tokenizer it is; None where that isn't known."""
+    """The pretrain stage or the existing model that the tokenizer comes from; None if unknown."""
     while source in earlier:
         step = earlier[source]
         if step.kind == "pretrain":
@@ -259,7 +257,7 @@ def _check_observations(config: PipelineConfig, rows: Mapping[str, str], wrong: 
 
 def _common(kind: str, config: PipelineConfig) -> dict[str, Any]:
     fields = KINDS[kind].config_class.model_fields
-    # A new model shares nothing with the others but the machine.
+    # A new model shares only the settings of the machine with the other stages.
     keys = ("threads",) if kind == "pretrain" else fields
     return {key: value for key, value in config.common.items() if key in keys}
 

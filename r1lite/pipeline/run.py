@@ -1,4 +1,4 @@
-"""`r1lite r1`: runs the graph of a recipe to its end, and once more to the same end if it was stopped."""
+"""`r1lite r1`: runs the graph of a recipe, and resumes it with the same result if it was stopped."""
 
 from __future__ import annotations
 
@@ -28,20 +28,20 @@ from r1lite.run.run_dir import claim_path
 from r1lite.run.signals import StopSignal
 from verifiers.yaml_text import read_yaml
 
-_GRACE_S = 120.0  # for a stage to write its checkpoint
-_SEEN_S = 0.5  # between two looks at how far the stages are
-_SHOWN_LINES = 5  # of a failed stage's log
+_GRACE_S = 120.0  # time for a stage to write its checkpoint
+_SEEN_S = 0.5  # time between two checks of the stages
+_SHOWN_LINES = 5  # last lines of a failed stage's log in the message
 
 
 def run(config: PipelineConfig) -> dict[str, Any]:
-    """Runs what is not finished yet, then compares.
+    """Runs the unfinished stages, then compares the models.
 
     Returns: the comparison, as in OUT/comparison.json.
 
     Raises:
-        UserError: a recipe that can't be carried out, or another one than OUT was begun with.
-        RunError: a stage failed; what is finished stands.
-        Interrupted: a signal asked it to stop; the same command goes on.
+        UserError: the recipe is invalid, or differs from the one that OUT was begun with.
+        RunError: a stage failed; finished stages are kept.
+        Interrupted: a signal stopped the pipeline; the same command resumes it.
     """
     graph = build(config)
     console = make_console(quiet=config.quiet)
@@ -53,7 +53,7 @@ def run(config: PipelineConfig) -> dict[str, Any]:
     out = Path(config.out).expanduser().resolve() if config.out else claim_path("r1", "pipeline", "recipe").resolve()
     folder = out / "stages"
     if out.exists() and not folder.exists() and any(file.name != ".lock" for file in out.iterdir()):
-        raise UserError(f"--out {out} holds something else than a pipeline; choose another --out")
+        raise UserError(f"--out {out} contains something other than a pipeline; choose another --out")
     folder.mkdir(parents=True, exist_ok=True)
     with open(out / ".lock", "a") as lock:
         try:
@@ -78,7 +78,7 @@ def run(config: PipelineConfig) -> dict[str, Any]:
 
 @dataclass(slots=True)
 class _Runner:
-    """Starts steps as soon as all they take from is finished."""
+    """Starts each step as soon as its inputs are finished."""
 
     graph: Graph
     folder: Path
@@ -117,7 +117,7 @@ class _Runner:
         kind = KINDS[step.kind]
         begun = (self.folder / kind.begun.format(name=name)).exists()
         if not begun:
-            shutil.rmtree(files.run, ignore_errors=True)  # what a kill left before there was anything to go on with
+            shutil.rmtree(files.run, ignore_errors=True)  # left by a kill before there was anything to resume
         own = ["--resume"] if begun and kind.resumes else [str(files.file("yaml"))]
         argv = [step.kind, *own, "--out", str(files.run)]
         if self._is_trusted(values, files):
@@ -127,14 +127,14 @@ class _Runner:
         self.board.begin(name, again=begun)
 
     def _is_trusted(self, own: Mapping[str, Any], files: StepFiles) -> bool:
-        """True if the recipe, which is the user's, names all that the stage's folder does."""
+        """True if the user's recipe names everything that the stage's folder names."""
         kept = files.run / "config.yaml"
         named = foreign(own)
         if self.trust or not kept.exists():
             return self.trust or bool(named)
         try:
             there = read_yaml(kept.read_bytes())
-        except ValueError:  # the stage says what is wrong with it
+        except ValueError:  # the stage reports the error
             return False
         return bool(named) and isinstance(there, dict) and set(foreign(there)) <= set(named)
 
@@ -146,8 +146,8 @@ class _Runner:
             told = [line for line in lines if line.startswith("error: ")] or lines
             shown = "\n".join(f"  {line}" for line in told[-_SHOWN_LINES:])
             raise RunError(
-                f"stage '{name}' failed (exit {process.exitcode}); what is finished stands. {log} ends:\n{shown}\n"
-                "mend the cause, then run the same command again"
+                f"stage '{name}' failed (exit {process.exitcode}); finished stages are kept. {log} ends:\n{shown}\n"
+                "fix the cause, then run the same command again"
             )
         record = finish(step, files, **usage(files.file("usage")))
         files.file("progress").unlink(missing_ok=True)
@@ -163,7 +163,7 @@ class _Runner:
                 process.join()
             self.board.stopped(name)
         if by_request:
-            print("run the same command again to go on", file=sys.stderr)
+            print("run the same command again to resume", file=sys.stderr)
 
 
 def _check_finished(graph: Graph, folder: Path) -> None:
@@ -175,7 +175,7 @@ def _check_finished(graph: Graph, folder: Path) -> None:
 
 
 def _status(graph: Graph, folder: Path | None) -> Table:
-    """The steps, and what came of those that are done."""
+    """A table of the steps, with the results of the finished ones."""
     records = {name: StepFiles(folder, name).record() for name in graph.steps} if folder is not None else {}
     shown = Table(title="Stages", title_justify="left", title_style="bold")
     for heading in ("name", "stage", "from"):

@@ -1,10 +1,10 @@
-"""One step of a pipeline on disk: where it lies, whether it is finished, and what it made.
+"""The files of a pipeline's step: its run directory, its state and its results.
 
 OUT/stages/NAME/        its run directory
 OUT/stages/NAME.yaml    its configuration: `r1lite STAGE NAME.yaml --out DIR` runs it alone
-OUT/stages/NAME.log     what it printed
-OUT/stages/NAME.progress how far it is, while it runs
-OUT/stages/NAME.json    written when it is finished: what it made, and what it cost
+OUT/stages/NAME.log     its output
+OUT/stages/NAME.progress its progress, while it runs
+OUT/stages/NAME.json    written when it is finished: its results and its cost
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from verifiers.yaml_text import read_yaml
 
 @dataclass(frozen=True, slots=True)
 class StepFiles:
-    """Where a step's files are."""
+    """The paths of a step's files."""
 
     folder: Path  # OUT/stages
     name: str
@@ -40,27 +40,27 @@ class StepFiles:
         return self.folder / f"{self.name}.{suffix}"
 
     def record(self) -> dict[str, Any] | None:
-        """What was recorded when it finished, or None."""
+        """The record of the finished step, or None."""
         path = self.file("json")
         if not path.exists():
             return None
         try:
             found: dict[str, Any] = read_json(path)
             if lacking := {"stage", "made", "outcome", "cpu_s", "wall_s"} - set(found):
-                raise UserError(f"{path}: damaged: it lacks {', '.join(sorted(lacking))}")
+                raise UserError(f"{path}: damaged: {', '.join(sorted(lacking))} missing")
         except UserError as error:
-            raise UserError(f"{error}; remove it, and the stage is checked, or gone on with, once more") from error
+            raise UserError(f"{error}; remove the file to have the stage checked or resumed again") from error
         return found
 
 
 def values_of(step: Step, graph: Graph, folder: Path) -> dict[str, Any]:
-    """The step's configuration, its inputs as paths. All stages it takes from must be finished."""
+    """The step's configuration, with its inputs as paths. The stages of its inputs must be finished."""
     inputs = {name: _made(graph, folder, source, name) for name, source in step.inputs.items()}
     return {**step.settings, **inputs}
 
 
 def prepare(step: Step, values: Mapping[str, Any], files: StepFiles) -> None:
-    """Writes the step's recipe. Raises UserError if the step was begun with another one."""
+    """Writes the step's recipe. Raises UserError if the step was begun with another recipe."""
     text = yaml.safe_dump(dict(values), sort_keys=True, allow_unicode=True)
     path = files.file("yaml")
     if path.exists() and path.read_bytes() != text.encode():
@@ -71,14 +71,14 @@ def prepare(step: Step, values: Mapping[str, Any], files: StepFiles) -> None:
         keys = sorted(key for key in {*before, *values} if before.get(key) != values.get(key))
         shown = "; ".join(f"{key}: {before.get(key)} became {values.get(key)}" for key in keys)
         raise UserError(
-            f"stage '{step.name}' was begun with other settings ({shown}). Name a new --out, or remove "
-            f"{files.folder}/{step.name}* and what was made from it"
+            f"stage '{step.name}' was begun with other settings ({shown}). Choose a new --out, or remove "
+            f"{files.folder}/{step.name}* and the stages that build on it"
         )
     write_text(path, text)
 
 
 def finish(step: Step, files: StepFiles, *, cpu_s: float, wall_s: float) -> dict[str, Any]:
-    """Records that the step is finished, and what came out. Raises RunError if it isn't there."""
+    """Records that the step is finished, with its results. Raises RunError if results are missing."""
     made: dict[str, str] = {}
     summary = _summary(step, files.run)
     for what in KINDS[step.kind].makes:
@@ -88,7 +88,7 @@ def finish(step: Step, files: StepFiles, *, cpu_s: float, wall_s: float) -> dict
             made[what] = str(files.run)
     missing = [path for path in made.values() if not Path(path).exists()]
     if missing:
-        raise RunError(f"stage '{step.name}' ended well but left no {missing[0]}")
+        raise RunError(f"stage '{step.name}' ended without an error but wrote no {missing[0]}")
     record = {
         "stage": step.kind,
         "made": made,
@@ -116,11 +116,11 @@ def _summary(step: Step, run: Path) -> dict[str, Any]:
         return {}
     path = run / f"{name}.json"
     if not path.exists():
-        raise RunError(f"stage '{step.name}' ended well but left no {path}")
+        raise RunError(f"stage '{step.name}' ended without an error but wrote no {path}")
     try:
         found: dict[str, Any] = read_json(path)
     except UserError as error:
-        raise RunError(f"{error}; remove {run} to have the stage done again") from error
+        raise RunError(f"{error}; remove {run} to repeat the stage") from error
     return found
 
 

@@ -1,4 +1,4 @@
-"""The final comparison: one row a model, and whether what was expected is seen in it."""
+"""The final comparison: one row per model, and whether the expected differences are observed."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from r1lite.pipeline.steps import StepFiles
 from r1lite.run.files import read_json
 from verifiers import Completion, Problem, resolve
 
-# A measure is kept where its interval does not go further down than this.
+# A measure counts as kept if the lower end of its interval is at least this.
 KEPT_WITHIN = 0.03
 _HEADINGS = {
     "accuracy": "accuracy (T=1)",
@@ -38,7 +38,7 @@ Values = dict[str, dict[str, float]]  # measure -> problem -> value in [0, 1]
 
 
 def compare(config: PipelineConfig, graph: Graph, folder: Path) -> dict[str, Any]:
-    """What every row's evaluation says, what each cost to make, and the observations."""
+    """The results and the cost of every row, and the observations."""
     values = {label: _values(StepFiles(folder, step).run) for label, step in graph.rows.items()}
     rows = {label: _row(graph, folder, label, values[label]) for label in graph.rows}
     observations = {label: _observe(given, values) for label, given in config.observations.items()}
@@ -46,7 +46,7 @@ def compare(config: PipelineConfig, graph: Graph, folder: Path) -> dict[str, Any
 
 
 def markdown(results: Mapping[str, Any]) -> str:
-    """The comparison as a page."""
+    """The comparison as a Markdown page."""
     rows = results["rows"]
     columns = [key for key in _HEADINGS if any(row.get(key) is not None for row in rows.values())]
     lines = [
@@ -59,8 +59,9 @@ def markdown(results: Mapping[str, Any]) -> str:
             for label, row in rows.items()
         ),
         "",
-        "Rates in % with their 95 % intervals over problems; format and language are those of the sampled completions "
-        "(language: where the form lets the thinking be found). CPU s: the row's own stage, and all it builds on.",
+        "Rates in % with their 95 % intervals over problems. Format and language are rates of the sampled completions "
+        "(language: of those whose form allows to find the thinking). CPU s: the row's own stage; in all: with all "
+        "stages that it builds on.",
     ]
     if results["observations"]:
         lines += ["", "## Observations", ""]
@@ -69,7 +70,7 @@ def markdown(results: Mapping[str, Any]) -> str:
 
 
 def _values(run: Path) -> Values:
-    """One value a problem of each measure."""
+    """One value per problem of each measure."""
     language = resolve("language")
     values: Values = {"accuracy": {}, "greedy": {}, "format": {}, "language": {}}
     for rows in read_rows(run).values():
@@ -111,12 +112,12 @@ def _row(graph: Graph, folder: Path, label: str, values: Values) -> dict[str, An
 
 
 def _observe(given: Mapping[str, str], values: Mapping[str, Values]) -> dict[str, Any]:
-    """The paired difference row - than of a measure, and whether it is what was wanted."""
+    """The paired difference `row` - `than` of a measure, and whether it is as wanted."""
     measure, wanted = given["measure"], given["wanted"]
     base, other = values[given["than"]][measure], values[given["row"]][measure]
     both = [problem for problem in base if problem in other]
     if not both:
-        return {**given, "seen": None, "text": f"can't be said: {measure} was not measured on the same problems"}
+        return {**given, "seen": None, "text": f"unknown: {measure} was not measured on the same problems"}
     before, after = [base[problem] for problem in both], [other[problem] for problem in both]
     found = paired(before, after)
     seen = {
@@ -134,7 +135,7 @@ def _observe(given: Mapping[str, str], values: Mapping[str, Values]) -> dict[str
 
 
 def parameters(model: str) -> int | None:
-    """Parameters in a folder's safetensors files, tied ones once; None where there are none to read."""
+    """Number of parameters in a folder's safetensors files, tied ones once; None if there are no such files."""
     folder = Path(model_place(model))
     total = 0
     for path in folder.glob("*.safetensors"):

@@ -1,4 +1,4 @@
-"""Pairs of answers of which one is preferred, out of a file, a folder or the Hub."""
+"""Reads pairs of a preferred and a rejected answer from a file, a folder or the Hub."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ class Pair:
 
 @dataclass(frozen=True, slots=True)
 class Pairs:
-    """What to train on, and what to measure by."""
+    """Pairs to train on, and held-out pairs."""
 
     train: list[Pair]
     test: list[Pair]
-    origin: str  # one line for the reader
+    origin: str  # one line for the user
 
 
 def load_pairs(
@@ -43,20 +43,20 @@ def load_pairs(
     """The pairs of `source`: columns `prompt`, `chosen` and `rejected`, each text, or chat messages.
 
     Args:
-        source: a JSONL (.gz too) or Parquet file, a folder with train.* and perhaps test.*, or an id on the Hub.
+        source: a JSONL (also .gz) or Parquet file, a folder with train.* and optionally test.*, or an id on the Hub.
         test_source: file with the held-out pairs; otherwise the folder's test.*, the Hub's test split, or the share
-            `hold_out` of the prompts, chosen by a hash, so that no prompt is on both sides.
+            `hold_out` of the prompts, chosen by a hash, so that no prompt is in both sets.
         margin_column: column with a number >= 0 for each pair.
         splits: names of the Hub's splits to train and test on.
 
     Raises:
-        UserError: what can't be used, by file and row; pairs without a difference among them.
+        UserError: rows are unusable, such as pairs without a difference; the message names file and row.
     """
     path = Path(source).expanduser()
     if path.is_dir():
         train_path, test_path = _split_file(path, "train"), _split_file(path, "test")
         if train_path is None:
-            raise UserError(f"--source {source}: the folder needs train.* ({', '.join(_SUFFIXES)}), and perhaps test.*")
+            raise UserError(f"--source {source}: the folder needs train.* ({', '.join(_SUFFIXES)}); test.* is optional")
         train, origin = _read(train_path, margin_column), str(train_path)
         test = _read(test_path, margin_column) if test_path is not None and test_source is None else []
     elif path.exists():
@@ -66,7 +66,7 @@ def load_pairs(
         origin = f"{source} from the Hugging Face Hub"
     if test_source is not None:
         test = _read(Path(test_source).expanduser(), margin_column)
-        origin += f", measured by {test_source}"
+        origin += f", measured on {test_source}"
     if not test:
         held = [_share(pair) < hold_out for pair in train]
         test = [pair for pair, out in zip(train, held, strict=True) if out]
@@ -81,7 +81,7 @@ def load_pairs(
 
 
 def _share(pair: Pair) -> float:
-    """A number in [0, 1) that is the prompt's own."""
+    """A hash of the prompt as a number in [0, 1)."""
     digest = hashlib.blake2b(repr(pair.prompt).encode("utf-8", "backslashreplace"), digest_size=4).digest()
     return int.from_bytes(digest, "big") / 2**32
 
@@ -97,7 +97,7 @@ def _read(path: Path, margin_column: str | None) -> list[Pair]:
         return _pairs(((f"{path}:{number}", row) for number, row in rows(path)), str(path), margin_column)
     except UserError:
         raise
-    except ValueError as error:  # names the file
+    except ValueError as error:  # its message names the file
         raise UserError(str(error)) from error
     except OSError as error:
         raise UserError(f"{path}: can't be read: {error.strerror or error}") from error
@@ -108,10 +108,10 @@ def _from_hub(name: str, split: str, margin_column: str | None, *, needed: bool)
         if not needed and split not in split_names(name):
             return []
         found = load_rows(name, split_name=split)
-    except Exception as error:  # the library raises whatever its transport does
+    except Exception as error:  # the library passes on any exception of its transport
         first = (str(error).splitlines() or [""])[0]
         raise UserError(
-            f"--source {name}: no such file or folder, and the Hub does not give it: {type(error).__name__}: {first}"
+            f"--source {name}: no such file or folder, and the Hub can't load it: {type(error).__name__}: {first}"
         ) from error
     return _pairs(((f"{name}/{split}:{n}", row) for n, row in enumerate(found, 1)), name, margin_column)
 
@@ -131,11 +131,11 @@ def _pairs(numbered: Iterable[tuple[str, Any]], source: str, margin_column: str 
 
 
 def _pair(row: Any, where: str, margin_column: str | None) -> Pair:
-    """Raises ValueError that says what is wrong with the row."""
+    """The pair in a row. Raises ValueError if the row is invalid."""
     if isinstance(row, RowError):
         raise row
     if not isinstance(row, dict):
-        raise ValueError(f"a row is an object with prompt, chosen and rejected, not {type(row).__name__}")
+        raise ValueError(f"a row must be an object with prompt, chosen and rejected, not {type(row).__name__}")
     for column in ("prompt", "chosen", "rejected", *([margin_column] if margin_column else [])):
         if row.get(column) is None:
             raise ValueError(f"no '{column}'; the row has {', '.join(map(repr, sorted(row)))}")
@@ -149,7 +149,7 @@ def _pair(row: Any, where: str, margin_column: str | None) -> Pair:
         ("rejected", rejected),
     ):
         if not is_text(text):
-            raise ValueError(f"'{column}' holds half a character (a lone surrogate)")
+            raise ValueError(f"'{column}' contains half a character (a lone surrogate)")
     if chosen.strip() == rejected.strip():
         raise ValueError("a pair without a difference: 'chosen' and 'rejected' are the same")
     margin = row[margin_column] if margin_column else 0.0
@@ -167,12 +167,12 @@ def _messages(value: Any, column: str) -> Messages:
 
 
 def _answer(value: Any, prompt: str | Messages, column: str) -> str:
-    """The last assistant message, what comes before it being the prompt."""
+    """The answer in a column: a text, or the last assistant message after the messages of the prompt."""
     if isinstance(value, str):
         return value
     said = _messages(value, column)
     before = prompt if isinstance(prompt, tuple) else (("user", prompt),)
     rest = said[len(before) :] if said[: len(before)] == before else said
     if len(rest) != 1 or rest[0][0] != "assistant":
-        raise ValueError(f"'{column}' must be one assistant message, after those of the prompt at most")
+        raise ValueError(f"'{column}' must be one assistant message, optionally after the messages of the prompt")
     return rest[0][1]

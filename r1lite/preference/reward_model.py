@@ -19,18 +19,18 @@ from r1lite.run import checkpoint
 from r1lite.tasks import prompts as templates
 from verifiers import Completion, Problem, Verdict, VerifierError
 
-KEY = "r1lite_reward"  # in the model's config.json: the layout and the scale it was trained with
+KEY = "r1lite_reward"  # key in the model's config.json for the layout and the scale of training
 
 
 def text_of(prompt: str | Messages, completion: str, template: str, tokenizer: Any) -> str:
-    """What the model reads: the rendered prompt, the completion, the end token.
+    """The model's input as text: the rendered prompt, the completion, the end token.
 
     Args:
-        template: of `r1lite.tasks.prompts`; "chat" takes the tokenizer's own template with the completion as the
-            assistant's message, and is the only one for prompts that are messages.
+        template: a template of `r1lite.tasks.prompts`; "chat" uses the tokenizer's own template with the completion as
+            the assistant's message, and is required for prompts that are messages.
 
     Raises:
-        UserError: a template that can't be rendered.
+        UserError: the template can't be rendered.
     """
     if template == "chat":
         before = prompt if isinstance(prompt, tuple) else (("user", prompt),)
@@ -42,7 +42,7 @@ def text_of(prompt: str | Messages, completion: str, template: str, tokenizer: A
 
 
 def encode(prompt: str | Messages, completion: str, template: str, tokenizer: Any) -> tuple[int, ...]:
-    """The same as token ids."""
+    """The model's input as token ids."""
     text = text_of(prompt, completion, template, tokenizer)
     return tuple(tokenizer(text, add_special_tokens=template != "chat")["input_ids"])
 
@@ -62,11 +62,11 @@ def load_classifier(path: str, *, seed: int | None = None, mapped: bool = False)
     """(model with one output, tokenizer), float32, on the CPU.
 
     Args:
-        seed: makes the head of a model that has none yet (a language model); None = such a model is refused.
-        mapped: weights stay in the files, in the dtype they have there, as `r1lite.model.mapped` tells.
+        seed: seed of the new head for a model without one (a language model); None: such a model raises UserError.
+        mapped: weights stay in the files, in the dtype of the files; see `r1lite.model.mapped`.
 
     Raises:
-        UserError: it can't be loaded, or is no reward model.
+        UserError: the model can't be loaded, or isn't a reward model.
     """
     from transformers import AutoConfig, AutoModelForSequenceClassification, AutoTokenizer
 
@@ -76,7 +76,7 @@ def load_classifier(path: str, *, seed: int | None = None, mapped: bool = False)
         if seed is not None:
             config.num_labels = 1
         pad = tokenizer.pad_token_id if tokenizer.pad_token_id is not None else tokenizer.eos_token_id
-        config.get_text_config().pad_token_id = pad  # where a row ends is where its padding begins
+        config.get_text_config().pad_token_id = pad  # the model finds the end of a row by its padding
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(seed or 0)
             model, loaded = read_model(
@@ -84,20 +84,20 @@ def load_classifier(path: str, *, seed: int | None = None, mapped: bool = False)
             )
             torch.manual_seed(seed or 0)
             _draw(model, loaded["missing_keys"])
-    except Exception as error:  # the library raises whatever its transport and its models do
+    except Exception as error:  # the library passes on any exception of its transport and its models
         first = next((line for line in str(error).splitlines() if line.strip()), "")
         raise UserError(f"{path}: can't be loaded as a reward model: {type(error).__name__}: {first}") from error
     lacking = [key for key in loaded["missing_keys"] if seed is None or not key.startswith(("score.", "classifier."))]
     if lacking or model.config.num_labels != 1:
         why = f"it lacks {lacking[0]}" if lacking else f"it has {model.config.num_labels} outputs"
-        raise UserError(f"{path} is no reward model: {why}; r1lite reward-model makes one")
+        raise UserError(f"{path} is not a reward model: {why}; r1lite reward-model trains one")
     if pad is None:
         raise UserError(f"{path}: the tokenizer has neither a padding nor an end token")
     return model.eval(), tokenizer
 
 
 def _draw(model: Any, missing: Collection[str]) -> None:
-    """Draws in float32 what the library has drawn in the dtype of the files."""
+    """Draws new weights again in float32, since the library drew them in the dtype of the files."""
     for name, module in model.named_modules():
         if any(f"{name}.{own}" in missing for own, _ in module.named_parameters(recurse=False)):
             model._init_weights(module.float())
@@ -106,20 +106,19 @@ def _draw(model: Any, missing: Collection[str]) -> None:
 class RewardModel:
     """Scores completions with a learned reward model: `rm:PATH` in a reward formula.
 
-    The score is sigmoid((reward - centre) / scale). For a Bradley-Terry model that is, at scale 1, the probability that
-    the completion is preferred to an answer whose reward is `centre`. Every completion goes through the model alone, so
-    its score does not depend on what else is scored (bit for bit, at one number of threads).
+    The score is sigmoid((reward - centre) / scale). For a Bradley-Terry model and scale 1, this is the probability that
+    the completion is preferred to an answer with the reward `centre`. The model gets every completion alone, so a score
+    doesn't depend on other completions (bit for bit, for the same number of threads).
 
     Args:
         path: a folder with a sequence-classification model of one output and its tokenizer, a run directory of
             `r1lite reward-model` (its newest checkpoint), or an id on the Hub.
-        scale: > 0, in units of the reward; by default what the model was saved with, else 1.
-        centre: reward that scores 0.5; by default what the model was saved with (`reward-model` keeps the mean over
+        scale: > 0, in units of the reward; by default the value saved with the model, else 1.
+        centre: reward that scores 0.5; by default the value saved with the model (`reward-model` saves the mean over
             the held-out answers), else 0.
-        template: layout of prompt and completion; by default what it was trained with, else "chat" where its tokenizer
-            has a chat template, and otherwise "{question}", both texts without anything between them: as TRL's
-            RewardTrainer puts them.
-        max_tokens: a longer text scores 0; by default the model's context.
+        template: layout of prompt and completion; by default that of training, else "chat" if the tokenizer has a chat
+            template, and otherwise "{question}", which joins both texts directly, as TRL's RewardTrainer does.
+        max_tokens: longer texts score 0; by default the model's context.
         device: auto, cpu, cuda or cuda:N.
 
     Reasons: `scored`; `too_long` (score 0).
@@ -149,10 +148,10 @@ class RewardModel:
             raise ValueError(f"rm:{path}: scale must be > 0 and centre finite, got {self.scale} and {self.centre}")
         try:
             templates.check(self.template)
-            text_of("a", "b", self.template, self.tokenizer)  # says now what it can't do
+            text_of("a", "b", self.template, self.tokenizer)  # raises early if the template doesn't work
         except UserError as error:
             why = str(error).removeprefix("--template ").rpartition("; try")[0] or str(error)
-            other = "give the option template text with {question} in it" if template is None else "leave it out"
+            other = "set the option template to text that contains {question}" if template is None else "leave it out"
             raise ValueError(f"rm:{path}: template {why}; {other}") from error
         self.max_tokens = max_tokens or getattr(self.model.config, "max_position_embeddings", None)
         chosen = ("cuda" if torch.cuda.is_available() else "cpu") if device == "auto" else device
@@ -172,14 +171,14 @@ class RewardModel:
         return float(self.model(input_ids=inputs, attention_mask=torch.ones_like(inputs), use_cache=False).logits[0, 0])
 
     def __call__(self, problem: Problem, completion: Completion) -> Verdict:
-        """The verdict on one completion. Raises VerifierError without a prompt, or with a reward that is not finite."""
+        """The verdict on one completion. Raises VerifierError if there is no prompt or the reward is not finite."""
         if not problem.prompt:
             raise VerifierError(f"a reward model needs the prompt; problem '{problem.id}' has none")
         reward = self.reward(problem.prompt, completion.text)
         if reward is None:
             return Verdict(0.0, "too_long", f"more than {self.max_tokens} tokens")
         if not math.isfinite(reward):
-            raise VerifierError(f"the reward model gives {reward} (on problem '{problem.id}')")
+            raise VerifierError(f"the reward model returned {reward} (on problem '{problem.id}')")
         return Verdict(squashed(reward, self.centre, self.scale), "scored", f"reward {reward:.6g}")
 
 
@@ -194,10 +193,10 @@ def squashed(reward: float, centre: float, scale: float) -> float:
 
 
 def model_folder(path: str) -> str:
-    """The folder to load: a run directory stands for its newest intact checkpoint. Raises UserError."""
+    """The folder to load: for a run directory, its newest intact checkpoint. Raises UserError."""
     run = Path(path).expanduser()
     if not run.exists() and (path.startswith((".", "/", "~", "runs/")) or path.count("/") > 1):
-        raise UserError(f"{path}: no such folder here")
+        raise UserError(f"{path}: no such folder")
     if not run.exists() or not (run / "checkpoints").is_dir():
         return str(run) if run.exists() else path
     found, _ = checkpoint.latest(run / "checkpoints")
@@ -207,7 +206,7 @@ def model_folder(path: str) -> str:
 
 
 def _fingerprint(model: Any) -> str:
-    """Changes when any weight does."""
+    """A hash of the weights."""
     digest = hashlib.blake2b(digest_size=5)
     for name, weight in sorted(model.state_dict().items()):
         digest.update(name.encode())

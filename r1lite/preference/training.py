@@ -1,6 +1,6 @@
 """The steps of `r1lite reward-model`: batches of pairs, updates, measurement on held-out pairs.
 
-Everything a step does follows from its number, the weights and the optimizer's state: a resumed run is bit-identical.
+A step depends only on its number, the weights and the optimizer's state, so a resumed run is bit-identical.
 """
 
 from __future__ import annotations
@@ -38,16 +38,16 @@ from r1lite.run.run_dir import RunDir
 from r1lite.run.watchdog import Watchdog
 from r1lite.types import Group
 
-_CHANCE = 0.5  # of a pair, the accuracy that a coin has
+_CHANCE = 0.5  # accuracy of random guessing
 _SMALLER = (
     "--gradient-checkpointing, a smaller --max-tokens (--overlong drop leaves longer pairs out) or a smaller model"
 )
-_MAX_CENTRED = 1000  # held-out pairs whose mean reward is kept as the centre
+_MAX_CENTRED = 1000  # largest number of held-out pairs whose mean reward is saved as the centre
 
 
 @dataclass(frozen=True, slots=True)
 class Example:
-    """A pair as the model reads it."""
+    """A tokenized pair."""
 
     chosen: tuple[int, ...]
     rejected: tuple[int, ...]
@@ -61,17 +61,17 @@ class _MicroBatch:
 
     @property
     def num_rows(self) -> int:
-        """Pairs."""
+        """Number of pairs."""
         return len(self.pairs)
 
     @property
     def cost(self) -> int:
-        """Tokens, padding included."""
+        """Number of tokens, padding included."""
         return 2 * len(self.pairs) * _length(self.pairs[-1])
 
 
 def examples(pairs: Sequence[Pair], template: str, tokenizer: Any) -> list[Example]:
-    """Tokenizes. Raises UserError for pairs that are the same to this tokenizer."""
+    """Tokenizes the pairs. Raises UserError for pairs whose answers have the same tokens."""
     made = []
     for pair in pairs:
         chosen, rejected = (encode(pair.prompt, text, template, tokenizer) for text in (pair.chosen, pair.rejected))
@@ -82,7 +82,7 @@ def examples(pairs: Sequence[Pair], template: str, tokenizer: Any) -> list[Examp
 
 
 def fingerprint(*sets: Sequence[Example]) -> str:
-    """Changes when any example does."""
+    """A hash of the examples."""
     digest = hashlib.blake2b(digest_size=16)
     for examples in sets:
         for example in examples:
@@ -92,11 +92,11 @@ def fingerprint(*sets: Sequence[Example]) -> str:
 
 
 class PreferenceTraining:
-    """A reward model that is trained, with all that belongs to it.
+    """A reward model in training, with its optimizer and its data.
 
     Args:
-        model: a sequence-classification model of one output.
-        world: the ranks that share the work; each holds the whole model, or its part of it.
+        model: a sequence-classification model with one output.
+        world: the ranks that share the work; each holds the whole model or its part of it.
     """
 
     what: ClassVar[str] = "reward model"
@@ -118,7 +118,7 @@ class PreferenceTraining:
         self.model, self.tokenizer = model.eval(), tokenizer
         self.train, self.test = train, test
         self.tokens_are = "trained_on"
-        self.watchdog = Watchdog(config)  # the run puts its own here
+        self.watchdog = Watchdog(config)  # the run replaces it with its own
         self.bad = BadBatches(run_dir.bad_batches)
         self._in_parts = config.in_parts(world.size)
         self.budget = MicroBatchBudget(
@@ -134,7 +134,7 @@ class PreferenceTraining:
             if not getattr(model, "supports_gradient_checkpointing", False):
                 raise UserError(f"--gradient-checkpointing: {type(model).__name__} does not support it")
             model.gradient_checkpointing_enable({"use_reentrant": False})
-            for module in model.modules():  # only they: the rest stays in evaluation mode, without dropout
+            for module in model.modules():  # only these; all others stay in evaluation mode, without dropout
                 if isinstance(module, GradientCheckpointingLayer):
                     module.training = True
         if self._in_parts:
@@ -142,11 +142,11 @@ class PreferenceTraining:
             options: Any = {"copies": config.shard_copies, "whole_in_between": whole_in_between}
             shard_module(model, layers_of(model), world, device=config.device, **options)
         else:
-            world.copy_from_main(list(model.parameters()))  # each has read its own files
+            world.copy_from_main(list(model.parameters()))  # each rank has read its own files
         self.optimizer = Optimizer.configured(model, config, world)
 
     def step(self, step: int) -> tuple[list[Group], dict[str, Any]]:
-        """One update on `batch_pairs` pairs; samples nothing. Raises RunError after three bad ones in a row."""
+        """One update on `batch_pairs` pairs, without sampling. Raises RunError after three bad updates in a row."""
         started = time.perf_counter()
         config = self.config
         batch = [self.train[i] for i in self._order(step)]
@@ -197,14 +197,14 @@ class PreferenceTraining:
         }
 
     def rewards(self, rows: Sequence[tuple[int, ...]]) -> Tensor:
-        """Raw rewards, [N] float32, or float64 of a model in it."""
+        """Raw rewards, [N] float32, or float64 for a float64 model."""
         ids, mask = padded(rows, self.pad_id, self.model.device)
         with self._autocast():
             logits = self.model(input_ids=ids, attention_mask=mask, use_cache=False).logits
         return logits[:, 0].to(torch.promote_types(logits.dtype, torch.float32))  # type: ignore[no-any-return]
 
     def rewards_of(self, micro: _MicroBatch) -> Tensor:
-        """Raw rewards of the chosen, and then of the rejected answers."""
+        """Raw rewards of the chosen answers, followed by those of the rejected ones."""
         return self.rewards([e.chosen for e in micro.pairs] + [e.rejected for e in micro.pairs])
 
     @torch.no_grad()
@@ -221,7 +221,7 @@ class PreferenceTraining:
             **dataclasses.asdict(found),
             "accuracy_interval": wilson_interval(found.accuracy * len(self.test), len(self.test)),
             "pairs": len(self.test),
-            # A model that only counts words is right on the others alone.
+            # A model that only counts words would be right only on the other pairs.
             "accuracy_shorter_chosen": float(right[shorter].double().mean()) if bool(shorter.any()) else None,
             "pairs_shorter_chosen": int(shorter.sum()),
             "reward_mean": float(torch.cat([chosen, rejected]).mean()),
@@ -230,8 +230,8 @@ class PreferenceTraining:
 
     @torch.no_grad()
     def checkpoint(self) -> dict[str, Any]:
-        """The model, whose configuration says how to lay out texts and where an average answer stands; its tokenizer;
-        the optimizer's moments, the count of bad updates, and the micro-batches that memory allowed."""
+        """The state to save: the model, whose configuration has the layout of texts and the reward of an average
+        answer; the tokenizer; the optimizer's moments; the count of bad updates; and the micro-batch size that fits."""
         centre = float(torch.cat(self._held_out(self.test[:_MAX_CENTRED], lambda share: self.watchdog.beat())).mean())
         setattr(self.model.config, KEY, {"template": self.config.template, "centre": centre, "scale": 1.0})
         state = {
@@ -242,22 +242,22 @@ class PreferenceTraining:
         return {"model": self.model, "tokenizer": self.tokenizer, "state": state}
 
     def restore(self, step: int, path: Path, state: dict[str, Any]) -> None:
-        """Puts a checkpoint's weights and state in place."""
+        """Loads a checkpoint's weights and state."""
         put_into(self.model, load_classifier(str(path), mapped=self._in_parts)[0].state_dict())
         self.optimizer.load_state_dict(state["optimizer"])
         self.bad.in_a_row = state["bad_in_a_row"]
         self.budget.tokens = min(state["micro_batch_tokens"], self.budget.asked)
 
     def close(self) -> None:
-        """Lets others into the run directory."""
+        """Unlocks the run directory."""
         self.run_dir.close()
 
     def begin(self, before: dict[str, Any]) -> None:
-        """Tells what the model can do before."""
+        """Reports the measurement before training."""
         self.display.say(f"before    {_brief(before)}")
 
     def summary(self) -> dict[str, Any]:
-        """The numbers of pairs, and their layout."""
+        """The numbers of pairs, and the layout of texts."""
         return {
             "pairs": len(self.train),
             "held_out_pairs": len(self.test),
@@ -265,24 +265,24 @@ class PreferenceTraining:
         }
 
     def show(self, summary: dict[str, Any]) -> None:
-        """What the model can do after, and how to use it."""
+        """Reports the measurement after training, and how to use the model."""
         self.display.say(f"after     {_brief(summary['eval_after'])}")
         self.display.line("model", summary["checkpoint"])
         after = summary["eval_after"]
         self.display.line("use" if _beats_chance(after) else "warning", _advice(after, self.run_dir.path))
 
     def _held_out(self, test: Sequence[Example], progress: Callable[[float], None]) -> tuple[Tensor, Tensor]:
-        """Rewards of the chosen and the rejected, [len(test)] each."""
+        """Rewards of the chosen and of the rejected answers, [len(test)] each."""
         row_of = {id(example): n for n, example in enumerate(test)}
         micros = _micro_batches(test, self.budget.tokens)
-        most = math.ceil(len(micros) / self.world.size)  # that a rank has
+        most = math.ceil(len(micros) / self.world.size)  # largest number per rank
 
         def share(mine: range) -> list[Tensor]:
             found = []
             for done, place in enumerate(mine, 1):
                 found.append(self.rewards_of(micros[place]).cpu())
                 progress(done / len(mine))
-            if self._in_parts and len(mine) < most:  # each pass needs all ranks
+            if self._in_parts and len(mine) < most:  # with a model in parts, each pass needs all ranks
                 self.rewards_of(micros[0])
             return found
 
@@ -294,7 +294,7 @@ class PreferenceTraining:
         return chosen, rejected
 
     def _order(self, step: int) -> list[int]:
-        """The pairs of a step: each epoch goes through all of them in an order of its own."""
+        """Indexes of a step's pairs; each epoch goes through all pairs in a new order."""
         per_epoch = math.ceil(len(self.train) / self.config.batch_pairs)
         epoch, place = divmod(step, per_epoch)
         order = list(range(len(self.train)))
@@ -308,7 +308,7 @@ class PreferenceTraining:
 
 
 def _micro_batches(batch: Sequence[Example], max_tokens: int) -> list[_MicroBatch]:
-    """Pairs of similar length together, at most so many tokens with their padding."""
+    """Groups pairs of similar length, with at most `max_tokens` tokens per micro-batch, padding included."""
     micros: list[list[Example]] = []
     for example in sorted(batch, key=_length):  # stable, so equal lengths keep the batch's order
         if micros and (len(micros[-1]) + 1) * 2 * _length(example) <= max_tokens:
@@ -323,13 +323,13 @@ def _beats_chance(measured: dict[str, Any]) -> bool:
 
 
 def _advice(after: dict[str, Any], run: Path) -> str:
-    """How to use the model, if the held-out pairs show that it is better than a coin."""
+    """How to use the model, if the held-out pairs show that it is better than chance."""
     if _beats_chance(after):
         return f'--reward "rm:{run}"'
     low, high = after["accuracy_interval"]
     return (
         f"no reward to train on: an accuracy of {after['accuracy']:.1%} ({100 * low:.1f}-{100 * high:.1f}) on "
-        f"{after['pairs']} held-out pairs may be chance, which is 50 %; give more pairs, or more --epochs"
+        f"{after['pairs']} held-out pairs may be chance (50 %); use more pairs or more --epochs"
     )
 
 

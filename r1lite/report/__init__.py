@@ -1,4 +1,4 @@
-"""What a run did, as one HTML file that opens from disk without a network; as diagrams alone; and live. No torch."""
+"""Writes an HTML report of a run that opens offline, SVG charts, and a live page. Does not load torch."""
 
 from r1lite.report.build import Options, report_at_end, write_report
 from r1lite.report.read import Run, read_run

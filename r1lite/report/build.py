@@ -1,4 +1,4 @@
-"""The report: one HTML file out of run directories."""
+"""Builds the report: one HTML file from run directories."""
 
 from __future__ import annotations
 
@@ -31,11 +31,11 @@ _MIB = 1 << 20
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """What goes in.
+    """Content of the report.
 
     Args:
-        max_mib: size of the file; fewer steps and groups are in it where there is more.
-        everything: all steps and groups, in a folder beside the file.
+        max_mib: maximum size of the file; a larger run is shown with fewer steps and groups.
+        everything: include all steps and groups, in a folder beside the file.
     """
 
     max_mib: float = 10.0
@@ -45,7 +45,7 @@ class Options:
 def write_report(run_paths: Sequence[Path], out: Path, options: Options = Options()) -> Path:
     """Writes the report of one or several runs, or of a pipeline. Returns its path.
 
-    Raises: UserError: a place holds no run, or the file can't be written.
+    Raises: UserError if a path holds no run, or the file can't be written.
     """
     made = Report(run_paths, options)
     beside = out.with_name(_BESIDE)
@@ -63,24 +63,24 @@ def write_report(run_paths: Sequence[Path], out: Path, options: Options = Option
 
 
 def report_at_end(run: Path, say: Callable[[str], object], *, if_missing: bool = False) -> None:
-    """Writes the report of a run that ends into its directory, and says so. A run never fails for it.
+    """Writes the report into the directory of a run that ends, and prints its path. Errors never fail the run.
 
     Args:
-        if_missing: not where there is one: of a run that had ended, and was killed before its report was written.
+        if_missing: keep an existing report; for a finished run that was killed before it wrote its report.
     """
     if if_missing and (run / FILE).exists():
         return
     try:
         say(f"report    {write_report([run], run / FILE)}")
-    except Exception as error:  # whatever is wrong with a picture, the run's results stand
-        say(f"the report could not be written ({type(error).__name__}: {error}); r1lite report {run} tries again")
+    except Exception as error:  # errors in the report must not affect the run
+        say(f"the report could not be written ({type(error).__name__}: {error}); to try again: r1lite report {run}")
 
 
 class Report:
-    """What a page shows.
+    """The content of a page.
 
     Args:
-        live: the page asks its server for changes.
+        live: the page polls its server for changes.
     """
 
     def __init__(self, run_paths: Sequence[Path], options: Options = Options(), *, live: bool = False) -> None:
@@ -94,7 +94,7 @@ class Report:
             title = ", ".join(run.name for run in runs)
         self.title = title
         self.forecasts = _forecasts(runs)
-        self.chunks: dict[str, Chunk] = {}  # by the name of their element
+        self.chunks: dict[str, Chunk] = {}  # name of the HTML element -> chunk
         budget = int(options.max_mib * _MIB)
         parts = [self._part(run) for run in runs]
         spent = len(_FRAME) + len(packed(self._head(parts))) + sum(len(_resource(name)) for name in _RESOURCES)
@@ -104,7 +104,7 @@ class Report:
             parts[number]["extra"] = found.extra
             parts[number]["chunks"] = []
             for chunk in found.chunks:
-                name = f"c{number}-{re.sub('[^a-z0-9]+', '-', chunk.label)}"  # the same while a run goes on
+                name = f"c{number}-{re.sub('[^a-z0-9]+', '-', chunk.label)}"  # stable while a run continues
                 self.chunks[name] = chunk
                 parts[number]["chunks"].append(
                     {"id": name, "step": chunk.step, "label": chunk.label, "groups": chunk.groups, "of": chunk.of}
@@ -114,7 +114,7 @@ class Report:
         self.head = self._head(parts)
 
     def html(self) -> str:
-        """The page."""
+        """Returns the page."""
         data = "".join(_element(name, chunk.data) for name, chunk in self.chunks.items())
         embedded = "" if self.options.everything or self.live else data
         script = _resource("page.js")
@@ -164,10 +164,10 @@ class Report:
 
 
 def _forecasts(runs: Sequence[Run]) -> list[dict[str, Any]]:
-    """The forecasts of runs with enough evaluations on the way, each with the numbers of its runs."""
+    """Returns the forecasts of runs with enough evaluations, each with the indices of its runs."""
     found = []
     for group in alike(runs):
-        # Too few evaluations, or no numpy, which is not among what every installation has.
+        # Too few evaluations, or numpy is not installed, which is optional.
         with contextlib.suppress(UserError, ModuleNotFoundError):
             numbers = [next(n for n, run in enumerate(runs) if run is one) for one in group]
             found.append({**forecast(group).as_dict(), "numbers": numbers})
@@ -175,7 +175,7 @@ def _forecasts(runs: Sequence[Run]) -> list[dict[str, Any]]:
 
 
 def _recurring(chunks: Sequence[Chunk]) -> dict[str, list[int]]:
-    """Problems that stand in several chunks: where."""
+    """Returns the problems that occur in several chunks, with the indices of the chunks."""
     found: dict[str, list[int]] = {}
     for place, chunk in enumerate(chunks):
         for name in dict.fromkeys(chunk.problems):
@@ -185,7 +185,7 @@ def _recurring(chunks: Sequence[Chunk]) -> dict[str, list[int]]:
 
 
 def _names(run_paths: Sequence[Path]) -> list[str]:
-    """Short names, longer where two would be the same."""
+    """Returns short names of the runs, longer if two would be equal."""
     names = [place.resolve().name for place in run_paths]
     return [
         name if names.count(name) == 1 else "/".join(place.resolve().parts[-2:])
@@ -212,7 +212,7 @@ _FRAME = """<!doctype html>
 @STYLE@</style>
 </head>
 <body>
-<div id="app"><noscript>This page draws its data with the script it contains: allow scripts for it.</noscript></div>
+<div id="app"><noscript>This page needs the script that it contains: allow scripts for it.</noscript></div>
 @DATA@<script>@SCRIPT@</script>
 </body>
 </html>

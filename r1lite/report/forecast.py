@@ -1,4 +1,4 @@
-"""`r1lite forecast RUN...`: where learning goes, from the evaluations that runs have made on the way."""
+"""`r1lite forecast RUN...`: extrapolates accuracy from the evaluations of runs."""
 
 from __future__ import annotations
 
@@ -23,22 +23,22 @@ if TYPE_CHECKING:
 
 UNITS = ("tokens", "seconds", "flops")
 METRICS = ("sampled_accuracy", "pass_at_1", "pass_at_k", "maj_at_k")
-FEWEST = 6  # as sigmoid.FEWEST, which can't be read without numpy
+FEWEST = 6  # equals sigmoid.FEWEST, which can't be imported without numpy
 _RESAMPLES, _MOST_POINTS = 1000, 400
 
 
 @dataclass(frozen=True, slots=True)
 class Forecast:
-    """The curve of one run, or of several that differ in their seed alone."""
+    """The curve of one run, or of several runs that only differ in their seed."""
 
     runs: tuple[str, ...]
     metric: str
     against: str
-    points: tuple[tuple[Point, int, int], ...]  # with the step, and which of the runs
+    points: tuple[tuple[Point, int, int], ...]  # (point, step, index of the run)
     curve: Curve
 
     def as_dict(self) -> dict[str, Any]:
-        """For JSON and the page."""
+        """Returns the forecast for JSON and the page."""
         points = [
             {**dataclasses.asdict(point), "error": point.error, "step": step, "run": run}
             for point, step, run in self.points
@@ -53,20 +53,24 @@ class Forecast:
 
 
 def main(argv: Sequence[str]) -> int:
-    """Prints the forecast of runs. Returns 0. Raises UserError: no run there, or too little was measured."""
+    """Prints the forecast of runs. Returns 0. Raises UserError if a path holds no run, or evaluations are missing."""
     parser = argparse.ArgumentParser(
         prog="r1lite forecast",
-        description="Where learning goes: ScaleRL's curve R = R0 + (A - R0) / (1 + (C_mid / C)^B) through the "
-        "evaluations of runs with --eval-every, with 95 %% bootstrap intervals (arXiv:2510.13786). Runs that differ in "
-        "their seed alone are pooled.",
+        description="Extrapolates accuracy: fits ScaleRL's curve R = R0 + (A - R0) / (1 + (C_mid / C)^B) to the "
+        "evaluations of runs with --eval-every, with 95 %% bootstrap intervals (arXiv:2510.13786). Runs that only "
+        "differ in their seed are pooled.",
     )
     parser.add_argument("runs", nargs="+", type=Path, metavar="RUN", help="a run's directory, finished or not")
-    parser.add_argument("--against", choices=UNITS, default="tokens", help="what compute is counted in (tokens)")
-    parser.add_argument("--metric", choices=METRICS, help=f"by default {METRICS[0]}, or {METRICS[1]} where that lacks")
-    parser.add_argument("--each", action="store_true", help="a curve for each run, whatever they have in common")
-    parser.add_argument("--parameters", type=int, metavar="N", help="of the model, for flops (from its checkpoint)")
-    parser.add_argument("--seed", type=int, default=0, help="of the bootstrap (0)")
-    parser.add_argument("--json", action="store_true", help="print forecasts as JSON, one a line")
+    parser.add_argument("--against", choices=UNITS, default="tokens", help="unit of compute (tokens)")
+    parser.add_argument(
+        "--metric", choices=METRICS, help=f"metric to fit ({METRICS[0]}, or {METRICS[1]} if that is missing)"
+    )
+    parser.add_argument("--each", action="store_true", help="fit each run separately")
+    parser.add_argument(
+        "--parameters", type=int, metavar="N", help="number of parameters of the model, for flops (from its checkpoint)"
+    )
+    parser.add_argument("--seed", type=int, default=0, help="seed of the bootstrap (0)")
+    parser.add_argument("--json", action="store_true", help="print forecasts as JSON, one per line")
     options = parser.parse_args(argv)
     if options.parameters is not None and options.parameters < 1:
         raise UserError(f"--parameters must be >= 1, got {options.parameters}")
@@ -80,7 +84,7 @@ def main(argv: Sequence[str]) -> int:
 
 
 def alike(runs: Sequence[Run]) -> list[list[Run]]:
-    """Runs of one configuration but for the seed together."""
+    """Groups runs whose configurations only differ in the seed."""
     groups: dict[str, list[Run]] = {}
     for run in runs:
         groups.setdefault(run.like, []).append(run)
@@ -95,7 +99,7 @@ def forecast(
     parameters: int | None = None,
     seed: int = 0,
 ) -> Forecast:
-    """The curve through the evaluations of all these runs. Raises UserError if too little was measured."""
+    """Fits a curve to the evaluations of these runs. Raises UserError if there are too few."""
     names = ", ".join(run.name for run in runs)
     if metric is None:
         metric = next((name for name in METRICS[:2] if all(_rates(run, name) for run in runs)), METRICS[0])
@@ -107,10 +111,10 @@ def forecast(
         measured = [measured[i * len(measured) // _MOST_POINTS] for i in range(_MOST_POINTS)]
     if (amounts := len({one[0] for one in measured})) < FEWEST:
         raise UserError(
-            f"{names}: {amounts} evaluations of {metric} on the way, and {FEWEST} are needed, those before and after "
-            "included: train with --eval-every N"
+            f"{names}: {amounts} evaluations of {metric}, but {FEWEST} are needed, including those before and after "
+            "training: train with --eval-every N"
         )
-    from r1lite.evaluation import sigmoid  # and with it numpy, which few reports need
+    from r1lite.evaluation import sigmoid  # imported here, since it needs numpy
 
     points = [(sigmoid.Point(*one[:3]), *one[3:]) for one in measured]
     curve = sigmoid.fit([point for point, _, _ in points], resamples=_RESAMPLES, seed=seed)
@@ -118,7 +122,7 @@ def forecast(
 
 
 def _rates(run: Run, metric: str) -> dict[int, tuple[float, float]]:
-    """By step: the rate and how many trials it stands for. Whatever is no such thing is left out."""
+    """Returns step -> (rate, number of trials); malformed entries are ignored."""
     found: dict[int, tuple[float, float]] = {}
     for one in run.evaluations:
         rate, interval, step = one.get(metric), one.get(f"{metric}_interval"), one.get("step")
@@ -136,7 +140,7 @@ def _is_number(value: object) -> TypeGuard[float]:
 
 
 def _compute(run: Run, against: str, parameters: int | None) -> dict[int, float]:
-    """By step: what all steps so far have cost."""
+    """Returns step -> cumulative compute."""
     key = "step_s" if against == "seconds" else "tokens"
     factor = _flops_a_token(run, parameters) if against == "flops" else 1.0
     lines = [line for line in run.record.metrics if isinstance(line["step"], int)]
@@ -145,9 +149,9 @@ def _compute(run: Run, against: str, parameters: int | None) -> dict[int, float]
 
 
 def _flops_a_token(run: Run, parameters: int | None) -> float:
-    """2 N to sample a token and 6 N for each time it is learnt from (arXiv:2001.08361, sec. 2.1); 2 N for a reference.
+    """Returns FLOPs per sampled token: 2 N, 6 N per use in learning (arXiv:2001.08361, sec. 2.1), 2 N for a reference.
 
-    Attention, prompts, a critic and evaluations are not counted, nor that groups without signal skip their update.
+    Attention, prompts, a critic and evaluations are not counted. Groups without signal count as learnt from.
     """
     size = parameters or _num_parameters(run)
     config = run.record.config
@@ -158,7 +162,7 @@ def _flops_a_token(run: Run, parameters: int | None) -> float:
 
 
 def _num_parameters(run: Run) -> int:
-    """Of the model of the newest checkpoint, by the shapes its files name. Raises UserError."""
+    """Returns the number of parameters of the newest checkpoint, from the shapes in its files. Raises UserError."""
     from safetensors import SafetensorError, safe_open
 
     folders = sorted((run.path / "checkpoints").glob("step-*"), key=lambda path: (len(path.name), path.name))
@@ -169,9 +173,9 @@ def _num_parameters(run: Run) -> int:
             with safe_open(file, framework="numpy") as weights:
                 size += sum(math.prod(weights.get_slice(name).get_shape()) for name in weights.keys())  # noqa: SIM118
     except (OSError, SafetensorError) as error:
-        raise UserError(f"{run.path}: its checkpoint can't be read ({error}): give --parameters N") from error
+        raise UserError(f"{run.path}: its checkpoint can't be read ({error}): pass --parameters N") from error
     if size == 0:
-        raise UserError(f"{run.path} has no checkpoint to count the model's parameters in: give --parameters N")
+        raise UserError(f"{run.path} has no checkpoint to count the model's parameters in: pass --parameters N")
     return size
 
 
@@ -195,7 +199,9 @@ def _text(made: Forecast) -> str:
             *(f"         at {unit(amount):<16} {_percent(rate)}" for amount, rate in curve.ahead),
         ]
     if curve.scatter > 1.5:
-        lines.append(f"  points scatter {curve.scatter:.1f} x their own noise about this curve; the intervals know it")
+        lines.append(
+            f"  points scatter {curve.scatter:.1f} x their own noise about this curve; the intervals include this"
+        )
     return "\n".join(lines)
 
 

@@ -1,4 +1,4 @@
-"""The page, served on this machine and kept up to date with the runs."""
+"""Serves the page on this machine and keeps it up to date with the runs."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from r1lite.errors import UserError
 from r1lite.report.build import Options, Report
 from r1lite.report.rollouts import packed
 
-_FRESH_S = 2.0  # a page that is younger is not made again
+_FRESH_S = 2.0  # a younger page is not built again
 _NAMES = ("metrics.jsonl", "evaluations.jsonl", "summary.json", "manifest.json", "comparison.json", "config.yaml")
 
 
 class Pages:
-    """The newest report of some runs, made again when their files have changed."""
+    """The newest report of some runs, rebuilt when their files change."""
 
     def __init__(self, run_paths: Sequence[Path], options: Options) -> None:
         self._places, self._options = run_paths, options
@@ -29,7 +29,7 @@ class Pages:
         self._report: Report | None = None
 
     def now(self) -> Report:
-        """The report; its head has a `tag` that changes with it."""
+        """Returns the current report; its head has a `tag` that changes with the content."""
         with self._lock:
             if self._report is None or time.monotonic() - self._made_at > _FRESH_S:
                 seen = _state(self._places)
@@ -41,7 +41,7 @@ class Pages:
 
 
 def make_server(run_paths: Sequence[Path], port: int, options: Options) -> http.server.ThreadingHTTPServer:
-    """The server, ready to serve. Raises UserError if a place holds no run, or the port is taken."""
+    """Returns the server. Raises UserError if a path holds no run, or the port is in use."""
     pages = Pages(run_paths, options)
     pages.now()
 
@@ -51,7 +51,7 @@ def make_server(run_paths: Sequence[Path], port: int, options: Options) -> http.
     try:
         server = http.server.ThreadingHTTPServer(("127.0.0.1", port), Handler)
     except OSError as error:
-        raise UserError(f"--port {port}: {error.strerror or error}; choose another one, or 0 for any") from error
+        raise UserError(f"--port {port}: {error.strerror or error}; choose another port, or 0 for any") from error
     server.daemon_threads = True
     return server
 
@@ -59,7 +59,7 @@ def make_server(run_paths: Sequence[Path], port: int, options: Options) -> http.
 def serve(run_paths: Sequence[Path], port: int, options: Options) -> None:
     """Serves until Ctrl-C."""
     server = make_server(run_paths, port, options)
-    print(f"watch     http://127.0.0.1:{server.server_address[1]}/ (Ctrl-C ends it)", flush=True)
+    print(f"watch     http://127.0.0.1:{server.server_address[1]}/ (stop with Ctrl-C)", flush=True)
     try:
         server.serve_forever()
     except KeyboardInterrupt:
@@ -72,8 +72,8 @@ class _Handler(http.server.BaseHTTPRequestHandler):
     source: Pages
 
     def do_GET(self) -> None:
-        """`/`, `/head` and `/chunk/NAME`."""
-        # Another site's page could reach this server by a name of its own that leads here.
+        """Serves `/`, `/head` and `/chunk/NAME`."""
+        # Against DNS rebinding: another site's host name could point to this server.
         host = (self.headers.get("Host") or "").rpartition(":")[0]
         if host not in ("127.0.0.1", "localhost"):
             self._reply(403, b"ask for 127.0.0.1", "text/plain")
@@ -102,7 +102,7 @@ class _Handler(http.server.BaseHTTPRequestHandler):
         self.wfile.write(body)
 
     def log_message(self, format: str, *values: Any) -> None:
-        """Nothing: a request every two seconds is no news."""
+        """Does nothing: the page sends a request every two seconds."""
 
 
 def _state(run_paths: Sequence[Path]) -> str:

@@ -1,12 +1,12 @@
 "use strict";
-// What a completion, a problem or a reason says goes into text nodes and attributes alone: nothing here makes markup of text.
+// Text from completions, problems and reasons only goes into text nodes and attributes; nothing here turns text into markup.
 (() => {
 const NS = "http://www.w3.org/2000/svg";
 const $ = (id) => document.getElementById(id);
 const RIGHT = new Set(["ok", "equal", "match", "valid", "right", "AC"]);
 const CONTROL = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u00ad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb]|[\ud800-\udbff](?![\udc00-\udfff])|(?<![\ud800-\udbff])[\udc00-\udfff]/g;
-const SHOWN = 4000;  // characters of a text before it must be asked for
-const PAGE = 12;  // groups at once
+const SHOWN = 4000;  // characters of a text that are shown at first
+const PAGE = 12;  // groups per page
 
 function put(node, children) {
   for (const child of children.flat(Infinity)) if (child !== null && child !== undefined && child !== false) node.append(child);
@@ -24,13 +24,13 @@ function set(node, attributes) {
 const el = (tag, attributes, ...children) => put(set(document.createElement(tag), attributes), children);
 const svg = (tag, attributes, ...children) => put(set(document.createElementNS(NS, tag), attributes), children);
 
-// A text with what it hides made visible: control characters, marks of direction and of no width, halves of characters.
+// Makes invisible parts of a text visible: control characters, direction marks, zero-width marks, lone surrogates.
 function visible(text) {
   const parts = [];
   let at = 0;
   for (const match of text.matchAll(CONTROL)) {
     if (match.index > at) parts.push(text.slice(at, match.index));
-    parts.push(el("span", {class: "ctl", title: "a character that can't be seen"}, escaped(match[0])));
+    parts.push(el("span", {class: "ctl", title: "an invisible character"}, escaped(match[0])));
     at = match.index + match[0].length;
   }
   if (at < text.length) parts.push(text.slice(at));
@@ -62,7 +62,7 @@ async function load(info) {
   });
 }
 
-// ---- numbers for the reader
+// ---- formatting of numbers
 let head = null;
 const share = (value, digits = 1) => value === null || value === undefined ? "-" : (100 * value).toFixed(digits) + " %";
 function short(value) {
@@ -85,7 +85,7 @@ const color = (number) => `var(--s${number % 8})`;
 // ---- state
 const state = {x: "steps", smooth: 0.8, bands: true, hidden: new Set(), run: 0, from: 0, to: 0, problem: null,
   verifier: "", reason: "", right: "", search: "", tint: "", pages: 1, hover: null};
-const redraw = {};  // by section
+const redraw = {};  // section -> function
 
 // ---- overview
 function overview() {
@@ -132,7 +132,7 @@ function measures(run) {
   put(card, [el("div", {class: "small soft"}, `${short(after.problems ?? after.pairs)} ${after.pairs ? "pairs" : "problems"}; bars are 95 % intervals`,
     before ? [" · ", el("span", {class: "key", style: {"--c": "var(--s7)"}}, names[0]), " ", el("span", {class: "key", style: {"--c": "var(--s0)"}}, names[1])] : "")]);
   for (const [key, label] of shown) put(card, [dumbbell(label.replace("k,", (after.k || "k") + ","), before && before[key], before && before[key + "_interval"], after[key], after[key + "_interval"])]);
-  const tokens = typeof after.mean_tokens === "number" ? `${before ? short(before.mean_tokens) + " → " : ""}${short(after.mean_tokens)} tokens a completion (greedy)` : "";
+  const tokens = typeof after.mean_tokens === "number" ? `${before ? short(before.mean_tokens) + " → " : ""}${short(after.mean_tokens)} tokens per completion (greedy)` : "";
   return put(card, [tokens ? el("p", {class: "small soft", style: {margin: ".5rem 0 0"}}, tokens) : null]);
 }
 function dumbbell(label, a, aRange, b, bRange) {
@@ -156,7 +156,7 @@ function findings(run) {
   if (!run.findings.length) {
     const steps = run.curves.steps.length;
     return put(box, [el("div", {class: "card"}, el("h3", {}, "Doctor"), el("p", {class: "soft", style: {margin: ".3rem 0 0"}},
-      steps ? `Nothing found wrong in ${run.curves.steps.at(-1)} steps.` : "There are no steps to look at."), tiles(run))]);
+      steps ? `No problem found in ${run.curves.steps.at(-1)} steps.` : "There are no steps yet."), tiles(run))]);
   }
   for (const one of run.findings) put(box, [el("div", {class: "card finding"}, el("h3", {}, plain(one.what)), el("p", {class: "small soft"}, plain(one.evidence)), el("p", {class: "small"}, plain(one.change)))]);
   return put(box, [el("div", {class: "card"}, tiles(run))]);
@@ -184,7 +184,7 @@ function examples(run) {
     pairs.map((pair) => el("div", {}, el("p", {class: "question", style: {margin: "0 0 .5rem"}}, visible(String(pair.question || ""))), el("div", {class: "grid two"}, column("before", pair.before), column("after", pair.after)))));
 }
 
-// ---- what one kind of stage alone has
+// ---- parts that are specific to a kind of stage
 function extras(run, number) {
   if (run.extra.kind === "eval") return evaluated(run, number);
   if (run.extra.kind === "set") return funnel(run);
@@ -217,8 +217,8 @@ function evaluated(run, number) {
 function funnel(run) {
   const steps = Array.isArray(run.extra.steps) ? run.extra.steps : [];
   const most = Math.max(1, ...steps.map((step) => step.entered || 0));
-  return el("div", {class: "card", style: {"margin-top": ".9rem"}}, el("h3", {}, "What was asked of a completion"),
-    el("p", {class: "small soft"}, `${short(steps.length ? steps[0].entered : 0)} completions came in, ${short((run.extra.data || {}).rows)} rows of ${short((run.extra.data || {}).problems)} problems were kept.`),
+  return el("div", {class: "card", style: {"margin-top": ".9rem"}}, el("h3", {}, "Filters"),
+    el("p", {class: "small soft"}, `${short(steps.length ? steps[0].entered : 0)} completions entered; ${short((run.extra.data || {}).rows)} rows of ${short((run.extra.data || {}).problems)} problems were kept.`),
     el("div", {class: "funnel"}, steps.map((step) => {
       const lost = step.entered - step.left;
       const reasons = Object.entries(step.reasons || {}).sort((a, b) => b[1] - a[1]);
@@ -236,7 +236,7 @@ function calibration(run) {
   const marks = [svg("line", {x1: wide(.5), y1: y(.5), x2: wide(1), y2: y(1), stroke: "var(--soft)", "stroke-dasharray": "4 4"})];
   for (const value of [0, .25, .5, .75, 1]) marks.push(svg("line", {x1: wide(.5), x2: wide(1), y1: y(value), y2: y(value), class: "axis"}), svg("text", {x: 40, y: y(value) + 4, "text-anchor": "end"}, share(value, 0)));
   for (const value of [.5, .75, 1]) marks.push(svg("text", {x: wide(value), y: height - 22, "text-anchor": "middle"}, share(value, 0)));
-  marks.push(svg("text", {x: wide(.75), y: height - 4, "text-anchor": "middle"}, "how sure the model was"));
+  marks.push(svg("text", {x: wide(.75), y: height - 4, "text-anchor": "middle"}, "confidence of the model"));
   for (const [one, paint] of [[before, "var(--s7)"], [after, "var(--s0)"]]) {
     const bins = one.bins.filter((bin) => bin.count);
     marks.push(svg("polyline", {points: bins.map((bin) => `${wide(bin.confidence)},${y(bin.accuracy)}`).join(" "), fill: "none", stroke: paint, "stroke-width": 2}));
@@ -244,7 +244,7 @@ function calibration(run) {
     if (before === after) break;
   }
   return el("div", {class: "card", style: {"margin-top": ".9rem"}}, el("h3", {}, "Calibration on held-out pairs"),
-    el("p", {class: "small soft"}, "How often the chosen answer gets more, against how sure the model was of it; on the dashed line it is as sure as it should be."),
+    el("p", {class: "small soft"}, "Share of pairs whose chosen answer gets the higher reward, by the model's confidence. On the dashed line both are equal."),
     el("div", {class: "row", style: {"align-items": "start"}}, el("div", {style: {width: "min(100%, 30rem)"}}, svg("svg", {viewBox: `0 0 ${width} ${height}`, role: "img", "aria-label": "calibration"}, marks)),
       el("dl", {class: "facts"}, [["accuracy", share], ["ece", (v) => short(v)], ["brier", (v) => short(v)], ["loss", (v) => short(v)]].map(([key, form]) => [el("dt", {}, {ece: "calibration error", brier: "Brier score"}[key] || key), el("dd", {class: "num"}, before !== after ? form(before[key]) + " → " : "", form(after[key]))]))));
 }
@@ -264,7 +264,7 @@ function pipelineOf() {
       svg("text", {x: 12, y: 36}, plain(node.stage) + (node.cpu_s ? `, ${short(node.cpu_s)} CPU s` : "") + (node.state === "finished" ? "" : ", " + node.state)), svg("text", {x: 12, y: 52}, cut(plain(node.outcome), 36))); });
   const show = (number) => { state.run = number; state.hidden = new Set(head.runs.map((_, i) => i).filter((i) => i !== number)); resetSteps(); for (const name of ["curves", "reasons", "rollouts"]) redraw[name](); const it = document.querySelectorAll("#overview > details")[number]; if (it) { it.open = true; it.scrollIntoView(); } };
   const compared = head.pipeline.comparison;
-  return [el("h1", {}, plain(head.title)), el("p", {class: "soft"}, `${nodes.filter((node) => node.state === "finished").length} of ${nodes.length} stages are finished. A click shows a stage.`),
+  return [el("h1", {}, plain(head.title)), el("p", {class: "soft"}, `${nodes.filter((node) => node.state === "finished").length} of ${nodes.length} stages are finished. Click a stage to see its run.`),
     el("div", {class: "card scroll", style: {"margin-bottom": "1rem"}}, svg("svg", {viewBox: `-4 -4 ${width + 8} ${height + 8}`, style: {width: width + 8 + "px", "max-width": "none"}}, edges, boxes)),
     compared && compared.rows ? el("div", {class: "card scroll", style: {"margin-bottom": "1rem"}}, el("h3", {}, "The models"), comparison(Object.entries(compared.rows)),
       Object.entries(compared.observations || {}).map(([label, one]) => el("p", {class: "small", style: {margin: ".6rem 0 0"}}, el("b", {class: one.seen ? "good" : "warn"}, one.seen ? "✓ " : "✗ "), el("b", {}, plain(label)), ": ", plain(String(one.text || "").replaceAll("**", ""))))) : null];
@@ -277,7 +277,7 @@ function comparison(rows) {
 }
 
 // ---- curves
-const PARTS = "Parts of the reward";
+const PARTS = "Components of the reward";
 function panels() {
   const found = new Map();
   for (const [number, run] of head.runs.entries()) {
@@ -308,15 +308,15 @@ function curves() {
     if (every.length && every.every((value) => value === 0)) { flat.push(title); continue; }
     grid.append(panel(title, names));
   }
-  const means = el("details", {class: "small", style: {"margin-top": ".8rem"}}, el("summary", {}, "What these are"), el("dl", {class: "facts"}, panels().flatMap(([, names]) => names).filter((name) => head.metrics[name]).map((name) => [el("dt", {}, labelOf(name)), el("dd", {}, head.metrics[name].means)])));
+  const means = el("details", {class: "small", style: {"margin-top": ".8rem"}}, el("summary", {}, "Definitions of the metrics"), el("dl", {class: "facts"}, panels().flatMap(([, names]) => names).filter((name) => head.metrics[name]).map((name) => [el("dt", {}, labelOf(name)), el("dd", {}, head.metrics[name].means)])));
   return put(box, [grid, flat.length ? el("p", {class: "small soft"}, "0 in every step: ", flat.join(", "), ".") : null, means]);
 }
-// Where learning goes: the fitted curve with its band, the evaluations, and what they tell.
+// Forecast: the fitted curve with its band, the evaluations, and the parameters of the curve.
 function forecasts() {
   const all = head.forecasts || [];
   if (!all.length) return el("section", {id: "forecast", hidden: true});
   return el("section", {id: "forecast"}, el("h2", {}, "Forecast"), el("div", {class: "grid two"}, all.map(forecastOf)),
-    el("p", {class: "small soft"}, "Through the evaluations on the way: R0 + (A − R0) / (1 + (C_mid / C)^B), weighted by their own noise; bands and brackets are 95 % bootstrap intervals. r1lite forecast has other units."));
+    el("p", {class: "small soft"}, "Fit of R0 + (A − R0) / (1 + (C_mid / C)^B) to the evaluations, weighted by their noise. Bands and brackets are 95 % bootstrap intervals. For other units use r1lite forecast."));
 }
 function forecastOf(one) {
   const w = 480, h = 210, left = 42, right = 10, top = 10, bottom = 24;
@@ -423,7 +423,7 @@ function draw(plot) {
   plot.rest = () => { const one = found[0] || null; if (single && plot.names.length === 1 && one) { const last = one.strong.filter((v) => v !== null).at(-1); return valueOf(one.name, last) + (one.smooth ? " smoothed" : ""); } return ""; };
   plot.value.textContent = plot.rest();
 }
-// Without the few values that would flatten all others; they leave the picture at its edge.
+// Ignores the few values that would flatten all others; they are clipped at the edge of the chart.
 function trimmed(values) {
   const known = values.filter((v) => v !== null).sort((a, b) => a - b);
   return [known[Math.floor(known.length * .01)], known[Math.floor(known.length * .99)]];
@@ -436,7 +436,7 @@ function evaluated_on(plot) {
     return [{x, y: one.pass_at_1, low: one.pass_at_1_interval[0], high: one.pass_at_1_interval[1], paint: head.runs.length > 1 ? color(number) : "var(--s1)"}];
   }));
 }
-// A path of few points: of each pixel's values the first, lowest, highest and last one.
+// A path with few points: the first, lowest, highest and last value of each pixel.
 function thin(xs, ys, px, py) {
   let out = "", pen = false, cell = null;
   const add = (x, y) => { out += (pen ? "L" : "M") + x.toFixed(1) + "," + y.toFixed(1); pen = true; };
@@ -498,7 +498,7 @@ const stepsOf = (run) => run.chunks.map((_, at) => at).filter((at) => run.chunks
 
 // ---- reasons
 function reasons() {
-  const box = el("section", {id: "reasons"}, el("h2", {}, "Reasons"), el("p", {class: "soft small"}, "What verifiers said of the completions, over the steps. A reward that is being gamed shows here before it shows in its mean. A click on a reason shows its completions."));
+  const box = el("section", {id: "reasons"}, el("h2", {}, "Reasons"), el("p", {class: "soft small"}, "Reasons that verifiers gave, over the steps. Reward hacking shows here before it shows in the mean reward. A click on a reason shows its completions."));
   let any = false;
   const grid = el("div", {class: "grid two"});
   for (const [number, run] of head.runs.entries()) {
@@ -539,7 +539,7 @@ function filterReason(number, verifier, reason) {
 }
 
 // ---- rollouts
-const TINTS = [["", "plain"], ["lp", "probability when sampled"], ["adv", "advantage"], ["te", "entropy"], ["mis", "engine against trainer"]];
+const TINTS = [["", "plain"], ["lp", "probability when sampled"], ["adv", "advantage"], ["te", "entropy"], ["mis", "trainer vs. engine"]];
 let drawn = 0, current = -1;
 function resetSteps() {
   const run = head.runs[state.run], steps = stepsOf(run);
@@ -564,9 +564,9 @@ function controls() {
   const move = (by) => { const at = Math.min(run.chunks.length - 1, Math.max(0, state.to + by)); change({from: at, to: at, problem: null}); controls(); };
   const row = el("div", {class: "row"},
     head.runs.length > 1 ? el("label", {}, "run", el("select", {"aria-label": "run", onchange: (e) => { state.run = Number(e.target.value); resetSteps(); redraw.rollouts(); }}, head.runs.map((one, at) => one.chunks.length ? option(at, plain(one.name), at === state.run) : null))) : null,
-    el("button", {onclick: () => move(-1), title: "the one before ( [ )", "aria-label": "previous step"}, "‹"), stepPick("from"), el("span", {class: "soft"}, "to"), stepPick("to"), el("button", {onclick: () => move(1), title: "the next one ( ] )", "aria-label": "next step"}, "›"),
+    el("button", {onclick: () => move(-1), title: "previous step ( [ )", "aria-label": "previous step"}, "‹"), stepPick("from"), el("span", {class: "soft"}, "to"), stepPick("to"), el("button", {onclick: () => move(1), title: "the next one ( ] )", "aria-label": "next step"}, "›"),
     el("button", {onclick: () => { change({from: 0, to: run.chunks.length - 1}); controls(); }}, "all"),
-    el("label", {}, "show", el("select", {id: "right", "aria-label": "which", onchange: (e) => change({right: e.target.value})}, [["", "everything"], ["yes", "right ones"], ["no", "wrong ones"], ["split", "groups that disagree"], ["cut", "truncated"], ["unscored", "unscored"], ["flags", "with flags"]].map(([value, label]) => option(value, label, state.right === value)))),
+    el("label", {}, "show", el("select", {id: "right", "aria-label": "which", onchange: (e) => change({right: e.target.value})}, [["", "everything"], ["yes", "right"], ["no", "wrong"], ["split", "groups that disagree"], ["cut", "truncated"], ["unscored", "unscored"], ["flags", "with flags"]].map(([value, label]) => option(value, label, state.right === value)))),
     verifiers.length > 1 ? el("select", {"aria-label": "verifier", onchange: (e) => { change({verifier: e.target.value, reason: ""}); controls(); }}, option("", "any verifier", !state.verifier), verifiers.map((name) => option(name, plain(name), state.verifier === name))) : null,
     kinds.length ? el("select", {id: "reason", "aria-label": "reason", onchange: (e) => change({reason: e.target.value})}, option("", "any reason", !state.reason), kinds.map((name) => option(name, plain(name), state.reason === name))) : null,
     el("input", {type: "search", id: "search", placeholder: "search ( / )", value: state.search, "aria-label": "search texts", oninput: (e) => change({search: e.target.value})}),
@@ -601,15 +601,15 @@ async function showGroups() {
     }
   }
   const missing = run.steps_with_rollouts - stepsOf(run).length;
-  const parts = [state.problem !== null ? `problem ${plain(state.problem)} at ${found.length} places` : `${completions.toLocaleString("en")} completions of ${found.length} of ${groups} groups`];
-  if (left) parts.push(`${left} groups of these steps are left out for space`);
+  const parts = [state.problem !== null ? `problem ${plain(state.problem)} in ${found.length} places` : `${completions.toLocaleString("en")} completions of ${found.length} of ${groups} groups`];
+  if (left) parts.push(`${left} groups of these steps are left out to save space`);
   const needed = {te: "te", mis: "tlp"}[state.tint];
   if (needed && found.length && !found.some((one) => one.rows.some((row) => row[needed]))) parts.push("this colour needs a run with --record-tokens");
-  if (missing > 0) parts.push(`${missing} of ${run.steps_with_rollouts} steps are left out for space (--max-mb, --everything)`);
+  if (missing > 0) parts.push(`${missing} of ${run.steps_with_rollouts} steps are left out to save space (--max-mb, --everything)`);
   said.replaceChildren(parts.join("; ") + ". ", state.problem !== null ? el("button", {class: "plain", onclick: () => { state.problem = null; showGroups(); }}, "back to the steps") : "", " ", el("span", {}, "Keys: j k groups, [ ] steps, / search, c colour, t theme"));
   const shown = found.slice(0, state.pages * PAGE);
   list.replaceChildren(...shown.map((one, place) => groupOf(run, one, place)), ...(found.length > shown.length ? [el("button", {onclick: () => { state.pages++; showGroups(); }}, `show ${Math.min(PAGE, found.length - shown.length)} more of ${found.length - shown.length}`)] : []));
-  if (!found.length) list.replaceChildren(el("div", {class: "empty"}, "No completion is like that."));
+  if (!found.length) list.replaceChildren(el("div", {class: "empty"}, "No completion matches the filters."));
   current = -1;
 }
 function groupOf(run, {group, rows, info}, place) {
@@ -619,13 +619,13 @@ function groupOf(run, {group, rows, info}, place) {
   return el("article", {class: "card group", id: "g" + place, tabindex: -1},
     el("header", {}, el("div", {class: "row small"}, el("b", {}, plain(info.label)), el("span", {class: "soft mono"}, plain(group.id)),
         el("span", {class: "dots", role: "img", "aria-label": `${right} of ${known.length} right`}, group.rows.map((row) => el("i", {class: row.ok === 1 ? "yes" : row.ok === 0 ? "no" : ""}))), el("span", {class: "soft num"}, known.length ? `${right} of ${known.length} right` : ""),
-        times > 1 && state.problem === null ? el("button", {class: "plain", onclick: () => follow(state.run, group.id)}, `the same problem at ${times} places`) : null,
+        times > 1 && state.problem === null ? el("button", {class: "plain", onclick: () => follow(state.run, group.id)}, `the same problem in ${times} places`) : null,
         Object.entries(group.meta || {}).slice(0, 3).map(([key, value]) => el("span", {class: "soft"}, `${plain(key)} ${plain(value)}`))),
       el("div", {class: "question clamp"}, visible(group.q || group.prompt)),
       group.gold ? el("div", {class: "small"}, el("span", {class: "soft"}, "gold "), el("b", {class: "question"}, visible(gold)), gold !== group.gold ? el("details", {}, el("summary", {}, "worked"), el("div", {class: "question"}, visible(group.gold))) : null) : null),
     el("div", {class: "columns"}, alike(rows).map(([row, count]) => answer(run, info, group, row, most, count))));
 }
-// Completions that say the same and were judged the same stand once, with their number.
+// Completions with equal text and verdicts are shown once, with their count.
 function alike(rows) {
   const found = new Map();
   for (const row of rows) {
@@ -638,7 +638,7 @@ const finalOf = (gold) => { const at = (gold || "").lastIndexOf("####"); return 
 function answer(run, info, group, row, most, count) {
   const kind = row.ok === 1 ? "yes" : row.ok === 0 ? "no" : "none";
   const bits = [];
-  if (count > 1) bits.push(el("span", {class: "times", title: `${count} completions say this`}, "× " + count));
+  if (count > 1) bits.push(el("span", {class: "times", title: `${count} completions have this text`}, "× " + count));
   if (row.who) bits.push(el("b", {}, row.who));
   if (row.r !== undefined) bits.push(el("b", {}, "reward " + short(row.r)));
   if (row.ok !== undefined) bits.push(el("span", {class: row.ok ? "good" : "bad"}, row.ok ? "right" : "wrong")); else if (!["kept", "rejected"].includes(info.label)) bits.push(el("span", {class: "warn"}, "unscored"));
@@ -649,7 +649,7 @@ function answer(run, info, group, row, most, count) {
   const replay = info.label.startsWith("step ") && row.at ? `python -m verifiers replay ${run.quoted} --step ${info.step} --row ${row.at}` : run.extra.kind === "set" && info.label === "kept" ? `python -m verifiers replay ${run.quoted}` : "";
   return el("div", {class: "answer " + kind}, el("header", {}, bits), texts(row, most),
     el("footer", {}, row.err ? el("div", {class: "verdict warn"}, visible(row.err)) : null, (row.verdicts || []).map(verdict),
-      replay ? el("div", {}, el("button", {class: "plain", title: plain(replay), onclick: () => copy(replay)}, "copy the command that proves it")) : null));
+      replay ? el("div", {}, el("button", {class: "plain", title: plain(replay), onclick: () => copy(replay)}, "copy the command that reproduces this verdict")) : null));
 }
 function verdict(one) {
   const tone = one.score === undefined ? "soft" : one.score >= 1 ? "good" : one.score > 0 ? "warn" : "bad";
@@ -687,7 +687,7 @@ function marked(row, text, spans, most) {
     const tint = inside ? tintOf(row, inside[2], most) : state.tint === "adv" && row.adv ? shade(row.adv / most, `advantage ${short(row.adv)}`) : null;
     const shown = visible(text.slice(from, to));
     if (!span && !tint) parts.push(...shown);
-    else parts.push(el("span", {class: span ? "span " + span.class : null, title: [tint && tint.title, span && `taken as the answer by ${plain(span.name)}`].filter(Boolean).join("; "), style: tint ? {background: tint.back} : {}}, shown));
+    else parts.push(el("span", {class: span ? "span " + span.class : null, title: [tint && tint.title, span && `extracted answer of ${plain(span.name)}`].filter(Boolean).join("; "), style: tint ? {background: tint.back} : {}}, shown));
   }
   return parts;
 }
@@ -753,12 +753,12 @@ async function watch() {
         if (follows) { resetSteps(); redraw.rollouts(); } else if ($("controls")) controls();
       }
       $("made").textContent = "live";
-    } catch { $("made").textContent = "the server is gone"; }
+    } catch { $("made").textContent = "the server is unreachable"; }
   }
 }
 (async () => {
   try { head = await unpack($("head").textContent); }
-  catch (error) { $("app").textContent = "This browser can't read the page's data (" + error.message + "): it needs DecompressionStream, which browsers have had since 2023."; return; }
+  catch (error) { $("app").textContent = "This browser can't read the data of the page (" + error.message + "): it needs DecompressionStream, which browsers have had since 2023."; return; }
   const begin = head.runs.findIndex((run) => run.chunks.length);
   state.run = Math.max(0, begin);
   if (head.pipeline) state.hidden = new Set(head.runs.map((_, at) => at).filter((at) => at !== head.runs.findIndex((run) => run.curves.steps.length)));

@@ -1,4 +1,4 @@
-"""The curves of runs alone, as one SVG picture: for a README, a paper, a print."""
+"""Draws the curves of runs as one SVG image, for a README or a paper."""
 
 from __future__ import annotations
 
@@ -14,16 +14,23 @@ from r1lite.report.read import Run, read_run
 from r1lite.run.files import replaced_file
 from r1lite.run.metrics import BY_NAME, METRICS, Metric
 
-_PANELS = ("Reward", "Accuracy", "Length", "Entropy", "Loss", "Margin")  # what tells most; those that a run has
+_PANELS = (
+    "Reward",
+    "Accuracy",
+    "Length",
+    "Entropy",
+    "Loss",
+    "Margin",
+)  # the most useful ones; a run without one skips it
 _SMOOTHING = 0.8  # weight of the past in the moving average
 _WIDTH, _HEIGHT, _GAP = 300, 190, 16
 _LEFT, _TOP, _RIGHT, _BOTTOM = 44, 30, 8, 24  # inside a panel
 _COLORS = ("#2f62cf", "#cf7417", "#16895c", "#b23a88", "#7553cc", "#3a8fa3")
-_POINTS = 600  # of a drawn line
+_POINTS = 600  # maximum number of points per line
 
 
 def write_svg(run_paths: Sequence[Path], out: Path) -> None:
-    """Writes the picture. Raises UserError if no run has a step."""
+    """Writes the image. Raises UserError if no run has a step."""
     runs = [read_run(place) for place in run_paths]
     text = picture(runs)
     try:
@@ -34,7 +41,7 @@ def write_svg(run_paths: Sequence[Path], out: Path) -> None:
 
 
 def picture(runs: Sequence[Run]) -> str:
-    """SVG of up to four columns of panels. Raises UserError if no run has a step."""
+    """Returns an SVG with up to four columns of panels. Raises UserError if no run has a step."""
     curves = [series.columns(run.record.metrics, ()) for run in runs]
     found = [(title, names) for title in _PANELS if (names := _names(title, curves))]
     if not found:
@@ -46,7 +53,7 @@ def picture(runs: Sequence[Run]) -> str:
     parts = [
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" width="{width}" height="{height}" '
         'font-family="system-ui, sans-serif" font-size="11">',
-        # Legible on white and on black: GitHub shows a picture on both.
+        # Legible on white and on black: GitHub shows images on both.
         "<style>text{fill:#7b8490}.t{font-size:13px;font-weight:600}.a{stroke:#7b849055;fill:none}</style>",
     ]
     for number, (title, names) in enumerate(found):
@@ -62,7 +69,7 @@ def picture(runs: Sequence[Run]) -> str:
 
 
 def smoothed(values: Sequence[float | None], weight: float = _SMOOTHING) -> list[float | None]:
-    """The moving average sum of w^k v / sum of w^k over the values so far, those that are missing left out."""
+    """Returns the moving average (sum of w^k v) / (sum of w^k) over the values so far; missing values are skipped."""
     total = norm = 0.0
     found: list[float | None] = []
     for value in values:
@@ -107,7 +114,7 @@ def _panel(title: str, names: Sequence[str], runs: Sequence[Run], curves: Sequen
     def y(value: float) -> float:
         return _HEIGHT - _BOTTOM - (_HEIGHT - _BOTTOM - _TOP) * (value - low) / (high - low)
 
-    unit = {"tokens": ", tokens", "nats": ", nats a token", "s": ", s"}.get(metric.unit, "")
+    unit = {"tokens": ", tokens", "nats": ", nats per token", "s": ", s"}.get(metric.unit, "")
     parts = [f'<text class="t" x="0" y="14" fill="#7b8490">{_safe(title)}{unit}</text>']
     for tick in ticks(low, high):
         parts.append(f'<path class="a" d="M{_LEFT},{y(tick):.1f}H{_WIDTH - _RIGHT}"/>')
@@ -127,7 +134,7 @@ def _panel(title: str, names: Sequence[str], runs: Sequence[Run], curves: Sequen
 
 
 def _evaluations(runs: Sequence[Run]) -> list[tuple[int, str, float, float, float]]:
-    """Greedy accuracy on the test problems with its interval: step, color, value, low, high."""
+    """Returns greedy accuracy on the test problems with its interval: (step, color, value, low, high)."""
     found = []
     for number, run in enumerate(runs):
         color = _COLORS[number % len(_COLORS)] if len(runs) > 1 else _COLORS[1]
@@ -144,7 +151,7 @@ def _evaluations(runs: Sequence[Run]) -> list[tuple[int, str, float, float, floa
 
 
 def _line(xs: Sequence[float], values: Sequence[float | None], x: Any, y: Any, style: str) -> str:
-    """A path with at most about _POINTS points: of each stretch of steps its lowest and its highest value."""
+    """Returns a path of at most about _POINTS points: the lowest and highest value of each interval of steps."""
     width = max(1, math.ceil(len(xs) / (_POINTS // 2)))
     points = []
     for start in range(0, len(xs), width):
@@ -159,7 +166,7 @@ def _line(xs: Sequence[float], values: Sequence[float | None], x: Any, y: Any, s
 
 
 def ticks(low: float, high: float) -> list[float]:
-    """Three to five round numbers of [low, high]."""
+    """Returns three to five round numbers in [low, high]."""
     step = 10.0 ** math.floor(math.log10((high - low) / 3))
     step = next(step * factor for factor in (1, 2, 5, 10) if (high - low) / (step * factor) <= 4.5)
     first, last = math.ceil(low / step - 1e-9), math.floor(high / step + 1e-9)

@@ -1,5 +1,5 @@
-"""A run as its directory tells it, of any stage, finished or not. What stands in its files is data: nothing is believed
-to have the right type."""
+"""Reads a run of any stage, finished or not, from its directory. The content of its files is untrusted: every value may
+have the wrong type."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from r1lite.run.files import read_json
 from r1lite.run.run_dir import read_records
 
 _LOCK = ".lock"
-_OWN = ("seed", "out", "threads", "quiet", "verbose")  # of a run, among its settings
+_OWN = ("seed", "out", "threads", "quiet", "verbose")  # settings that don't affect results
 
 
 @dataclass(slots=True)
@@ -32,31 +32,33 @@ class Run:
     stage: str
     status: str  # "finished", "running", "stopped"
     record: Record
-    summary: dict[str, Any]  # of a set, its manifest; {} where there is none yet
-    evaluations: list[dict[str, Any]]  # whole, the ones before and after among them, each with its `step`
+    summary: dict[str, Any]  # for a data set, its manifest; {} if there is none yet
+    evaluations: list[dict[str, Any]]  # all evaluations, each with its `step`
     findings: list[dict[str, str]]
     environment: dict[str, Any]
-    reasons: list[tuple[int, dict[str, dict[str, int]]]] = field(default_factory=list)  # by step, by verifier
+    reasons: list[tuple[int, dict[str, dict[str, int]]]] = field(
+        default_factory=list
+    )  # (step, verifier -> reason -> count)
 
     @property
     def like(self) -> str:
-        """The same for runs of one configuration, whatever their seed, place and display."""
+        """A key that is equal for runs whose configurations only differ in seed, path and display."""
         config = {key: value for key, value in self.record.config.items() if value is not None and key not in _OWN}
         return hashlib.sha256(repr(sorted(config.items(), key=str)).encode()).hexdigest()[:12]
 
     @property
     def last_step(self) -> int:
-        """Steps done."""
+        """Number of finished steps."""
         return int(self.record.metrics[-1]["step"]) if self.record.metrics else 0
 
 
 def is_pipeline(path: Path) -> bool:
-    """True for the folder of `r1lite r1`."""
+    """Returns True for a folder of `r1lite r1`."""
     return (path / "stages").is_dir() and not (path / "config.yaml").exists()
 
 
 def read_run(path: Path, name: str | None = None) -> Run:
-    """Reads a run directory, of a run that is finished, going on, or was killed. Raises UserError if it holds none."""
+    """Reads the directory of a finished, running or killed run. Raises UserError if it holds none."""
     record = read_record(path)
     environment = _json(path / "environment.json")
     stage = str(read_environment(path).get("stage") or "run")
@@ -80,7 +82,7 @@ def read_run(path: Path, name: str | None = None) -> Run:
 
 
 def command_of(run: Run) -> str:
-    """The command line that began the run."""
+    """Returns the command line that started the run."""
     argv = run.environment.get("argv")
     if not isinstance(argv, list) or not argv:
         return ""
@@ -112,7 +114,7 @@ def _reasons(path: Path) -> list[tuple[int, dict[str, dict[str, int]]]]:
 
 
 def _json(path: Path) -> dict[str, Any]:
-    """A file's map; {} where there is none or it is damaged, as a kill may leave it."""
+    """Returns the JSON object in a file; {} if it is missing or damaged, for example by a kill."""
     with contextlib.suppress(UserError):
         found: dict[str, Any] = json.loads(json.dumps(read_json(path)))
         return found
@@ -120,7 +122,7 @@ def _json(path: Path) -> dict[str, Any]:
 
 
 def _is_locked(path: Path) -> bool:
-    """True while a process holds the directory."""
+    """Returns True while a process holds the directory's lock."""
     try:
         with open(path / _LOCK, "rb") as lock:
             fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)

@@ -1,8 +1,8 @@
-"""Completions for the page: which steps and groups it holds, and how they are packed.
+"""Selects the steps and groups of completions for the page, and packs them.
 
-A chunk is the completions of a step, an evaluation or a set: JSON, compressed and in base64, so that whatever a
-completion says, the page holds nothing of it but letters, digits, "+", "/" and "=". Places in texts are counted as
-JavaScript does.
+A chunk holds the completions of a step, an evaluation or a set, as compressed JSON in base64. Whatever a completion
+says, the page therefore only contains letters, digits, "+", "/" and "=". Positions in texts count UTF-16 units, as in
+JavaScript.
 """
 
 from __future__ import annotations
@@ -25,39 +25,39 @@ from r1lite.report.tokens import Vocabulary
 from verifiers import rows
 
 _HEAD = re.compile(rb'\{"step": \d+, "problem_id": ("(?:[^"\\]|\\.)*")')
-_MOST_STEPS = 250  # of a run
-_FEW_STEPS = 12  # that get their share of the space even where each is large
-_RECURRING = 12  # problems that are followed through the run
-_SCANNED = 400 << 20  # bytes of rollouts that are looked through for problems that come again
+_MOST_STEPS = 250  # maximum number of steps per run
+_FEW_STEPS = 12  # steps that are included even if each is large
+_RECURRING = 12  # number of problems that are shown at all their steps
+_SCANNED = 400 << 20  # bytes of rollouts that are searched for recurring problems
 _DETAIL, _ANSWER = 600, 400  # characters
-_TEXT = 2_000_000  # of a completion; more is cut, and said so
+_TEXT = 2_000_000  # maximum length of a completion; longer ones are cut, with a note
 _ENTRY = 150  # bytes
 Row = dict[str, Any]
 
 
 @dataclass(slots=True)
 class Chunk:
-    """Packed groups."""
+    """Packed groups of completions."""
 
     step: int
     label: str
     groups: int
-    of: int  # how many there are; the others are left out for space
+    of: int  # total number of groups; some may be left out to save space
     data: str  # base64 of gzip of JSON
     problems: list[str] = field(default_factory=list)
 
     @property
     def size(self) -> int:
-        """In the page, its entry in the page's head included."""
+        """Size in the page, including its entry in the page's head."""
         return len(self.data) + _ENTRY
 
 
 def step_chunks(run: Path, vocabulary: Vocabulary | None, budget: int, *, whole: bool = False) -> list[Chunk]:
-    """Steps of a training run, as many as fit: the first, the last, and others in between, evenly.
+    """Packs as many steps of a training run as fit: the first, the last, and evenly spaced others.
 
     Args:
-        budget: bytes in the page.
-        whole: all steps and groups, whatever their size.
+        budget: maximum bytes in the page.
+        whole: include all steps and groups, independent of their size.
     """
     files = rows.step_files(run)
     if not files:
@@ -83,7 +83,7 @@ def step_chunks(run: Path, vocabulary: Vocabulary | None, budget: int, *, whole:
 def evaluation_chunk(
     path: Path, step: int, label: str, budget: int, against: Path | None = None
 ) -> tuple[Chunk | None, list[list[Any]]]:
-    """An evaluation's problems: the chunk, and for each problem [id, greedy, mean of the samples, and both of
+    """Returns the chunk of an evaluation, and for each problem [id, greedy, mean of the samples, and the same two of
     `against`]."""
     others = {str(row.get("problem_id")): row for row in _read(against)} if against is not None else {}
     groups, table = [], []
@@ -99,7 +99,7 @@ def evaluation_chunk(
 
 
 def set_chunk(path: Path, label: str, vocabulary: Vocabulary | None, budget: int, most: int = 400) -> Chunk | None:
-    """The first rows of a data set."""
+    """Packs the first rows of a data set."""
     read: list[Row] = []
     for row in _read(path):
         read.append(row)
@@ -109,13 +109,13 @@ def set_chunk(path: Path, label: str, vocabulary: Vocabulary | None, budget: int
 
 
 def packed(value: Any) -> str:
-    """JSON, compressed, in base64; the same for the same value."""
+    """Returns compressed JSON in base64; equal values give equal text."""
     text = json.dumps(value, ensure_ascii=True, separators=(",", ":"), allow_nan=False, default=str)
     return base64.b64encode(gzip.compress(text.encode(), 6, mtime=0)).decode()
 
 
 class _Packer:
-    """Makes the chunk of one step."""
+    """Packs the chunk of one step."""
 
     def __init__(self, label: str, step: int, vocabulary: Vocabulary | None, first: frozenset[str]) -> None:
         self.label, self.step, self.vocabulary, self.first = label, step, vocabulary, first
@@ -132,7 +132,7 @@ class _Packer:
         )
 
     def within(self, groups: Sequence[Sequence[Row]], budget: int) -> Chunk | None:
-        """As many groups as fit, those of followed problems first, the others by chance but always the same."""
+        """Packs as many groups as fit: recurring problems first, then a pseudo-random but fixed selection."""
         chosen = sorted(groups, key=lambda group: (_name(group) not in self.first, _draw(self.step, _name(group))))
         while chosen:
             kept = {id(group) for group in chosen}
@@ -152,7 +152,7 @@ def _draw(step: int, name: str) -> bytes:
 
 
 def _spread(count: int) -> Iterator[int]:
-    """All places, the last and the first one first, then the middles of what is left between them."""
+    """Yields all indices: the last, the first, and then repeatedly the middles of the gaps."""
     yield count - 1
     if count > 1:
         yield 0
@@ -168,7 +168,7 @@ def _spread(count: int) -> Iterator[int]:
 
 
 def _read(path: Path) -> Iterator[Row]:
-    """The rows that can be read; a file that is cut short ends there."""
+    """Yields the readable rows; a truncated file ends there."""
     try:
         for _, row in rows.rows(path):
             if isinstance(row, dict):
@@ -178,7 +178,7 @@ def _read(path: Path) -> Iterator[Row]:
 
 
 def _groups(read: Iterable[Row]) -> Iterator[list[Row]]:
-    """Rows of one problem that follow each other."""
+    """Yields groups of consecutive rows with the same problem."""
     group: list[Row] = []
     for place, row in enumerate(read):
         if group and group[0].get("problem_id") != row.get("problem_id"):
@@ -190,7 +190,7 @@ def _groups(read: Iterable[Row]) -> Iterator[list[Row]]:
 
 
 def _recurring(files: Sequence[tuple[int, Path]]) -> frozenset[str]:
-    """The problems that stand in the most steps."""
+    """Returns the problems that occur in the most steps."""
     counts: dict[str, int] = {}
     looked = 0
     for _, path in files:
@@ -204,7 +204,7 @@ def _recurring(files: Sequence[tuple[int, Path]]) -> frozenset[str]:
 
 
 def _names(path: Path) -> set[str]:
-    """The problems of a file, by the beginnings of its lines alone."""
+    """Returns the problems of a file; reads only the start of each line."""
     opened: Any = gzip.open(path, "rb") if path.suffix == ".gz" else path.open("rb")  # noqa: SIM115  # closed below
     found = set()
     try:
@@ -304,7 +304,7 @@ def _answers(row: Row, who: str) -> Iterator[tuple[Row, str]]:
 
 
 def _answer(row: Row, answer: Row, who: str) -> Row:
-    """An evaluation's answer in the form of a rollout."""
+    """Converts an answer of an evaluation to the form of a rollout."""
     right = _truth(answer.get("correct"))
     return {
         **{key: row.get(key) for key in ("problem_id", "question", "gold")},
@@ -333,7 +333,7 @@ def _rates(row: Row) -> tuple[int | None, float | None]:
 
 
 def _utf16(text: str) -> Callable[[int], int]:
-    """A place counted in characters -> the same in units of UTF-16, within the text."""
+    """Returns a function from a position in characters to the position in UTF-16 units."""
     if not text or max(text) <= "\uffff":
         return lambda place: min(max(place, 0), len(text))
     wide = [place for place, char in enumerate(text) if char > "\uffff"]

@@ -1,4 +1,4 @@
-"""Curves: a run's metrics as columns, short enough for the page and precise enough for the eye."""
+"""Curves: the metrics of a run as columns, averaged and rounded for the page."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from typing import Any
 
 from r1lite.run.metrics import BY_NAME, METRICS
 
-_POINTS = 4000  # of a curve; a longer run is drawn by means over equal stretches of steps
+_POINTS = 4000  # maximum per curve; a longer run is shown by means over equal intervals of steps
 _DIGITS = 5
 
 
 def columns(
     metrics: Sequence[dict[str, Any]], reasons: Sequence[tuple[int, dict[str, dict[str, int]]]]
 ) -> dict[str, Any]:
-    """`steps`, `series` by metric (`parts.NAME` too), `tokens` and `seconds` sampled or passed up to each point, and
-    `reasons` by verifier and reason; None where a step has no value."""
+    """Returns `steps`, `series` by metric (including `parts.NAME`), cumulative `tokens` and `seconds`, and `reasons` by
+    verifier and reason. A missing value is None."""
     width = math.ceil(len(metrics) / _POINTS) if metrics else 1
     stretches = [metrics[start : start + width] for start in range(0, len(metrics), width)]
     names = [one.name for one in METRICS if not one.derived and any(one.name in line for line in metrics)]
@@ -41,7 +41,7 @@ def columns(
 
 
 def described() -> dict[str, dict[str, Any]]:
-    """What the page knows of each metric."""
+    """Returns the description of each metric for the page."""
     keys = ("label", "unit", "means", "panel", "better", "smooth", "scale")
     return {name: {key: getattr(one, key) for key in keys} for name, one in BY_NAME.items()}
 

@@ -1,4 +1,4 @@
-"""What each kind of stage has to show beside its curves."""
+"""The parts of the page, other than curves, for each kind of stage."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from r1lite.run.files import read_json
 from verifiers import rows
 from verifiers.yaml_text import read_yaml
 
-_CHUNKS_OF_A_STAGE = 0.3  # of the space: evaluations beside rollouts
+_CHUNKS_OF_A_STAGE = 0.3  # share of the space for evaluations, besides rollouts
 _FACTS = (
     ("model", "model"),
     ("teacher", "teacher"),
@@ -28,7 +28,7 @@ _FACTS = (
     ("loss", "loss"),
     ("method", "method"),
     ("lr", "learning rate"),
-    ("prompts_per_step", "prompts a step"),
+    ("prompts_per_step", "prompts per step"),
     ("group_size", "group size"),
     ("steps", "steps"),
     ("temperature", "temperature"),
@@ -41,15 +41,15 @@ _FACTS = (
 
 @dataclass(slots=True)
 class RunParts:
-    """What a run adds to the page."""
+    """The parts of the page of one run."""
 
     chunks: list[Chunk] = field(default_factory=list)
     extra: dict[str, Any] = field(default_factory=dict)
-    steps: int = 0  # that have rollouts, those left out included
+    steps: int = 0  # number of steps with rollouts, including those that are left out
 
 
 def facts(run: Run) -> list[list[str]]:
-    """What was run, as label and text."""
+    """Returns the facts about a run as [label, text]."""
     config = run.record.config
     shown = [[label, f"{config[key]}"] for key, label in _FACTS if config.get(key) not in (None, "")]
     for key, label in (("tokens_generated", "tokens"), ("tokens_trained_on", "tokens"), ("wall_s", "wall time")):
@@ -68,7 +68,7 @@ def facts(run: Run) -> list[list[str]]:
 
 
 def chunks(run: Run, budget: int, *, whole: bool = False) -> RunParts:
-    """The completions that the page holds, and what only this kind of stage has."""
+    """Returns the packed completions and the parts that are specific to the stage."""
     if run.stage == "eval":
         return _evaluation(run, budget)
     if "steps" in run.summary and isinstance(run.summary["steps"], list):
@@ -87,7 +87,7 @@ def chunks(run: Run, budget: int, *, whole: bool = False) -> RunParts:
 
 
 def _answers(run: Run) -> list[tuple[int, str, Path]]:
-    """The kept answers of evaluations on the way, the last and first ones first: they matter most."""
+    """Returns the stored answers of evaluations; the last and the first come first, as they matter most."""
     files = sorted((run.path / "evaluations").glob("step-*.jsonl*"))
     found = [(int(path.name[5:11]), path) for path in files if path.name[5:11].isdigit()]
     ranked = [*found[-1:], *found[:1], *found[1:-1]] if len(found) > 1 else found
@@ -132,7 +132,7 @@ def _set(run: Run, budget: int) -> RunParts:
 
 
 def pipeline(out: Path) -> tuple[dict[str, Any], list[Run]]:
-    """The graph of `r1lite r1`, with what is known of each stage, and the runs of the stages that have begun."""
+    """Returns the graph of `r1lite r1` with the facts of each stage, and the runs of started stages."""
     folder = out / "stages"
     nodes, runs = [], []
     for path in sorted(folder.glob("*.yaml")):
@@ -148,7 +148,7 @@ def pipeline(out: Path) -> tuple[dict[str, Any], list[Run]]:
             run = read_run(folder / name, name)
             runs.append(run)
         except UserError:
-            pass  # it has not begun, or is of a kind that keeps no configuration
+            pass  # not started yet, or a stage without a stored configuration
         nodes.append(
             {
                 "name": name,
@@ -166,7 +166,7 @@ def pipeline(out: Path) -> tuple[dict[str, Any], list[Run]]:
 
 
 def _inputs(settings: Mapping[str, Any], folder: Path) -> list[str]:
-    """The stages whose folders a stage's settings name."""
+    """Returns the stages whose folders occur in the settings of a stage."""
     found = []
     for key in ("model", "teacher", "tokenizer", "data", "rollouts"):
         value = settings.get(key)

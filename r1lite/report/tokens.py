@@ -1,4 +1,4 @@
-"""Where each token of a completion stands in its text, by the vocabulary that a run keeps; no library needed."""
+"""Finds the position of each token in a completion's text, from the run's vocabulary, without other libraries."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _BYTE = re.compile(r"<0x([0-9A-Fa-f]{2})>")
 
 
 def _bytes_of_characters() -> dict[str, int]:
-    """Byte-level BPE writes each byte as a printable character (GPT-2, `bytes_to_unicode`): the inverse."""
+    """Returns the inverse of GPT-2's `bytes_to_unicode`, which writes each byte as a printable character."""
     plain = [*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)]
     found = {chr(byte): byte for byte in plain}
     others = [byte for byte in range(0x100) if byte not in plain]
@@ -24,7 +24,7 @@ _CHARACTERS = _bytes_of_characters()
 
 
 class Vocabulary:
-    """The tokens of a `tokenizer.json`, as bytes of text."""
+    """The tokens of a `tokenizer.json` as bytes of text."""
 
     def __init__(self, tokenizer: dict[str, Any]) -> None:
         model = tokenizer["model"]
@@ -39,7 +39,7 @@ class Vocabulary:
             self.pieces[int(added["id"])] = b"" if added.get("special") else str(added["content"]).encode()
 
     def lengths(self, token_ids: Sequence[int], text: str) -> list[int] | None:
-        """Characters of each token; None where the tokens do not give this text."""
+        """Returns the number of characters of each token; None if the tokens don't decode to this text."""
         try:
             pieces = [self.pieces[number] for number in token_ids]
         except (KeyError, TypeError):
@@ -48,7 +48,7 @@ class Vocabulary:
         parts = [decoder.decode(piece) for piece in pieces]
         if parts:
             parts[-1] += decoder.decode(b"", True)
-        if parts and "".join(parts) == f" {text}":  # SentencePiece begins every text with a space
+        if parts and "".join(parts) == f" {text}":  # SentencePiece starts every text with a space
             parts[0] = parts[0][1:]
         return [len(part) for part in parts] if "".join(parts) == text else None
 
@@ -56,7 +56,7 @@ class Vocabulary:
 def _byte_level(piece: str) -> bytes:
     try:
         return bytes(_CHARACTERS[char] for char in piece)
-    except KeyError:  # a token that is no byte-level one
+    except KeyError:  # not a byte-level token
         return piece.encode("utf-8", "replace")
 
 
@@ -66,8 +66,8 @@ def _sentence_piece(piece: str) -> bytes:
 
 
 def vocabulary_of(run: Path, model: str | None) -> Vocabulary | None:
-    """The vocabulary of a run's tokens: of its newest checkpoint, else of its model if that is a folder; None if there
-    is none here."""
+    """Returns the vocabulary of a run's newest checkpoint, otherwise of its model if that is a folder; None if there is
+    none on this machine."""
     places = sorted((run / "checkpoints").glob("step-*"), reverse=True)
     if model:
         from r1lite.nano import model_place

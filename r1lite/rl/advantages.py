@@ -1,8 +1,8 @@
-"""Advantages: how much better a completion did than was to be expected.
+"""Advantages: how much better a completion did than expected.
 
-Shapes: rewards [P, G], NaN = unscored: left out of every mean and std, advantage 0. Where the rewards that are compared
-are equal the advantage is exactly 0, by test and not by arithmetic: a rounding residue over a small eps is a large
-number. An infinite reward raises ValueError, which names its place.
+Shapes: rewards [P, G], where NaN = unscored: left out of every mean and std, with advantage 0. If the compared rewards
+are all equal, the advantage is set to exactly 0 rather than computed, because a rounding residue over a small eps is a
+large number. An infinite reward raises ValueError with its indices.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ def reinforce(rewards: Tensor) -> Tensor:
 
         A_i = r_i - mean_{all} r
 
-    Siblings are not compared: any G >= 1 will do.
+    Completions of a group are not compared, so any G >= 1 is allowed.
 
     Returns: [P, G]; exactly 0 if all scored rewards of the batch are equal.
     """
@@ -90,7 +90,7 @@ def reinforce(rewards: Tensor) -> Tensor:
 
 
 def optimal_baseline(rewards: Tensor, lengths: Tensor) -> Tensor:
-    """OPO: the baseline of least gradient variance, under which long completions count for more (arXiv:2505.23585).
+    """OPO: the baseline of least gradient variance; long completions have more weight in it (arXiv:2505.23585).
 
         A_i = r_i - sum_j l_j r_j / sum_j l_j
 
@@ -108,14 +108,14 @@ def optimal_baseline(rewards: Tensor, lengths: Tensor) -> Tensor:
 
 
 def maxrl(rewards: Tensor, *, eps: float = 1e-4) -> Tensor:
-    """MaxRL: relative to the mean, so that problems which are rarely solved weigh most (arXiv:2602.02710).
+    """MaxRL: relative to the mean, so that rarely solved problems weigh most (arXiv:2602.02710).
 
         A_i = (r_i - mean) / (mean + eps)
 
     Returns: [P, G]; rows without signal are exactly 0.
 
     Raises:
-        ValueError: a negative reward: the mean of a group is taken for its rate of success.
+        ValueError: a negative reward, because the mean of a group is read as its success rate.
     """
     scored = _scored(rewards)
     if bool((rewards[scored] < 0).any()):
@@ -125,19 +125,19 @@ def maxrl(rewards: Tensor, *, eps: float = 1e-4) -> Tensor:
 
 
 def pass_at_k(rewards: Tensor, *, k: int) -> Tensor:
-    """Pass@k training: what a completion adds to the reward of k-subsets of its group (arXiv:2508.10751).
+    """Pass@k training: a completion's contribution to the rewards of the k-subsets of its group (arXiv:2508.10751).
 
         A_i = (mean of R_S over the k-subsets S with i - mean over all S) / std over all S,   R_S = max of r in S
 
     For rewards of 0 and 1 that is the paper's eq. 11 to 15: with m of n siblings wrong, R = 1 - C(m, k) / C(n, k),
     sigma = sqrt(R (1 - R)), A(right) = (1 - R) / sigma, A(wrong) = (1 - R - C(m - 1, k - 1) / C(n - 1, k - 1)) / sigma.
-    The means are counted, not sampled: the j-th smallest reward is the best of C(j - 1, k - 1) subsets.
+    The means are exact, not sampled: the j-th smallest reward is the best of C(j - 1, k - 1) subsets.
 
     Args:
         rewards: [P, G]; NaN = unscored.
-        k: 1 <= k; a group with fewer than k scored members is exactly 0. k = 1: the z-score, without eps, of GRPO.
+        k: 1 <= k; a group with fewer than k scored members is exactly 0. k = 1 gives GRPO's z-score without eps.
 
-    Returns: [P, G]; a group all of whose k-subsets have the same best is exactly 0.
+    Returns: [P, G]; exactly 0 for a group whose k-subsets all have the same best reward.
 
     Raises:
         ValueError: k < 1.
@@ -148,15 +148,15 @@ def pass_at_k(rewards: Tensor, *, k: int) -> Tensor:
     for p, row in enumerate(rewards.tolist()):
         order = sorted((g for g, reward in enumerate(row) if not math.isnan(reward)), key=lambda g: row[g])
         values, n = [row[g] for g in order], len(order)
-        if n < k or values[k - 1] == values[-1]:  # every subset's best is one of these
+        if n < k or values[k - 1] == values[-1]:  # the best reward of every subset is among values[k - 1:]
             continue
-        shares = [math.comb(j, k - 1) / math.comb(n, k) for j in range(n)]  # of subsets whose best is in place j
+        shares = [math.comb(j, k - 1) / math.comb(n, k) for j in range(n)]  # of subsets whose best has rank j
         mean = math.fsum(share * value for share, value in zip(shares, values, strict=True))
         sigma = math.sqrt(math.fsum(share * (value - mean) ** 2 for share, value in zip(shares, values, strict=True)))
-        for place, g in enumerate(order):
-            best = [math.comb(place, k - 1) * values[place]]  # where it is the best itself
+        for rank, g in enumerate(order):
+            best = [math.comb(rank, k - 1) * values[rank]]  # subsets in which it is the best itself
             if k > 1:
-                best += [math.comb(j - 1, k - 2) * values[j] for j in range(place + 1, n)]
+                best += [math.comb(j - 1, k - 2) * values[j] for j in range(rank + 1, n)]
             advantages[p, g] = (math.fsum(best) / math.comb(n - 1, k - 1) - mean) / sigma
     return advantages
 
@@ -168,9 +168,9 @@ def best_of_group(
 
         A_best = (r_1st - r_2nd) / (std_g r + eps)
 
-    The gradient of E[max of the group's rewards], for rewards of any size.
+    This is the gradient of E[max of the group's rewards], for rewards of any size.
 
-    Returns: [P, G]; 0 where the first place is shared, and where fewer than two are scored.
+    Returns: [P, G]; 0 if two completions share the first place, or if fewer than two are scored.
     """
     scored = _scored(rewards)
     known = torch.where(scored, rewards, -torch.inf)
@@ -185,15 +185,15 @@ def best_of_group(
 
 
 def normalized(advantages: Tensor, scored: Tensor, *, eps: float = 1e-4) -> Tensor:
-    """The advantages of a step's completions with mean 0 and standard deviation 1 (TRL's `normalize_advantages`).
+    """Scales the advantages of a step's completions to mean 0 and standard deviation 1 (TRL's `normalize_advantages`).
 
         (A - mean A) / (std A + eps)
 
     Args:
         advantages: [P, G].
-        scored: bool [P, G]; others enter neither moment and stay 0.
+        scored: bool [P, G]; other completions enter neither moment and stay 0.
 
-    Returns: [P, G]; exactly 0 if all are equal, or with fewer than two.
+    Returns: [P, G]; exactly 0 if all are equal, or if there are fewer than two.
     """
     known = advantages[scored]
     if known.numel() < 2 or bool(known.max() == known.min()):
@@ -202,15 +202,15 @@ def normalized(advantages: Tensor, scored: Tensor, *, eps: float = 1e-4) -> Tens
 
 
 def decoupled(parts: Tensor, weights: Sequence[float], rewards: Tensor, *, ddof: int = 1, eps: float = 1e-4) -> Tensor:
-    """GDPO: every part of the reward is normalised by itself, and the sum over the batch (arXiv:2601.05242).
+    """GDPO: normalises each part of the reward by itself, and their sum over the batch (arXiv:2601.05242).
 
         z_k = (R_k - mean_g R_k) / (std_g R_k + eps);   s = sum_k w_k z_k
         A = (s - mean_batch s) / (std_batch s + eps)
 
     Args:
         parts: R, [K, P, G]; NaN = this part abstained, or its completion is unscored.
-        weights: w, K of them.
-        rewards: [P, G]: NaN = unscored, whatever its parts say (a sum must not hide a check that could not be made).
+        weights: w, K numbers.
+        rewards: [P, G]; NaN = unscored, whatever the parts say (a sum must not hide a failed check).
 
     Returns: [P, G]; exactly 0 everywhere if no part has a signal in any group.
     """
@@ -226,12 +226,12 @@ def decoupled(parts: Tensor, weights: Sequence[float], rewards: Tensor, *, ddof:
 
 
 def discounted_returns(rewards: Tensor, mask: Tensor, *, gamma: float = 1.0) -> Tensor:
-    """What each token earns from itself on (REINFORCE++, arXiv:2501.03262).
+    """The discounted return of each token (REINFORCE++, arXiv:2501.03262).
 
         R_t = sum_{k >= t} gamma^(k - t) rw_k
 
     Args:
-        rewards: rw, [B, T], of tokens (`gae.token_rewards`); a token at mask False is skipped, and costs no discount.
+        rewards: rw, [B, T], of tokens (`gae.token_rewards`); tokens at mask False are skipped, without a discount.
 
     Returns: [B, T], 0 at mask False.
     """
@@ -252,7 +252,7 @@ def has_signal(rewards: Tensor) -> Tensor:
 
 
 def _scored(rewards: Tensor) -> Tensor:
-    """[P, G] bool, after checking that there is something to compare."""
+    """[P, G] bool: which rewards are scored. Raises ValueError if G < 2 or a reward is infinite."""
     if rewards.ndim != 2 or rewards.shape[1] < 2:
         raise ValueError(f"rewards must be [P, G] with G >= 2, got {list(rewards.shape)}: GRPO compares siblings")
     _refuse_infinite(rewards)
@@ -271,7 +271,7 @@ def _first(mask: Tensor) -> tuple[int, int]:
 
 
 def _mean(rewards: Tensor, scored: Tensor) -> Tensor:
-    """[P, 1], over scored members; 0 where there is none."""
+    """[P, 1]: mean over scored members; 0 if there are none."""
     total = torch.where(scored, rewards, 0.0).sum(dim=1, keepdim=True)
     return total / scored.sum(dim=1, keepdim=True).clamp(min=1)
 

@@ -1,6 +1,6 @@
-"""From values of tokens to one number.
+"""Reduction of per-token values to one number.
 
-Shapes: values and mask [B, T], mask True = completion token. What stands at mask False never enters, be it NaN.
+Shapes: values and mask [B, T], mask True = completion token. Values at mask False are ignored, even NaN.
 """
 
 from __future__ import annotations
@@ -41,24 +41,24 @@ def aggregate(
     prompt_tokens: Tensor | None = None,
     num_prompts: int = 0,
 ) -> Tensor:
-    """These rows' share of the loss of an update.
+    """The contribution of these rows to the loss of an update.
 
         token_mean      sum_it v / num_tokens               every token weighs the same (DAPO, arXiv:2503.14476 eq. 8)
-        sequence_mean   sum_i (sum_t v / L_i) / num_rows    every completion does (GRPO, arXiv:2402.03300 eq. 3)
+        sequence_mean   sum_i (sum_t v / L_i) / num_rows    every completion weighs the same (arXiv:2402.03300 eq. 3)
         sequence_sum    sum_it v / num_rows                 the gradient of the expected reward itself
-        prompt_mean     sum_p (sum_it v / N_p) / num_prompts    every prompt does (ScaleRL, arXiv:2510.13786)
+        prompt_mean     sum_p (sum_it v / N_p) / num_prompts    every prompt weighs the same (arXiv:2510.13786)
         constant        sum_it v / (num_rows max_tokens)    Dr. GRPO (arXiv:2503.20783)
 
-    The counts are those of the whole update, known before its first backward pass: any split into micro-batches gives
-    the same sum of shares, and so the same gradient. Rows without a token count nowhere.
+    The counts are those of the whole update and are known before its first backward pass, so that any split into
+    micro-batches gives the same sum, and so the same gradient. Rows without a token are not counted.
 
     Args:
-        num_tokens, num_rows: tokens, and rows with any, over all micro-batches (and processes) of the update.
+        num_tokens, num_rows: tokens, and rows with a token, over all micro-batches (and processes) of the update.
         max_tokens: the longest completion allowed; for "constant" only.
         prompt_tokens: N_p, [B]: tokens of all completions of the row's prompt; for "prompt_mean" only.
-        num_prompts: prompts with any token, over the whole update; for "prompt_mean" only.
+        num_prompts: prompts with a token, over the whole update; for "prompt_mean" only.
 
-    Returns: [].
+    Returns: a scalar.
     """
     match method:
         case "token_mean":

@@ -1,4 +1,4 @@
-"""How far a student's distribution is from its teacher's, token by token.
+"""Divergence of a student's distribution from its teacher's, per token.
 
 Shapes: N tokens, V vocabulary.
 """
@@ -16,14 +16,14 @@ def generalised_jsd(student_logits: Tensor, teacher_logits: Tensor, *, beta: flo
 
         P teacher, Q student, M = beta P + (1 - beta) Q
         0 < beta < 1:  beta KL(P || M) + (1 - beta) KL(Q || M)
-        beta = 0:      KL(P || Q), forward, which covers all the teacher does: the limit of the above / beta
-        beta = 1:      KL(Q || P), reverse, which keeps to what the teacher does most: its limit / (1 - beta)
+        beta = 0:      KL(P || Q), forward, covers everything the teacher does: the limit of the above / beta
+        beta = 1:      KL(Q || P), reverse, stays with the teacher's most likely tokens: the limit / (1 - beta)
 
-    The ends are the limits *divided* by the weight that vanishes there, as in the paper's own code and TRL's: without
-    that they would be 0. So a beta near an end wants a learning rate greater by 1 / beta or 1 / (1 - beta).
+    At the ends the divergence is the limit *divided* by the vanishing weight, as in the paper's own code and TRL;
+    undivided it would be 0. So a beta near an end needs a learning rate larger by 1 / beta or 1 / (1 - beta).
 
     Args:
-        student_logits, teacher_logits: [N, V]; -inf = a token that can't be chosen.
+        student_logits, teacher_logits: [N, V]; -inf = a token that cannot be chosen.
         beta: in [0, 1].
         temperature: > 0; both distributions are those of logits / temperature.
 
@@ -42,7 +42,7 @@ def generalised_jsd(student_logits: Tensor, teacher_logits: Tensor, *, beta: flo
         return _kl(teacher, student)
     if beta == 1:
         return _kl(student, teacher)
-    neither = (teacher == -math.inf) & (student == -math.inf)  # logaddexp has no gradient there but NaN
+    neither = (teacher == -math.inf) & (student == -math.inf)  # logaddexp's gradient is NaN there
     mixture = torch.logaddexp(
         teacher.masked_fill(neither, 0.0) + math.log(beta), student.masked_fill(neither, 0.0) + math.log1p(-beta)
     )
@@ -56,6 +56,6 @@ def _log_probabilities(logits: Tensor, temperature: float) -> Tensor:
 
 
 def _kl(p: Tensor, q: Tensor) -> Tensor:
-    """[N, V] log-probabilities -> [N] KL(p || q); what p never does costs nothing, whatever q says of it."""
+    """[N, V] log-probabilities -> [N] KL(p || q); a token with p = 0 adds nothing, whatever its q."""
     difference = torch.where(p == -math.inf, 0.0, p - q)
     return (p.exp() * difference).sum(dim=-1)

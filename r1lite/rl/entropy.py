@@ -1,4 +1,4 @@
-"""Entropy: which tokens the policy was unsure of, and how strongly it is kept so.
+"""Entropy: the tokens of which the policy was least sure, and the weight of the entropy bonus.
 
 Shapes: entropies and masks [B, T], nats; mask True = completion token.
 """
@@ -20,19 +20,20 @@ def top_entropy(entropy: Tensor, mask: Tensor, *, threshold: float) -> Tensor:
 
 
 def entropy_threshold(entropies: Tensor, share: float) -> float:
-    """The least entropy among the tokens that lie at or above the (1 - share) quantile of them all, [N] -> nats.
+    """The lowest entropy among the tokens at or above the (1 - share) quantile of all entropies, [N] -> nats.
 
-    Keeping what is >= it keeps what a linearly interpolated quantile does (TRL), for any N and without its rounding.
+    Keeping all tokens >= it keeps those that a linearly interpolated quantile keeps (TRL), for any N and without
+    rounding errors.
     """
     num_below = math.ceil((1 - share) * (entropies.numel() - 1) - 1e-9)
     return float(entropies.sort().values[num_below])
 
 
 def adapted_entropy_coef(coef: float, entropy: float, *, target: float, change: float = 0.005) -> float:
-    """The entropy bonus's weight after a step (Skywork-OR1, arXiv:2505.22312).
+    """The weight of the entropy bonus after a step (Skywork-OR1, arXiv:2505.22312).
 
         coef + change if entropy <= target else coef - change, within [0, 1]
 
-    The bonus of a step counts only if its entropy is at most the target.
+    The bonus of a step is applied only if its entropy is at most the target.
     """
     return min(1.0, max(0.0, coef + change if entropy <= target else coef - change))

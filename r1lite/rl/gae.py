@@ -1,8 +1,7 @@
-"""Advantages from a critic: generalized advantage estimation, and what the critic learns.
+"""Advantages from a critic (generalized advantage estimation), and the critic's loss.
 
-Shapes: rewards, values and masks [B, T]; mask True = a token the policy chose. A token between two of those that the
-policy did not choose (an observation) is skipped: it is no step of the episode. What stands at mask False never enters,
-be it NaN.
+Shapes: rewards, values and masks [B, T]; mask True = a token that the policy chose. A token in between that the policy
+did not choose (an observation) is skipped: it is not a step of the episode. Values at mask False are ignored, even NaN.
 """
 
 from __future__ import annotations
@@ -10,11 +9,11 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-_ROUNDING = 1e-5  # of what is added up: float32 returns of 16,384 tokens with equal rewards differ by 1e-6 of it
+_ROUNDING = 1e-5  # relative: float32 returns of 16,384 tokens with equal rewards differ by 1e-6 of their size
 
 
 def token_rewards(rewards: Tensor, mask: Tensor, costs: Tensor) -> Tensor:
-    """A completion's reward at its last token, and at every token what straying from the reference costs.
+    """Per-token rewards: the completion's reward at its last token, less a cost at every token.
 
         rw_t = -cost_t + 1[t is the last] r        (arXiv:2203.02155 eq. 2: cost = kl_coef (old_t - ref_t), that is k1)
 
@@ -25,25 +24,25 @@ def token_rewards(rewards: Tensor, mask: Tensor, costs: Tensor) -> Tensor:
 
     Returns: [B, T], 0 at mask False.
     """
-    places = torch.arange(mask.shape[1], device=mask.device)
-    last = torch.where(mask, places, -1).amax(dim=1, keepdim=True)  # [B, 1]
-    return torch.where(places == last, rewards[:, None], 0.0) - torch.where(mask, costs, 0.0)
+    positions = torch.arange(mask.shape[1], device=mask.device)
+    last = torch.where(mask, positions, -1).amax(dim=1, keepdim=True)  # [B, 1]
+    return torch.where(positions == last, rewards[:, None], 0.0) - torch.where(mask, costs, 0.0)
 
 
 def gae(
     rewards: Tensor, values: Tensor, mask: Tensor, *, gamma: float = 1.0, gae_lambda: float | Tensor = 1.0
 ) -> tuple[Tensor, Tensor]:
-    """Generalized advantage estimation (arXiv:1506.02438 eq. 16), and the returns that the critic is to predict.
+    """Generalized advantage estimation (arXiv:1506.02438 eq. 16), and the returns that the critic learns to predict.
 
         delta_t = rw_t + gamma V_{t+1} - V_t;   A_t = delta_t + gamma lambda A_{t+1};   R_t = A_t + V_t
 
-    After the last token V and A are 0, for a completion that was cut off too: its reward is already final.
+    After the last token V and A are 0, also for a completion that was cut off: its reward is already final.
 
     Args:
         rewards: rw, [B, T]: those of `token_rewards`.
         values: V, [B, T], the critic's estimate before the token is chosen.
         gamma: discount of one token, in [0, 1].
-        gae_lambda: 1 = the return less the value (no bias), 0 = one step ahead (least variance); one number, or one a
+        gae_lambda: 1 = the return less the value (no bias), 0 = one step ahead (least variance); one number, or one per
             completion, [B] (`length_adaptive_lambda`).
 
     Returns: advantages and returns, [B, T] each, 0 at mask False.
@@ -79,12 +78,12 @@ def length_adaptive_lambda(mask: Tensor, *, alpha: float = 0.05) -> Tensor:
 
 
 def whiten(values: Tensor, mask: Tensor, *, eps: float = 1e-8) -> Tensor:
-    """Mean 0 and variance 1 over all tokens of the batch (unbiased variance, as in verl's `masked_whiten`).
+    """Scales values to mean 0 and variance 1 over the tokens of the batch (unbiased, like verl's `masked_whiten`).
 
         (x - mean) / sqrt(var + eps)
 
-    Returns: [B, T], 0 at mask False; exactly 0 everywhere if all values are equal or there are fewer than two, by test
-        and not by arithmetic.
+    Returns: [B, T], 0 at mask False; exactly 0 everywhere (by a test, not by arithmetic) if all values are equal or
+        there are fewer than two.
     """
     chosen = values[mask]
     if chosen.numel() < 2 or bool(chosen.max() == chosen.min()):
@@ -124,10 +123,10 @@ def _error(x: Tensor, huber: float | None) -> Tensor:
 
 
 def explained_variance(values: Tensor, returns: Tensor, mask: Tensor) -> float | None:
-    """1 - Var(R - V) / Var(R) over the tokens: 1 = the critic knows the returns, 0 = no better than their mean.
+    """1 - Var(R - V) / Var(R) over the tokens: 1 = the critic predicts the returns, 0 = no better than their mean.
 
-    Returns: None where the returns vary not at all, or by rounding alone (R = A + V of equal rewards are not quite
-        equal, and the error as a share of next to nothing would be -1e13), or where a value is not finite.
+    Returns: None if a value is not finite, or if the returns do not vary or vary only by rounding (R = A + V of equal
+        rewards are not quite equal, and the quotient would be -1e13).
     """
     wanted, known = returns[mask], values[mask]
     if wanted.numel() < 2:
@@ -139,7 +138,7 @@ def explained_variance(values: Tensor, returns: Tensor, mask: Tensor) -> float |
 
 
 def adapted_kl_coef(coef: float, kl: float, *, target: float, num_samples: int, horizon: float = 10_000.0) -> float:
-    """The KL coefficient after a batch, moved towards where KL(policy || reference) is `target`.
+    """The KL coefficient after a batch, adapted so that KL(policy || reference) approaches `target`.
 
         coef (1 + clip(kl / target - 1, -0.2, 0.2) n / horizon)        (arXiv:1909.08593 sec. 2.2)
 

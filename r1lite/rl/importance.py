@@ -1,7 +1,7 @@
-"""Corrections for an engine that samples from a policy a little off the trainer's.
+"""Importance weights for an engine whose policy differs slightly from the trainer's.
 
-Shapes: log-probabilities and masks [B, T], advantages [B] or [B, T]; mask True = completion token. What stands at mask
-False never enters, be it NaN. Weights carry no gradient: they multiply the policy loss, and neither its KL term nor its
+Shapes: log-probabilities and masks [B, T], advantages [B] or [B, T]; mask True = completion token. Values at mask
+False are ignored, even NaN. Weights carry no gradient; they multiply the policy loss, but neither its KL term nor its
 normaliser.
 """
 
@@ -12,7 +12,7 @@ from typing import Literal
 import torch
 from torch import Tensor
 
-_MAX_LOG = 20.0  # e^20 is far above any cap, and can't overflow
+_MAX_LOG = 20.0  # e^20 is far above any cap, and cannot overflow
 
 
 def importance_ratio(
@@ -22,7 +22,7 @@ def importance_ratio(
     *,
     level: Literal["token", "sequence", "geometric"] = "token",
 ) -> Tensor:
-    """pi_old / mu: how much likelier the trainer's policy is than the engine's to have written this.
+    """pi_old / mu: the probability of the sampled tokens under the trainer's policy over that under the engine's.
 
         D_t = old_t - engine_t;   token: e^D_t;   sequence: e^(sum_t D_t);   geometric: e^(mean_t D_t)
 
@@ -30,7 +30,7 @@ def importance_ratio(
     geometric mean does not. The logarithm is clamped to +-20 (as in verl).
 
     Args:
-        engine_logprobs: log mu, [B, T]; NaN = the engine gave none for this token, which then counts as D = 0.
+        engine_logprobs: log mu, [B, T]; NaN = the engine returned none for this token, which counts as D = 0.
 
     Returns: [B, T] for tokens, else [B, 1]; 1 where mask is False.
     """
@@ -47,7 +47,7 @@ def importance_ratio(
 def importance_weights(
     ratio: Tensor, *, mode: Literal["truncate", "mask"] = "truncate", low: float = 0.0, high: float = 2.0
 ) -> Tensor:
-    """Weights of the policy loss, bounded: the variance of a raw ratio has no bound.
+    """Bounded weights of the policy loss; the variance of a raw ratio has no bound.
 
     "truncate" clamps the ratio to [low, high] (truncated importance sampling: arXiv:1802.01561 sec. 4.1, for
     engine mismatch at token level with high = 2); "mask" makes it 0 outside [low, high] and leaves it alone inside
@@ -72,13 +72,13 @@ def importance_weights(
 def off_policy_mask(
     logprobs: Tensor, sampled_logprobs: Tensor, advantages: Tensor, mask: Tensor, *, threshold: float
 ) -> Tensor:
-    """False where a completion that is to become less likely already is so: it has nothing more to teach.
+    """False for a completion with A < 0 that has already become much less likely: it has nothing more to teach.
 
         keep = A >= 0  or  mean_t(sampled_t - lp_t) <= threshold        (DeepSeek-V3.2, arXiv:2512.02556)
 
     Args:
-        sampled_logprobs: of the policy that sampled: the engine's, or the old ones where it gave none (NaN is taken
-            for no difference).
+        sampled_logprobs: of the policy that sampled: the engine's, or the old policy's if the engine returned none
+            (NaN counts as no difference).
         threshold: nats per token.
 
     Returns: bool, [B, 1] or [B, T] as advantages are [B] or [B, T].
@@ -91,19 +91,19 @@ def off_policy_mask(
 
 
 def mismatch(old_logprobs: Tensor, engine_logprobs: Tensor, mask: Tensor) -> dict[str, float]:
-    """How far the engine's policy is from the trainer's, over the tokens that both gave a log-probability for.
+    """Differences between the engine's policy and the trainer's, over the tokens with a log-probability from both.
 
     Returns:
         kl: mean k3 estimate of KL(mu || pi_old) in nats, >= 0; logprob_max: largest |old - engine|;
-        weight_min, weight_mean, weight_max: of the raw token ratio pi_old / mu; tokens: how many were compared.
-        All are 0 (weights 1) where there is no such token.
+        weight_min, weight_mean, weight_max: of the raw token ratio pi_old / mu; tokens: number of compared tokens.
+        All are 0 (weights 1) if there is no such token.
     """
     with torch.no_grad():
         known = mask & ~torch.isnan(engine_logprobs)
         d = (old_logprobs - engine_logprobs)[known]
         if d.numel() == 0:
             return {"kl": 0.0, "logprob_max": 0.0, **dict.fromkeys(_WEIGHTS, 1.0), "tokens": 0}
-        largest = float(d.abs().max())  # NaN where the model's are
+        largest = float(d.abs().max())  # NaN if the model's are
         d = d.clamp(-_MAX_LOG, _MAX_LOG)
         ratio = d.exp()
         return {

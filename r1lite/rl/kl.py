@@ -11,13 +11,13 @@ from torch import Tensor
 
 Estimator = Literal["k1", "k2", "k3", "abs", "k1+", "k3+", "k3_corrected"]
 
-_MAX_LOG = 20.0  # the exponential continues along its tangent beyond it: e^20 = 5e8 is far from overflow
+_MAX_LOG = 20.0  # beyond it the exponential continues along its tangent: e^20 = 5e8 is far from overflow
 
 
 def kl_k1(logprobs: Tensor, ref_logprobs: Tensor) -> Tensor:
     """k1 = lp - ref, per token: unbiased, often negative (Schulman 2020, "Approximating KL divergence").
 
-    As a loss its gradient is 0 on average: sum_y p(y) grad log p(y) = 0. Its place is the reward.
+    As a loss its gradient is 0 on average: sum_y p(y) grad log p(y) = 0. Use it in the reward.
     """
     return logprobs - ref_logprobs
 
@@ -28,7 +28,7 @@ def kl_k2(logprobs: Tensor, ref_logprobs: Tensor) -> Tensor:
 
 
 def kl_abs(logprobs: Tensor, ref_logprobs: Tensor) -> Tensor:
-    """|d|, per token: a penalty whose pull does not depend on the distance (`abs` in verl), and no estimate."""
+    """|d|, per token: a penalty whose gradient does not depend on the distance (`abs` in verl); not a KL estimate."""
     return (logprobs - ref_logprobs).abs()
 
 
@@ -36,11 +36,11 @@ def kl_k3(logprobs: Tensor, ref_logprobs: Tensor, *, cap: float | None = None) -
     """k3 = e^d - d - 1, per token, >= 0: unbiased as a value, of low variance (arXiv:2402.03300 eq. 4).
 
     For d > 20 the exponential continues along its tangent: it cannot overflow, and the gradient 1 - e^d keeps its sign
-    and at least its size at 20.
+    and at least its size at d = 20.
 
     Args:
-        cap: the largest value, 10 in verl's `low_var_kl`; a token beyond it has no gradient, so that one much less
-            likely than under the reference is never pulled back. None = the equation as it is.
+        cap: the largest value, 10 in verl's `low_var_kl`. A token beyond it has no gradient, so a token that is much
+            less likely than under the reference is never pulled back. None = no cap.
     """
     d = ref_logprobs - logprobs
     safe = d.clamp(max=_MAX_LOG)
@@ -56,16 +56,16 @@ def kl_estimate(
     ratio: Tensor | None = None,
     cap: float | None = None,
 ) -> Tensor:
-    """The KL per token by one of the estimators.
+    """The KL per token by the given estimator.
 
         k1, k2, k3, abs as above
         k1+, k3+        value of k1 or k3, gradient of k2 (straight-through, as in verl)
-        k3_corrected    (pi / pi_old) k3, the ratio differentiable: unbiased off policy, and its gradient is that of
+        k3_corrected    (pi / pi_old) k3 with a differentiable ratio: unbiased off policy, and its gradient is that of
                         the KL (DeepSeek-V3.2, arXiv:2512.02556)
 
     Args:
         ratio: pi / pi_old, [B, T]; for k3_corrected only.
-        cap: largest value of k3; for k3, k3+ and k3_corrected.
+        cap: the largest value of k3; for k3, k3+ and k3_corrected.
 
     Returns: [B, T].
 

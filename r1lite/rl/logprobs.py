@@ -9,9 +9,9 @@ from torch import Tensor
 
 from r1lite.rl.tiles import Head, prefers_onednn, suits_mkl, tiled_logprobs
 
-# From how many logits on they come in tiles (`benchmarks/fused_logprobs.py --crossover`). A tile is computed twice,
-# which costs little where products are quick or the hidden states narrow; all at once are written to and read from
-# memory several times.
+# Number of logits from which they are computed in tiles (`benchmarks/fused_logprobs.py --crossover`). A tile is
+# computed twice, which costs little if products are fast or the hidden states narrow; logits computed all at once are
+# written to and read from memory several times.
 _NARROW, _TILED_FROM_NARROW, _TILED_FROM = 256, 1 << 20, 1 << 24
 
 
@@ -42,20 +42,20 @@ def head_logprobs(
     entropy: bool = False,
     into_grad: bool = False,
 ) -> Tensor | tuple[Tensor, Tensor]:
-    """log softmax(head(hidden) / temperature) of each token, without holding more than a tile of large logits.
+    """log softmax(head(hidden) / temperature) of each token, holding at most one tile of large logits.
 
-    The policy that sampled at a temperature is the tempered one: ratios are 1 only if both sides are divided by it.
-    Both results can be differentiated, once, by the hidden states, the head's weight and its bias.
+    The policy that sampled at a temperature is the tempered one, so ratios are 1 only if both sides use it.
+    Both results are differentiable, once, with respect to the hidden states, the head's weight and its bias.
 
     Args:
-        hidden: [..., H]; its precision is that of the products.
+        hidden: [..., H]; its precision is that of the matrix products.
         token_ids: [...], int64.
         temperature: > 0.
-        entropy: return the entropies of the tempered distributions too.
-        into_grad: for training: the head's gradient is added to `head.weight.grad` where it lies, which saves a second
+        entropy: also return the entropies of the tempered distributions.
+        into_grad: for training: add the head's gradient to `head.weight.grad` in place, which saves a second
             matrix of that size. `torch.autograd.grad` then does not see it.
 
-    Returns: log-probabilities [...], or these and entropies [...]; nats, float32 or better.
+    Returns: log-probabilities [...], or these and the entropies [...]; nats, float32 or better.
     """
     if not is_tiled(token_ids.numel(), *head.weight.shape):
         logits = head.logits(hidden, temperature=temperature)
@@ -63,12 +63,12 @@ def head_logprobs(
         return (logprobs, entropies(logits)) if entropy else logprobs
     flat, ids = hidden.reshape(-1, hidden.shape[-1]), token_ids.reshape(-1)
     into_grad = into_grad and head.weight.requires_grad
-    found, spread = tiled_logprobs(flat, head, ids, temperature=temperature, entropy=entropy, into_grad=into_grad)
-    return (found.view(token_ids.shape), spread.view(token_ids.shape)) if entropy else found.view(token_ids.shape)
+    logprobs, spread = tiled_logprobs(flat, head, ids, temperature=temperature, entropy=entropy, into_grad=into_grad)
+    return (logprobs.view(token_ids.shape), spread.view(token_ids.shape)) if entropy else logprobs.view(token_ids.shape)
 
 
 def is_tiled(num_tokens: int, vocabulary: int, width: int) -> bool:
-    """True if so many logits, from hidden states of this width, are gone through in tiles."""
+    """True if this many logits, from hidden states of this width, are computed in tiles."""
     cheap = width <= _NARROW or prefers_onednn() or suits_mkl()
     return num_tokens * vocabulary >= (_TILED_FROM_NARROW if cheap else _TILED_FROM)
 
@@ -91,7 +91,7 @@ def token_logprobs(logits: Tensor, token_ids: Tensor, *, temperature: float = 1.
 def entropies(logits: Tensor, *, temperature: float = 1.0) -> Tensor:
     """H = -sum p log p of p = softmax(logits / temperature): [..., V] -> [...], nats, in float32 or better."""
     logprobs = _tempered(logits, temperature).log_softmax(dim=-1)
-    # A token that can't come has probability 0 and adds nothing, though its logarithm is -inf.
+    # A token that cannot occur has probability 0 and adds nothing, though its logarithm is -inf.
     return -(logprobs.exp() * logprobs.clamp(min=torch.finfo(logprobs.dtype).min)).sum(dim=-1)
 
 

@@ -1,7 +1,7 @@
 """Policy losses, per token, to be minimized.
 
 Shapes: log-probabilities, ratios and masks [B, T]; advantages A [B], or [B, T] where each token has its own; mask True
-= completion token, the end token included. `aggregate.py` turns the values of tokens into the loss.
+= completion token, the end token included. `aggregate.py` reduces the per-token values to the loss.
 """
 
 from __future__ import annotations
@@ -9,16 +9,16 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-_MAX_LOG = 20.0  # a log-ratio beyond it is clamped: e^20 can't overflow, and every loss has long been clipped
+_MAX_LOG = 20.0  # log-ratios are clamped to it: e^20 cannot overflow, and every loss is clipped long before
 
 
 def by_token(advantages: Tensor) -> Tensor:
-    """[B] -> [B, 1], which every token of the row shares; [B, T] as it is."""
+    """[B] -> [B, 1], shared by every token of the row; [B, T] is returned as it is."""
     return advantages if advantages.ndim == 2 else advantages[:, None]
 
 
 def policy_ratio(logprobs: Tensor, old_logprobs: Tensor) -> Tensor:
-    """pi(token) / pi_old(token), [B, T]. The log-ratio is clamped to +-20, so that it can't overflow."""
+    """pi(token) / pi_old(token), [B, T]. The log-ratio is clamped to +-20, so that it cannot overflow."""
     return (logprobs - old_logprobs).clamp(-_MAX_LOG, _MAX_LOG).exp()
 
 
@@ -27,10 +27,10 @@ def sequence_ratio(logprobs: Tensor, old_logprobs: Tensor, mask: Tensor) -> Tens
 
         s_i = exp(sum_t (lp - old) / L_i);   s_it = sg(s_i) exp(lp - sg(lp))
 
-    Each s_it has the value of s_i and carries the gradient of its own token: with one advantage a completion the
-    gradient of the loss is that of s_i, and tokens may have advantages of their own.
+    Each s_it has the value of s_i and carries the gradient of its own token. With one advantage per completion the
+    gradient of the loss is that of s_i; tokens may also have advantages of their own.
 
-    Returns: [B, T]; what stands at mask False means nothing.
+    Returns: [B, T]; values at mask False are undefined.
     """
     with torch.no_grad():
         log_ratio = torch.where(mask, logprobs - old_logprobs, 0.0).sum(dim=1, keepdim=True)
@@ -43,8 +43,8 @@ def completion_ratio(logprobs: Tensor, old_logprobs: Tensor, mask: Tensor) -> Te
 
         s_i = exp(sum_t (lp - old));   s_it = sg(s_i) exp(lp - sg(lp))
 
-    The product of its tokens' ratios, where `sequence_ratio` is their geometric mean. Each s_it has the value of s_i
-    and the gradient of its own token, so that with "sequence_sum" the loss has the gradient of s_i, a completion.
+    This is the product of its tokens' ratios, while `sequence_ratio` is their geometric mean. Each s_it has the value
+    of s_i and the gradient of its own token, so with "sequence_sum" the loss has the gradient of s_i.
 
     Returns: [B, T]; values at mask False are undefined.
     """
@@ -63,7 +63,7 @@ def clipped_surrogate(
     clip_dual: float | None = None,
     clip_delta: float | None = None,
 ) -> Tensor:
-    """PPO's clipped surrogate (arXiv:1707.06347 eq. 7) with its later bounds.
+    """PPO's clipped surrogate (arXiv:1707.06347 eq. 7) with its later extensions.
 
         pl = -min(min(s, delta) A, clip(s, 1 - clip_low, 1 + clip_high) A);   A < 0: pl = min(pl, -c A)
 
@@ -85,12 +85,12 @@ def clipped_surrogate(
 
 
 def cispo(ratio: Tensor, logprobs: Tensor, advantages: Tensor, *, cap: float = 5.0) -> Tensor:
-    """CISPO: REINFORCE with a capped importance weight, so that no token's gradient is lost (arXiv:2506.13585).
+    """CISPO: REINFORCE with a capped importance weight, which keeps every token's gradient (arXiv:2506.13585).
 
         pl = -sg(min(s, cap)) A lp
 
     Args:
-        cap: an absolute ratio, as TRL has it (verl and others give its distance from 1); no lower bound, as the paper.
+        cap: an absolute ratio, as in TRL (verl and others give its distance from 1); no lower bound, as in the paper.
 
     Returns: [B, T].
     """
@@ -126,7 +126,7 @@ def gmpo(
         pl_i = -A_i exp(sum_t x_t / L_i)
 
     Args:
-        advantages: [B]; the loss has one value a completion.
+        advantages: [B]; the loss has one value per completion.
         clip_low, clip_high: bounds of the log-ratio (0.4 in the paper).
 
     Returns: [B, T], the same at each token of a row: aggregate with "sequence_mean".
@@ -139,7 +139,7 @@ def gmpo(
 
 
 def positive_nll(logprobs: Tensor, mask: Tensor, right: Tensor, *, num_tokens: int) -> Tensor:
-    """These rows' share of the loss that imitates right completions (VAPO, arXiv:2504.05118 eq. 9).
+    """The contribution of these rows to the loss that imitates right completions (VAPO, arXiv:2504.05118 eq. 9).
 
         L_NLL = -sum over right i of sum_t lp_it / (tokens of all right completions)
 
@@ -149,13 +149,13 @@ def positive_nll(logprobs: Tensor, mask: Tensor, right: Tensor, *, num_tokens: i
         right: bool [B], the completions that are right.
         num_tokens: tokens of the right completions of the whole update; 0 = there are none.
 
-    Returns: [], in nats; 0 where nothing is right.
+    Returns: a scalar in nats; 0 if no completion is right.
     """
     return -torch.where(mask & right[:, None], logprobs, 0.0).sum() / max(1, num_tokens)
 
 
 def reinforce(logprobs: Tensor, advantages: Tensor) -> Tensor:
-    """The policy gradient itself (Williams 1992): right only for tokens that this very policy sampled.
+    """The policy gradient itself (Williams 1992): valid only for tokens sampled by this same policy.
 
         pl = -A lp
 
@@ -167,6 +167,6 @@ def reinforce(logprobs: Tensor, advantages: Tensor) -> Tensor:
 def clip_rates(
     ratio: Tensor, advantages: Tensor, mask: Tensor, *, lowest: float, highest: float
 ) -> tuple[Tensor, Tensor]:
-    """How many tokens a clip to [lowest, highest] holds back, ([], []): below with A < 0, above with A > 0."""
+    """Numbers of tokens that a clip to [lowest, highest] holds back, ([], []): below with A < 0, above with A > 0."""
     a = by_token(advantages)
     return ((ratio < lowest) & (a < 0) & mask).sum(), ((ratio > highest) & (a > 0) & mask).sum()

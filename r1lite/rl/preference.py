@@ -1,7 +1,7 @@
-"""Learning from pairs of which one answer is preferred: the Bradley-Terry loss, and how well its odds hold.
+"""Learning from preference pairs: the Bradley-Terry loss, DPO and IPO, and the calibration of a reward model.
 
-Shapes: N pairs; `chosen` and `rejected` are the model's raw rewards, [N]. For DPO and IPO these are what the policy
-implies: log-ratios to the reference of the completions that are compared.
+Shapes: N pairs; `chosen` and `rejected` are the model's raw rewards, [N]. For DPO and IPO they are the rewards that
+the policy implies: log-ratios of the compared completions to the reference.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ def bradley_terry(
 
         -log sigmoid(r_c - r_r - margin) + centre_coef (r_c + r_r)^2
 
-    The margin asks for that much distance (Llama 2, arXiv:2307.09288 sec. 3.2.2). Only differences count, so the
-    rewards' level is free; the second term keeps it near 0 (arXiv:2312.09244, as TRL's `center_rewards_coefficient`).
+    The margin is the distance asked for (Llama 2, arXiv:2307.09288 sec. 3.2.2). Only differences count, so the level
+    of the rewards is free; the second term keeps it near 0 (arXiv:2312.09244; `center_rewards_coefficient` in TRL).
 
     Args:
         margins: [N] or one number, >= 0, in units of the reward (nats of the odds).
@@ -39,8 +39,8 @@ def dpo(chosen: Tensor, rejected: Tensor, *, beta: float = 0.1, smoothing: float
 
     Args:
         chosen, rejected: l = sum_t (lp - ref) of each completion, [N], nats.
-        beta: > 0: how strongly the policy is held to the reference.
-        smoothing: e in [0, 0.5): the share of pairs whose label is taken to be wrong (conservative DPO).
+        beta: > 0; how strongly the policy is held to the reference.
+        smoothing: e in [0, 0.5): the share of pairs whose label is assumed wrong (conservative DPO).
 
     Returns: [N].
     """
@@ -49,13 +49,13 @@ def dpo(chosen: Tensor, rejected: Tensor, *, beta: float = 0.1, smoothing: float
 
 
 def ipo(chosen: Tensor, rejected: Tensor, *, beta: float = 0.1) -> Tensor:
-    """Identity preference optimization: a margin that is reached, not one that grows (arXiv:2310.12036 eq. 17).
+    """Identity preference optimization: aims at a fixed margin, which then stops growing (arXiv:2310.12036 eq. 17).
 
         (l_c - l_r - 1 / (2 beta))^2
 
     Args:
-        chosen, rejected: log-ratios to the reference, [N]: sums over a completion's tokens in the paper, their means in
-            the authors' later advice, which TRL follows.
+        chosen, rejected: log-ratios to the reference, [N]: sums over a completion's tokens as in the paper, or their
+            means, as the authors advised later and TRL does.
 
     Returns: [N].
     """
@@ -75,12 +75,12 @@ class Bin:
 
 @dataclass(frozen=True, slots=True)
 class Calibration:
-    """How well the odds of a reward model hold on pairs."""
+    """How well a reward model's odds predict preferences on pairs."""
 
-    accuracy: float  # share of pairs whose chosen one gets more; a tie counts half
+    accuracy: float  # share of pairs whose chosen answer gets the higher reward; a tie counts half
     ties: int
     loss: float  # -log P(chosen), nats
-    brier: float  # mean (1 - P(chosen))^2; 0.25 = knows nothing
+    brier: float  # mean (1 - P(chosen))^2; 0.25 = no information
     ece: float  # expected calibration error: mean |accuracy - confidence| over the bins, weighted by their pairs
     bins: tuple[Bin, ...]  # those that hold pairs
 
@@ -88,8 +88,8 @@ class Calibration:
 def calibration(chosen: Tensor, rejected: Tensor, *, num_bins: int = 10) -> Calibration:
     """Accuracy and calibration of P = sigmoid(r_c - r_r) (expected calibration error: arXiv:1706.04599 sec. 2).
 
-    Each pair is one bet on the answer with the higher reward, made with confidence max(P, 1 - P) in [0.5, 1]; bins are
-    of equal width.
+    Each pair is a bet on the answer with the higher reward, with confidence max(P, 1 - P) in [0.5, 1]; bins have equal
+    width.
 
     Raises:
         ValueError: no pairs, or a reward that is not finite.
@@ -101,10 +101,10 @@ def calibration(chosen: Tensor, rejected: Tensor, *, num_bins: int = 10) -> Cali
     confidence = torch.maximum(p, 1 - p)
     right = (difference > 0).double() + 0.5 * (difference == 0)
     width = 0.5 / num_bins
-    place = ((confidence - 0.5) / width).long().clamp(max=num_bins - 1)
+    bin_of_pair = ((confidence - 0.5) / width).long().clamp(max=num_bins - 1)
     bins = []
     for n in range(num_bins):
-        inside = place == n
+        inside = bin_of_pair == n
         if bool(inside.any()):
             bins.append(
                 Bin(

@@ -18,10 +18,10 @@ def dro(logprobs: Tensor, old_logprobs: Tensor, advantages: Tensor, *, beta: flo
 
         pl = -(A lp - beta / 2 (lp - old)^2)
 
-    Up to a constant it is the squared error of beta (lp - old) against A, over 2 beta: its minimum is old + A / beta.
+    Up to a constant it is the squared error of beta (lp - old) against A, over 2 beta; its minimum is old + A / beta.
 
     Args:
-        beta: > 0, how strongly the policy is held where it was.
+        beta: > 0; how strongly the policy is held to its old values.
 
     Returns: [B, T].
     """
@@ -29,7 +29,7 @@ def dro(logprobs: Tensor, old_logprobs: Tensor, advantages: Tensor, *, beta: flo
 
 
 def optimal_value(rewards: Tensor, *, beta: float) -> Tensor:
-    """What the best policy near the reference earns on a problem, from the reference's rewards (arXiv:2505.20686).
+    """The value of a problem under the best policy near the reference, from the reference's rewards (arXiv:2505.20686).
 
         V* = beta log(mean_i exp(r_i / beta))
 
@@ -37,7 +37,7 @@ def optimal_value(rewards: Tensor, *, beta: float) -> Tensor:
         rewards: [P, N] of completions that the reference sampled; NaN = unscored, left out.
         beta: > 0; towards 0 the best reward, towards infinity the mean.
 
-    Returns: [P]; NaN for a problem of which none is scored.
+    Returns: [P]; NaN for a problem without a scored completion.
     """
     scored = ~torch.isnan(rewards)
     count = scored.sum(dim=1)

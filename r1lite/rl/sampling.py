@@ -1,4 +1,4 @@
-"""Sampling tokens from numbers drawn beforehand: a completion is the same whatever batch it is in."""
+"""Sampling with random numbers drawn beforehand, so that a completion does not depend on its batch."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from torch import Tensor
 
 
 def completion_seed(run_seed: int, purpose: str, step: int, problem_id: str, sample: int) -> int:
-    """A 63-bit seed that depends on nothing but its arguments, so no sampler state has to be saved.
+    """A 63-bit seed that depends only on its arguments, so that no sampler state has to be saved.
 
-    Those of a group follow one another: vLLM gives the i-th of n completions its request's seed + i, so that a group is
-    one request.
+    The seeds of a group are consecutive: vLLM gives the i-th of n completions its request's seed + i, so that a group
+    is one request.
     """
     text = f"{run_seed}\x1f{purpose}\x1f{step}\x1f{problem_id}"
     return (int.from_bytes(hashlib.blake2b(text.encode(), digest_size=8).digest(), "big") >> 2) + sample
@@ -39,7 +39,7 @@ def sample_tokens(
 
     Returns:
         token ids [B], and their log-probabilities [B] in nats, float32: of softmax(logits / temperature), cut
-        and renormalized where that was asked for, or of softmax(logits) for temperature 0.
+        and renormalized if requested, or of softmax(logits) for temperature 0.
     """
     logits = logits.float()
     if temperature == 0:
@@ -50,7 +50,7 @@ def sample_tokens(
         if top_p < 1.0 or top_k or min_p:
             logprobs = cut_distribution(logprobs, top_p=top_p, top_k=top_k, min_p=min_p)
         cumulative = logprobs.double().exp().cumsum(dim=-1)
-        # Scaled by the total, which rounding leaves a little off 1, so that the last token is reached and not passed.
+        # Scaled by the total, which rounding moves slightly off 1, so that a draw near 1 still hits the last token.
         threshold = draws.to(cumulative)[:, None] * cumulative[:, -1:]
         tokens = torch.searchsorted(cumulative, threshold, right=True).squeeze(-1)
         tokens = tokens.clamp(max=logits.shape[-1] - 1)
@@ -63,10 +63,10 @@ def cut_distribution(logprobs: Tensor, *, top_p: float = 1.0, top_k: int = 0, mi
     Args:
         logprobs: [B, V].
         top_p: keeps the fewest tokens whose mass reaches this share; 1 = off.
-        top_k: keeps this many; 0 = off. Equals of the last one stay.
+        top_k: keeps this many; 0 = off. Tokens that tie with the last one stay.
         min_p: keeps tokens at least this share as probable as the most probable one; 0 = off.
 
-    Returns: [B, V], -inf for what was left out; the most probable token always stays.
+    Returns: [B, V], -inf for tokens that are left out; the most probable token always stays.
     """
     if min_p:
         floor = logprobs.amax(dim=-1, keepdim=True) + math.log(min_p)
@@ -75,8 +75,8 @@ def cut_distribution(logprobs: Tensor, *, top_p: float = 1.0, top_k: int = 0, mi
         least = logprobs.topk(top_k, dim=-1).values[..., -1:]
         logprobs = logprobs.masked_fill(logprobs < least, -torch.inf).log_softmax(dim=-1)
     if top_p < 1.0:
-        ordered, places = logprobs.sort(dim=-1, descending=True, stable=True)
-        before = ordered.exp().cumsum(dim=-1) - ordered.exp()  # mass of the more probable ones
+        ordered, order = logprobs.sort(dim=-1, descending=True, stable=True)
+        before = ordered.exp().cumsum(dim=-1) - ordered.exp()  # mass of the more probable tokens
         ordered = ordered.masked_fill(before >= top_p, -torch.inf)
-        logprobs = torch.empty_like(logprobs).scatter_(-1, places, ordered).log_softmax(dim=-1)
+        logprobs = torch.empty_like(logprobs).scatter_(-1, order, ordered).log_softmax(dim=-1)
     return logprobs

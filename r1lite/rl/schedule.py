@@ -16,8 +16,8 @@ def learning_rate(
 ) -> float:
     """The learning rate of step `step` (0-based).
 
-    Warm-up rises linearly from peak / warmup_steps to peak; then "constant" stays, "linear" and "cosine" fall to
-    peak * min_ratio at the last step.
+    Warm-up rises linearly from peak / warmup_steps to peak. After it "constant" stays at peak, while "linear" and
+    "cosine" fall to peak * min_ratio at the last step.
 
     Raises:
         ValueError: an unknown schedule.

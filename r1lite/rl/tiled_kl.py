@@ -1,4 +1,4 @@
-"""Exact KL between two language models' next-token distributions, and their probability masses, tile by tile.
+"""Exact KL between the next-token distributions of two language models, and their squared masses, tile by tile.
 
 Shapes: N tokens, H hidden size, V vocabulary. Like `tiles.py`, only one tile of logits of each model exists at a time;
 statistics are in float32, or float64 for float64.
@@ -29,10 +29,10 @@ def tiled_kl(
 
         KL = sum_v p_v (log p_v - log q_v);   d KL / d z_v = p_v (log p_v - log q_v - KL)
 
-    The reference may have another hidden size, but not another vocabulary.
+    The reference may have another hidden size, but must have the same vocabulary.
 
     Args:
-        hidden: [N, H] of the policy; gradients flow to it and to `head`, once.
+        hidden: [N, H] of the policy; gradients flow to it and to `head`, once only.
         ref_hidden: [N, H'] of the reference.
         temperature: of both distributions, > 0.
         into_grad: add the head's gradient to `head.weight.grad` itself, as in `tiles.tiled_logprobs`.
@@ -44,17 +44,17 @@ def tiled_kl(
     """
     if len(head.weight) != len(ref_head.weight):
         raise ValueError(f"the policy has {len(head.weight)} tokens, the reference {len(ref_head.weight)}")
-    found: Tensor = _TiledKL.apply(  # type: ignore[no-untyped-call]
+    kl: Tensor = _TiledKL.apply(  # type: ignore[no-untyped-call]
         hidden, head.weight, head.bias, ref_hidden, head, ref_head, temperature, into_grad and head.weight.requires_grad
     )
-    return found
+    return kl
 
 
 @torch.no_grad()
 def square_masses(hidden: Tensor, head: Head, *, temperature: float = 1.0) -> Tensor:
-    """sum_v p_v^2 of each token's distribution, [N, H] -> [N]: 1 where one token is certain, 1 / V where none is.
+    """sum_v p_v^2 of each token's distribution, [N, H] -> [N]: 1 for a certain token, 1 / V for a uniform distribution.
 
-    From two normalisers: exp(logsumexp(2 z) - 2 logsumexp(z)).
+    Computed from two normalisers: exp(logsumexp(2 z) - 2 logsumexp(z)).
     """
     once, twice = _Normaliser(hidden), _Normaliser(hidden)
     for _, _, rows, logits in logit_tiles(hidden, head, temperature):
@@ -64,7 +64,7 @@ def square_masses(hidden: Tensor, head: Head, *, temperature: float = 1.0) -> Te
 
 
 class _Normaliser:
-    """logsumexp over tiles, and sum softmax * x for a further x."""
+    """logsumexp over tiles, and the mean of x under the softmax."""
 
     def __init__(self, hidden: Tensor) -> None:
         self.top = hidden.new_full((len(hidden),), -torch.inf, dtype=precise(hidden))
@@ -141,7 +141,7 @@ def _in_pairs(
     temperature: float,
     use: Callable[[slice, Tensor, slice, Tensor, Tensor], None],
 ) -> None:
-    """Calls `use` with each tile's columns, policy weight and rows, and the two models' logits of it."""
+    """Calls `use` with each tile's columns, policy weight and rows, and with both models' logits of the tile."""
     theirs = logit_tiles(ref_hidden, ref_head, temperature)
     for (columns, weight, rows, logits), (_, _, _, ref_logits) in zip(
         logit_tiles(hidden, head, temperature), theirs, strict=True

@@ -1,7 +1,7 @@
 """Log-probabilities and entropies of tokens from hidden states, without the [N, V] logits.
 
-The head's matrix is gone through in tiles of the vocabulary, the tokens in tiles of their own; only one tile of logits
-exists at a time. The backward pass computes each tile again and adds its share to the gradients where they lie.
+The head's matrix is processed in tiles of the vocabulary, and the tokens in tiles of their own, so that only one tile
+of logits exists at a time. The backward pass computes each tile again and adds its gradient in place.
 
     z = cap(h W^T * scale + b) / T,  cap(x) = softcap * tanh(x / softcap)
     lp = z_y - logsumexp z          d lp / d z = 1_y - p
@@ -21,7 +21,7 @@ import torch
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
-# Tokens and vocabulary entries of a tile: 8 MB of float32 stay in a CPU's cache; a GPU wants larger products.
+# Tokens and vocabulary entries of a tile: 8 MB of float32 fit a CPU's cache; a GPU needs larger products.
 _CPU_TILE = 1024, 2048
 _GPU_TILE = 4096, 16384
 
@@ -43,7 +43,7 @@ class Head:
     softcap: float | None = None
 
     def logits(self, hidden: Tensor, *, temperature: float = 1.0) -> Tensor:
-        """[..., H] -> [..., V], divided by the temperature: a product in hidden's precision, the rest in float32."""
+        """[..., H] -> [..., V], divided by the temperature; the product in hidden's precision, the rest in float32."""
         return _shape(hidden @ self.weight.to(hidden.dtype).T, self, self.bias, temperature)
 
 
@@ -53,7 +53,7 @@ def tiled_logprobs(
     """(lp [N], H [N]) of tokens [N] under hidden states [N, H]; H is empty unless `entropy`.
 
     Args:
-        into_grad: add the head's gradient to `head.weight.grad` itself, rather than to hand autograd a second matrix
+        into_grad: add the head's gradient to `head.weight.grad` itself instead of giving autograd a second matrix
             of that size; the weight must be a leaf. `torch.autograd.grad` then does not see the weight's gradient.
     """
     outcome: tuple[Tensor, Tensor] = _Tiled.apply(  # type: ignore[no-untyped-call]
@@ -107,8 +107,8 @@ def _forward(
     for columns, _, rows, logits in logit_tiles(hidden, head, temperature):
         local = token_ids[rows] - columns.start
         inside = (local >= 0) & (local < logits.shape[1])
-        found = logits.gather(1, local.clamp(0, logits.shape[1] - 1)[:, None]).squeeze(1)
-        chosen[rows] += torch.where(inside, found, 0.0)
+        local_logits = logits.gather(1, local.clamp(0, logits.shape[1] - 1)[:, None]).squeeze(1)
+        chosen[rows] += torch.where(inside, local_logits, 0.0)
         higher = torch.maximum(top[rows], logits.amax(dim=1))
         step = top[rows] - higher  # <= 0; -inf in the first tile, where the sums are 0
         faded = step.exp()
@@ -135,7 +135,7 @@ def _backward(
     entropy: tuple[Tensor, Tensor] | None,
     grads: Gradients,
 ) -> None:
-    """Adds to `grads` what dL/d lp [N] and, with `entropy` = (dL/d H, H), dL/d H [N] amount to."""
+    """Adds the gradients of the loss to `grads`, given dL/d lp [N] and, with `entropy` = (dL/d H, H), dL/d H [N]."""
     pull = of_logprobs / temperature
     for columns, weight, rows, logits in logit_tiles(hidden, head, temperature):
         bend = None if head.softcap is None else 1 - (logits * (temperature / head.softcap)).square_()
@@ -159,7 +159,7 @@ def _backward(
 
 @dataclass(slots=True)
 class Gradients:
-    """Sums over tiles of dL/dz, taken to the hidden states, the head's weight and bias; None where none is wanted."""
+    """Sums over tiles of dL/dz, propagated to the hidden states, the head's weight and bias; None = not needed."""
 
     hidden: Tensor | None
     weight: Tensor | None
@@ -168,7 +168,7 @@ class Gradients:
 
     @classmethod
     def of(cls, hidden: Tensor, head: Head, wanted: tuple[bool, ...], *, into: Tensor | None) -> Gradients:
-        """Empty sums; `wanted` for hidden, weight and bias; `into`: the weight whose `.grad` takes the sum itself."""
+        """Empty sums; `wanted`: for hidden, weight and bias; `into`: the weight whose `.grad` receives the sum."""
         weight, fresh = None, False
         if wanted[1]:
             fresh = into is None or into.grad is None
@@ -183,7 +183,7 @@ class Gradients:
         )
 
     def add(self, columns: slice, rows: slice, of_logits: Tensor, weight: Tensor, hidden: Tensor, scale: float) -> None:
-        """One tile's share: dL/dz [n, v], with the tile's weight [v, H] and hidden states [n, H]."""
+        """Adds one tile: dL/dz [n, v], with the tile's weight [v, H] and hidden states [n, H]."""
         if self.bias is not None:
             self.bias[columns] += of_logits.sum(dim=0)
         low = of_logits.to(weight.dtype)
@@ -207,21 +207,21 @@ def _product(left: Tensor, right: Tensor) -> Tensor:
 @functools.cache
 def prefers_onednn() -> bool:
     """True if oneDNN multiplies float32 matrices faster than PyTorch's own product."""
-    # By what the CPU can do and not by a stopwatch: a resumed run must round as the first did.
+    # Decided by CPU features, not by timing: a resumed run must round as the first run did.
     available = bool(torch.backends.mkldnn.is_available())
     return available and torch.backends.cpu.get_cpu_capability() == "AVX512" and not suits_mkl()
 
 
 @functools.cache
 def suits_mkl() -> bool:
-    """True if the CPU is Intel's, whose MKL makes PyTorch's own float32 products: elsewhere it runs slower code."""
+    """True if the CPU is Intel's: PyTorch's own float32 products use MKL, which runs slower code on other CPUs."""
     return "Intel" in str(torch.cpu.get_capabilities().get("cpu_name", ""))
 
 
 def logit_tiles(hidden: Tensor, head: Head, temperature: float) -> Iterator[tuple[slice, Tensor, slice, Tensor]]:
-    """(columns, weight [v, H], rows, logits [n, v]) of each tile; the logits are the caller's to use up.
+    """Yields (columns, weight [v, H], rows, logits [n, v]) of each tile; the caller may overwrite the logits.
 
-    All tokens go by before the next part of the head: what is read of it, and cast, is read and cast once.
+    The inner loop is over tokens, so that each part of the head is read and cast only once.
     """
     count, vocabulary = len(hidden), len(head.weight)
     height, width = _CPU_TILE if hidden.device.type == "cpu" else _GPU_TILE
@@ -235,7 +235,7 @@ def logit_tiles(hidden: Tensor, head: Head, temperature: float) -> Iterator[tupl
 
 
 def _shape(product: Tensor, head: Head, bias: Tensor | None, temperature: float) -> Tensor:
-    """h W^T -> cap(h W^T * scale + b) / T, in float32 or better; `product` is used up."""
+    """h W^T -> cap(h W^T * scale + b) / T, in float32 or better; `product` may be overwritten."""
     logits = product.to(precise(product))
     if head.scale != 1.0:
         logits = logits.mul_(head.scale)
@@ -247,5 +247,5 @@ def _shape(product: Tensor, head: Head, bias: Tensor | None, temperature: float)
 
 
 def precise(values: Tensor) -> torch.dtype:
-    """The precision of statistics over these values."""
+    """The precision of statistics over `values`."""
     return torch.float64 if values.dtype == torch.float64 else torch.float32

@@ -1,4 +1,4 @@
-"""The baseline of least gradient variance for each place in a completion (arXiv:2602.07078).
+"""The baseline of least gradient variance for each token position of a completion (arXiv:2602.07078).
 
 Shapes: G completions of one prompt, T tokens; mask True = completion token.
 """
@@ -10,7 +10,7 @@ from torch import Tensor
 
 
 def gradient_energy(logprobs: Tensor, square_mass: Tensor) -> Tensor:
-    """The squared norm of each token's gradient by the logits, from probabilities alone.
+    """The squared norm of each token's gradient with respect to the logits, from probabilities alone.
 
         |e_y - p|^2 = 1 - 2 p_y + sum_v p_v^2
 
@@ -21,15 +21,15 @@ def gradient_energy(logprobs: Tensor, square_mass: Tensor) -> Tensor:
 
 
 def optimal_token_advantages(rewards: Tensor, energy: Tensor, mask: Tensor, *, eps: float = 1e-8) -> Tensor:
-    """Rewards less a baseline that weighs each sibling by the energy it spent so far (verl's `optimal_token_baseline`).
+    """Rewards less a baseline that weighs each completion by its gradient energy (verl's `optimal_token_baseline`).
 
         W_t = sum_{j <= t} energy_j;   B_t = sum_i r_i W_it / (sum_i W_it + eps);   A_it = r_i - B_t
 
-    The sums run over the siblings that have a token t. Where only the longest one has, B_t is 0, for its own reward
-    would be no baseline.
+    The sums run over the completions that have a token t. If only the longest one has, B_t is 0, because its own
+    reward cannot be its baseline.
 
     Args:
-        rewards: [G]; NaN = unscored: enters no baseline, advantage 0.
+        rewards: [G]; NaN = unscored: not part of any baseline, advantage 0.
         energy: [G, T], of `gradient_energy`.
 
     Returns: [G, T], 0 at mask False; exactly 0 if all scored rewards are equal (verl: r where B_t is 0).

@@ -1,4 +1,4 @@
-"""Policy losses that bound how far the policy moves by a divergence, not by the ratio of a token.
+"""Policy losses that bound the policy's movement by a divergence instead of the ratio of a token.
 
 Shapes: log-probabilities and masks [B, T]; advantages A [B], or [B, T] where each token has its own; mask True =
 completion token. The losses are per token, to be minimized.
@@ -15,16 +15,16 @@ from torch import Tensor
 from r1lite.rl.losses import by_token
 
 _MAX_LOG = 20.0
-_MIN_WEIGHT = 1e-8  # of a completion, as in the authors' code: its logarithm is the lower bound
-_EPS = 1e-8  # of 1 - p, as in verl: a probability that rounds to 1 has a finite divergence
+_MIN_WEIGHT = 1e-8  # of a completion, as in the authors' code; its logarithm is the lower bound
+_EPS = 1e-8  # added to 1 - p, as in verl, so that a probability that rounds to 1 has a finite divergence
 
 
 def binary_divergence(logprobs: Tensor, old_logprobs: Tensor, *, kind: Literal["tv", "kl"]) -> Tensor:
-    """How far the policy moved in this token, all others taken as one: DPPO's binary approximation (arXiv:2602.04879).
+    """The policy's movement at a token, with all other tokens merged: DPPO's binary approximation (arXiv:2602.04879).
 
         tv: |p - mu|;   kl: mu log(mu / p) + (1 - mu) log((1 - mu) / (1 - p)),   p = e^lp, mu = e^old
 
-    A lower bound of the divergence of the two whole distributions.
+    It is a lower bound of the divergence of the two whole distributions.
 
     Returns: [B, T], >= 0 up to rounding, in nats for "kl".
     """
@@ -44,9 +44,9 @@ def dppo_held(
     low: float = 0.2,
     high: float = 0.2,
 ) -> tuple[Tensor, Tensor]:
-    """Which tokens DPPO leaves out: those that moved beyond the bound in the direction of their advantage.
+    """Selects the tokens that DPPO leaves out: those that moved beyond the bound in the direction of their advantage.
 
-    Returns: bool [B, T] each: less likely by more than `low` with A < 0; likelier by more than `high` with A > 0.
+    Returns: bool [B, T], twice: less likely by more than `low` with A < 0; likelier by more than `high` with A > 0.
     """
     with torch.no_grad():
         a, moved = by_token(advantages), logprobs - old_logprobs
@@ -68,12 +68,12 @@ def dppo(
 
         pl = -keep sg(min(s, cap)) A lp;   keep = 0 where D > low and p < mu and A < 0, or D > high and p > mu and A > 0
 
-    The bound is on probabilities: a rare token whose ratio is large moves little mass, and is not held back.
+    The bound is on probabilities, so a rare token with a large ratio moves little mass and is not held back.
 
     Args:
         kind: D of `binary_divergence`.
-        low, high: thresholds of D, for tokens that became less likely and likelier (0.2 for "tv" in prime-rl).
-        cap: bound of the weight, far above any usual ratio (20 in verl).
+        low, high: thresholds of D for tokens that became less likely, and likelier (0.2 for "tv" in prime-rl).
+        cap: bound of the weight, far above usual ratios (20 in verl).
 
     Returns: [B, T].
     """
@@ -104,7 +104,7 @@ def vespo_weight(
         k_positive, lambda_positive, k_negative, lambda_negative: the paper's c1 and c2 (TRL's defaults).
         correction: trainer/engine weights of the tokens, [B, T] or [B, 1], which multiply W inside phi; None = 1.
 
-    Returns: [B, 1], or [B, T] where tokens have advantages of their own; no gradient.
+    Returns: [B, 1], or [B, T] if tokens have advantages of their own; no gradient.
     """
     with torch.no_grad():
         log_ratio = torch.where(mask, (logprobs - old_logprobs).clamp(-_MAX_LOG, _MAX_LOG), 0.0)

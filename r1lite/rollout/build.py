@@ -1,4 +1,4 @@
-"""Starts the engine that a configuration names."""
+"""Starts the engine of a configuration."""
 
 from __future__ import annotations
 
@@ -24,37 +24,37 @@ from r1lite.rollout.layout import file_layout
 from r1lite.rollout.vllm_support import no_adapters, required
 
 _GREATEST_CACHE_SHARE = 0.25  # of this machine's free memory
-_GREATEST_CACHE_ERROR = 0.02  # nats, as the learner allows between sampler and trainer
+_GREATEST_CACHE_ERROR = 0.02  # nats, the learner's limit between sampler and trainer
 
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """What an engine is started for."""
+    """Inputs for starting an engine."""
 
     config: EngineConfig
-    model_path: str  # folder or Hub id of the model, for an engine that loads it too
-    model: Any  # the trainer's
+    model_path: str  # folder or Hub id of the model, for an engine that loads it itself
+    model: Any  # the trainer's model
     tokenizer: Any
-    dtype: torch.dtype  # of the trainer's forward pass; the engine computes in it
+    dtype: torch.dtype  # of the trainer's forward pass and of the engine's
     context: int  # tokens of the longest prompt and completion together
-    in_parts: bool = False  # the trainer's model is going to be sharded
-    say: Callable[[str], None] = lambda text: None  # tells the user what takes long
+    in_parts: bool = False  # the trainer's model will be sharded
+    say: Callable[[str], None] = lambda text: None  # announces slow steps to the user
 
 
 @dataclass(frozen=True, slots=True)
 class Started:
-    """An engine, and what a run says and keeps about it."""
+    """An engine, and what the run reports and records about it."""
 
     engine: RolloutEngine
     line: str
     version: str
-    reproducible: str = "yes"  # or why the same seeds may give other completions
+    reproducible: str = "yes"  # or the reason why the same seeds may give other completions
     name: str = ""  # as in --engine
     start_s: float = 0.0
 
 
 def start(request: Request) -> Started:
-    """Starts the engine that the configuration settled on. Raises UserError if that is impossible."""
+    """Starts the configured engine. Raises UserError if that is impossible."""
     began = time.perf_counter()
     name = request.config.engine
     started: Started = find_engine(name).starter()(request)
@@ -63,22 +63,35 @@ def start(request: Request) -> Started:
 
 
 def start_transformers(request: Request) -> Started:
-    """Samples with the trainer's own model. Raises UserError for one that decodes other than it computes."""
-    options: Any = {"max_rows": request.config.rollout_rows, "dtype": request.dtype}
+    """Samples with the trainer's own model. Raises UserError if decoding differs from the model's forward pass."""
+    config = request.config
+    if config.cuda_graphs:
+        _check_graphs(config.device, request.model)
+    options: Any = {"max_rows": config.rollout_rows, "dtype": request.dtype, "cuda_graphs": config.cuda_graphs}
     engine = (
-        HFCopyEngine(request.model, request.tokenizer, device=request.config.device, **options)
+        HFCopyEngine(request.model, request.tokenizer, device=config.device, **options)
         if request.in_parts
         else HFEngine(request.model, request.tokenizer, **options)
     )
     if not shares_batches(engine.model) and (error := _cache_error(engine, request)) > _GREATEST_CACHE_ERROR:
         raise UserError(
             f"--engine transformers: {type(request.model).__name__} gives other probabilities token by token than for "
-            f"a whole text ({error:.2g} nats apart, rounding makes 1e-5): completions would not be its own. Use "
-            "--engine vllm or vllm-server for it, or another model"
+            f"a whole text ({error:.2g} nats apart; rounding makes 1e-5), so completions would not come from its own "
+            "distribution. Use --engine vllm or vllm-server for it, or another model"
         )
     version = importlib.metadata.version("transformers")
     copied = ", with a copy of the whole model" if request.in_parts else ""
     return Started(engine, f"transformers {version}, torch {torch.__version__}{copied}", version)
+
+
+def _check_graphs(device: str, model: Any) -> None:
+    if not device.startswith("cuda"):
+        raise UserError(f"--cuda-graphs needs a CUDA device, and this run's is {device}; omit it")
+    if not shares_batches(model):
+        raise UserError(
+            f"--cuda-graphs: {type(model).__name__} has sliding windows or recurrent states, whose cache has no fixed "
+            "addresses; omit it"
+        )
 
 
 def _cache_error(engine: HFEngine, request: Request) -> float:
@@ -111,8 +124,8 @@ def start_sglang_servers(request: Request) -> Started:
     for name, off in (("top_p", 1.0), ("top_k", 0), ("min_p", 0.0)):
         if getattr(request.config, name, off) != off:
             raise UserError(
-                f"--{name.replace('_', '-')}: SGLang's log-probabilities are those of the whole distribution where it "
-                "draws from a cut one; use --engine vllm-server for it"
+                f"--{name.replace('_', '-')}: SGLang samples from the cut distribution but returns log-probabilities "
+                "of the whole one; use --engine vllm-server with this flag"
             )
     return _start_servers(request, sglang_fleet)
 
@@ -130,7 +143,7 @@ def _start_servers(request: Request, connect: Callable[..., ServerEngine]) -> St
         timeout_s=config.engine_timeout_s,
         weights_dir=config.engine_weights_dir,
         untested=config.engine_untested,
-        start_wait_s=config.engine_timeout_s,  # servers that were started a moment ago still load
+        start_wait_s=config.engine_timeout_s,  # servers that were just started are still loading
         parameters=parameter_count(request.model),
         layout=file_layout(request.model),
         stall_s=config.engine_stall_s,
@@ -138,7 +151,7 @@ def _start_servers(request: Request, connect: Callable[..., ServerEngine]) -> St
     )
     version = ", ".join(sorted({server.version for server in fleet.servers}))
     count = f"{len(fleet.servers)} server{'s' * (len(fleet.servers) > 1)}"
-    why = "which completions are computed together depends on when they reach a server, and sums are rounded by it"
+    why = "a server batches completions as they arrive, and rounding depends on the batch"
     return Started(fleet, f"{fleet.servers[0].software} {version}, {count}", version, why)
 
 
@@ -148,7 +161,7 @@ def start_vllm(request: Request) -> Started:
     from r1lite.rollout.vllm_sizes import need, share
 
     config = request.config
-    found = required("--engine vllm", untested=config.engine_untested)
+    vllm = required("--engine vllm", untested=config.engine_untested)
     cuda = config.device.startswith("cuda")
     wanted = need(
         request.model.config,
@@ -176,17 +189,17 @@ def start_vllm(request: Request) -> Started:
         eager=config.engine_eager,
         batch_invariant=config.engine_batch_invariant,
         lora_rank=rank,
-        no_adapters=no_adapters(found, rank),
+        no_adapters=no_adapters(vllm, rank),
         architectures=tuple(getattr(request.model.config, "architectures", None) or [type(request.model).__name__]),
     )
     eos = eos_ids(request.model, request.tokenizer)
-    engine = VLLMEngine(found, request.tokenizer, eos, settings, file_layout(request.model))
-    held = "" if memory is None else f", {memory.memory:.0%} of the GPU{', asleep while it trains' * memory.sleeps}"
+    engine = VLLMEngine(vllm, request.tokenizer, eos, settings, file_layout(request.model))
+    held = "" if memory is None else f", {memory.memory:.0%} of the GPU{', asleep during training' * memory.sleeps}"
     why = "yes"
     if cuda and not config.engine_batch_invariant:
-        why = "CUDA kernels round by what is in the batch; --engine-batch-invariant gives that up"
-    line = f"vLLM {found.version} ({found.distribution}) in this process{held}"
-    return Started(engine, line, found.version, why)
+        why = "CUDA kernels round by the contents of the batch; --engine-batch-invariant avoids that"
+    line = f"vLLM {vllm.version} ({vllm.distribution}) in this process{held}"
+    return Started(engine, line, vllm.version, why)
 
 
 def _free_gib() -> float:

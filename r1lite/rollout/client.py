@@ -1,4 +1,4 @@
-"""JSON over HTTP to a server: one request a connection, so that closing it takes the request back."""
+"""JSON over HTTP to a server: one request per connection, so that closing the connection cancels the request."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ import time
 from typing import Any
 from urllib.parse import urlsplit
 
-_SHOWN = 300  # characters of what a server said
+_SHOWN = 300  # characters of a server's answer in messages
 _CONNECT_S = 10.0
 _LARGEST = 1 << 28  # bytes of an answer
 
 
 class Unreachable(Exception):
-    """Nobody answers, or the connection broke: try later, or elsewhere."""
+    """No answer, or the connection broke: try later, or another server."""
 
 
 class Refused(Exception):
-    """The server answered, with an error."""
+    """The server answered with an error."""
 
     def __init__(self, status: int, text: str) -> None:
         super().__init__(f"status {status}: {text[:_SHOWN]}")
@@ -29,7 +29,7 @@ class Refused(Exception):
 
     @property
     def later(self) -> bool:
-        """True where it has too much to do, or is starting or stopping: the request itself may be right."""
+        """True if the server is overloaded, starting or stopping; the request itself may be valid."""
         return self.status in (408, 425, 429, 503)
 
 
@@ -38,18 +38,18 @@ class Client:
 
     Args:
         url: http://HOST:PORT, or https.
-        token: for every request, as `Authorization: Bearer TOKEN`.
+        token: sent with every request, as `Authorization: Bearer TOKEN`.
 
-    Raises (when made): ValueError for another kind of address, and for a token that fits no header.
+    Raises (when made): ValueError for another kind of address, or a token that an HTTP header does not allow.
     """
 
     def __init__(self, url: str, *, token: str | None = None) -> None:
         parts = urlsplit(url)
         if parts.scheme not in ("http", "https") or not parts.hostname:
             raise ValueError(f"'{url}' is not an address like http://127.0.0.1:8100")
-        _ = parts.port  # a ValueError where it is none
+        _ = parts.port  # raises ValueError for an invalid port
         if token and not (token.isascii() and token.isprintable()):
-            raise ValueError("a token has characters that no header takes")
+            raise ValueError("a token has characters that an HTTP header does not allow")
         self.url = url.rstrip("/")
         self._headers = {"Content-Type": "application/json", **({"Authorization": f"Bearer {token}"} if token else {})}
         self._parts = parts
@@ -66,14 +66,14 @@ class Client:
         return self._ask("POST", path, body, timeout_s)
 
     def hang_up(self) -> None:
-        """Breaks off what is under way; the server then drops those requests."""
+        """Cancels all open requests; the server then drops them."""
         with self._lock:
             sockets = list(self._open)
         for sock in sockets:
             _break_off(sock)
 
     def close(self) -> None:
-        """Hangs up for good: later requests are Unreachable at once."""
+        """Hangs up for good: later requests raise Unreachable at once."""
         self._closed = True
         self.hang_up()
 
@@ -86,18 +86,18 @@ class Client:
             if self._closed:
                 raise Unreachable(f"{self.url}: the connection was closed here")
             connection.connect()
-        except (OSError, UnicodeError) as error:  # the latter: a name that can't be one of a host
+        except (OSError, UnicodeError) as error:  # UnicodeError: an invalid host name
             connection.close()
             raise Unreachable(f"{self.url}: {error}") from error
-        sock = connection.sock  # the connection forgets it where the answer says that nothing comes after it
+        sock = connection.sock  # kept, because the connection drops it if the server closes after its answer
         sock.settimeout(timeout_s)
         with self._lock:
             self._open.add(sock)
-        # A socket's own timeout begins anew with every byte, so an answer in drops would never end.
+        # A socket's own timeout restarts with every byte, so a slow trickle would never time out.
         alarm = threading.Timer(max(0.0, deadline - time.monotonic()), _break_off, [sock])
         alarm.daemon = True
         alarm.start()
-        if self._closed:  # since it was asked above: hang_up() did not see this socket
+        if self._closed:  # closed since the check above, so hang_up() did not see this socket
             _break_off(sock)
         response = None
         try:
@@ -113,13 +113,13 @@ class Client:
             with self._lock:
                 self._open.discard(sock)
             if response is not None:
-                response.close()  # it keeps the socket open where the answer was not read to its end
+                response.close()  # it keeps the socket open if the answer was not read to its end
             connection.close()
-        if time.monotonic() >= deadline:  # broken off, which looks like the end of an answer without a length
+        if time.monotonic() >= deadline:  # the alarm cut the answer, which looks complete if it has no length
             raise Unreachable(f"{self.url}: no answer within {timeout_s:g} s")
-        if response.length:  # what is missing: read() says nothing of it
+        if response.length:  # number of missing bytes, which read() does not report
             raise Unreachable(f"{self.url}: its answer broke off {response.length} bytes before the end")
-        if not 200 <= response.status < 300:  # a redirection is no answer either
+        if not 200 <= response.status < 300:  # redirections are errors too
             raise Refused(response.status, text)
         if response.length is None and not response.chunked and not _is_json(text):
             raise Unreachable(f"{self.url}: its answer, of unknown length, broke off")
@@ -139,5 +139,5 @@ def _is_json(text: str) -> bool:
 
 def _break_off(sock: socket.socket) -> None:
     with contextlib.suppress(OSError):
-        # Not sock.shutdown(): that of TLS takes the encryption away from under the thread that reads.
+        # Not sock.shutdown(): TLS's version removes the encryption while another thread reads.
         socket.socket.shutdown(sock, socket.SHUT_RDWR)

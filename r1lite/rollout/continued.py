@@ -1,4 +1,4 @@
-"""A completion that is sampled in parts, each going on from the one before: after new weights, or after a phrase."""
+"""Completions that are sampled in parts, each continuing the one before: after new weights, or after a phrase."""
 
 from __future__ import annotations
 
@@ -10,28 +10,28 @@ from r1lite.rl.sampling import completion_seed
 from r1lite.rollout import Sampling
 from verifiers import Completion
 
-ABORTED = "abort"  # finish reason of a part that new weights have ended
+ABORTED = "abort"  # finish reason of a part that new weights interrupted
 
 
 def seed_after(seed: int, tokens: int) -> int:
-    """Of what is sampled after so many tokens: another stream, since the first one's numbers are used up."""
+    """The seed of a part after so many tokens: another stream, because the first one's numbers are used up."""
     return seed if tokens == 0 else completion_seed(seed, "after new weights", tokens, "", 0)
 
 
 def rest(sampling: Sampling, tokens: int) -> Sampling:
-    """The same with so many tokens less of room."""
+    """The same sampling settings with this many tokens fewer."""
     return dataclasses.replace(sampling, max_tokens=sampling.max_tokens - tokens)
 
 
 def stretches(completion: Completion) -> tuple[tuple[int, int], ...]:
-    """(first token, version) of each stretch of it; of one version there is one."""
+    """(first token, version) of each stretch of one version; a completion of one version has one stretch."""
     return completion.stretches or ((0, completion.policy_version),)
 
 
 def joined(
     before: Completion, after: Completion, stop_text: str | None, tokenizer: Any, phrase: tuple[int, ...] = ()
 ) -> Completion:
-    """One completion of two parts, with the ids of `phrase` put in between, of log-probability 0."""
+    """Joins two parts into one completion, with the ids of `phrase` between them at log-probability 0."""
     ids, reason = (*before.token_ids, *phrase), after.finish_reason
     kept = len(after.token_ids)
     if stop_text is not None and (end := _stop_across(ids, after.token_ids, stop_text, tokenizer)) is not None:
@@ -53,8 +53,8 @@ def joined(
 
 
 def _stop_across(before: Sequence[int], after: Sequence[int], stop_text: str, tokenizer: Any) -> int | None:
-    """How many tokens of `after` complete a stop text that began in `before`; None if none did."""
-    window = len(stop_text.encode()) + 4  # a token is a byte or more, and the first may hold part of a character
+    """Number of tokens of `after` that complete a stop text begun in `before`; None if there is none."""
+    window = len(stop_text.encode()) + 4  # a token has at least a byte, and the first may hold part of a character
     tail = list(before[-window:])
     for count in range(1, min(window, len(after)) + 1):
         if stop_text in tokenizer.decode([*tail, *after[:count]], skip_special_tokens=True):

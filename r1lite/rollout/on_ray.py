@@ -1,4 +1,4 @@
-"""Engines in actors on the nodes of a Ray cluster, asked as one."""
+"""Engines in actors on the nodes of a Ray cluster, used as one engine."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from verifiers import Completion
 
 
 class RayEngine(CompletionEngine):
-    """Hands each call to one of some engines that have loaded the same model; its weights never change.
+    """Sends each call to one of several engines that have loaded the same model; its weights never change.
 
-    A call is answered by one engine, so its completions are those of an engine in this process, bit for bit, where the
-    kernels and the number of threads are the same. Log-probabilities are left out.
+    One engine answers a call, so its completions are identical to those of an engine in this process if the
+    kernels and the number of threads are the same. Log-probabilities are not returned.
 
     Args:
-        nodes: actors that answer (prompts, seeds, sampling) by groups of completions.
+        nodes: actors that answer (prompts, seeds, sampling) with groups of completions.
     """
 
     shares_weights, runs_aside = True, False
@@ -33,15 +33,15 @@ class RayEngine(CompletionEngine):
             yield from enumerate(groups)
 
     def each(self, calls: Iterable[Call], sampling: Sampling) -> Iterator[tuple[int, list[list[Completion]]]]:
-        """Several calls at once, see `SpreadEngine`; a call that is lost with its actor or node is made again."""
+        """Answers several calls at once, see `SpreadEngine`; a call lost with its actor or node is repeated."""
         yield from self._nodes.each((prompts, seeds, sampling) for prompts, seeds in calls)
 
     def load_weights(self, weights: Iterable[tuple[str, Tensor]], *, version: int) -> None:
-        """Nothing to do: each engine has the model's own."""
+        """Does nothing: each engine has loaded the model itself."""
 
     def sleep(self) -> None:
-        """Nothing to do."""
+        """Does nothing."""
 
     def close(self) -> None:
-        """Ends the actors."""
+        """Stops the actors."""
         self._nodes.close()

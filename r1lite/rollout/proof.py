@@ -1,11 +1,11 @@
-"""Does an engine hold the very weights it was given? Digests of their bytes say so, where log-probabilities can't.
+"""Compares digests of an engine's weights with the trainer's, to find differences that log-probabilities don't show.
 
-In bfloat16 rounding alone moves a log-probability by 0.1 nats, so that the canary does not see a layer that stayed
-behind by less. vLLM (from 0.28) gives a SHA-256 of each tensor that it holds; the trainer makes the same from its own
-weights, cast to the engine's precision and put together as vLLM does.
+In bfloat16 rounding alone changes a log-probability by 0.1 nats, so the canary does not detect a stale layer with a
+smaller effect. vLLM (from 0.28) reports a SHA-256 of each tensor that it holds; the trainer computes the same from its
+own weights, cast to the engine's precision and fused as vLLM does.
 
-Which tensors can be compared is learnt from the first update: those of a kind (a name without its layer's number) of
-which at least one agrees. Others are laid out in another way (experts of a mixture, shards of several GPUs, weights
+The first update shows which tensors can be compared: all tensors of a kind (a name without its layer's number) of
+which at least one agrees. Others have another layout (experts of a mixture, shards of several GPUs, weights
 that the CPU backend packs) and are left to the canary.
 """
 
@@ -23,11 +23,11 @@ from r1lite.model.lora import Adapter
 from r1lite.rollout import EngineError
 from r1lite.rollout.layout import Layout, unchanged
 
-_FUSED = {  # vLLM's name -> those of its parts, one after the other along the first dimension
+_FUSED = {  # vLLM's name -> names of its parts, concatenated along the first dimension
     "qkv_proj": ("q_proj", "k_proj", "v_proj"),
     "gate_up_proj": ("gate_proj", "up_proj"),
 }
-_WHOLE = {part: (fused, place) for fused, parts in _FUSED.items() for place, part in enumerate(parts)}
+_WHOLE = {part: (fused, i) for fused, parts in _FUSED.items() for i, part in enumerate(parts)}
 _PART = re.compile(rf"\.({'|'.join(_WHOLE)})(?=\.)")
 _NUMBER = re.compile(r"\.\d+\.")
 _SHOWN = 4
@@ -43,21 +43,21 @@ class WeightProof:
 
     def __init__(self, dtype: torch.dtype, layout: Layout = unchanged) -> None:
         self.dtype, self._layout = dtype, layout
-        self._kinds: set[str] | None = None  # that can be compared
-        self._names: set[str] = set()  # that were compared before
+        self._kinds: set[str] | None = None  # kinds that can be compared
+        self._names: set[str] = set()  # tensors that were compared before
 
     def check(self, held: Mapping[str, str], weights: Iterable[tuple[str, Tensor]], *, where: str, version: int) -> int:
-        """How many of the engine's tensors are proven to be the trainer's; 0 where none can be compared.
+        """Number of the engine's tensors that equal the trainer's; 0 if none can be compared.
 
         Args:
             held: the engine's digests by name.
-            weights: the trainer's, by name; tied ones may come under each of their names.
-            where: the engine's place, for the message.
+            weights: the trainer's weights by name; tied ones may be listed under each of their names.
+            where: location of the engine, for the message.
 
         Raises:
             EngineError: tensors differ, or are no longer sent or held; the message names them.
         """
-        # Layers with an adapter keep their own weights one level below.
+        # Layers with an adapter hold their base weights one level deeper.
         held = {name.rpartition(":")[2].replace(".base_layer.", "."): digest for name, digest in held.items()}
         own = digests(self._layout(weights), self.dtype)
         shared = own.keys() & held.keys()
@@ -68,61 +68,61 @@ class WeightProof:
             names = ", ".join(others[:_SHOWN]) + (f" and {len(others) - _SHOWN} more" if len(others) > _SHOWN else "")
             raise EngineError(
                 f"the engine{where} does not hold the trainer's weights of version {version}: "
-                f"{names} have other bytes or are missing ({len(others)} of {len(compared)} tensors compared)"
+                f"{names} have different bytes or are missing ({len(others)} of {len(compared)} tensors compared)"
             )
         self._names = compared
         return len(compared)
 
 
 def check_adapter(held: Mapping[str, Tensor], adapter: Adapter, dtype: torch.dtype, *, version: int) -> int:
-    """How many of the tensors that an engine's layers compute with are proven to be the adapter's.
+    """Number of the tensors in an engine's layers that equal the adapter's.
 
     Args:
-        held: as `vllm_calls.adapter_tensors` gives them.
+        held: result of `vllm_calls.adapter_tensors`.
 
     Raises:
-        EngineError: some differ, or a layer that has no adapter computes with one.
+        EngineError: some tensors differ, or a layer without an adapter computes with one.
     """
     own = {}
     for name, weight in adapter.weights():
         value = weight.detach().to(dtype)
-        # The engine multiplies in its own precision, once, when it takes the adapter in.
+        # The engine multiplies in its own precision, once, when it loads the adapter.
         own[name.removesuffix(".weight")] = value * (adapter.alpha / adapter.rank) if ".lora_B" in name else value
     others, compared = [], 0
-    for name, found in held.items():
-        expected = torch.zeros_like(found)
+    for name, tensor in held.items():
+        expected = torch.zeros_like(tensor)
         if (ours := own.get(name)) is not None:
             compared += 1
             expected[: ours.shape[0], : ours.shape[1]] = ours
-        if not torch.equal(expected, found):
+        if not torch.equal(expected, tensor):
             others.append(name)
     if others:
         raise EngineError(
             f"the engine does not hold the trainer's adapter of version {version}: {', '.join(others[:_SHOWN])} "
-            f"({len(others)} of {len(held)} tensors) have other values"
+            f"({len(others)} of {len(held)} tensors) have different values"
         )
     return compared
 
 
 def digests(weights: Iterable[tuple[str, Tensor]], dtype: torch.dtype) -> dict[str, str]:
-    """SHA-256 of each tensor's bytes in this precision, by vLLM's names: parts that it fuses become one."""
+    """SHA-256 of each tensor's bytes in this precision, by vLLM's names; parts that vLLM fuses are joined."""
     hashes: dict[str, Any] = {}
-    waiting: dict[str, dict[int, Any]] = {}  # fused name -> parts, until all are there
+    waiting: dict[str, dict[int, Any]] = {}  # fused name -> its parts, until all are present
     for name, weight in weights:
         value = _bytes(weight, dtype)
         match = _PART.search(name)
         if match is None:
             hashes[name] = hashlib.sha256(value)
             continue
-        fused, place = _WHOLE[match[1]]
+        fused, position = _WHOLE[match[1]]
         whole = f"{name[: match.start(1)]}{fused}{name[match.end(1) :]}"
         parts = waiting.setdefault(whole, {})
-        parts[place] = value
+        parts[position] = value
         if len(parts) == len(_FUSED[fused]):
             hashes[whole] = hashlib.sha256()
             for _, value in sorted(waiting.pop(whole).items()):
                 hashes[whole].update(value)
-    return {name: found.hexdigest() for name, found in hashes.items()}
+    return {name: sha.hexdigest() for name, sha in hashes.items()}
 
 
 def _bytes(weight: Tensor, dtype: torch.dtype) -> Any:

@@ -1,4 +1,4 @@
-"""The servers of a run with several ranks: the main rank speaks to them, for all."""
+"""Servers of a run with several ranks: the main rank talks to them on behalf of all ranks."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ Named = Iterable[tuple[str, Tensor]]
 
 
 def of_weights(world: World, weights: Named, work: Callable[[Named], T]) -> T:
-    """What the main rank makes of the weights; every rank returns it, or raises what the main rank raised.
+    """Runs `work` on the main rank with the weights; every rank returns its result, or raises its exception.
 
-    Every rank goes through the weights to their end, since parts of a weight are put together by all at once: none but
-    the main one keeps more than one of them.
+    Every rank iterates over all weights, because all ranks gather each sharded weight together; ranks other than the
+    main one keep at most one of them at a time.
     """
     rest = iter(weights)
 
@@ -41,45 +41,45 @@ def of_weights(world: World, weights: Named, work: Callable[[Named], T]) -> T:
 
 
 class RelayedEngine(RolloutEngine):
-    """The main rank's servers as an engine of every rank. Each method but `close` is called by all, in the same order.
+    """Makes the main rank's servers an engine of every rank. All ranks call each method but `close`, in the same order.
 
     Args:
-        servers: of the main rank; None on the others.
+        servers: the main rank's servers; None on other ranks.
     """
 
     shares_weights, runs_aside = False, True
 
     def __init__(self, servers: ServerEngine | None, world: World) -> None:
         self._servers, self.world = servers, world
-        # Entered by the main rank while it waits for completions; what this raises ends the call on all ranks.
+        # Entered by the main rank while it waits for completions; an exception in it ends the call on all ranks.
         self.around: Callable[[], AbstractContextManager[None]] = nullcontext
 
     @property
     def servers(self) -> ServerEngine:
-        """The main rank's; nobody else asks."""
+        """The main rank's servers; not available on other ranks."""
         assert self._servers is not None
         return self._servers
 
     def stream(
         self, prompts: Sequence[Sequence[int]], seeds: Sequence[Sequence[int]], sampling: Sampling
     ) -> Iterator[tuple[int, list[Completion]]]:
-        """Each rank asks for its own groups, perhaps for none, and gets them as they are finished; `sampling` is the
-        same on all. Every rank takes what comes to its end."""
+        """Each rank requests its own groups, perhaps none, and gets them as they finish; `sampling` must be the same
+        on all ranks. Every rank must consume the iterator to its end."""
         requests = self.world.all_gather_object(([list(prompt) for prompt in prompts], [list(row) for row in seeds]))
-        # One rank alone would ask in this order, where each rank has every so many prompts.
-        places = sorted((place, rank) for rank, (asked, _) in enumerate(requests) for place in range(len(asked)))
+        # The order in which a single rank would request them, because the ranks share the prompts in turns.
+        order = sorted((i, rank) for rank, (asked, _) in enumerate(requests) for i in range(len(asked)))
 
         def work() -> Iterator[tuple[int, list[Completion]]]:
             return self.servers.stream(
-                [requests[rank][0][place] for place, rank in places],
-                [requests[rank][1][place] for place, rank in places],
+                [requests[rank][0][i] for i, rank in order],
+                [requests[rank][1][i] for i, rank in order],
                 sampling,
             )
 
         for number, group in streamed(self.world, work, self.around):
-            place, rank = places[number]
+            i, rank = order[number]
             if rank == self.world.rank:
-                yield place, group
+                yield i, group
 
     def load_weights(self, weights: Named, *, version: int) -> None:
         of_weights(self.world, weights, lambda whole: self.servers.load_weights(whole, version=version))
@@ -113,20 +113,20 @@ class RelayedEngine(RolloutEngine):
 
     @property
     def urls(self) -> list[str]:
-        """The servers that live."""
+        """The live servers."""
         return from_main(self.world, lambda: self.servers.urls)
 
     def at(self, url: str) -> AbstractContextManager[None]:
-        """Inside, that server does everything, as long as it lives."""
+        """Inside the context, this server answers all requests, as long as it lives."""
         return self.servers.at(url) if self.world.is_main else contextlib.nullcontext()
 
     @property
     def bytes_given(self) -> int:
-        """Of weights in files; 0 on ranks that write none."""
+        """Bytes of weights sent; 0 on ranks that send none."""
         return 0 if self._servers is None else self._servers.bytes_given
 
     def sleep(self) -> None:
-        """Nothing: the servers' devices are their own."""
+        """Does nothing: the servers have their own devices."""
 
     def close(self) -> None:
         if self._servers is not None:

@@ -1,12 +1,12 @@
-"""Weights to one vLLM server over its own calls for them: by gloo, and by vLLM's nccl and CUDA IPC.
+"""Senders of weights to one vLLM server through its own calls: by gloo, and by vLLM's nccl and CUDA IPC.
 
-The order is vLLM's: /init_weight_transfer_engine once, then for each update /start_weight_update, /update_weights
-while the bytes go over, /finish_weight_update with the name of the weights. The server needs the receivers of
-`vllm_receivers.py` (`r1lite serve-engine --weight-transport`): an update is checked by /update_weights with
-`check_only` before a byte is sent, staged, and applied by /finish_weight_update. The server is never paused, so none
-stays paused when its trainer dies. While it receives it makes no tokens, and waits for a bucket COLLECTIVE_S at most.
+vLLM defines the order: /init_weight_transfer_engine once, then for each update /start_weight_update, /update_weights
+during the transfer, and /finish_weight_update with the name of the weights. The server needs the receivers of
+`vllm_receivers.py` (`r1lite serve-engine --weight-transport`): /update_weights with `check_only` checks an update
+before any byte is sent, the update is staged, and /finish_weight_update applies it. The server is never paused, so none
+stays paused if its trainer dies. While it receives it samples no tokens, and waits for a bucket COLLECTIVE_S at most.
 
-`ExternalSender` (nccl, ipc) is written after the sources of vLLM 0.32 and was never run: no GPU was at hand.
+`ExternalSender` (nccl, ipc) is written from the sources of vLLM 0.32 and was never run, for lack of a GPU.
 """
 
 from __future__ import annotations
@@ -23,42 +23,42 @@ from r1lite.rollout.client import Client, Refused, Unreachable
 from r1lite.rollout.weight_memory import Snapshot
 from r1lite.rollout.wire import Group, WireError, buckets, local_address
 
-COLLECTIVE_S = 60.0  # of one bucket: 1 MiB/s is enough
+COLLECTIVE_S = 60.0  # limit for one bucket: 1 MiB/s is enough
 _ABANDONED = "weights refused: the update was abandoned"
 
 
 class Calls:
-    """vLLM's calls for weights; the methods are those that its own trainer engines ask of a client.
+    """vLLM's calls for weights; the methods are those that vLLM's trainer engines expect of a client.
 
     Raises Unreachable and Refused.
     """
 
     def __init__(self, client: Client, *, timeout_s: float) -> None:
         self.client, self.timeout_s = client, timeout_s
-        self.label = ""  # of the weights that are on their way
+        self.label = ""  # of the weights being sent
 
     def _post(self, path: str, body: Any = None) -> None:
         self.client.post(path, body, timeout_s=self.timeout_s)
 
     def workers(self) -> int:
-        """Processes that hold the model or parts of it."""
+        """Number of processes that hold the model or parts of it."""
         return int(self.client.get("get_world_size", timeout_s=self.timeout_s)["world_size"])
 
     def weights_held(self) -> str:
-        """The name of the weights, as the server says."""
+        """The name of the weights that the server reports."""
         return str(self.client.get("weight_info", timeout_s=self.timeout_s)["weight_version"])
 
     def init_weight_transfer_engine(self, init_info: dict[str, Any]) -> None:
         self._post("init_weight_transfer_engine", {"init_info": init_info})
 
     def start_weight_update(self) -> None:
-        """Begins an update, and ends one that a trainer which died has left open."""
+        """Begins an update; first ends one that a dead trainer has left open."""
         try:
             self._post("start_weight_update")
         except Refused as error:
             if error.later:
                 raise
-            with contextlib.suppress(Refused):  # it always is: that is what ends an update
+            with contextlib.suppress(Refused):  # always raised: the refusal is what ends an update
                 self.update_weights({"abandon": True})
             self._post("start_weight_update")
 
@@ -66,47 +66,47 @@ class Calls:
         self._post("update_weights", {"update_info": update_info})
 
     def finish_weight_update(self, weight_version: str | None = None) -> None:
-        # What is being sampled would go on with new weights over the old ones' keys and values.
+        # Otherwise open requests would continue with new weights on the old weights' keys and values.
         self._post("abort_requests", {})
         self._post("finish_weight_update", {"weight_version": weight_version or self.label})
 
 
 class Sender(Protocol):
-    """The way of weights to one server."""
+    """Sends weights to one server."""
 
     bytes_sent: int
 
     def send(self, snapshot: Snapshot) -> None:
-        """The server samples from these weights afterwards. Its prefix cache is the caller's to empty.
+        """Sends weights; the server samples from them afterwards. The caller must empty its prefix cache.
 
         Raises:
-            Unreachable: it is gone, or the connection broke.
-            Refused: it does not take them; it still has the former ones.
+            Unreachable: the server is gone, or the connection broke.
+            Refused: the server refused the weights, and still has the former ones.
         """
 
     def close(self) -> None:
-        """Breaks off what is under way; the next send() connects anew."""
+        """Cancels a transfer in progress; the next send() connects again."""
 
 
 class GlooSender:
-    """By a gloo group of this process and the server's workers."""
+    """Sends through a gloo group of this process and the server's workers."""
 
     def __init__(self, client: Client, *, timeout_s: float) -> None:
         self._calls, self._url = Calls(client, timeout_s=timeout_s), client.url
         self._timeout_s = min(COLLECTIVE_S, timeout_s)
         self._group: Group | None = None
-        self._base: str | None = None  # what the server has staged
+        self._base: str | None = None  # label of the weights that the server has staged
         self.bytes_sent = 0
 
     def send(self, snapshot: Snapshot) -> None:
-        # Else it was started anew, or got weights of another run.
+        # Otherwise the server was restarted, or got weights of another run.
         if self._base is not None and self._calls.weights_held() == self._base:
             try:
                 return self._send(snapshot)
             except Refused as error:
                 if error.later:
                     raise
-                # It lost what the changes start from; all weights don't need that.
+                # It lost the base of the changes, so send all weights.
         self.close()
         self._group = self._connect()
         return self._send(snapshot)
@@ -117,7 +117,12 @@ class GlooSender:
         try:
             calls.start_weight_update()
             calls.update_weights({**about, "check_only": True})
-            self._together(lambda: calls.update_weights(about), lambda going: self._payloads(about, payloads, going))
+            try:
+                self._together(
+                    lambda: calls.update_weights(about), lambda going: self._payloads(about, payloads, going)
+                )
+            except Refused as error:  # the model accepts these weights, as checked above, so the transfer failed
+                raise Unreachable(f"{self._url}: the weights did not arrive as a whole: {error}") from error
             calls.finish_weight_update(snapshot.label)
         except BaseException:
             self.close()
@@ -153,16 +158,16 @@ class GlooSender:
         import torch
 
         assert self._group is not None
-        for places in buckets(about["sizes"], about["bucket_bytes"]):
-            bucket = torch.cat([payloads[i] for i in places])
+        for indices in buckets(about["sizes"], about["bucket_bytes"]):
+            bucket = torch.cat([payloads[i] for i in indices])
             self._group.broadcast(bucket, going=going)
             self.bytes_sent += bucket.numel()
 
     def _together(self, ask: Callable[[], None], work: Callable[[Callable[[], None]], None]) -> None:
-        """Asks the server on a thread of its own, and meanwhile does the part of this process.
+        """Calls the server in a separate thread, and does this process's part meanwhile.
 
         Raises:
-            Unreachable, Refused: what the server's answer says; it names the cause better than a broken connection.
+            Unreachable, Refused: the server's answer, which names the cause better than a broken connection.
         """
         pool = concurrent.futures.ThreadPoolExecutor(1, thread_name_prefix="r1lite-weights")
         answer = pool.submit(ask)
@@ -182,13 +187,13 @@ class GlooSender:
 
 
 class ExternalSender:
-    """By vLLM's own trainer engines, for nccl and ipc. Never run.
+    """Sends with vLLM's own trainer engines, for nccl and ipc. Never run.
 
     Args:
         backend: "nccl" or "ipc".
-        device: the trainer's, which the copies of the weights go through.
+        device: the trainer's device, to which the weights are copied first.
 
-    Raises (when made): EngineError where vLLM can't be imported.
+    Raises (when made): EngineError if vLLM can't be imported.
     """
 
     def __init__(self, client: Client, *, timeout_s: float, backend: str, device: str) -> None:
@@ -205,7 +210,7 @@ class ExternalSender:
 
     def send(self, snapshot: Snapshot) -> None:
         self._snapshot, self._calls.label = snapshot, snapshot.label
-        # nccl has no timeout of its own, and a thread that waits for it can't be ended: it is left behind.
+        # nccl has no timeout, and a thread that waits for it can't be stopped, so the thread is abandoned.
         pool = concurrent.futures.ThreadPoolExecutor(1, thread_name_prefix="weights-by-vllm")
         sent = pool.submit(self._send)
         pool.shutdown(wait=False)
@@ -213,7 +218,7 @@ class ExternalSender:
             sent.result(timeout=self._timeout_s)
         except concurrent.futures.TimeoutError as error:
             self._engine = None
-            raise Unreachable(f"{self._calls.client.url}: no end of the update after {self._timeout_s:g} s") from error
+            raise Unreachable(f"{self._calls.client.url}: update not finished after {self._timeout_s:g} s") from error
         except BaseException:
             self._engine = None
             raise
@@ -235,8 +240,8 @@ class ExternalSender:
             import torch
 
             if torch.distributed.is_initialized() and torch.distributed.get_world_size() > 1:
-                raise EngineError("--weight-transport ipc is for one rank: vLLM has all ranks of a trainer take part")
-            about = self._ipc.IPCTrainerInitInfo(rank=0)  # one update with all names: what is checked is whole
+                raise EngineError("--weight-transport ipc is for one rank: vLLM's sender needs all ranks of a trainer")
+            about = self._ipc.IPCTrainerInitInfo(rank=0)  # one update with all names, so that the check sees all
         else:
             address = local_address(self._host)
             with socket.socket() as probe:
@@ -248,7 +253,7 @@ class ExternalSender:
 
 
 class _CheckedCalls(Calls):
-    """Has an update checked before anything of it is sent."""
+    """Checks an update before anything of it is sent."""
 
     def update_weights(self, update_info: dict[str, Any]) -> None:
         from vllm.distributed.weight_transfer.clients import _json_safe_update_info
@@ -260,7 +265,7 @@ class _CheckedCalls(Calls):
 
 
 def _source(base: Any, newest: Callable[[], Snapshot | None], device: str) -> Any:
-    """vLLM's `WeightSource` over the newest snapshot."""
+    """vLLM's `WeightSource` for the newest snapshot."""
 
     class Source(base.WeightSource):  # type: ignore[misc]  # vLLM's classes are untyped here
         def metadata(self) -> list[Any]:

@@ -1,4 +1,4 @@
-"""What a fleet needs of a server that samples: the protocol that vLLM's implements, and others can."""
+"""The protocol of a server that samples for a fleet; vLLM's and SGLang's classes implement it, and others can."""
 
 from __future__ import annotations
 
@@ -14,76 +14,76 @@ Sampled = tuple[tuple[int, ...], tuple[float, ...], str]  # token ids, log-proba
 
 
 class Server(Protocol):
-    """One server: what it is, new weights, completions, and signs of life.
+    """One server: its identity, new weights, completions, and signs of life.
 
-    Calls raise `Unreachable` (r1lite.rollout.client) where it is gone, so that another one takes the group, and
-    `EngineError` where it refuses.
+    Calls raise `Unreachable` (r1lite.rollout.client) if the server is gone, so that another one takes the group, and
+    `EngineError` if it refuses.
     """
 
     url: str
     software: str  # its name, for messages
-    launcher: str  # what starts one, for messages
-    version: str  # of its software, as in its lines
-    context: int  # tokens of prompt and completion together that it takes; 0 = unknown
-    alive: bool  # kept by the fleet
-    stalled: bool  # it was left out since it gave no sign of life; kept by the fleet
-    load: int  # completions that were asked for and not given yet; kept by the fleet
+    launcher: str  # how to start one, for messages
+    version: str  # of its software
+    context: int  # largest number of tokens of prompt and completion together; 0 = unknown
+    alive: bool  # maintained by the fleet
+    stalled: bool  # set aside because it gave no sign of life; maintained by the fleet
+    load: int  # completions requested and not yet received; maintained by the fleet
     lock: threading.Lock  # of weight updates
-    times_given: int  # weights that were given to it, whole or not
+    times_given: int  # number of weight updates, including failed ones
 
     @property
     def bytes_sent(self) -> int:
-        """Of weights, over a connection."""
+        """Bytes of weights sent over a connection."""
 
     def wait(self, seconds: float) -> bool:
-        """True as soon as it is healthy; False if it is not within that time."""
+        """True as soon as the server is healthy; False if it is not within this time."""
 
     def context_flag(self, tokens: int) -> str:
-        """The argument that starts one which takes so many tokens of prompt and completion together."""
+        """The argument that starts a server for this many tokens of prompt and completion together."""
 
     def introduce(self, *, untested: bool) -> None:
-        """Asks for its version, model and context. Raises UserError if this code can't work with it."""
+        """Queries version, model and context. Raises UserError if this code can't work with the server."""
 
     def healthy(self, timeout_s: float = 2.0) -> bool:
-        """True if its front answers."""
+        """True if its front end answers."""
 
     def lives(self) -> bool:
-        """True if what samples behind its front works too."""
+        """True if the engine behind its front end works too."""
 
     def tokens(self, timeout_s: float) -> int | None:
-        """How many it has computed since it was started, of prompts and completions.
+        """Number of tokens computed since its start, of prompts and completions.
 
-        None: it does not count them, and all that is known is that what samples behind its front answers. Raises
-        Unreachable, or Refused, where not even that.
+        None: the server counts no tokens, and only its engine's answer is known. Raises Unreachable or Refused if
+        even the engine does not answer.
         """
 
     def give(self, weights: Weights) -> None:
-        """Loads weights, which are known by their label from then on; their adapter is not given by this."""
+        """Loads weights and keeps their label; their adapter is not loaded by this."""
 
     def give_adapter(self, folder: Path) -> None:
-        """Loads an adapter in peft's format over the weights it has, and unloads every other one of a run.
+        """Loads an adapter in peft's format over the server's weights, and unloads every other one of a run.
 
-        What it samples from then on comes from this adapter, which is known by the folder's name, or fails. Raises
-        AdapterRefusedError where the server works and does not take it.
+        Later completions come from this adapter, which is identified by the folder's name, or fail. Raises
+        AdapterRefusedError if the server works but can't take the adapter.
         """
 
     def has_adapter(self, name: str) -> bool:
-        """True if it has an adapter of that name, as the server itself says, and samples from it."""
+        """True if the server itself reports an adapter with this name, and samples from it."""
 
     def is_current(self, label: str) -> bool:
-        """True if the weights it holds have this label, as the server itself says where it can."""
+        """True if its weights have this label, as reported by the server if it can."""
 
     def forget(self) -> None:
-        """Empties its cache of prompts."""
+        """Empties its prefix cache."""
 
     def digests(self) -> dict[str, str]:
-        """SHA-256 of each tensor that it holds, by name; empty where it can't tell, or holds shards."""
+        """SHA-256 of each tensor that it holds, by name; empty if it can't report them, or holds shards."""
 
     def complete(self, prompt: Sequence[int], seeds: Sequence[int], sampling: Sampling) -> list[Sampled]:
         """A completion for each seed, in order."""
 
     def hang_up(self) -> None:
-        """Breaks off every request under way; further ones may follow."""
+        """Cancels every open request; further requests are allowed."""
 
     def close(self) -> None:
-        """Breaks off what is under way; nothing can be asked any more."""
+        """Cancels open requests; later requests fail."""

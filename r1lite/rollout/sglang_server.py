@@ -1,15 +1,15 @@
-"""One SGLang server: the same as a vLLM server, by SGLang's calls.
+"""One SGLang server: the same as a vLLM server, with SGLang's calls.
 
-The calls and their answers are those of SGLang 0.5.23's sources (`srt/entrypoints/http_server.py`,
-`srt/managers/io_struct.py`). They were tried with a scripted server that answers as those sources do, and never with a
-real one: `--engine-untested` takes that on, and the canary compares what it samples.
+The calls and their answers follow the sources of SGLang 0.5.23 (`srt/entrypoints/http_server.py`,
+`srt/managers/io_struct.py`). They were tested with a scripted server that answers as those sources do, and never with a
+real one: `--engine-untested` accepts that, and the canary compares the samples.
 
-- A seed counts only with --enable-deterministic-inference, and only one for each completion: n completions of one
-  request would be the same one n times, so a group is a batch of requests.
-- Where top_p, top_k or min_p cut the distribution, log-probabilities stay those of the whole one, and min_p with a seed
-  ends the scheduler: all three are refused.
-- Checksums of its weights (/weights_checker) are of a hash of its own, so they are not compared; the name of the
-  weights, which it sets when it has loaded them and stamps every completion with, is.
+- Seeds take effect only with --enable-deterministic-inference, and only one per request: the n completions of one
+  request would all be equal, so a group is a batch of requests.
+- If top_p, top_k or min_p cut the distribution, log-probabilities are still those of the whole one, and min_p with a
+  seed crashes the scheduler: all three are refused.
+- The checksums of its weights (/weights_checker) use another hash, so they are not compared. The name of the weights,
+  which it sets after loading them and stamps on every completion, is compared.
 """
 
 from __future__ import annotations
@@ -20,6 +20,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import torch
+
 from r1lite.errors import UserError
 from r1lite.rollout import AdapterRefusedError, EngineError, Sampling
 from r1lite.rollout.client import Refused, Unreachable
@@ -29,35 +31,37 @@ from r1lite.rollout.server import Sampled
 from r1lite.rollout.vllm_calls import endings, special_tokens
 from r1lite.rollout.weight_files import Weights
 
-SOURCES = "0.5.23"  # the version whose sources say what is asked and answered
+SOURCES = "0.5.23"  # the version whose sources define the calls and answers
 _TOKENS = "sglang:realtime_tokens_total"
-_RESERVED = 2  # tokens of the context that it leaves unused
-_FLUSH_S = 30  # that it may wait for requests to be over, before its cache is emptied
+_RESERVED = 2  # tokens of the context that it does not use
+_FLUSH_S = 30  # limit for waiting until requests end, before its cache is emptied
 
 
 def sglang_fleet(
-    urls: Sequence[str], tokenizer: Any, eos: Sequence[int], *, timeout_s: float, **settings: Any
+    urls: Sequence[str], tokenizer: Any, eos: Sequence[int], *, dtype: torch.dtype, timeout_s: float, **settings: Any
 ) -> ServerEngine:
-    """SGLang's servers at these addresses. `settings` are those of ServerEngine; `eos` are ids that end a text."""
+    """A fleet of SGLang servers. `settings` are those of ServerEngine; `eos` are ids that end a text."""
     special = special_tokens(tokenizer)
 
     def connect(url: str, run: str) -> SGLangServer:
-        return SGLangServer(url, run=run, timeout_s=timeout_s, eos=eos, special=special)
+        server = SGLangServer(url, run=run, timeout_s=timeout_s, eos=eos, special=special)
+        server.dtype = dtype
+        return server
 
-    no_adapters = "SGLang is given complete weights only"
-    return ServerEngine(urls, tokenizer, connect, timeout_s=timeout_s, eos=eos, no_adapters=no_adapters, **settings)
+    settings = {"dtype": dtype, "no_adapters": "SGLang is given complete weights only", **settings}
+    return ServerEngine(urls, tokenizer, connect, timeout_s=timeout_s, eos=eos, **settings)
 
 
 def sampling_values(sampling: Sampling, eos: Sequence[int], special: dict[str, int]) -> dict[str, Any]:
-    """Sampling as SGLang names it. Everything is said: a server has defaults of its own.
+    """Sampling settings with SGLang's names. All are set, because a server has defaults of its own.
 
     Raises:
-        EngineError: a cut distribution.
+        EngineError: the distribution is cut.
     """
     if sampling.temperature > 0 and (sampling.top_p < 1 or sampling.top_k > 0 or sampling.min_p > 0):
         raise EngineError(
-            "SGLang's log-probabilities are not those of a distribution that top_p, top_k or min_p cut: leave them off "
-            "with --engine sglang-server"
+            "SGLang's log-probabilities are not those of a distribution cut by top_p, top_k or min_p: leave these "
+            "flags out with --engine sglang-server"
         )
     stop_text, ends_at = endings(sampling, eos, special)
     return {
@@ -80,7 +84,7 @@ def sampling_values(sampling: Sampling, eos: Sequence[int], special: dict[str, i
 
 
 class SGLangServer(HTTPServer):
-    """An SGLang server, whether it is alive, and how much it has to do."""
+    """An SGLang server, its state and its load."""
 
     software, launcher = "SGLang", "`python -m sglang.launch_server` (r1lite/rollout/README.md has the arguments)"
 
@@ -89,12 +93,12 @@ class SGLangServer(HTTPServer):
         return f"--context-length {tokens + _RESERVED}"
 
     def healthy(self, timeout_s: float = HELLO_S) -> bool:
-        """True if the process that takes requests answers. /health would generate a token, and wait for its turn."""
+        """True if its HTTP process answers. /health is not used, as it generates a token and waits in the queue."""
         try:
             self._doctor.get("model_info", timeout_s=timeout_s)
             return True
         except Refused as error:
-            return error.status in (401, 403)  # introduce() says what it wants
+            return error.status in (401, 403)  # introduce() reports the missing token
         except Unreachable:
             return False
 
@@ -107,9 +111,9 @@ class SGLangServer(HTTPServer):
             return False
 
     def tokens(self, timeout_s: float) -> int | None:
-        """As `Server.tokens`: None from one that was started without --enable-metrics.
+        """As `Server.tokens`: None for a server started without --enable-metrics.
 
-        Then /health_generate tells whether anything comes from the scheduler: a step's tokens, or one made for it.
+        Then /health_generate shows whether the scheduler works: it returns once any token was computed.
         """
         deadline = time.monotonic() + timeout_s
         try:
@@ -125,7 +129,7 @@ class SGLangServer(HTTPServer):
         return None
 
     def introduce(self, *, untested: bool) -> None:
-        """Asks what it is. Raises UserError if this code can't work with it."""
+        """Queries the server's identity. Raises UserError if this code can't work with it."""
         try:
             info = self.client.get("server_info", timeout_s=QUICK_S)
             (model, *_) = self.client.get("v1/models", timeout_s=QUICK_S)["data"]
@@ -136,67 +140,68 @@ class SGLangServer(HTTPServer):
         except (Unreachable, Refused, KeyError, TypeError, ValueError, OverflowError) as error:
             if isinstance(error, Refused) and error.status in (401, 403):
                 raise UserError(f"--engine-url {self.url}: {_token(error)}") from error
-            raise UserError(f"--engine-url {self.url}: this is no SGLang server: {why(error)}") from error
+            raise UserError(f"--engine-url {self.url}: this is not an SGLang server: {why(error)}") from error
         if not untested:
             raise UserError(
                 f"--engine-url {self.url}: the calls to SGLang {version} follow the sources of {SOURCES} and were "
-                "never tried with a real server; take that on with --engine-untested, and watch canary_logprob_max"
+                "never tested with a real server; allow it with --engine-untested, and watch canary_logprob_max"
             )
         if not generates:
             raise UserError(f"--engine-url {self.url}: its model ({name}) does not generate text")
         if seeded is not True:
             raise UserError(
-                f"--engine-url {self.url}: it takes no notice of seeds, so that no completion could be made again; "
+                f"--engine-url {self.url}: it ignores seeds, so no completion could be reproduced; "
                 "start it with --enable-deterministic-inference"
             )
+        self.check_dtype(info.get("dtype"))
         self.version, self.model, self.context = version, name, room - _RESERVED
 
     def give(self, weights: Weights) -> None:
-        """Puts the weights of a folder in place.
+        """Loads the weights of a folder.
 
         Raises:
-            Unreachable: it is gone, or another process than the one this began with.
-            EngineError: it can't take them.
+            Unreachable: the server is gone, or was restarted meanwhile.
+            EngineError: it can't load the weights.
         """
         folder, label = weights.folder, weights.label
-        self._label = None  # nobody takes it for current before the end
+        self._label = None  # not current until the end
         self.times_given += 1
         begun = f"r1lite-{self.run}-begun-{self.times_given}"
         update = {"model_path": str(folder), "load_format": "auto", "weight_version": label, "flush_cache": True}
         try:
             self._ask("pause_generation", {"mode": "abort"})
-            # A server that is started anew from here on has lost this name, which no weights ever have.
+            # A server that is restarted from here on has lost this name, which no weights ever have.
             self._ask("update_weight_version", {"new_version": begun, "abort_all_requests": False})
             self._ask("update_weights_from_disk", update)
             self.forget()
             self._ask("continue_generation", {})
         except (Refused, EngineError) as error:
             later = isinstance(error, Refused) and error.later
-            if later or not self.lives() or self._held() not in (begun, label):  # it died of something else
-                raise Unreachable(f"{self.url} died while it took weights: {error}") from error
+            if later or not self.lives() or self._held() not in (begun, label):  # it died of another cause
+                raise Unreachable(f"{self.url} died while it loaded weights: {error}") from error
             if isinstance(error, Refused) and error.status in (401, 403):
                 raise EngineError(f"{self.url}: {_token(error)}") from error
             if isinstance(error, EngineError):
                 raise
             raise EngineError(
-                f"{self.url} did not take the weights of this run's model, {error}. Is its model (served as "
+                f"{self.url} did not load the weights of this run's model, {error}. Is its model (served as "
                 f"{self.model}) another one, or can't it read {folder}? --engine-weights-dir names a folder that "
                 "trainer and servers share"
             ) from error
         if not self._is_label(self._held(), label):
-            raise Unreachable(f"{self.url} was started anew while it took weights")
+            raise Unreachable(f"{self.url} was restarted while it loaded weights")
         self._label = label
 
     def give_adapter(self, folder: Path) -> None:
-        """Raises AdapterRefusedError: complete weights alone go to SGLang."""
+        """Raises AdapterRefusedError: SGLang gets complete weights only."""
         raise AdapterRefusedError(f"{self.url}: SGLang is given complete weights only")
 
     def has_adapter(self, name: str) -> bool:
-        """No."""
+        """Always False."""
         return False
 
     def forget(self) -> None:
-        """Empties the prefix cache. Raises Unreachable or Refused; EngineError if it didn't."""
+        """Empties the prefix cache. Raises Unreachable or Refused; EngineError if the cache was not emptied."""
         try:
             self.client.post(f"flush_cache?timeout={_FLUSH_S}", timeout_s=self.timeout_s)
         except Refused as error:
@@ -205,11 +210,11 @@ class SGLangServer(HTTPServer):
             raise
 
     def digests(self) -> dict[str, str]:
-        """Nothing: its checksums are of another kind."""
+        """Empty: its checksums use another hash."""
         return {}
 
     def is_current(self, label: str) -> bool:
-        """True if it holds these weights; a server that was restarted doesn't. Raises Unreachable, EngineError."""
+        """True if it holds these weights; False after a restart. Raises Unreachable, EngineError."""
         return self._label == label and self._is_label(self._held(), label)
 
     def complete(self, prompt: Sequence[int], seeds: Sequence[int], sampling: Sampling) -> list[Sampled]:
@@ -219,13 +224,13 @@ class SGLangServer(HTTPServer):
             "input_ids": [list(prompt) for _ in seeds],
             "sampling_params": [{**values, "sampling_seed": seed} for seed in seeds],
             "return_logprob": True,
-            "logprob_start_len": -1,  # of the completion alone
+            "logprob_start_len": -1,  # only of the completion
             "stream": False,
         }
         try:
             answers = self.client.post("generate", body, timeout_s=self.timeout_s)
         except Refused as error:
-            # Its scheduler died, it has too much to do, or it is not the server any more that was given weights.
+            # Its scheduler died, it is overloaded, or it is no longer the server that was given the weights.
             if error.status >= 500 or error.later or label is None or not self.is_current(label):
                 raise Unreachable(f"{self.url}: {error}") from error
             raise EngineError(f"{self.url} refused a prompt of {len(prompt)} tokens, {error}") from error
@@ -238,10 +243,10 @@ class SGLangServer(HTTPServer):
         return sampled
 
     def _read(self, answer: Any, label: str | None) -> Sampled:
-        """One completion. Raises KeyError, TypeError or ValueError for what is none, Unreachable, EngineError."""
+        """One completion. Raises KeyError, TypeError or ValueError for an invalid answer, Unreachable, EngineError."""
         about = answer["meta_info"]
         reason = about["finish_reason"]["type"]
-        if reason not in ("stop", "length"):  # somebody paused it
+        if reason not in ("stop", "length"):  # somebody paused the server
             raise Unreachable(f"{self.url}: the request was aborted")
         versions = {
             str(about["weight_version"]),
@@ -253,12 +258,12 @@ class SGLangServer(HTTPServer):
         pairs = [(operator.index(token), float(logprob)) for logprob, token, *_ in about["output_token_logprobs"]]
         if tuple(token for token, _ in pairs) != ids or len(ids) != operator.index(about["completion_tokens"]):
             raise EngineError(
-                f"{self.url} answered with a completion in parts: {len(ids)} ids, {len(pairs)} of them told"
+                f"{self.url} answered with an incomplete completion: {len(ids)} ids, {len(pairs)} log-probabilities"
             )
         return ids, tuple(logprob for _, logprob in pairs), str(reason)
 
     def _held(self) -> str:
-        """The name of its weights."""
+        """The name of its weights, as it reports."""
         try:
             return str(self.client.get("model_info", timeout_s=self._patience_s)["weight_version"])
         except Refused as error:
@@ -267,11 +272,11 @@ class SGLangServer(HTTPServer):
             raise EngineError(f"{self.url} does not say which weights it holds: {why(error)}") from error
 
     def _ask(self, path: str, body: dict[str, Any]) -> None:
-        """A call that changes its state. Raises Unreachable or Refused; EngineError where it says that it failed."""
+        """A call that changes its state. Raises Unreachable or Refused; EngineError if the answer reports a failure."""
         answer = self.client.post(path, body, timeout_s=self.timeout_s)
         if isinstance(answer, dict) and answer.get("success") is False:
             raise EngineError(f"{self.url}: /{path} failed: {answer.get('message')}")
 
 
 def _token(error: Refused) -> str:
-    return f"it wants a token ({error}); set {TOKEN} to the key that it was started with (--api-key)"
+    return f"it requires a token ({error}); set {TOKEN} to the key that it was started with (--api-key)"

@@ -1,4 +1,4 @@
-"""An engine that samples only after it was seen to hold the trainer's newest weights."""
+"""An engine that samples only after it was verified to hold the trainer's newest weights."""
 
 from __future__ import annotations
 
@@ -35,21 +35,21 @@ Weights = Callable[[], Iterable[tuple[str, Tensor]]]  # called for each push and
 
 
 class TrustedEngine:
-    """Pushes new weights to an engine and verifies them before anything is sampled.
+    """Pushes new weights to an engine and verifies them before any sampling.
 
-    A step begins with `push`: the step before it is over, and can be saved, when an engine turns out to be dead.
-    Sampling pushes too, if nobody did, so weights that were offered are never skipped.
+    A step begins with `push`: if the engine is dead, the previous step is complete and can be saved.
+    Sampling pushes too if nothing else did, so offered weights are never skipped.
 
-    Where it is relayed, the ranks do all of this together: what is checked is the same on each.
+    With a relayed engine the ranks do all of this together, and check the same on each rank.
 
     Args:
-        engine: any; one that shares the trainer's weights needs no check.
-        canary: the check; None = none is made.
-        weights: those to begin with.
-        proof: compares the bytes of weights, with engines that tell digests of theirs; None = it is not made.
-        prove_every: changes of weights from one such comparison to the next; the first is always compared.
-        adapter: asked at each push: the model's adapter, if it has one, goes alone to an engine that takes it.
-        say: tells the user why merged weights go in place of an adapter.
+        engine: any engine; one that shares the trainer's weights needs no check.
+        canary: the check; None = no check.
+        weights: the initial weights.
+        proof: compares the bytes of weights, with engines that report digests; None = no comparison.
+        prove_every: number of weight changes between two comparisons; the first change is always compared.
+        adapter: called at each push: the model's adapter, if any, is sent alone to an engine that takes it.
+        say: tells the user why merged weights are sent instead of an adapter.
     """
 
     def __init__(
@@ -69,26 +69,26 @@ class TrustedEngine:
         self.shares_weights, self.runs_aside = engine.shares_weights, engine.runs_aside
         self._adapter, self._say = adapter, say
         self._world: World = engine.world if isinstance(engine, RelayedEngine) else ALONE
-        self._merges: bool | None = None  # an adapter into the weights; None = not settled yet
-        self._proven_base = self._proven_loads = 0  # tensors, and the engine's count of loads when they were compared
+        self._merges: bool | None = None  # whether an adapter is merged into the weights; None = undecided
+        self._proven_base = self._proven_loads = 0  # tensors, and the engine's load count when they were compared
         self._version = 0
         self._pending: Weights | None = weights
-        self._recent: list[list[int]] = []  # prompts that it may keep something of
+        self._recent: list[list[int]] = []  # prompts that the engine may have cached
         self._metrics: dict[str, Any] = {}
         self._lock = threading.Lock()
 
     @property
     def together(self) -> bool:
-        """True if the ranks wait for one another while it samples: each must ask it as often as the others."""
+        """True if the ranks sample together: each must call the engine as often as the others."""
         return self._world.size > 1
 
     def interruptible(self, around: Callable[[], AbstractContextManager[None]]) -> None:
-        """Where the ranks wait for one another: has the main rank enter this while it waits for the servers."""
+        """Sets a context that the main rank enters while it waits for the servers on behalf of all ranks."""
         if isinstance(self.engine, RelayedEngine):
             self.engine.around = around
 
     def measured_by(self, policy: Policy) -> None:
-        """The model lies in parts from now on, so that only this policy's forward pass can be the check's."""
+        """Sets the policy of the check, once the model is sharded and only this policy's forward pass works."""
         if self.canary is not None:
             self.canary.policy = policy
 
@@ -108,14 +108,14 @@ class TrustedEngine:
         sampling: Sampling,
         interrupted: interruption.Interruption | None = None,
     ) -> Iterator[tuple[int, list[Completion]]]:
-        """As an engine's; with `interrupted`, thinking is ended after so many tokens (`rollout.interruption`)."""
+        """As the engine's; `interrupted` ends thinking after a number of tokens (`rollout.interruption`)."""
         self.push(prompts)
         yield from interruption.stream(self.engine, prompts, seeds, sampling, interrupted)
         if prompts:
             self._recent = [list(prompt) for prompt in prompts[:2]]
 
     def each(self, calls: Iterable[Call], sampling: Sampling) -> Iterator[tuple[int, list[list[Completion]]]]:
-        """As `SpreadEngine.each`; engines that are several hold weights that never change."""
+        """As `SpreadEngine.each`; the weights of a spread engine never change."""
         if isinstance(self.engine, SpreadEngine):
             yield from self.engine.each(calls, sampling)
             return
@@ -129,16 +129,16 @@ class TrustedEngine:
         sampling: Sampling,
         interrupted: interruption.Interruption | None = None,
     ) -> Iterator[tuple[int, list[Completion]]]:
-        """As stream(), beside all else that is asked of it; pushes nothing, and new weights may come in the middle.
+        """As stream(), beside other calls; does not push, and weights may change in the middle of completions.
 
-        Of several ranks the main one alone may call this.
+        With several ranks only the main rank may call this.
         """
         engine = self.engine.servers if isinstance(self.engine, RelayedEngine) else self.engine
         sampling = dataclasses.replace(sampling, across_weights=True)
         return interruption.stream(engine, prompts, seeds, sampling, interrupted)
 
     def push(self, prompts: Sequence[Sequence[int]] = ()) -> None:
-        """Gives the engine the newest weights, and verifies them on recent prompts, or on these. Raises EngineError."""
+        """Sends the newest weights, and verifies them on recent prompts, or on `prompts`. Raises EngineError."""
         with self._lock:
             if self._pending is None:
                 return
@@ -150,12 +150,15 @@ class TrustedEngine:
             if self.engine.shares_weights:
                 self._pending = None
                 return
-            proven = self._prove(self._pending, adapter)
+            weights = self._pending
+            proven = self._prove(weights, adapter)
             proved = time.perf_counter()
             difference = None
             if self.canary is not None and asked:
-                difference = self.canary.check(self.engine, asked, self._version, adapter)
-            self._pending = None  # only now: weights that failed the check must not be sampled from
+                difference = self.canary.check(
+                    self.engine, asked, self._version, adapter, lambda: self._compared(weights, adapter)
+                )
+            self._pending = None  # only now, so that weights that failed the check are never sampled from
             self._metrics = {
                 "sync_s": loaded - started,
                 "sync_mb": (getattr(self.engine, "bytes_given", 0) - before) / 1e6,
@@ -166,14 +169,14 @@ class TrustedEngine:
             }
 
     def _asked(self, own: list[list[int]]) -> list[list[int]]:
-        """What the check is made on. Each rank asks for every so many prompts: as with one rank, the first of all."""
+        """The check's prompts. The ranks share prompts in turns, so this is the order of a single-process run."""
         if not self.together:
             return own
         turns = itertools.zip_longest(*self._world.all_gather_object(own))
         return [list(prompt) for prompt in dict.fromkeys(tuple(p) for turn in turns for p in turn if p is not None)]
 
     def _hand_over(self, weights: Weights) -> Adapter | None:
-        """Gives the engine the newest weights. Returns the adapter that went alone; None where complete weights did."""
+        """Sends the newest weights. Returns the adapter if it was sent alone; None for complete weights."""
         adapter = None if self.engine.shares_weights else self._adapter()
         if adapter is not None and self._merges is not True:
             engine = self.engine if isinstance(self.engine, AdapterEngine) else None
@@ -184,12 +187,12 @@ class TrustedEngine:
                     self._merges = False
                     return adapter
                 except AdapterRefusedError as error:
-                    if self._merges is False:  # it took the one before
+                    if self._merges is False:  # it took the previous adapter
                         raise
                     why = str(error)
             if adapter.over_quantized:
                 raise EngineError(
-                    "weights held in 4 bits take no adapter into them, so the engine must take it by itself, and "
+                    "an adapter can't be merged into 4-bit weights, so the engine must take it alone, and "
                     f"does not: {why}. Leave --base-quantization off, or use --engine transformers"
                 )
             self._merges = True
@@ -198,7 +201,7 @@ class TrustedEngine:
         return None
 
     def _prove(self, weights: Weights, adapter: Adapter | None) -> int | None:
-        """How many tensors are the trainer's, byte for byte, in each place; None if that was not looked at."""
+        """Number of tensors equal to the trainer's, the least of all servers; None if none were compared."""
         ask = getattr(self.engine, "weight_digests", None)
         self._pushes += 1
         due = (self._pushes - 1) % self.prove_every == 0
@@ -206,7 +209,7 @@ class TrustedEngine:
             return None
         if adapter is None:
             return self._compare(self.proof, ask, weights) if due else None
-        # The weights below an adapter don't change: they are compared when the engine was given them.
+        # Base weights don't change, so they are compared only when the engine was given them.
         loads: int = self.engine.base_loads  # type: ignore[attr-defined]  # an AdapterEngine: it took the adapter
         if loads != self._proven_loads:
             self._proven_base, self._proven_loads = self._compare(self.proof, ask, adapter.base) or 0, loads
@@ -215,24 +218,31 @@ class TrustedEngine:
         held: dict[str, Tensor] = getattr(self.engine, "held_adapter", dict)()
         return self._proven_base + check_adapter(held, adapter, self.proof.dtype, version=self._version)
 
+    def _compared(self, weights: Weights, adapter: Adapter | None) -> int | None:
+        """As `_prove`, but always: compares complete weights, or the base weights under an adapter."""
+        ask = getattr(self.engine, "weight_digests", None)
+        if self.proof is None or ask is None:
+            return None
+        return self._compare(self.proof, ask, weights if adapter is None else adapter.base)
+
     def _compare(self, proof: WeightProof, ask: Callable[[], Any], weights: Weights) -> int | None:
-        where = ((f" at {place}" if place else "", held) for place, held in ask())
+        where = ((f" at {url}" if url else "", held) for url, held in ask())
         counts = [
             of_weights(
                 self._world,
                 weights(),
-                lambda own, held=held, place=place: proof.check(held, own, where=place, version=self._version),  # type: ignore[misc]
+                lambda own, held=held, location=location: proof.check(held, own, where=location, version=self._version),  # type: ignore[misc]
             )
-            for place, held in where
+            for location, held in where
         ]
         return min(counts, default=None)
 
     def offer(self, weights: Weights, *, version: int) -> None:
-        """Names the newest weights; the next `push` hands them over."""
+        """Sets the newest weights; the next `push` sends them."""
         self._pending, self._version = weights, version
 
     def take_metrics(self) -> dict[str, Any]:
-        """Of the pushes since it was asked last: seconds, weights proven, and the canary's difference in nats."""
+        """Metrics of the last push, once: seconds, proven weights, and the canary's difference in nats."""
         metrics, self._metrics = self._metrics, {}
         return metrics
 

@@ -1,4 +1,4 @@
-"""The vLLM engine in this process: its own weights on the trainer's device, its own scheduler and cache."""
+"""The vLLM engine in this process: own weights on the trainer's device, own scheduler and cache."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from verifiers import Completion
 
 @dataclass(frozen=True, slots=True)
 class Start:
-    """What an engine is started with."""
+    """Settings for starting an engine."""
 
     model: str  # a folder, or an id on the Hub
     dtype: torch.dtype
@@ -36,21 +36,21 @@ class Start:
     rows: int  # completions sampled at once
     threads: int
     cache_gib: int
-    memory: float | None  # share of the GPU
-    sleeps: bool  # give the GPU's memory back while the trainer works
+    memory: float | None  # share of the GPU's memory
+    sleeps: bool  # free the GPU's memory while the trainer works
     eager: bool
     batch_invariant: bool
-    lora_rank: int = 0  # of the adapter that it is going to get; 0 = it gets complete weights
-    no_adapters: str = ""  # why it gets complete weights though an adapter is trained
-    architectures: tuple[str, ...] = ()  # what the model calls itself
+    lora_rank: int = 0  # of the adapter that it will get; 0 = complete weights
+    no_adapters: str = ""  # the reason why it gets complete weights though an adapter is trained
+    architectures: tuple[str, ...] = ()  # class names from the model's configuration
 
 
 class VLLMEngine(RolloutEngine):
-    """Group sampling by vLLM.
+    """Group sampling with vLLM.
 
     Args:
-        eos: ids that end a text, as `eos_ids` gives them.
-        layout: turns weights into those of the model's files.
+        eos: ids that end a text, as `eos_ids` returns them.
+        layout: converts weights to the layout of the model's files.
 
     Raises (when made): UserError if vLLM can't be imported or can't load the model.
     """
@@ -66,9 +66,9 @@ class VLLMEngine(RolloutEngine):
         self._calls: Calls = calls_for(installed)
         self._asleep = False
         self._numbers, self._adapters = itertools.count(), itertools.count(1)
-        self._label = "default"  # vLLM's own name of the weights it began with
+        self._label = "default"  # vLLM's own name of its initial weights
         self.base_loads = self.bytes_given = 0
-        self._adapter: Any = None  # vLLM's LoRARequest of the one that is sampled from
+        self._adapter: Any = None  # vLLM's LoRARequest of the adapter in use
         self._has_base = False
         self._files: WeightFiles | None = None  # of adapters
         self._llm: Any
@@ -79,15 +79,15 @@ class VLLMEngine(RolloutEngine):
     ) -> Iterator[tuple[int, list[Completion]]]:
         check_prompts(prompts, sampling.max_tokens, self.start.context)
         llm = self._awake()
-        waiting: dict[str, tuple[int, int]] = {}  # request -> (place of the prompt, first sample)
+        waiting: dict[str, tuple[int, int]] = {}  # request -> (index of the prompt, first sample)
         groups: list[list[Completion | None]] = [[None] * len(group) for group in seeds]
         try:
-            for place, (prompt, group) in enumerate(zip(prompts, seeds, strict=True)):
+            for i, (prompt, group) in enumerate(zip(prompts, seeds, strict=True)):
                 first = 0
                 for seed, count in seed_runs(group, single=sampling.temperature == 0):
                     name = f"r1lite-{next(self._numbers)}"
-                    waiting[name] = (place, first)
-                    with _failures("taking a prompt in"):
+                    waiting[name] = (i, first)
+                    with _failures("adding a prompt"):
                         self._add(llm, name, prompt, seed, count, sampling)
                     first += count
             while waiting:
@@ -96,34 +96,34 @@ class VLLMEngine(RolloutEngine):
                 with _failures("sampling"):
                     outputs = [output for output in llm.llm_engine.step() if output.finished]
                 for output in outputs:
-                    self._opened()  # also where several groups ended at once
-                    place, first = waiting.pop(output.request_id)
+                    self._opened()  # checked per output, because several groups may end in one step
+                    i, first = waiting.pop(output.request_id)
                     self._calls.check_version(llm, output.outputs, self._label)
                     if (used := output.lora_request) != self._adapter:
                         raise EngineError(f"vLLM sampled with the adapter {used}, not with {self._adapter}")
                     for part in output.outputs:
-                        groups[place][first + part.index] = self._completion(part)
-                    whole = [completion for completion in groups[place] if completion is not None]
-                    if len(whole) == len(groups[place]):
-                        yield place, whole
+                        groups[i][first + part.index] = self._completion(part)
+                    whole = [completion for completion in groups[i] if completion is not None]
+                    if len(whole) == len(groups[i]):
+                        yield i, whole
         finally:
-            if waiting and self._llm is not None:  # left early: nobody wants the rest
+            if waiting and self._llm is not None:  # the caller left early: cancel the rest
                 with contextlib.suppress(Exception):
                     llm.llm_engine.abort_request(list(waiting))
 
     def load_weights(self, weights: Iterable[tuple[str, Tensor]], *, version: int) -> None:
-        """Every weight under every name it has; see `vllm_calls`."""
+        """Loads every weight under every name it has; see `vllm_calls`."""
         llm = self._opened()
-        with _failures("taking new weights in"), self._waking(llm):
+        with _failures("loading new weights"), self._waking(llm):
             self._load(llm, weights, label := f"r1lite-{version}")
         self._adapter, self._has_base = None, False
         self.policy_version, self._label = version, label
 
     def load_adapter(self, adapter: Adapter, *, version: int, base_too: bool = False) -> None:
-        """As `AdapterEngine.load_adapter`: by a file in shared memory, under a name that vLLM has not seen."""
+        """As `AdapterEngine.load_adapter`: from a file in shared memory, under a name that is new to vLLM."""
         llm = self._opened()
         self._files = self._files or WeightFiles(None, self.start.dtype)
-        with _failures("taking a new adapter in"), self._waking(llm):
+        with _failures("loading a new adapter"), self._waking(llm):
             if base_too or not self._has_base:
                 self._has_base, self._adapter = False, None
                 self._load(llm, adapter.base(), label := f"r1lite-below-{version}")
@@ -138,7 +138,7 @@ class VLLMEngine(RolloutEngine):
 
     def held_adapter(self) -> dict[str, Tensor]:
         """The tensors that the adapter's layers compute with; see `vllm_calls.adapter_tensors`."""
-        with _failures("telling the adapter it holds"):
+        with _failures("reading its adapter"):
             return self._calls.held_adapter(self._opened(), self._adapter)
 
     def forget(self) -> None:
@@ -147,14 +147,14 @@ class VLLMEngine(RolloutEngine):
             self._calls.forget(self._opened())
 
     def weight_digests(self) -> list[tuple[str, dict[str, str]]]:
-        """[("", digest of each tensor by name)]; empty for versions that don't tell."""
-        with _failures("telling digests of its weights"):
+        """[("", digest of each tensor by name)]; empty for versions that don't report digests."""
+        with _failures("computing digests of its weights"):
             return self._calls.digests(self._opened())
 
     def sleep(self) -> None:
-        """Gives the GPU's memory to the trainer, weights and all; load_weights() wakes it.
+        """Gives the GPU's memory to the trainer, weights included; load_weights() wakes the engine.
 
-        With an adapter, the weights below it wait in the machine's memory (level 1): they are not sent again.
+        With an adapter, the base weights are kept in CPU memory (level 1) and not sent again.
         """
         if self.start.sleeps and not self._asleep:
             with _failures("going to sleep"):
@@ -173,7 +173,7 @@ class VLLMEngine(RolloutEngine):
         llm, self._llm = self._llm, None
         if self._files is not None:
             self._files.close()
-        with contextlib.suppress(Exception):  # it is given up, whatever it says
+        with contextlib.suppress(Exception):  # the engine is discarded, whatever it raises
             llm.llm_engine.engine_core.shutdown()
         del llm
         from vllm.distributed.parallel_state import cleanup_dist_env_and_memory
@@ -193,14 +193,14 @@ class VLLMEngine(RolloutEngine):
 
     @contextlib.contextmanager
     def _waking(self, llm: Any) -> Iterator[None]:
-        """Wakes a sleeping engine: memory for its weights before, that for its cache after they are there."""
+        """Wakes a sleeping engine: memory for weights before they are loaded, memory for its cache after it."""
         if self._asleep:
             llm.wake_up(tags=["weights"])
         yield
         if self._asleep:
             llm.wake_up(tags=["kv_cache"])
-            if llm.llm_engine.is_sleeping():  # its scheduler stays paused, and sampling would wait for ever
-                raise EngineError("vLLM woke up in part only. Continue with --resume")
+            if llm.llm_engine.is_sleeping():  # its scheduler stays paused, and sampling would wait forever
+                raise EngineError("vLLM woke up only partly. Continue with --resume")
         self._asleep = False
 
     def _opened(self) -> Any:
@@ -211,7 +211,7 @@ class VLLMEngine(RolloutEngine):
     def _awake(self) -> Any:
         llm = self._opened()
         if self._asleep:
-            raise EngineError("the vLLM engine is asleep and holds no weights: it must be given some first")
+            raise EngineError("the vLLM engine is asleep and holds no weights: load weights first")
         return llm
 
     def _add(self, llm: Any, name: str, prompt: Sequence[int], seed: int, count: int, sampling: Sampling) -> None:
@@ -225,7 +225,7 @@ class VLLMEngine(RolloutEngine):
     def _completion(self, part: Any) -> Completion:
         ids = tuple(part.token_ids)
         return Completion(
-            # vLLM's own text is cut within the last token where a stop text ends; the ids are what was sampled.
+            # vLLM cuts its own text within the last token if a stop text ends there; the ids are the sampled tokens.
             text=text_of(self.tokenizer, ids, self._eos),
             token_ids=ids,
             logprobs=tuple(step[token].logprob for token, step in zip(ids, part.logprobs, strict=True)),
@@ -235,12 +235,12 @@ class VLLMEngine(RolloutEngine):
 
 
 def _start(start: Start) -> tuple[Any, str]:
-    """An `LLM`, and why it takes no adapters. What vLLM changes in this process beside its own is put back."""
+    """An `LLM`, and the reason why it takes no adapters. Other changes that vLLM makes to this process are undone."""
     cuda = start.device.startswith("cuda")
     preload, set_threads = os.environ.get("LD_PRELOAD"), torch.set_num_threads
     os.environ.update(
         environment(threads=start.threads, cache_gib=start.cache_gib, cuda=cuda, batch_invariant=start.batch_invariant),
-        VLLM_ENABLE_V1_MULTIPROCESSING="0",  # weights go over as tensors of this process
+        VLLM_ENABLE_V1_MULTIPROCESSING="0",  # weights are passed as tensors of this process
     )
     try:
         with warnings.catch_warnings():
@@ -255,9 +255,9 @@ def _start(start: Start) -> tuple[Any, str]:
                 "max_model_len": start.context,
                 "max_num_seqs": start.rows,
                 "seed": 0,
-                "logprobs_mode": "processed_logprobs",  # after temperature, as the trainer computes them
+                "logprobs_mode": "processed_logprobs",  # after temperature, as in the trainer
                 "enable_prefix_caching": True,
-                "generation_config": "vllm",  # no defaults of the model's
+                "generation_config": "vllm",  # ignores the model's sampling defaults
                 "disable_log_stats": True,
                 "use_tqdm_on_load": False,
                 "enforce_eager": start.eager or not cuda,
@@ -266,7 +266,7 @@ def _start(start: Start) -> tuple[Any, str]:
             if cuda:
                 settings |= {"gpu_memory_utilization": start.memory, "enable_sleep_mode": start.sleeps}
             else:
-                # vLLM's CPU runner rewinds a request's generator after part of a prompt, which CPU generators can't.
+                # vLLM's CPU runner rewinds a request's generator after part of a prompt; CPU generators can't rewind.
                 settings |= {
                     "enable_chunked_prefill": False,
                     "max_num_batched_tokens": max(start.context, 4096),
@@ -278,14 +278,14 @@ def _start(start: Start) -> tuple[Any, str]:
             return LLM(name, trust_remote_code=False, **settings), no_adapters
     except ImportError as error:
         raise UserError(
-            f"--engine vllm: vLLM can't be imported: {error}. A CUDA build of torchvision, torchaudio or torchcodec "
-            "beside a CPU torch does that: pip uninstall torchvision torchaudio torchcodec"
+            f"--engine vllm: vLLM can't be imported: {error}. If a CUDA build of torchvision, torchaudio or torchcodec "
+            "is installed beside a CPU torch, remove it: pip uninstall torchvision torchaudio torchcodec"
         ) from error
     except Exception as error:
         raise UserError(_why_not(start, error)) from error
     finally:
         torch.set_num_threads = set_threads
-        if preload is None:  # for the processes that score; vLLM set it for workers of its own
+        if preload is None:  # restored for the scoring processes; vLLM sets it for its own workers
             os.environ.pop("LD_PRELOAD", None)
         else:
             os.environ["LD_PRELOAD"] = preload
@@ -304,7 +304,7 @@ def _why_not(start: Start, error: Exception) -> str:
 
 @contextlib.contextmanager
 def _failures(doing: str) -> Iterator[None]:
-    """Whatever vLLM raises becomes an EngineError that says what to do."""
+    """Turns any exception of vLLM into an EngineError with advice."""
     try:
         yield
     except EngineError:
@@ -318,5 +318,5 @@ def _failures(doing: str) -> Iterator[None]:
         first = next((line.strip() for line in str(error).splitlines() if line.strip()), "")
         raise EngineError(
             f"vLLM failed while {doing}: {type(error).__name__}: {first}. Continue with --resume; if it fails again, "
-            "--resume --engine transformers goes on without vLLM"
+            "--resume --engine transformers continues without vLLM"
         ) from error

@@ -1,4 +1,4 @@
-"""r1lite's receivers of weights, registered with vLLM: a plugin of the group `vllm.general_plugins`."""
+"""Registers r1lite's weight receivers with vLLM: a plugin of the group `vllm.general_plugins`."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ BACKENDS = {"gloo": "Gloo", "nccl": "Nccl", "ipc": "Ipc"}
 
 
 def backend(transport: str) -> str:
-    """The name in vLLM's registry, where "nccl" is vLLM's own."""
+    """The name in vLLM's registry, where plain "nccl" is vLLM's own."""
     return f"r1lite_{transport}"
 
 
 def register() -> None:
-    """Called in each of vLLM's processes, perhaps more than once. Without effect on servers of other backends."""
+    """Called in each of vLLM's processes, perhaps more than once. Has no effect on servers with other backends."""
     try:
         from vllm.distributed.weight_transfer.factory import WeightTransferEngineFactory
     except ImportError:  # a version without weight transfer

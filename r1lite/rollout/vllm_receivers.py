@@ -1,10 +1,10 @@
 """The server's side of weights over a connection: engines for vLLM's weight transfer, loaded into its workers.
 
-vLLM's own engines overwrite the model while weights arrive: a trainer that dies in the middle leaves a model of both
-versions, and a tensor of another shape is taken without an error. These check an update as a whole, stage it in the
-machine's memory (once the model), and put it into the model when it is finished, on each worker.
+vLLM's own engines overwrite the model while weights arrive: if the trainer dies in the middle, the model mixes both
+versions, and a tensor of another shape raises no error. These engines check an update as a whole, stage it in CPU
+memory (one copy of the model), and load it into the model when it is complete, on each worker.
 
-`Gloo` was run with vLLM 0.32 on CPUs. `Nccl` and `Ipc` are vLLM's own engines, staged in the same way; they were never
+`Gloo` was run with vLLM 0.32 on CPUs. `Nccl` and `Ipc` are vLLM's own engines with the same staging; they were never
 run.
 """
 
@@ -29,7 +29,7 @@ from r1lite.rollout.wire import Group, Staging
 
 
 class Staged:
-    """Checks, stages and applies; before an engine of vLLM in the order of classes."""
+    """Checks, stages and applies updates; a base class that comes before an engine of vLLM."""
 
     def __init__(self, *arguments: Any, **settings: Any) -> None:
         super().__init__(*arguments, **settings)
@@ -37,7 +37,7 @@ class Staged:
         self.staging = Staging(self._expected, dtype)
 
     def _expected(self) -> dict[str, tuple[int, ...]]:
-        """Names and shapes as the model's files have them, from its configuration alone."""
+        """Names and shapes in the layout of the model's files, from its configuration alone."""
         from transformers import AutoModelForCausalLM
 
         with torch.device("meta"):
@@ -46,11 +46,11 @@ class Staged:
         return {name: tuple(weight.shape) for name, weight in file_layout(model)(model.state_dict().items())}
 
     def start_weight_update(self) -> None:
-        """Nothing: the model stays whole until the end."""
+        """Does not touch the model, which stays complete until the end."""
         self.staging.ready = False
 
     def update_weights(self, update_info: dict[str, Any]) -> None:
-        """Receives an update, or only checks it. Raises ValueError for one that is refused, or abandoned."""
+        """Receives an update, or only checks it. Raises ValueError if it is refused or abandoned."""
         if update_info.get("abandon"):
             raise ValueError("weights refused: the update was abandoned")
         about = dict(update_info)
@@ -60,11 +60,11 @@ class Staged:
             self.receive_weights(self.parse_update_info(about))  # type: ignore[attr-defined]
 
     def finish_weight_update(self) -> None:
-        """Puts the staged weights into the model."""
+        """Loads the staged weights into the model."""
         from vllm.model_executor.model_loader.reload import finalize_layerwise_reload, initialize_layerwise_reload
 
         if not self.staging.ready:
-            raise RuntimeError("weights refused: no whole update was received")
+            raise RuntimeError("weights refused: no complete update was received")
         self.staging.ready = False
         model, device = self.model, self.device  # type: ignore[attr-defined]
         initialize_layerwise_reload(model)
@@ -74,7 +74,7 @@ class Staged:
 
 @dataclass(kw_only=True)
 class GlooInit(WeightTransferInitInfo):  # type: ignore[misc]
-    """How a worker finds the trainer; the fields of vLLM's nccl."""
+    """The trainer's address; the same fields as vLLM's nccl."""
 
     master_address: str
     master_port: int
@@ -85,7 +85,7 @@ class GlooInit(WeightTransferInitInfo):  # type: ignore[misc]
 
 @dataclass(kw_only=True)
 class GlooUpdate(WeightTransferUpdateInfo):  # type: ignore[misc]
-    """vLLM's fields, and what `weight_memory.Snapshot.update` adds."""
+    """vLLM's fields, and those that `weight_memory.Snapshot.update` adds."""
 
     names: list[str]
     dtype_names: list[str]
@@ -99,14 +99,14 @@ class GlooUpdate(WeightTransferUpdateInfo):  # type: ignore[misc]
 
 
 class Gloo(Staged, WeightTransferEngine):  # type: ignore[misc]
-    """By gloo, which every CPU has."""
+    """Receives by gloo, which every CPU supports."""
 
     init_info_cls = GlooInit
     update_info_cls = GlooUpdate
     group: Group | None = None
 
     def init_transfer_engine(self, init_info: GlooInit) -> None:
-        """Joins the trainer's group; a second call replaces the first one's."""
+        """Joins the trainer's group; a second call replaces the first group."""
         self.shutdown()
         parallel = self.parallel_config
         rank = parallel.data_parallel_index * parallel.world_size + parallel.rank + init_info.rank_offset
@@ -119,7 +119,7 @@ class Gloo(Staged, WeightTransferEngine):  # type: ignore[misc]
         )
 
     def receive_weights(self, update_info: GlooUpdate) -> None:
-        """Stages an update. A group whose collective failed is of no use any more."""
+        """Stages an update. A group whose collective failed is closed, because it can't be used again."""
         if self.group is None:
             raise RuntimeError("weights refused: no trainer is connected")
         try:
@@ -136,7 +136,7 @@ class Gloo(Staged, WeightTransferEngine):  # type: ignore[misc]
 
 
 class _Collector:
-    """Stands where vLLM's engines load weights into the model, and copies them aside."""
+    """Replaces the model while vLLM's engines load weights, and keeps copies of them."""
 
     def __init__(self) -> None:
         self.tensors: dict[str, Tensor] = {}
@@ -148,7 +148,7 @@ class _Collector:
 
 class _Collected(Staged):
     def receive_weights(self, update_info: Any) -> None:
-        """Has vLLM's engine receive an update, and stages what came."""
+        """Lets vLLM's engine receive an update, and stages the result."""
         self.staging.check(asdict(update_info))
         model, collector = self.model, _Collector()  # type: ignore[has-type]
         self.model = collector
@@ -160,12 +160,12 @@ class _Collected(Staged):
 
 
 class Nccl(_Collected, NCCLWeightTransferEngine):  # type: ignore[misc]
-    """By NCCL. Never run."""
+    """Receives by NCCL. Never run."""
 
 
 class Ipc(_Collected, IPCWeightTransferEngine):  # type: ignore[misc]
-    """By CUDA IPC, on one GPU. Never run."""
+    """Receives by CUDA IPC, on one GPU. Never run."""
 
     def finish_weight_update(self) -> None:
         super().finish_weight_update()
-        self._packed_importer.close()  # as vLLM's own
+        self._packed_importer.close()  # as vLLM's own engine does

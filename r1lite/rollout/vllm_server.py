@@ -1,7 +1,8 @@
-"""One vLLM server: what it says about itself, new weights, and completions."""
+"""One vLLM server: its identity, new weights, and completions."""
 
 from __future__ import annotations
 
+import contextlib
 import operator
 import time
 from collections.abc import Sequence
@@ -40,14 +41,14 @@ def vllm_fleet(
     device: str = "cpu",
     **settings: Any,
 ) -> ServerEngine:
-    """vLLM's servers at these addresses.
+    """A fleet of vLLM servers.
 
     Args:
         eos: ids that end a text.
-        transport: of weights, as `--weight-transport` names it.
-        delta: weights over a connection go as what changed, where that is less.
-        device: the trainer's.
-        settings: further ones of ServerEngine.
+        transport: of weights, as in `--weight-transport`.
+        delta: send weights over a connection as changes if that is smaller.
+        device: the trainer's device.
+        settings: further arguments of ServerEngine.
 
     Raises: UserError as ServerEngine does, and for a transport that can't be used.
     """
@@ -55,6 +56,7 @@ def vllm_fleet(
 
     def connect(url: str, run: str) -> VLLMServer:
         server = VLLMServer(url, run=run, timeout_s=timeout_s, eos=eos, special=special)
+        server.dtype = dtype
         if transport == "gloo":
             server.sender = GlooSender(server.client, timeout_s=timeout_s)
         elif transport != "file":
@@ -76,19 +78,19 @@ def vllm_fleet(
 
 
 class VLLMServer(HTTPServer):
-    """A vLLM server, whether it is alive, and how much it has to do."""
+    """A vLLM server, its state and its load."""
 
     software, launcher = "vLLM", "`r1lite serve-engine`"
-    sender: Sender | None = None  # of weights over a connection; None = they are files
-    _adapter: str | None = None  # that it samples from, by its name
-    _born: float | None = None  # when its process began, where it can't name its weights
+    sender: Sender | None = None  # of weights over a connection; None = weights are files
+    _adapter: str | None = None  # name of the adapter in use
+    _born: float | None = None  # start time of its process, for versions that can't name their weights
 
     def context_flag(self, tokens: int) -> str:
         """As `Server.context_flag`."""
         return f"--context {tokens}"
 
     def healthy(self, timeout_s: float = HELLO_S) -> bool:
-        """True if it answers, and knows nothing of its engine's death."""
+        """True if it answers, and does not report its engine as dead."""
         try:
             self._doctor.get("health", timeout_s=timeout_s)
             return True
@@ -96,7 +98,7 @@ class VLLMServer(HTTPServer):
             return False
 
     def lives(self) -> bool:
-        """True if its engine answers too: one that hangs is healthy to the process in front of it."""
+        """True if its engine answers too; the HTTP process does not notice an engine that hangs."""
         try:
             self._doctor.get("is_paused", timeout_s=self._patience_s)
             return self.healthy(self._patience_s)
@@ -104,7 +106,7 @@ class VLLMServer(HTTPServer):
             return False
 
     def tokens(self, timeout_s: float) -> int | None:
-        """As `Server.tokens`: None from one that was started with --disable-log-stats."""
+        """As `Server.tokens`: None for a server started with --disable-log-stats."""
         deadline = time.monotonic() + timeout_s
         text = str(self._doctor.get("metrics", timeout_s=timeout_s))
         counts = [line.split()[-1] for line in text.splitlines() if line.startswith(_TOKENS)]
@@ -114,17 +116,17 @@ class VLLMServer(HTTPServer):
         return None
 
     def introduce(self, *, untested: bool) -> None:
-        """Asks what it is. Raises UserError if this code can't work with it."""
+        """Queries the server's identity. Raises UserError if this code can't work with it."""
         try:
             version = str(self.client.get("version", timeout_s=QUICK_S)["version"])
             (model, *_) = self.client.get("v1/models", timeout_s=QUICK_S)["data"]
             name, context = str(model["id"]), int(model["max_model_len"] or 0)
         except (Unreachable, Refused, KeyError, TypeError, ValueError, OverflowError) as error:
-            raise UserError(f"--engine-url {self.url}: this is no vLLM server: {why(error)}") from error
+            raise UserError(f"--engine-url {self.url}: this is not a vLLM server: {why(error)}") from error
         if not Installed("vllm", version).tested and not untested:
             raise UserError(
                 f"--engine-url {self.url}: vLLM {version} is not a version this was tested with ({TESTED}), and a "
-                "wrong weight update is silent; try it with --engine-untested"
+                "wrong weight update raises no error; try it with --engine-untested"
             )
         try:
             self.client.get("is_paused", timeout_s=QUICK_S)
@@ -133,15 +135,14 @@ class VLLMServer(HTTPServer):
                 f"--engine-url {self.url}: this server takes no weights; start it with `r1lite serve-engine`, or with "
                 "VLLM_SERVER_DEV_MODE=1 in its environment"
             ) from error
-        self.version, self.model, self.context = (
-            version,
-            name,
-            context,
-        )  # all or nothing
+        with contextlib.suppress(Unreachable, Refused, KeyError, TypeError):  # versions that don't report it
+            info = self.client.get("server_info?config_format=json", timeout_s=QUICK_S)
+            self.check_dtype(info["vllm_config"]["model_config"]["dtype"])
+        self.version, self.model, self.context = version, name, context  # set together, or not at all
 
     @property
     def bytes_sent(self) -> int:
-        """Of weights, over a connection."""
+        """Bytes of weights sent over a connection."""
         return self.sender.bytes_sent if self.sender else 0
 
     def close(self) -> None:
@@ -151,13 +152,13 @@ class VLLMServer(HTTPServer):
             self.sender.close()
 
     def give(self, weights: Weights) -> None:
-        """Puts weights in place.
+        """Loads weights.
 
         Raises:
-            Unreachable: it is gone, or another process than the one this began with.
-            EngineError: it can't take them.
+            Unreachable: the server is gone, or was restarted meanwhile.
+            EngineError: it can't load the weights.
         """
-        self._label = self._adapter = None  # nobody takes it for current before the end
+        self._label = self._adapter = None  # not current until the end
         self.times_given += 1
         if weights.snapshot is None:
             self._born = self._give_files(weights.folder, weights.label)
@@ -166,33 +167,33 @@ class VLLMServer(HTTPServer):
         self._label = weights.label
 
     def _send(self, snapshot: Snapshot) -> None:
-        """Weights over a connection. Raises as give()."""
+        """Sends weights over a connection. Raises as give()."""
         assert self.sender is not None
         try:
             self.sender.send(snapshot)
             self.forget()
         except Refused as error:
             if error.later or not self.lives():
-                raise Unreachable(f"{self.url} died while it took weights: {error}") from error
+                raise Unreachable(f"{self.url} died while it loaded weights: {error}") from error
             raise EngineError(
-                f"{self.url} did not take the weights of this run's model, {error}. Was it started by `r1lite "
+                f"{self.url} did not load the weights of this run's model, {error}. Was it started by `r1lite "
                 "serve-engine` with this run's --model, --dtype and --weight-transport?"
             ) from error
         except EngineError as error:
             if not self.lives():
-                raise Unreachable(f"{self.url} died while it took weights: {error}") from error
+                raise Unreachable(f"{self.url} died while it loaded weights: {error}") from error
             raise
         if not self._holds(snapshot.label, None):
-            raise Unreachable(f"{self.url} was started anew while it took weights")
+            raise Unreachable(f"{self.url} was restarted while it loaded weights")
 
     def _give_files(self, folder: Path, label: str) -> float | None:
-        """Weights of a folder. Returns when its process began, where it can't name its weights. Raises as give()."""
+        """Loads weights of a folder. Returns the process's start time if it can't name weights. Raises as give()."""
         ask = self.client.post
         reload = {"method": "reload_weights", "kwargs": {"weights_path": str(folder)}}
         born = self._process_start()
         try:
             ask("pause?mode=abort", timeout_s=self.timeout_s)
-            # The name goes first: a server that is started anew from here on has lost it.
+            # The name is sent first: a server that is restarted from here on has lost it.
             if Installed("vllm", self.version).knows_weight_versions:
                 ask("update_weight_version", {"new_version": label}, timeout_s=self.timeout_s)
             ask("collective_rpc", reload, timeout_s=self.timeout_s)
@@ -200,26 +201,26 @@ class VLLMServer(HTTPServer):
             ask("resume", timeout_s=self.timeout_s)
         except (Refused, EngineError) as error:
             later = isinstance(error, Refused) and error.later
-            if later or not self.lives() or not self._holds(label, born):  # its engine died of something else
-                raise Unreachable(f"{self.url} died while it took weights: {error}") from error
+            if later or not self.lives() or not self._holds(label, born):  # its engine died of another cause
+                raise Unreachable(f"{self.url} died while it loaded weights: {error}") from error
             if isinstance(error, EngineError):
                 raise
             raise EngineError(
-                f"{self.url} did not take the weights of this run's model, {error}. Is its model (served as "
+                f"{self.url} did not load the weights of this run's model, {error}. Is its model (served as "
                 f"{self.model}) another one, or can't it read {folder}? --engine-weights-dir names a folder that "
                 "trainer and servers share"
             ) from error
         if not self._holds(label, born):
-            raise Unreachable(f"{self.url} was started anew while it took weights")
+            raise Unreachable(f"{self.url} was restarted while it loaded weights")
         return born
 
     def give_adapter(self, folder: Path) -> None:
-        """As `Server.give_adapter`. Raises Unreachable where it is gone, EngineError if its cache is not emptied."""
+        """As `Server.give_adapter`. Raises Unreachable if it is gone, EngineError if its cache is not emptied."""
         ask, name = self.client.post, folder.name
         self.times_given += 1
         try:
             ask("pause?mode=abort", timeout_s=self.timeout_s)
-            self._adapter = None  # only now: what was aborted was all asked of the adapter before
+            self._adapter = None  # only now, because the aborted requests all used the previous adapter
             for old in self._adapters():
                 ask("v1/unload_lora_adapter", {"lora_name": old}, timeout_s=self.timeout_s)
             refusal = None
@@ -232,15 +233,15 @@ class VLLMServer(HTTPServer):
         except (Refused, EngineError) as error:
             if isinstance(error, EngineError) and self.lives():
                 raise
-            raise Unreachable(f"{self.url} died while it took an adapter: {error}") from error
+            raise Unreachable(f"{self.url} died while it loaded an adapter: {error}") from error
         if refusal is not None and (refusal.later or not self.lives()):
-            raise Unreachable(f"{self.url} died while it took an adapter: {refusal}") from refusal
+            raise Unreachable(f"{self.url} died while it loaded an adapter: {refusal}") from refusal
         if refusal is not None:
             raise AdapterRefusedError(
                 f"{self.url} ({refusal}); `r1lite serve-engine` takes adapters with its --lora-rank"
             ) from refusal
         if name not in self._adapters():
-            raise Unreachable(f"{self.url} was started anew while it took an adapter")
+            raise Unreachable(f"{self.url} was restarted while it loaded an adapter")
         self._adapter = name
 
     def has_adapter(self, name: str) -> bool:
@@ -248,7 +249,7 @@ class VLLMServer(HTTPServer):
         return self._adapter == name and name in self._adapters()
 
     def _adapters(self) -> list[str]:
-        """Names of the adapters that a run gave it, as it says itself."""
+        """Names of the adapters of runs, as the server reports them."""
         try:
             models = self.client.get("v1/models", timeout_s=self._patience_s)["data"]
             return [name for model in models if (name := str(model["id"])).startswith("r1lite-")]
@@ -258,13 +259,13 @@ class VLLMServer(HTTPServer):
             raise EngineError(f"{self.url} does not say which adapters it holds: {why(error)}") from error
 
     def forget(self) -> None:
-        """Empties the prefix cache. Raises Unreachable or Refused; EngineError if it didn't."""
+        """Empties the prefix cache. Raises Unreachable or Refused; EngineError if the cache was not emptied."""
         answer = self.client.post("reset_prefix_cache", timeout_s=self.timeout_s)
-        if isinstance(answer, dict) and answer.get("success") is False:  # versions before 0.32 don't say
-            raise EngineError(f"{self.url} did not empty its prefix cache: somebody else's completions use it")
+        if isinstance(answer, dict) and answer.get("success") is False:  # versions before 0.32 don't report it
+            raise EngineError(f"{self.url} did not empty its prefix cache: other completions use it")
 
     def digests(self) -> dict[str, str]:
-        """As `Server.digests`. Raises Unreachable, Refused; EngineError for an answer that is none."""
+        """As `Server.digests`. Raises Unreachable, Refused; EngineError for an invalid answer."""
         if not Installed("vllm", self.version).stamps_completions:
             return {}
         try:
@@ -276,16 +277,16 @@ class VLLMServer(HTTPServer):
         try:
             held = {str(name): str(digest) for name, digest in answer["checksums"].items()}
         except (KeyError, TypeError, AttributeError) as error:
-            raise EngineError(f"{self.url} does not tell digests of its weights: {why(error)}") from error
+            raise EngineError(f"{self.url} does not report digests of its weights: {why(error)}") from error
         workers = {name.rpartition(":")[0] for name in held}
         return held if len(workers) == 1 else {}
 
     def is_current(self, label: str) -> bool:
-        """True if it holds these weights; a server that was restarted doesn't. Raises Unreachable, EngineError."""
+        """True if it holds these weights; False after a restart. Raises Unreachable, EngineError."""
         return self._label == label and self._holds(label, self._born)
 
     def _holds(self, label: str, born: float | None) -> bool:
-        """What the server itself says of that: as is_current()."""
+        """As is_current(), by the server's own report."""
         if not Installed("vllm", self.version).knows_weight_versions:
             return self._process_start() == born
         try:
@@ -302,13 +303,13 @@ class VLLMServer(HTTPServer):
         runs, ends = seed_runs(seeds, single=sampling.temperature == 0), {"stop", "length"}
         if sampling.across_weights:
             ends.add(ABORTED)
-        found: list[Sampled] = []
+        sampled: list[Sampled] = []
         for seed, count in runs:
-            if any(reason == ABORTED for *_, reason in found):  # the rest would be of the newer weights
-                found += [((), (), ABORTED)] * count
+            if any(reason == ABORTED for *_, reason in sampled):  # the rest would come from the newer weights
+                sampled += [((), (), ABORTED)] * count
             else:
-                found += self._complete(prompt, seed, count, values, ends)
-        return found
+                sampled += self._complete(prompt, seed, count, values, ends)
+        return sampled
 
     def _complete(
         self, prompt: Sequence[int], seed: int, count: int, values: dict[str, Any], ends: set[str]
@@ -325,7 +326,7 @@ class VLLMServer(HTTPServer):
         try:
             answer = self.client.post("v1/completions", body, timeout_s=self.timeout_s)
         except Refused as error:
-            # Its engine died under it, it has too much to do, or it is not the server any more that was given weights.
+            # Its engine died, it is overloaded, or it is no longer the server that was given the weights.
             label = self._label
             lost = label is None or not self.is_current(label) or (asked != self.model and not self.has_adapter(asked))
             if error.status >= 500 or error.later or lost:
@@ -333,11 +334,11 @@ class VLLMServer(HTTPServer):
             raise EngineError(f"{self.url} refused a prompt of {len(prompt)} tokens, {error}") from error
         try:
             if self._adapter is not None and answer["model"] != asked:
-                raise EngineError(f"{self.url} sampled from '{answer['model']}' where '{asked}' was asked for")
+                raise EngineError(f"{self.url} sampled from '{answer['model']}' instead of '{asked}'")
             choices = sorted(answer["choices"], key=lambda choice: int(choice["index"]))
-            if any(choice["finish_reason"] not in ends for choice in choices):  # somebody paused it
+            if any(choice["finish_reason"] not in ends for choice in choices):  # somebody paused the server
                 raise Unreachable(f"{self.url}: the request was aborted")
-            found = [
+            sampled = [
                 (
                     tuple(operator.index(token) for token in c["token_ids"]),
                     tuple(float(logprob) for logprob in (c["logprobs"]["token_logprobs"] if c["token_ids"] else ())),
@@ -347,12 +348,12 @@ class VLLMServer(HTTPServer):
             ]
         except (KeyError, TypeError, ValueError, OverflowError) as error:
             raise EngineError(f"{self.url} answered without token ids and log-probabilities: {why(error)}") from error
-        if len(found) != count or any(len(ids) != len(logprobs) for ids, logprobs, _ in found):
-            raise EngineError(f"{self.url} answered with {len(found)} completions of {count}, or in parts")
-        return found
+        if len(sampled) != count or any(len(ids) != len(logprobs) for ids, logprobs, _ in sampled):
+            raise EngineError(f"{self.url} answered with {len(sampled)} completions of {count}, or incomplete ones")
+        return sampled
 
     def _process_start(self) -> float | None:
-        """When its process began, as its metrics say."""
+        """The start time of its process, from its metrics."""
         if Installed("vllm", self.version).knows_weight_versions:
             return None
         try:
@@ -362,6 +363,6 @@ class VLLMServer(HTTPServer):
             raise Unreachable(str(error)) from error
         except (StopIteration, ValueError) as error:
             raise EngineError(
-                f"{self.url} does not say when it was started, so that it can't be told whether it lost its weights: "
+                f"{self.url} does not say when it was started, so a restart that loses its weights can't be detected: "
                 f"its metrics lack {_STARTED}. Start it with `r1lite serve-engine`"
             ) from error

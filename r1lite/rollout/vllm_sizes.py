@@ -1,4 +1,4 @@
-"""How much memory a vLLM engine gets: enough for its weights and for what is sampled at once, and no more."""
+"""Memory of a vLLM engine: enough for its weights and for the completions sampled at once, and no more."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ from typing import Any
 from r1lite.errors import UserError
 
 _GIB = 1 << 30
-SLACK = 2 * _GIB  # activations, CUDA graphs, the runtime's own
-_TRAINER_BYTES = 16  # a parameter: float32 weight, gradient and two moments
+SLACK = 2 * _GIB  # activations, CUDA graphs, the runtime itself
+_TRAINER_BYTES = 16  # per parameter: float32 weight, gradient and two moments
 
 
 @dataclass(frozen=True, slots=True)
 class Need:
-    """Bytes that an engine needs."""
+    """Memory needs of an engine, in bytes."""
 
     weights: int
-    cache: int  # keys and values of all completions that are sampled at once, at their longest
+    cache: int  # keys and values of all completions sampled at once, at full length
     parameters: int
 
     @property
@@ -28,7 +28,7 @@ class Need:
 
 
 def need(model_config: Any, parameters: int, *, bytes_per_value: int, rows: int, tokens: int) -> Need:
-    """What a model needs to sample `rows` sequences of `tokens` tokens at once."""
+    """The memory a model needs to sample `rows` sequences of `tokens` tokens at once."""
     text = model_config.get_text_config() if hasattr(model_config, "get_text_config") else model_config
     heads = getattr(text, "num_key_value_heads", None) or text.num_attention_heads
     width = getattr(text, "head_dim", None) or text.hidden_size // text.num_attention_heads
@@ -38,20 +38,20 @@ def need(model_config: Any, parameters: int, *, bytes_per_value: int, rows: int,
 
 @dataclass(frozen=True, slots=True)
 class Share:
-    """How engine and trainer live on one GPU."""
+    """How engine and trainer share one GPU."""
 
-    memory: float  # the engine's share of all memory, while it is awake
-    sleeps: bool  # it gives its memory back while the trainer works
+    memory: float  # the engine's share of all memory while it is awake
+    sleeps: bool  # it frees its memory while the trainer works
 
 
 def share(wanted: Need, total: int, *, asked: float | None) -> Share:
-    """The engine's share of a GPU that the trainer lives on too.
+    """The engine's share of a GPU that it shares with the trainer.
 
-    Both stay where they are if they fit together. Otherwise the engine sleeps while the trainer works and discards its
-    weights (level 2 of vLLM's sleep: it gets new ones before it samples again, so keeping a copy would only cost time).
+    Both stay in memory if they fit together. Otherwise the engine sleeps while the trainer works, and discards its
+    weights (level 2 of vLLM's sleep): it gets new ones before it samples again, so a copy would only cost time.
 
     Raises:
-        UserError: the weights of both don't fit at all.
+        UserError: not even the weights of both fit.
     """
     trainer = wanted.parameters * _TRAINER_BYTES
     engine = wanted.weights + wanted.cache + SLACK
@@ -63,7 +63,7 @@ def share(wanted: Need, total: int, *, asked: float | None) -> Share:
         raise UserError(
             f"--engine vllm: the trainer's {trainer / _GIB:.1f} GiB (weights, gradients, moments) and vLLM's "
             f"{least / _GIB:.1f} GiB don't fit this GPU's {total / _GIB:.1f} GiB; give vLLM a GPU of its own with "
-            "r1lite serve-engine and --engine vllm-server, or take a smaller model"
+            "r1lite serve-engine and --engine vllm-server, or use a smaller model"
         )
     memory = asked if asked is not None else min(engine, 0.95 * free) / total
     return Share(round(min(0.95, memory), 3), sleeps)

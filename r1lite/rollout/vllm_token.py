@@ -1,7 +1,7 @@
-"""Middleware for vLLM's server: every call needs the token, those that take weights most of all.
+"""Middleware for vLLM's server that requires the token for every call.
 
-vLLM's own `--api-key` asks for one below /v1, /v2 and /inference alone: /pause, /collective_rpc and /update_weights
-stay open.
+vLLM's own `--api-key` protects only paths below /v1, /v2 and /inference: /pause, /collective_rpc and /update_weights
+stay open, although they can replace the weights.
 """
 
 from __future__ import annotations
@@ -13,16 +13,16 @@ from typing import Any
 
 from r1lite.rollout.http_server import TOKEN
 
-GUARD = "r1lite.rollout.vllm_token.TokenGuard"  # as `--middleware` names it
+GUARD = "r1lite.rollout.vllm_token.TokenGuard"  # the value for `--middleware`
 
 _Receive = Callable[[], Awaitable[Any]]
 _Send = Callable[[dict[str, Any]], Awaitable[None]]
 _App = Callable[[dict[str, Any], _Receive, _Send], Awaitable[None]]
-_POLICY_VIOLATION = 1008  # code of a websocket's end
+_POLICY_VIOLATION = 1008  # close code of a websocket
 
 
 class TokenGuard:
-    """ASGI middleware that answers 401 to what lacks `Authorization: Bearer` with the token of R1LITE_ENGINE_TOKEN."""
+    """ASGI middleware that answers 401 to requests without `Authorization: Bearer` and R1LITE_ENGINE_TOKEN's token."""
 
     def __init__(self, app: _App) -> None:
         self._app = app
@@ -36,8 +36,8 @@ class TokenGuard:
         else:
             headers = [(b"content-type", b"text/plain"), (b"www-authenticate", b"Bearer")]
             await send({"type": "http.response.start", "status": 401, "headers": headers})
-            await send({"type": "http.response.body", "body": b"a token is missing, or is another one"})
+            await send({"type": "http.response.body", "body": b"the token is missing or wrong"})
 
     def _allows(self, scope: dict[str, Any]) -> bool:
-        given = [value for name, value in scope["headers"] if name.lower() == b"authorization"]
-        return len(given) == 1 and hmac.compare_digest(given[0], self._wanted)
+        credentials = [value for name, value in scope["headers"] if name.lower() == b"authorization"]
+        return len(credentials) == 1 and hmac.compare_digest(credentials[0], self._wanted)

@@ -1,8 +1,8 @@
-"""What r1lite adds to vLLM's workers: its receivers of weights, and on a CPU new weights for the experts of a mixture.
+"""r1lite's additions to vLLM's workers: its weight receivers, and on a CPU the packing of new expert weights.
 
-The CPU kernel packs experts when they are loaded first. At a change of weights vLLM leaves that step out, since CUDA
-graphs keep the addresses of theirs, and unpacked weights land where packed ones are read: by an error where padding
-changes their shape, without one elsewhere. CPUs have no such graphs, so here every load is as the first one.
+The CPU kernel packs experts at the first load. vLLM skips that step when weights change, because CUDA graphs hold the
+addresses of the first tensors. Unpacked weights then land where packed ones are read, with an error if padding changes
+their shape, and silently otherwise. CPUs have no such graphs, so here every load packs as the first one does.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ class Worker:
 
 
 def load_experts_as_at_first() -> None:
-    """Changes vLLM's class for experts that are not quantized, on CPUs."""
+    """Patches vLLM's class for unquantized experts, on CPUs."""
     from vllm.platforms import current_platform
 
     if not current_platform.is_cpu():
@@ -35,5 +35,5 @@ def load_experts_as_at_first() -> None:
     UnquantizedFusedMoEMethod._setup_kernel = afresh
 
 
-register()  # also where the entry point is not installed
+register()  # needed if the entry point is not installed
 load_experts_as_at_first()

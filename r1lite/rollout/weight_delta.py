@@ -1,11 +1,11 @@
-"""What a change of weights has to carry: a tensor's bytes, or those of its values alone that changed.
+"""Encodes a change of weights: a tensor's bytes, or only the values that changed.
 
-At the learning rates of reinforcement learning most bfloat16 values stay what they are in one step. A tensor that
-changed goes in the smallest of three forms, each without loss; one that did not carries nothing:
+At the learning rates of reinforcement learning most bfloat16 values stay the same in one step. A changed tensor is
+sent in the smallest of three lossless forms; an unchanged tensor sends nothing:
 
     whole     n values
     indices   int32 indices of the c changed values in the flat tensor, then these values
-    mask      a bit for each of the n values, the first in the highest bit of a byte, then the changed values
+    mask      one bit for each of the n values, the first in the highest bit of a byte, then the changed values
 """
 
 from __future__ import annotations
@@ -16,21 +16,21 @@ import numpy as np
 import torch
 from torch import Tensor
 
-_BITS = {1: torch.uint8, 2: torch.int16, 4: torch.int32, 8: torch.int64}  # by bytes of a value
+_BITS = {1: torch.uint8, 2: torch.int16, 4: torch.int32, 8: torch.int64}  # by bytes per value
 _GREATEST_INDEX = 2**31 - 1
 
 
 def encode(before: Tensor | None, now: Tensor) -> tuple[str, Tensor]:
-    """(form, payload of bytes [b]) that makes `now` out of `before`; "same" carries none.
+    """(form, payload of bytes [b]) that turns `before` into `now`; the payload of "same" is empty.
 
     Args:
-        before: of the same shape and precision, contiguous, on the CPU; None = the other side has no such tensor.
+        before: of the same shape and precision, contiguous, on the CPU; None = the receiver has no such tensor.
         now: contiguous, on the CPU.
     """
     if before is None or before.shape != now.shape or before.dtype != now.dtype:
         return "whole", as_bytes(now)
     new = _bits(now).numpy()
-    changed = new != _bits(before).numpy()  # bits, since -0.0 equals 0.0 and NaN does not equal itself
+    changed = new != _bits(before).numpy()  # compares bits, because -0.0 equals 0.0 and NaN does not equal itself
     count, size = int(np.count_nonzero(changed)), now.itemsize
     if count == 0:
         return "same", torch.empty(0, dtype=torch.uint8)
@@ -46,7 +46,7 @@ def encode(before: Tensor | None, now: Tensor) -> tuple[str, Tensor]:
 
 
 def decode(form: str, payload: Tensor, target: Tensor) -> None:
-    """Writes what `encode` made into a tensor, contiguous and on the CPU, that holds the former values.
+    """Applies a result of `encode` to a tensor, contiguous and on the CPU, that holds the former values.
 
     Raises:
         ValueError: an unknown form, or a payload that does not fit the tensor.

@@ -1,4 +1,4 @@
-"""Weights as files, for engines in other processes: in shared memory where there is any."""
+"""Weights as files for engines in other processes, in shared memory if there is any."""
 
 from __future__ import annotations
 
@@ -24,18 +24,18 @@ from r1lite.rollout import EngineError
 from r1lite.rollout.weight_memory import Snapshot
 
 _SHARED_MEMORY = Path("/dev/shm")
-_HOST = re.sub(r"\W", "_", platform.node())  # of a folder that machines share, each knows its own processes only
+_HOST = re.sub(r"\W", "_", platform.node())  # machines may share the folder, and each knows only its own processes
 _NAME = re.compile(rf"r1lite-weights-(\d+)-{_HOST}-\w+")
 
 
 @dataclass(frozen=True, slots=True)
 class Weights:
-    """Where they lie and what they are, read and replaced as one."""
+    """The location and identity of weights, read and replaced together."""
 
-    folder: Path  # of files; empty where the weights are a snapshot
-    label: str  # each time weights are given is told apart
+    folder: Path  # of files; not used if the weights are a snapshot
+    label: str  # unique to each time that weights are given
     version: int
-    adapter: Path | None = None  # over those weights, and known by its folder's name
+    adapter: Path | None = None  # over those weights; identified by its folder's name
     snapshot: Snapshot | None = None  # in memory, for servers that get weights over a connection
 
 
@@ -43,10 +43,10 @@ class WeightFiles:
     """A folder that holds one version of the weights at a time.
 
     Args:
-        parent: where the servers find it too; None = shared memory, or the temporary folder where there is none.
-        parameters: of the model; two versions of its weights lie there for a moment.
+        parent: a folder shared with the servers; None = shared memory, or the temporary folder if there is none.
+        parameters: number of the model's parameters; two versions of its weights exist for a moment.
 
-    Raises: UserError if there is not enough room.
+    Raises: UserError if there is not enough space.
     """
 
     def __init__(self, parent: Path | None, dtype: torch.dtype, *, parameters: int = 0) -> None:
@@ -61,25 +61,25 @@ class WeightFiles:
                 "more shared memory (docker run --shm-size)"
             )
         self.folder = Path(tempfile.mkdtemp(prefix=f"r1lite-weights-{os.getpid()}-{_HOST}-", dir=parent))
-        self.folder.chmod(0o755)  # a server may run as somebody else
+        self.folder.chmod(0o755)  # a server may run as another user
 
     def write(self, weights: Iterable[tuple[str, Tensor]], name: str) -> Path:
-        """Writes weights, tied ones under each of their names, into a folder of that name.
+        """Writes weights, tied ones under each of their names, into a folder with this name.
 
         Raises:
-            EngineError: they can't be written.
+            EngineError: the weights can't be written.
         """
         return self._write(weights, self.folder / name, "model.safetensors")
 
     def write_adapter(self, adapter: Adapter, name: str) -> Path:
-        """Writes an adapter in peft's format into a folder of that name. Raises EngineError as write() does."""
+        """Writes an adapter in peft's format into a folder with this name. Raises EngineError as write() does."""
         weights = ((f"base_model.model.{weight}", value) for weight, value in adapter.weights())
         return self._write(weights, self.folder / name, "adapter_model.safetensors", adapter.settings())
 
     def _write(
         self, weights: Iterable[tuple[str, Tensor]], target: Path, file: str, settings: dict[str, Any] | None = None
     ) -> Path:
-        # A copy of each: safetensors refuses tensors that share memory, which tied ones do.
+        # Each tensor is copied: safetensors refuses tensors that share memory, as tied ones do.
         tensors = {name: weight.detach().to("cpu", self.dtype, copy=True).contiguous() for name, weight in weights}
         try:
             target.mkdir(exist_ok=True)
@@ -97,23 +97,23 @@ class WeightFiles:
 
     def keep_only(self, *newest: Path) -> None:
         """Removes the older versions: every server has the newest, or gets it before it serves again."""
-        with contextlib.suppress(FileNotFoundError):  # another thread closed this meanwhile
-            for place in self.folder.iterdir():
-                if place not in newest:
-                    shutil.rmtree(place, ignore_errors=True)
+        with contextlib.suppress(FileNotFoundError):  # another thread may have closed this meanwhile
+            for path in self.folder.iterdir():
+                if path not in newest:
+                    shutil.rmtree(path, ignore_errors=True)
 
     def close(self) -> None:
-        """Removes everything."""
+        """Removes all files."""
         shutil.rmtree(self.folder, ignore_errors=True)
 
 
 def shared_memory() -> Path:
-    """Where weights for servers of this machine lie: shared memory, or the temporary folder where there is none."""
+    """The folder of weights for servers on this machine: shared memory, or the temporary folder if there is none."""
     return _SHARED_MEMORY if _SHARED_MEMORY.is_dir() else Path(tempfile.gettempdir())
 
 
 def _sweep(parent: Path) -> None:
-    """Removes what processes left that were killed: shared memory is not given back by itself."""
+    """Removes the folders of killed processes, because shared memory is not freed by itself."""
     for folder in parent.glob("r1lite-weights-*"):
         match = _NAME.fullmatch(folder.name)
         if match and not Path(f"/proc/{match[1]}").exists() and Path("/proc/self").exists():

@@ -1,4 +1,4 @@
-"""Weights in the main rank's memory, for servers that get them over a connection, and what changed in them last."""
+"""Weights in the main rank's memory, for servers that get them over a connection, and their latest changes."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from torch import Tensor
 
 from r1lite.rollout.weight_delta import as_bytes, digest, encode
 
-BUCKET_BYTES = 64 << 20  # sent at once
+BUCKET_BYTES = 64 << 20  # size of one transfer
 
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """What makes a tensor out of the one before."""
+    """The change from a tensor's previous value."""
 
-    form: str  # as `weight_delta.encode` says
+    form: str  # one of the forms of `weight_delta.encode`
     payload: Tensor  # bytes, [b]
 
 
@@ -29,13 +29,13 @@ class Snapshot:
     label: str
     tensors: dict[str, Tensor]  # contiguous, on the CPU
     digests: dict[str, str]  # SHA-256 of each
-    base: str | None  # label of the version before, which `changes` start from
+    base: str | None  # label of the previous version, to which `changes` apply
     changes: dict[str, Change]
 
     def update(self, base: str | None) -> tuple[dict[str, Any], list[Tensor]]:
-        """(what the receiver must know, payloads in the order of its names) for one that holds this base.
+        """(description for the receiver, payloads in the order of its names), for a receiver that holds `base`.
 
-        Names, `dtype_names` and `shapes` are those of vLLM's own updates.
+        `names`, `dtype_names` and `shapes` are those of vLLM's own updates.
         """
         if base is not None and base == self.base:
             changes = list(self.changes.values())
@@ -60,7 +60,7 @@ class WeightMemory:
     """Keeps the newest version.
 
     Args:
-        delta: also what changed since the version before it.
+        delta: also keep the changes since the previous version.
     """
 
     def __init__(self, dtype: torch.dtype, *, delta: bool = True) -> None:
@@ -68,7 +68,7 @@ class WeightMemory:
         self._newest: Snapshot | None = None
 
     def keep(self, weights: Iterable[tuple[str, Tensor]], label: str) -> Snapshot:
-        """Copies weights, tied ones under each of their names. While it does, two versions are held."""
+        """Copies weights, tied ones under each of their names. Meanwhile, two versions are in memory."""
         before = self._newest if self._delta else None
         tensors, digests, changes = {}, {}, {}
         for name, weight in weights:
@@ -82,5 +82,5 @@ class WeightMemory:
         return self._newest
 
     def close(self) -> None:
-        """Lets go of everything."""
+        """Frees all weights."""
         self._newest = None

@@ -1,7 +1,7 @@
-"""A process group between a trainer and one server's workers, and what goes through it: buckets of bytes.
+"""A process group of a trainer and one server's workers, and the transfer of bytes through it in buckets.
 
-Trainer and workers make the group as vLLM's nccl backend makes its own: the trainer is rank 0 and listens, the workers
-join it. Neither touches torch.distributed's default group. Nothing here needs vLLM.
+Trainer and workers create the group as vLLM's nccl backend does: the trainer is rank 0 and listens, and the workers
+join it. Neither uses torch.distributed's default group. Nothing here needs vLLM.
 """
 
 from __future__ import annotations
@@ -30,13 +30,13 @@ class Group:
     """A gloo group.
 
     Args:
-        address: rank 0's.
-        listening: rank 0's socket, bound and listening there; else torch's store would listen on all addresses.
-        timeout_s: of each collective.
-        going: asked while this waits; what it raises ends the wait.
+        address: rank 0's address.
+        listening: rank 0's socket, bound and listening there; without it torch's store would listen on all addresses.
+        timeout_s: limit for each collective.
+        going: called while this waits; an exception in it ends the wait.
 
     Raises:
-        WireError: the others did not come in time.
+        WireError: the other processes did not join in time.
     """
 
     def __init__(
@@ -63,7 +63,7 @@ class Group:
             self._store: Any = TCPStore(
                 address, port, size, is_master=rank == 0, timeout=wait, wait_for_workers=False, **own
             )
-            # gloo's own wait can't be ended, so it begins when all are there.
+            # gloo's own wait can't be cancelled, so it begins only when all processes have joined.
             self._store.set(f"here/{rank}", "")
             deadline = time.monotonic() + timeout_s
             while rank == 0 and not self._store.check([f"here/{other}" for other in range(size)]):
@@ -76,7 +76,7 @@ class Group:
             raise WireError(_first_line(error)) from error
 
     def broadcast(self, data: Tensor, *, going: Callable[[], None] = lambda: None) -> None:
-        """Rank 0's bytes [b] into everybody's. Raises WireError after the group's timeout; what `going` raises."""
+        """Sends rank 0's bytes [b] to all. Raises WireError after the group's timeout, or an exception of `going`."""
         from torch.distributed import BroadcastOptions
 
         if self._group is None:
@@ -94,8 +94,8 @@ class Group:
             raise WireError(_first_line(error)) from error
 
     def close(self) -> None:
-        """Leaves the group, at once. gloo's own threads end by themselves: the process waits for them, for a timeout at
-        most, where a collective is still under way."""
+        """Leaves the group at once. If a collective is still running, gloo's own threads end by themselves, and the
+        process waits for them at most one timeout before it exits."""
         kept, self._group, self._store = [self._group, self._store], None, None
         work, self._work = self._work, None
         if kept[0] is not None and work is not None and not work.is_completed():
@@ -103,7 +103,7 @@ class Group:
 
 
 def _finished(work: Any) -> bool:
-    """True as soon as it is over; False after a while. Raises RuntimeError where it failed."""
+    """True as soon as the work is done; False after a while. Raises RuntimeError if it failed."""
     try:
         work.wait(_POLL)
     except RuntimeError:
@@ -114,14 +114,14 @@ def _finished(work: Any) -> bool:
 
 
 def _end(work: Any, kept: list[Any]) -> None:
-    """Lets go of a group when its collective is over: before, that would stop every thread of this process."""
+    """Frees a group once its collective is over; freeing it earlier would block every thread of this process."""
     while not work.is_completed():
         time.sleep(_JOIN_POLL_S)
     kept.clear()
 
 
 def local_address(towards: str) -> str:
-    """This machine's address on the way to a host. Raises OSError for a host without an address."""
+    """This machine's address on the route to a host. Raises OSError for a host without an address."""
     kind, _, _, _, target = socket.getaddrinfo(towards, 9, type=socket.SOCK_DGRAM)[0]
     with socket.socket(kind, socket.SOCK_DGRAM) as probe:
         probe.connect(target)  # sends nothing
@@ -129,7 +129,7 @@ def local_address(towards: str) -> str:
 
 
 def buckets(sizes: Sequence[int], limit: int) -> Iterator[range]:
-    """Places of payloads that go together: up to `limit` bytes, or one that is larger. Empty payloads go nowhere."""
+    """Index ranges of payloads that are sent together: up to `limit` bytes, or one larger payload. Skips empty ones."""
     begin, held = 0, 0
     for end, size in enumerate(sizes):
         if held and held + size > limit:
@@ -141,8 +141,8 @@ def buckets(sizes: Sequence[int], limit: int) -> Iterator[range]:
 
 
 class Staging:
-    """The receiver's copy of the weights by their names in the model's files: an update is put together here, and
-    applied to the model only when all of it is there and has the sender's digests.
+    """The receiver's copy of the weights, by their names in the model's files. An update is assembled here, and applied
+    to the model only when it is complete and has the sender's digests.
 
     Args:
         expected: (name, shape) of the model's weights, read once.
@@ -153,11 +153,11 @@ class Staging:
         self._read, self._dtype = expected, dtype_name
         self._expected: dict[str, tuple[int, ...]] | None = None
         self._label: str | None = None
-        self.ready = False  # a whole update waits to be applied
+        self.ready = False  # True while a complete update waits to be applied
         self.tensors: dict[str, Tensor] = {}
 
     def check(self, about: dict[str, Any]) -> None:
-        """Raises ValueError for an update that the model can't take as a whole."""
+        """Raises ValueError if the model can't take the update as a whole."""
         if self._expected is None:
             self._expected = self._read()
         names, dtypes = about["names"], about["dtype_names"]
@@ -174,13 +174,13 @@ class Staging:
             more = f" and {len(wrong) - 3} more" if len(wrong) > 3 else ""
             raise ValueError(f"weights refused: {'; '.join(wrong[:3])}{more}")
         if about.get("base") is not None and about["base"] != self._label:
-            raise ValueError(f"weights refused: they change {about['base']}, and {self._label} is here")
+            raise ValueError(f"weights refused: they are changes to {about['base']}, but {self._label} is here")
 
     def receive(self, about: dict[str, Any], read: Callable[[Tensor], None]) -> None:
-        """Takes an update in; `read` fills buffers of bytes in the order of the sender's buckets.
+        """Receives an update; `read` fills buffers of bytes in the order of the sender's buckets.
 
         Raises:
-            ValueError: refused, or other bytes than the sender's. What was staged is lost; the model is not touched.
+            ValueError: refused, or bytes differ from the sender's. Staged weights are lost; the model is not changed.
         """
         self.check(about)
         label, self._label, self.ready = about["label"], None, False
@@ -188,17 +188,17 @@ class Staging:
         if about["base"] is None:
             self.tensors = {}
         try:
-            for places in buckets(sizes, about["bucket_bytes"]):
-                bucket = torch.empty(sum(sizes[i] for i in places), dtype=torch.uint8)
+            for indices in buckets(sizes, about["bucket_bytes"]):
+                bucket = torch.empty(sum(sizes[i] for i in indices), dtype=torch.uint8)
                 read(bucket)
-                parts = bucket.split([sizes[i] for i in places])
-                for i, part in zip(places, parts, strict=True):
+                parts = bucket.split([sizes[i] for i in indices])
+                for i, part in zip(indices, parts, strict=True):
                     if names[i] not in self.tensors:
                         self.tensors[names[i]] = torch.zeros(about["shapes"][i], dtype=getattr(torch, self._dtype))
                     decode(forms[i], part, self.tensors[names[i]])
             for name, form, expected in zip(names, forms, about["digests"], strict=True):
                 if name not in self.tensors or (form != "same" and digest(self.tensors[name]) != expected):
-                    raise ValueError(f"weights refused: {name} came with other bytes than the trainer's")
+                    raise ValueError(f"weights refused: {name} arrived with different bytes than the trainer's")
         except BaseException:
             self.tensors = {}
             raise

@@ -1,1 +1,1 @@
-"""A run's directory and what keeps it whole: checkpoints, signals, a watchdog, the display."""
+"""The directory of a run, its checkpoints, signal handling, the watchdog and the display."""

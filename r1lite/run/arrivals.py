@@ -1,7 +1,7 @@
 """`arrivals.jsonl` of a run directory: the groups that were sampled ahead, in the order in which they were finished.
 
-A line is on the disk before its group can be learnt from, so a run that was killed goes on with the same groups in the
-same order. Lines that no checkpoint needs any more are removed.
+A line is written to disk before its group can be learnt from, so a killed run resumes with the same groups in the same
+order. Lines that no checkpoint needs any more are removed.
 """
 
 from __future__ import annotations
@@ -22,48 +22,48 @@ ARRIVALS = "arrivals.jsonl"
 class Arrival:
     """A finished group."""
 
-    number: int  # in the order in which groups were finished, from 0
-    ticket: int  # in the order in which they were asked for, from 0
-    problem: str  # id
+    number: int  # position in the order in which groups were finished, from 0
+    ticket: int  # position in the order in which groups were requested, from 0
+    problem: str  # its id
     completions: tuple[Completion, ...]
 
     @property
     def version(self) -> int:
-        """Of its oldest token."""
+        """The policy version of its oldest token."""
         return min(completion.policy_version for completion in self.completions)
 
 
 class Arrivals:
-    """The file. Only one process writes to it, from `begin` on."""
+    """Reads and writes the file. From `begin` on, only one process writes to it."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
 
     def begin(self, number: int) -> list[Arrival]:
-        """Those from this number on; the next one that is appended follows on them.
+        """Returns the arrivals from `number` on; `append` continues after them.
 
-        Lines that were cut short, or don't follow on one another up to this number, are removed. Raises OSError.
+        Truncated lines, and lines that are not consecutive up to `number`, are removed from the file. Raises OSError.
         """
-        found: list[Arrival] = []
+        kept: list[Arrival] = []
         for line in self._path.read_bytes().split(b"\n")[:-1] if self._path.exists() else ():
             arrival = _read(line)
-            if arrival is None or (found and arrival.number != found[-1].number + 1):
+            if arrival is None or (kept and arrival.number != kept[-1].number + 1):
                 break
-            found.append(arrival)
-        if found and not found[0].number <= number <= found[-1].number + 1:
-            found = []
-        self._rewrite(found)
-        return [arrival for arrival in found if arrival.number >= number]
+            kept.append(arrival)
+        if kept and not kept[0].number <= number <= kept[-1].number + 1:
+            kept = []
+        self._rewrite(kept)
+        return [arrival for arrival in kept if arrival.number >= number]
 
     def append(self, arrival: Arrival) -> None:
-        """Adds one; it is on the disk afterwards. Raises OSError."""
+        """Appends an arrival and syncs the file to disk. Raises OSError."""
         with open(self._path, "a", encoding="utf-8") as file:
             file.write(_line(arrival))
             file.flush()
             os.fsync(file.fileno())
 
     def forget(self, number: int) -> None:
-        """Removes those before this number. Raises OSError."""
+        """Removes the arrivals before `number`. Raises OSError."""
         lines = self._path.read_bytes().split(b"\n")[:-1]
         self._rewrite(arrival for arrival in map(_read, lines) if arrival is not None and arrival.number >= number)
 
@@ -80,7 +80,7 @@ def _line(arrival: Arrival) -> str:
 
 
 def _read(line: bytes) -> Arrival | None:
-    """None for a line that was damaged."""
+    """Parses a line; returns None if it is damaged."""
     try:
         number, ticket, problem, rows = json.loads(line)
         completions = tuple(

@@ -1,4 +1,4 @@
-"""Batches whose gradient was not finite: kept to be looked at, counted, and the end of a run when they don't cease."""
+"""Stores batches whose gradient was not finite, and ends the run when there are too many in a row."""
 
 from __future__ import annotations
 
@@ -13,44 +13,44 @@ from r1lite.errors import RunError
 from r1lite.run.files import replaced_file
 
 MAX_IN_A_ROW = 3
-_MAX_KEPT = 20  # of a run: the first ones tell; a run that goes on breaking must not fill the disk
+_MAX_KEPT = 20  # per run: the first ones are enough for a diagnosis, and more could fill the disk
 
 
 class BadBatches:
-    """Keeps the batch of each skipped update in `folder`, and ends the run after three in a row.
+    """Stores the batch of each skipped update in `folder`, and ends the run after three in a row.
 
-    A file is a dictionary that `torch.load(path, weights_only=True)` opens: step, update, loss, the names of parameters
-    whose gradient was not finite, and under `batches` the tensors of every micro-batch. Without a folder nothing is
-    kept: of several ranks one keeps it.
+    A file holds a dictionary that `torch.load(path, weights_only=True)` reads: step, update, loss, the names of
+    parameters whose gradient was not finite, and under `batches` the tensors of every micro-batch. Without a folder
+    nothing is stored; with several ranks only one has a folder.
     """
 
     def __init__(self, folder: Path | None) -> None:
         self.folder, self.in_a_row = folder, 0
 
     def fine(self) -> None:
-        """An update was made."""
+        """Records that an update was made."""
         self.in_a_row = 0
 
     def skipped(
         self, step: int, batches: Sequence[Mapping[str, Any]], *, loss: float, parameters: Sequence[str]
     ) -> None:
-        """An update was skipped.
+        """Records a skipped update and stores its batch.
 
         Args:
             step: counted from 1.
-            batches: what each micro-batch was made of: tensors, lists, numbers.
-            loss: of the whole update; need not be finite.
-            parameters: whose gradient is not finite.
+            batches: content of each micro-batch: tensors, lists, numbers.
+            loss: loss of the whole update; need not be finite.
+            parameters: names of the parameters whose gradient is not finite.
 
         Raises:
-            RunError: it was the third in a row.
+            RunError: this is the third skipped update in a row.
         """
         self.in_a_row += 1
         self._keep(step, {"batches": [dict(batch) for batch in batches], "loss": loss, "parameters": list(parameters)})
         if self.in_a_row >= MAX_IN_A_ROW:
             raise RunError(
-                f"step {step}: the gradient was not finite {MAX_IN_A_ROW} times in a row; the weights are those before "
-                f"it. What was learnt from lies in {self.folder}. Try a lower --lr or --dtype float32"
+                f"step {step}: the gradient was not finite {MAX_IN_A_ROW} times in a row; those updates were "
+                f"skipped, and their batches are stored in {self.folder}. Try a lower --lr or --dtype float32"
             )
 
     def _keep(self, step: int, content: dict[str, Any]) -> None:
@@ -65,5 +65,5 @@ class BadBatches:
         with replaced_file(path) as aside:
             try:
                 torch.save({"step": step, "update": update, **content}, aside)
-            except RuntimeError as error:  # torch's word for a full disk
+            except RuntimeError as error:  # torch reports a full disk this way
                 raise OSError(errno.EIO, str(error), str(path)) from error

@@ -1,4 +1,4 @@
-"""Checkpoints: a model that `from_pretrained` opens, with the trainer's state beside it."""
+"""Checkpoints: a model that `from_pretrained` loads, together with the trainer's state."""
 
 from __future__ import annotations
 
@@ -43,20 +43,20 @@ def save(
     dtype: torch.dtype = torch.float32,
     world: World = ALONE,
 ) -> Path:
-    """Writes `folder`/step-NNNNNN as one act and removes all but the `keep` newest. Every rank calls this.
+    """Writes `folder`/step-NNNNNN atomically and removes all but the `keep` newest checkpoints. Every rank calls this.
 
-    Of tensors in parts each rank writes its own into state/; all else is written by the main rank.
+    Each rank writes its own part of sharded tensors into state/; the main rank writes everything else.
 
     Args:
-        step: steps that are done.
-        state: what torch.save takes: optimizer, counters; tensors in parts too.
-        records: what the run has recorded by that step, see `run.records`; the main rank's counts, as `card`'s.
-        card: README.md; it may be changed afterwards.
-        generation: a `transformers.GenerationConfig`, in place of the model's own.
-        dtype: of the weights in the model's files.
+        step: number of finished steps.
+        state: values that torch.save accepts (optimizer, counters), and sharded tensors.
+        records: sizes and digests of the run's records so far, see `run.records`; only the main rank's value is used.
+        card: content of README.md, which may be changed afterwards; only the main rank's value is used.
+        generation: a `transformers.GenerationConfig` that replaces the model's own.
+        dtype: dtype of the weights in the model's files.
 
     Raises:
-        RunError: it can't be written; the older checkpoints stand.
+        RunError: the checkpoint can't be written; the older checkpoints remain.
     """
     path, rounded = folder / f"step-{step:06d}", None if dtype == torch.float32 else dtype
     with contextlib.ExitStack() as stack:
@@ -74,7 +74,9 @@ def save(
             write_json(aside / _MANIFEST, about if records is None else {**about, "records": records})
     if world.is_main:
         others = [(number, other) for number, other in _numbered(folder) if number != step]
-        later = [other for number, other in others if number > step]  # of a course of the run that was left
+        later = [
+            other for number, other in others if number > step
+        ]  # written by an earlier attempt, before the run was rewound
         earlier = [other for number, other in others if number < step]
         for old in [*later, *earlier[: max(0, len(earlier) - keep + 1)]]:
             remove_folder(old)
@@ -83,12 +85,12 @@ def save(
 
 @contextlib.contextmanager
 def _written_aside(path: Path, step: int) -> Iterator[Path]:
-    """As `new_folder`, and what can't be written is said by one kind of error."""
+    """Like `new_folder`, but raises RunError if the checkpoint can't be written."""
     try:
         path.parent.mkdir(exist_ok=True)
         with new_folder(path) as aside:
             yield aside
-    except (OSError, RuntimeError, SafetensorError) as error:  # each library has its own word for a full disk
+    except (OSError, RuntimeError, SafetensorError) as error:  # each library reports a full disk differently
         if isinstance(error, RunError):
             raise
         free = shutil.disk_usage(path.parent).free / 1e6
@@ -98,11 +100,11 @@ def _written_aside(path: Path, step: int) -> Iterator[Path]:
 
 
 def _check_shared(aside: Path, world: World) -> None:
-    """Raises RunError if this rank does not see what the main rank has made."""
+    """Raises RunError if this rank does not see the folder that the main rank created."""
     if not aside.is_dir():
         raise RunError(
-            f"rank {world.rank} does not see {aside}, which rank 0 has made: with --shard each rank writes its part "
-            "of a checkpoint, so --out must be on a file system that all of them see"
+            f"rank {world.rank} does not see {aside}, which rank 0 created: with --shard each rank writes its part "
+            "of a checkpoint, so --out must be on a file system that all ranks share"
         )
 
 
@@ -116,13 +118,13 @@ def _write(
     generation: Any,
     dtype: torch.dtype,
 ) -> None:
-    """Writes all files but the manifest; of the state, what is not in parts."""
-    # An adapter is merged; its own weights are for the state.
+    """Writes all files except the manifest and sharded state."""
+    # The model's files get merged weights; the adapter's own weights are part of the state.
     if weights is None and has_adapter(model):
         weights = dict(merged_weights(model))
     with described_as_whole(model):
         kept = weights if dtype == torch.float32 else _cast(model, weights, dtype)
-        # A file's tensors are copied before they are written.
+        # save_pretrained copies the tensors of a file before it writes them.
         model.save_pretrained(aside, state_dict=kept, max_shard_size=_MODEL_FILE)
     if dtype != torch.float32:
         known = read_json(aside / "config.json")
@@ -133,12 +135,12 @@ def _write(
     if card:
         write_text(aside / CARD, card)
     torch.save(state, aside / _STATE)
-    for file in aside.glob("*.safetensors"):  # the library makes them readable for their owner alone
+    for file in aside.glob("*.safetensors"):  # the library makes them readable only for their owner
         file.chmod((aside / "config.json").stat().st_mode)
 
 
 def latest(folder: Path) -> tuple[tuple[int, Path] | None, list[Path]]:
-    """The newest intact checkpoint as (steps done, path), and those that were passed over because they are damaged."""
+    """Returns the newest intact checkpoint as (finished steps, path) or None, and the damaged ones it skipped."""
     damaged: list[Path] = []
     for number, path in reversed(_numbered(folder)):
         if _is_intact(path):
@@ -148,30 +150,30 @@ def latest(folder: Path) -> tuple[tuple[int, Path] | None, list[Path]]:
 
 
 def recorded(path: Path) -> dict[str, Any] | None:
-    """What the run had recorded when an intact checkpoint was written; None if it does not say."""
+    """Returns the records of the run at the time of an intact checkpoint; None if its manifest has none."""
     found: dict[str, Any] | None = read_json(path / _MANIFEST).get("records")
     return found
 
 
 def load_state(path: Path) -> dict[str, Any]:
-    """The trainer's state of a checkpoint; tensors that were written in parts are `TensorOnDisk`.
+    """Returns the trainer's state of a checkpoint; sharded tensors are `TensorOnDisk`.
 
     Raises:
-        UserError: it can't be read.
+        UserError: the state can't be read.
     """
     try:
         state = torch.load(path / _STATE, map_location="cpu", weights_only=True)
-    except Exception as error:  # torch raises whatever the bytes make it
+    except Exception as error:  # damaged bytes can make torch raise anything
         raise UserError(f"{path / _STATE}: can't be read: {type(error).__name__}: {_first_line(error)}") from error
     if not isinstance(state, dict):
-        raise UserError(f"{path / _STATE}: it holds a {type(state).__name__} where a dict is expected")
+        raise UserError(f"{path / _STATE}: expected a dict, found a {type(state).__name__}")
     with restoring(path):
         return dict(put_back(state, path / _PARTS))
 
 
 @contextlib.contextmanager
 def restoring(path: Path) -> Iterator[None]:
-    """Around what puts a checkpoint's content in place. Raises UserError if it is not what this version writes."""
+    """Turns errors while a checkpoint's content is restored into a UserError that names the checkpoint."""
     try:
         yield
     except UserError:
@@ -188,8 +190,8 @@ def restoring(path: Path) -> Iterator[None]:
     ) as error:
         what = f"it lacks {error}" if isinstance(error, KeyError) else f"{type(error).__name__}: {_first_line(error)}"
         raise UserError(
-            f"--resume: {path} is no checkpoint that this version of r1lite can continue from: {what}. Continue with "
-            f"the version that wrote it, remove it to go on from an earlier one, or start a new run: --model {path}"
+            f"--resume: this version of r1lite can't continue from the checkpoint {path}: {what}. Continue with the "
+            f"version that wrote it, remove it to use an earlier checkpoint, or start a new run: --model {path}"
         ) from error
 
 
@@ -198,13 +200,13 @@ def _first_line(error: Exception) -> str:
 
 
 def _numbered(folder: Path) -> list[tuple[int, Path]]:
-    """The checkpoints by step; other files in the folder are the user's."""
+    """Returns the checkpoints sorted by step; other files in the folder belong to the user."""
     found = [(_NAME.fullmatch(path.name), path) for path in folder.glob("step-*") if path.is_dir()]
     return sorted((int(match[1]), path) for match, path in found if match)
 
 
 def _is_intact(path: Path) -> bool:
-    """True if every file of the manifest is as it was written; what else lies there does not matter."""
+    """Returns True if every file in the manifest is unchanged; other files are ignored."""
     try:
         files: dict[str, str] = read_json(path / _MANIFEST)["files"]
         return bool(files) and all(digest(path / name)[1] == known for name, known in files.items())
@@ -218,13 +220,13 @@ def _hashes(folder: Path) -> dict[str, str]:
 
 
 def _cast(model: Any, weights: Mapping[str, Tensor] | None, dtype: torch.dtype) -> dict[str, Tensor]:
-    """Floating-point weights in another precision; those that share their memory share it still."""
+    """Casts floating-point weights to another precision; tied weights stay tied."""
     made: dict[tuple[int, torch.Size], Tensor] = {}
 
     def cast(weight: Tensor) -> Tensor:
-        place = (weight.data_ptr(), weight.shape)
-        if place not in made:
-            made[place] = weight.detach().to(dtype) if weight.is_floating_point() else weight
-        return made[place]
+        storage = (weight.data_ptr(), weight.shape)
+        if storage not in made:
+            made[storage] = weight.detach().to(dtype) if weight.is_floating_point() else weight
+        return made[storage]
 
     return {name: cast(weight) for name, weight in (model.state_dict() if weights is None else weights).items()}

@@ -1,4 +1,4 @@
-"""The console of every command: what data holds neither steers the terminal nor is read as markup."""
+"""The console of every command. Text from data can't control the terminal and is not read as markup."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class _Safe(Console):
 
     @property
     def file(self) -> IO[str]:
-        """Standard output itself: rich's own control characters go there."""
+        """Standard output without escaping, so that rich's own control characters take effect."""
         found: IO[str] = terminal.raw(getattr(sys.stdout, "rich_proxied_file", sys.stdout))  # while a table is live
         return found
 
@@ -27,5 +27,5 @@ class _Safe(Console):
 
 
 def make_console(*, quiet: bool = False) -> Console:
-    """A console for text of any origin: no markup, no emoji, no highlighting."""
+    """Returns a console for untrusted text: no markup, no emoji, no highlighting."""
     return _Safe(highlight=False, soft_wrap=True, emoji=False, markup=False, quiet=quiet)

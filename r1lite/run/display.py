@@ -1,4 +1,4 @@
-"""What one sees while a run goes on: a live table on a terminal, plain lines elsewhere."""
+"""Shows the progress of a run: a live table on a terminal, plain lines elsewhere."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ from r1lite.run.progress import REPORTER
 from verifiers.terminal import one_line
 
 _PLAIN_EVERY_S = 10.0  # between plain lines, unless --verbose
-_ROWS = 10  # of the live table, the newest one beside them
+_ROWS = 10  # of the live table, in addition to the newest row
 _BARS = "▁▂▃▄▅▆▇█"
-_SAME = 1e-9  # a part of the reward this close to the accuracy is the same verdict: it gets no column of its own
-_LEFT_STEPS = 20  # the latest ones, by which the remaining time is judged
+_SAME = 1e-9  # a reward component this close to the accuracy is the same verdict and gets no column
+_LEFT_STEPS = 20  # the latest steps, which the remaining time is estimated from
 
 
 class Display:
@@ -32,7 +32,7 @@ class Display:
 
     Args:
         loudness: -1 quiet, 0 normal, 1 verbose.
-        silent: print nothing at all: of several ranks one speaks.
+        silent: print nothing at all; with several ranks only one prints.
     """
 
     def __init__(self, *, loudness: int = 0, silent: bool = False) -> None:
@@ -42,27 +42,27 @@ class Display:
         self._view: Live | None = None
         self._bar: Progress | None = None
         self._task: Any = None
-        self._what, self._total, self._began = "", 1, 0.0  # the stretch of work
-        self._since: list[dict[str, float]] = []  # what steps gave since the last row
+        self._what, self._total, self._began = "", 1, 0.0  # the current phase
+        self._since: list[dict[str, float]] = []  # metrics of the steps since the last row
         self._rows: list[tuple[str, dict[str, float]]] = []
-        self._course: dict[str, list[float]] = {}  # of what the sparklines show, a value a step
+        self._course: dict[str, list[float]] = {}  # metrics shown as sparklines: one value per step
         self._seconds: collections.deque[float] = collections.deque(maxlen=_LEFT_STEPS)
-        self._own: set[str] = set()  # parts of the reward that are neither the accuracy nor the format
-        self._headed: list[str] = []  # columns that were explained
+        self._own: set[str] = set()  # reward components that are neither the accuracy nor the format
+        self._headed: list[str] = []  # columns that have been explained
         self._printed_at = 0.0
 
     def line(self, label: str, text: str) -> None:
-        """One line of the head: what was chosen."""
+        """Prints a labelled line of the header, such as a chosen setting."""
         if self.loudness >= 0:
             self.console.print(_labelled(label, text))
 
     def say(self, text: str = "") -> None:
-        """A line for the reader."""
+        """Prints a line."""
         if self.loudness >= 0:
             self.console.print(text)
 
     def start(self, what: str, total: int, done: int = 0) -> None:
-        """Begins a stretch of work with a progress bar."""
+        """Starts a phase with a progress bar."""
         self._bar = Progress(
             TextColumn("{task.description}", markup=False),
             BarColumn(),
@@ -81,7 +81,7 @@ class Display:
         self._printed_at = time.monotonic()
 
     def progress(self, done: float) -> None:
-        """Moves the bar; without a terminal there is a line every ten seconds."""
+        """Updates the progress bar; without a terminal, prints a line every ten seconds."""
         self._move(done)
         now, total = time.monotonic(), self._total
         if not self.live and self.loudness >= 0 and done and now - self._printed_at >= _PLAIN_EVERY_S:
@@ -95,7 +95,7 @@ class Display:
         REPORTER.note(self._what, done, self._total)
 
     def step(self, step: int, total: int, metrics: dict[str, Any]) -> None:
-        """Shows a step's metrics: a row has the means over the steps that it names."""
+        """Shows the metrics of a step; a row shows means over the steps that it names."""
         self._move(step)
         values = self._shown(metrics)
         self._since.append(values)
@@ -122,14 +122,14 @@ class Display:
             self.console.print(Text(one_line("  ".join((steps, *cells, left, *_told(metrics))))))
 
     def finish(self) -> None:
-        """Ends the stretch of work; safe to call when none is under way."""
+        """Ends the current phase, if any."""
         if self._view is not None:
             self._view.stop()
             self._view = None
         self._bar = None
 
     def summary(self, summary: dict[str, Any], where: Sequence[tuple[str, str]]) -> None:
-        """Before and after, examples, and where everything lies; --quiet shows this too."""
+        """Prints results before and after, examples and file locations, also with --quiet."""
         before, after = summary.get("eval_before"), summary["eval_after"]
         table = Table(title="Test problems", title_justify="left", title_style="bold")
         for heading in ("", *(["before"] if before else []), "after" if before else "measured"):
@@ -144,7 +144,7 @@ class Display:
         table.add_row("format (greedy)", *(f"{e['format_rate']:.1%}" for e in shown))
         if all(e.get("sampled_format_rate") is not None for e in shown):
             table.add_row("format (T=1)", *(f"{e['sampled_format_rate']:.1%}" for e in shown))
-        table.add_row("tokens a completion", *(f"{e['mean_tokens']:.1f}" for e in shown))
+        table.add_row("tokens per completion", *(f"{e['mean_tokens']:.1f}" for e in shown))
         self.console.print(table)
         if self.loudness >= 0 and summary.get("learnt"):
             self.learnt(summary["learnt"])
@@ -154,7 +154,7 @@ class Display:
             self.console.print(_labelled(label, text))
 
     def learnt(self, pairs: Sequence[dict[str, Any]]) -> None:
-        """What the model said to some problems before and after."""
+        """Prints answers to some problems before and after training."""
         self.console.print()
         for pair in pairs:
             self.console.print(_labelled("Problem", " ".join(pair["question"].split())))
@@ -169,7 +169,7 @@ class Display:
         self.console.print(Text.assemble(f"  {name} (", mark, f"): {one_line(text)}"))
 
     def examples(self, before: dict[str, Any] | None, after: dict[str, Any]) -> None:
-        """What the model says to the first problem."""
+        """Prints the answers to the first problem."""
         self.console.print()
         self.console.print(_labelled("One problem ", " ".join(after["examples"]["question"].split())))
         for name, evaluation in (("before", before), ("after" if before else "measured", after)):
@@ -178,7 +178,7 @@ class Display:
         self.console.print()
 
     def _shown(self, metrics: Mapping[str, Any]) -> dict[str, float]:
-        """The step's numbers that have a column: those of METRICS, and the reward's own parts."""
+        """Returns the metrics of the step that have a column: those of METRICS, and the reward's components."""
         found = {one.name: metrics[one.name] for one in columns() if metrics.get(one.name) is not None}
         known = [metrics.get("accuracy"), metrics.get("format_rate")]
         for name, value in (metrics.get("parts") or {}).items():
@@ -189,7 +189,7 @@ class Display:
         return found
 
     def _explain(self, names: list[str]) -> None:
-        """Says once what the columns are."""
+        """Explains each column once."""
         new = [name for name in names if name not in self._headed]
         if new and self.loudness >= 0:
             said = "; ".join(f"{_heading(name)}: {BY_NAME[name].brief}" for name in new if name in BY_NAME)
@@ -225,7 +225,7 @@ def _cell(name: str, value: float) -> str:
 
 
 def _told(metrics: Mapping[str, Any]) -> list[str]:
-    """Speed, and why the step's wrong answers are wrong."""
+    """Returns the speed and the most frequent reasons of wrong answers."""
     said = []
     if metrics.get("tokens") and metrics.get("step_s"):
         said.append(f"{metrics['tokens'] / metrics['step_s']:,.0f} tokens/s")
@@ -239,7 +239,7 @@ def _told(metrics: Mapping[str, Any]) -> list[str]:
 
 
 def _sparkline(values: Sequence[float], width: int = 20) -> str:
-    """The course of a metric: means over `width` stretches of steps, from its lowest to its highest."""
+    """Draws a metric over time: means over at most `width` intervals, scaled from lowest to highest."""
     size = math.ceil(len(values) / width)
     means = [statistics.fmean(values[start : start + size]) for start in range(0, len(values), size)]
     low, high = min(means), max(means)
@@ -258,7 +258,7 @@ def _rate(evaluation: dict[str, Any], key: str) -> str:
 
 
 def duration(seconds: float) -> str:
-    """Minutes and seconds, or with hours: "1:05", "2:00:07"."""
+    """Formats a duration as minutes and seconds, or with hours: "1:05", "2:00:07"."""
     minutes, seconds = divmod(round(seconds), 60)
     hours, minutes = divmod(minutes, 60)
     return f"{hours}:{minutes:02d}:{seconds:02d}" if hours else f"{minutes}:{seconds:02d}"

@@ -13,13 +13,13 @@ from r1lite.run.run_dir import RunDir
 
 @contextlib.contextmanager
 def ending(run_dir: RunDir, display: Display, *, speaks: bool = True) -> Iterator[None]:
-    """Around all that is done in the run directory; leaves the terminal as it was, however that ends.
+    """Wraps all work in a run directory; restores the terminal at the end, also after an error.
 
     Args:
-        speaks: say how to go on; of several ranks one does.
+        speaks: print how to continue; with several ranks only one does.
 
     Raises:
-        RunError: instead of an OSError (disk full, no permission), naming the file.
+        RunError: replaces an OSError (disk full, no permission) and names the file.
     """
     try:
         yield
@@ -30,8 +30,8 @@ def ending(run_dir: RunDir, display: Display, *, speaks: bool = True) -> Iterato
         raise
     except OSError as error:
         raise RunError(
-            f"{error.filename or run_dir.path}: {error.strerror or error}. What was saved stands; once that is mended, "
-            f"continue with --resume --out {run_dir.path}"
+            f"{error.filename or run_dir.path}: {error.strerror or error}. Saved checkpoints remain; once this is "
+            f"fixed, continue with --resume --out {run_dir.path}"
         ) from error
     finally:
         display.finish()

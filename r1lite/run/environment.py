@@ -1,4 +1,4 @@
-"""environment.json: what a run began with, and what differs when it is continued elsewhere or later."""
+"""environment.json: the environment that a run started in, and the differences when it is resumed in another."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from r1lite.hub.revisions import commits
 from r1lite.run.files import read_json
 
 FILE = "environment.json"
-SCHEMA = 2  # of run directories: raised when an older r1lite could misread one
+SCHEMA = 2  # of run directories; increased when an older r1lite could misread one
 _PACKAGES = ("torch", "transformers", "tokenizers", "datasets", "sympy", "numpy")
-_MATTERS = {  # what may differ with it
+_MATTERS = {  # item -> what may change when it changes
     "r1lite": "sampling, scores and updates",
     "torch": "sampled tokens and weights, by rounding",
     "transformers": "prompts, sampled tokens and weights",
@@ -36,11 +36,11 @@ _MATTERS = {  # what may differ with it
 
 
 def environment(settings: Mapping[str, Any] | None = None, *, ranks: int = 1) -> dict[str, Any]:
-    """Versions, machine and command line.
+    """Returns versions, machine and command line.
 
     Args:
-        settings: of the run; those that its bits depend on are kept too.
-        ranks: processes of the run.
+        settings: settings of the run; those that affect its exact results are included.
+        ranks: number of ranks.
     """
     versions: dict[str, str | None] = {}
     for name in _PACKAGES:
@@ -67,7 +67,7 @@ def environment(settings: Mapping[str, Any] | None = None, *, ranks: int = 1) ->
 
 
 def read_environment(path: Path) -> dict[str, Any]:
-    """The run's environment.json; stage and problems are None where it can't be read."""
+    """Reads the run's environment.json; stage and problems are None if it can't be read."""
     with contextlib.suppress(UserError):
         return {"stage": None, "problems": None, **read_json(path / FILE)}
     return {"stage": None, "problems": None}
@@ -75,25 +75,25 @@ def read_environment(path: Path) -> dict[str, Any]:
 
 def check_schema(path: Path) -> None:
     """Raises UserError for a run directory of a newer r1lite, or an environment.json that can't be read."""
-    if not (path / FILE).exists():  # before there were schemas, a kill could leave a run without it
+    if not (path / FILE).exists():  # older versions could be killed before they wrote it
         return
     try:
         kept = read_json(path / FILE)
     except UserError as error:
         raise UserError(
-            f"--resume: {error}; put it back from a copy, or remove it: the run then goes on, but other problems and "
-            "versions than it began with go unnoticed"
+            f"--resume: {error}; restore it from a copy, or remove it: the run then continues, but changed problems "
+            "and versions go unnoticed"
         ) from error
     schema = kept.get("schema", 0)
     if not isinstance(schema, int) or schema > SCHEMA:
         raise UserError(
-            f"--resume: {path} has schema {schema}, this is r1lite {__version__}, which knows {SCHEMA}: continue it "
-            f"with the r1lite that made it ({kept.get('r1lite')})"
+            f"--resume: {path} has schema {schema}, but r1lite {__version__} only supports {SCHEMA}: continue it with "
+            f"the r1lite that created it ({kept.get('r1lite')})"
         )
 
 
 def differences(before: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
-    """A line for each thing that is another than when the run began, with what may differ because of it."""
+    """Returns a line for each item that changed since the run started, with the possible consequence."""
     then, here = ({**kept, **(kept.get("versions") or {})} for kept in (before, now))
     return [
         f"{name} was {then[name]} when this run began and is {here[name]}: {what} may differ from here on"
@@ -103,7 +103,7 @@ def differences(before: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
 
 
 def _processor() -> str | None:
-    """Its model: kernels are chosen by it."""
+    """Returns the processor's model name; libraries choose kernels by it."""
     with contextlib.suppress(OSError), open("/proc/cpuinfo", encoding="utf-8", errors="replace") as file:
         for line in file:
             if line.startswith("model name"):

@@ -1,4 +1,4 @@
-"""Writing that is never seen half done: aside, synced, renamed; and reading that names the file it can't read."""
+"""Atomic writing of files (temporary name, sync, rename), and reading with errors that name the file."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ from typing import IO, Any
 
 from r1lite.errors import UserError
 
-_LEVEL = 5  # of compression: a higher one saves 2 % and costs twice the time
-_PART = ".part"  # ends the hidden name of what is being written
+_LEVEL = 5  # compression level; a higher level saves 2 % and takes twice the time
+_PART = ".part"  # suffix of the hidden temporary name
 
 
 @contextlib.contextmanager
 def replaced_file(path: Path, *, alone: bool = True) -> Iterator[Path]:
-    """Yields a temporary path beside `path`; at the end it is synced and takes its place, or is removed on an error.
+    """Yields a temporary path beside `path`. At the end it is synced and renamed to `path`, or removed on an error.
 
     Args:
-        alone: no other process can be writing the same file; otherwise each writes to a path of its own.
+        alone: no other process can be writing the same file; if False, the temporary path is unique.
     """
     aside = part_of(path if alone else path.with_name(f"{path.name}.{secrets.token_hex(8)}"))
     try:
@@ -38,7 +38,7 @@ def replaced_file(path: Path, *, alone: bool = True) -> Iterator[Path]:
 
 @contextlib.contextmanager
 def new_folder(path: Path) -> Iterator[Path]:
-    """Yields an empty temporary folder beside `path`; at the end every file is synced and it becomes `path`."""
+    """Yields an empty temporary folder beside `path`. At the end its files are synced and it is renamed to `path`."""
     aside = part_of(path)
     shutil.rmtree(aside, ignore_errors=True)
     aside.mkdir(parents=True)
@@ -56,12 +56,12 @@ def new_folder(path: Path) -> Iterator[Path]:
 
 
 def part_of(path: Path) -> Path:
-    """Where a file or folder lies while it is being written."""
+    """Returns the temporary path of a file or folder while it is being written."""
     return path.with_name(f".{path.name}{_PART}")
 
 
 def remove_folder(path: Path) -> None:
-    """Removes a folder that is never seen half removed under its own name."""
+    """Removes a folder; it is renamed first, so that a half-removed folder never has its original name."""
     aside = part_of(path)
     shutil.rmtree(aside, ignore_errors=True)
     os.replace(path, aside)
@@ -69,7 +69,7 @@ def remove_folder(path: Path) -> None:
 
 
 def clear_parts(folder: Path) -> None:
-    """Removes what killed processes left half written in a folder. Only for who holds its lock."""
+    """Removes half-written files that killed processes left in a folder. The caller must hold the folder's lock."""
     for path in folder.glob(f".*{_PART}"):
         if path.is_dir() and not path.is_symlink():
             shutil.rmtree(path)
@@ -78,23 +78,23 @@ def clear_parts(folder: Path) -> None:
 
 
 def write_text(path: Path, text: str) -> None:
-    """Writes a whole file at once."""
+    """Writes a file atomically."""
     with replaced_file(path) as aside:
         aside.write_text(text, encoding="utf-8", errors="backslashreplace")
 
 
 def as_json(value: Any) -> str:
-    """A value as indented JSON."""
+    """Returns a value as indented JSON."""
     return json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
 
 
 def write_json(path: Path, value: Any) -> None:
-    """Writes a value as indented JSON."""
+    """Writes a value as indented JSON, atomically."""
     write_text(path, as_json(value))
 
 
 def write_rows(path: Path, rows: Iterable[Mapping[str, Any]]) -> None:
-    """Writes rows as JSON lines at once; compressed, by a name that ends in ".gz", to the same bytes for the same rows.
+    """Writes rows as JSON lines, atomically; compressed if the name ends in ".gz". Equal rows give equal bytes.
 
     A lone surrogate becomes its JSON escape.
     """
@@ -110,20 +110,20 @@ def write_rows(path: Path, rows: Iterable[Mapping[str, Any]]) -> None:
 
 
 def read_json(path: Path, kind: type = dict) -> Any:
-    """The value of a JSON file that has the given type. Raises UserError, naming the file, if it can't be read."""
+    """Reads a JSON file whose value has the given type. Raises UserError, naming the file, if that is not possible."""
     try:
-        found = json.loads(path.read_text(encoding="utf-8"))
+        value = json.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
         raise UserError(f"{path}: can't be read: {error.strerror or error}") from error
     except (ValueError, RecursionError) as error:
         raise UserError(f"{path}: damaged: not JSON ({error})") from error
-    if not isinstance(found, kind):
-        raise UserError(f"{path}: damaged: it holds a {type(found).__name__} where a {kind.__name__} is expected")
-    return found
+    if not isinstance(value, kind):
+        raise UserError(f"{path}: damaged: expected a {kind.__name__}, found a {type(value).__name__}")
+    return value
 
 
 def digest(path: Path, size: int | None = None) -> tuple[int, str]:
-    """(bytes, SHA-256) of a file, or of its first `size` bytes; fewer bytes if it is shorter."""
+    """Returns (number of bytes, SHA-256) of a file, or of its first `size` bytes at most."""
     found, left = hashlib.sha256(), size
     with open(path, "rb") as file:
         while piece := file.read(1 << 20 if left is None else min(1 << 20, left)):
@@ -133,7 +133,7 @@ def digest(path: Path, size: int | None = None) -> tuple[int, str]:
 
 
 def sync(path: Path) -> None:
-    """Has the disk hold what was written to a file, or a folder's list of names."""
+    """Syncs a file, or a folder's list of names, to disk."""
     handle = os.open(path, os.O_RDONLY)
     try:
         os.fsync(handle)

@@ -1,4 +1,4 @@
-"""What metrics.jsonl holds: one table for the display, the doctor, the report, the trackers and the docs."""
+"""Table of the metrics in metrics.jsonl, used by the display, the doctor, the report, the trackers and the docs."""
 
 from __future__ import annotations
 
@@ -23,23 +23,23 @@ STAGES = ("rl", "ppo", "supervised", "reward-model")
 
 @dataclass(frozen=True, slots=True)
 class Metric:
-    """One number of a step."""
+    """A numeric metric of a step."""
 
-    name: str  # in metrics.jsonl; what is derived from others is marked so
-    label: str  # for the reader
+    name: str  # key in metrics.jsonl, unless `derived`
+    label: str  # display name
     unit: Unit
-    means: str  # one clause, as the docs print it
-    panel: str = ""  # the report's diagram that shows it; "" = none
-    better: Better = ""  # "" = neither: it depends
-    smooth: bool = False  # noisy from step to step: the report draws a moving average over the raw values
-    column: str = ""  # heading in the display's table; "" = not shown there
-    brief: str = ""  # what the column means, in a few words
-    stages: tuple[str, ...] = ("rl", "ppo")  # which write it; of STAGES
-    derived: bool = False  # not in the file: made of other metrics
-    scale: Literal["linear", "log"] = "linear"  # of the report's axis
+    means: str  # definition in one clause, as printed in the docs
+    panel: str = ""  # the chart of the report that shows it; "" = none
+    better: Better = ""  # "" = neither
+    smooth: bool = False  # noisy: the report draws a moving average over the raw values
+    column: str = ""  # heading in the table of the display; "" = not shown
+    brief: str = ""  # meaning of the column in a few words
+    stages: tuple[str, ...] = ("rl", "ppo")  # stages that write it; see STAGES
+    derived: bool = False  # not in the file: computed from other metrics
+    scale: Literal["linear", "log"] = "linear"  # axis of the chart
 
     def text(self, value: float) -> str:
-        """The value with its unit, for the reader."""
+        """Formats a value with its unit."""
         return _FORMS[self.unit].format(value)
 
 
@@ -56,15 +56,15 @@ METRICS: tuple[Metric, ...] = (
         "higher",
         True,
         "reward",
-        "what the formula pays",
+        "value of the reward formula",
     ),
-    Metric("reward_std", "reward, deviation", "", "standard deviation of the same", ""),
+    Metric("reward_std", "reward, deviation", "", "standard deviation over these completions", ""),
     Metric(
         "accuracy",
         "accuracy",
         "share",
-        "completions that the task's own verdict calls right, whatever the reward formula says; of `reward-model`: "
-        "pairs whose chosen answer gets more",
+        "completions that are right by the task's own verdict, independent of the reward formula; of `reward-model`: "
+        "pairs whose chosen answer gets the higher reward",
         "Accuracy",
         "higher",
         True,
@@ -76,12 +76,12 @@ METRICS: tuple[Metric, ...] = (
         "format_rate",
         "format",
         "share",
-        "completions laid out as asked, by the task's own verdict",
+        "completions with the requested format, by the task's own verdict",
         "Format",
         "higher",
         True,
         "format",
-        "laid out as asked",
+        "requested format",
     ),
     Metric(
         "completion_tokens",
@@ -94,12 +94,12 @@ METRICS: tuple[Metric, ...] = (
         "tokens",
         "mean length",
     ),
-    Metric("completion_tokens_max", "longest", "tokens", "length of the longest one", "Length"),
+    Metric("completion_tokens_max", "longest", "tokens", "length of the longest completion", "Length"),
     Metric(
         "truncated",
         "truncated",
         "share",
-        "completions cut off at `--max-completion-tokens`",
+        "completions that reached `--max-completion-tokens`",
         "Truncated",
         "lower",
         True,
@@ -115,18 +115,18 @@ METRICS: tuple[Metric, ...] = (
         "entropy",
         "entropy",
         "nats",
-        "mean -log p of the sampled tokens: an unbiased estimate",
+        "mean -log p of the sampled tokens, an unbiased estimate",
         "Entropy",
         "",
         True,
         "entropy",
-        "nats a token, 0 = always the same",
+        "nats per token; 0 = deterministic",
     ),
     Metric(
         "groups_without_signal",
         "groups without signal",
         "share",
-        "groups whose scored rewards are all equal, so that they teach nothing",
+        "groups whose scored rewards are all equal, so that they give no gradient",
         "Groups without signal",
         "",
         True,
@@ -138,16 +138,16 @@ METRICS: tuple[Metric, ...] = (
         "unscored",
         "unscored",
         "share",
-        "completions whose check could not be made",
+        "completions whose check failed",
         "Unscored",
         "lower",
     ),
-    Metric("refills", "refills", "count", "`--dynamic-sampling`: how many times more was sampled"),
+    Metric("refills", "refills", "count", "`--dynamic-sampling`: number of additional sampling rounds"),
     Metric(
         "groups_missing",
         "groups missing",
         "count",
-        "`--dynamic-sampling`: how many groups short of `--prompts-per-step` the step stayed",
+        "`--dynamic-sampling`: number of groups missing from `--prompts-per-step`",
     ),
     Metric(
         "token_loss",
@@ -158,7 +158,7 @@ METRICS: tuple[Metric, ...] = (
         "lower",
         True,
         "loss",
-        "nats a token",
+        "nats per token",
         ("supervised",),
     ),
     Metric(
@@ -170,19 +170,19 @@ METRICS: tuple[Metric, ...] = (
         brief="passes over the rows",
         stages=("supervised",),
     ),
-    Metric("rows", "rows", "count", "rows learnt from in the step", stages=("supervised",)),
+    Metric("rows", "rows", "count", "rows of the step", stages=("supervised",)),
     Metric(
         "rows_of_the_student",
         "rows of the student",
         "count",
-        "`r1lite distill`, on-policy: rows the student sampled for itself",
+        "`r1lite distill`, on-policy: rows that the student sampled",
         stages=("supervised",),
     ),
     Metric(
         "loss",
         "loss",
         "",
-        "mean over the step's updates; a policy's is near 0 by construction",
+        "mean over the step's updates; the loss of a policy is near 0 by construction",
         "Loss",
         "",
         True,
@@ -192,12 +192,12 @@ METRICS: tuple[Metric, ...] = (
         "margin",
         "margin",
         "",
-        "mean reward of the chosen answer less that of the rejected one",
+        "mean reward of the chosen answer minus that of the rejected answer",
         "Margin",
         "higher",
         True,
         "margin",
-        "chosen less rejected",
+        "chosen minus rejected",
         ("reward-model",),
     ),
     Metric(
@@ -217,7 +217,7 @@ METRICS: tuple[Metric, ...] = (
         "grad_norm",
         "gradient norm",
         "",
-        "norm of the gradient before it is bounded, mean over the updates",
+        "norm of the gradient before clipping, mean over the updates",
         "Gradient norm",
         "",
         True,
@@ -233,32 +233,32 @@ METRICS: tuple[Metric, ...] = (
         "optimizer steps skipped because a gradient was not finite",
         stages=_ALL,
     ),
-    Metric("stopped_updates", "stopped updates", "count", "optimizer steps left out by `--stop-kl`"),
+    Metric("stopped_updates", "stopped updates", "count", "optimizer steps not made because of `--stop-kl`"),
     Metric(
         "kl",
         "KL to the reference",
         "nats",
-        "mean estimate of KL(policy, reference) of a token",
+        "mean estimate of KL(policy, reference) per token",
         "KL to the reference",
         "",
         True,
     ),
-    Metric("kl_coef", "KL coefficient", "", "its coefficient in this step"),
+    Metric("kl_coef", "KL coefficient", "", "coefficient of this KL in the step"),
     Metric(
         "policy_kl",
         "KL of the step",
         "nats",
-        "how far the step moved the policy: mean k3 of KL(old, new) of a token, as its last update saw it",
+        "how far the step moved the policy: mean k3 of KL(old, new) per token, at its last update",
         "KL of a step",
         "",
         True,
     ),
-    Metric("entropy_coef", "entropy coefficient", "", "weight of the entropy bonus in this step"),
+    Metric("entropy_coef", "entropy coefficient", "", "weight of the entropy bonus in the step"),
     Metric(
         "clipped_low",
         "clipped below",
         "share",
-        "tokens with a negative advantage that the loss's lower bound holds back",
+        "tokens with a negative advantage that the loss's lower bound clips",
         "Clipped tokens",
         "",
         True,
@@ -267,19 +267,22 @@ METRICS: tuple[Metric, ...] = (
         "clipped_high",
         "clipped above",
         "share",
-        "tokens with a positive advantage that the loss's upper bound holds back",
+        "tokens with a positive advantage that the loss's upper bound clips",
         "Clipped tokens",
         "",
         True,
     ),
     Metric(
-        "importance_bounded", "corrections at a bound", "share", "tokens whose `--importance` correction was at a bound"
+        "importance_bounded",
+        "corrections at a bound",
+        "share",
+        "tokens whose `--importance` correction reached a bound",
     ),
     Metric(
         "mismatch_logprob_max",
         "largest difference",
         "nats",
-        "engine against trainer before the first update: largest difference of a token's log-probability",
+        "engine compared with trainer before the first update: largest difference of a token's log-probability",
         "Engine against trainer",
         "lower",
         scale="log",
@@ -288,53 +291,66 @@ METRICS: tuple[Metric, ...] = (
         "mismatch_kl",
         "KL engine, trainer",
         "nats",
-        "engine against trainer before the first update: mean k3 of a token",
+        "engine compared with trainer before the first update: mean k3 per token",
         "",
         "lower",
     ),
     Metric(
-        "mismatch_ratio_min", "smallest ratio", "", "smallest trainer/engine probability of a token, before any bound"
+        "mismatch_ratio_min",
+        "smallest ratio",
+        "",
+        "smallest ratio of a token's probabilities, trainer to engine, before any bound",
     ),
-    Metric("mismatch_ratio_mean", "mean ratio", "", "mean of the same"),
-    Metric("mismatch_ratio_max", "largest ratio", "", "largest of the same"),
+    Metric("mismatch_ratio_mean", "mean ratio", "", "mean of this ratio"),
+    Metric("mismatch_ratio_max", "largest ratio", "", "largest of these ratios"),
     Metric(
         "micro_batch_tokens",
         "micro-batch",
         "count",
-        "tokens of a micro-batch as memory has allowed them so far",
+        "tokens per micro-batch, after reductions for lack of memory",
         stages=_ALL,
     ),
-    Metric("out_of_memory", "out of memory", "count", "how often this step's micro-batches were halved", stages=_ALL),
+    Metric(
+        "out_of_memory", "out of memory", "count", "how often the micro-batches were halved in the step", stages=_ALL
+    ),
     Metric(
         "value_loss", "value loss", "", "loss of the critic's updates", "Value loss", "lower", True, stages=("ppo",)
     ),
     Metric("critic_grad_norm", "critic's gradient norm", "", "norm of the critic's gradient", stages=("ppo",)),
-    Metric("critic_skipped_updates", "critic's skipped updates", "count", "likewise skipped", stages=("ppo",)),
+    Metric(
+        "critic_skipped_updates",
+        "critic's skipped updates",
+        "count",
+        "the critic's optimizer steps skipped because a gradient was not finite",
+        stages=("ppo",),
+    ),
     Metric("value_mean", "value", "", "mean of the critic's estimates", "Values", "", True, stages=("ppo",)),
-    Metric("return_mean", "return", "", "mean of what the critic was to learn", "Values", "", True, stages=("ppo",)),
+    Metric("return_mean", "return", "", "mean of the critic's targets", "Values", "", True, stages=("ppo",)),
     Metric(
         "explained_variance",
         "explained variance",
         "",
-        "1 - Var(error)/Var(returns), null where the returns hardly vary",
+        "1 - Var(error)/Var(returns); null if the returns hardly vary",
         "Explained variance",
         "higher",
         True,
         "explained",
-        "1 = the critic foresees every return",
+        "1 = the critic predicts every return",
         ("ppo",),
     ),
-    Metric("sync_s", "giving weights", "s", "an engine with weights of its own: seconds to give it the new ones"),
-    Metric("sync_mb", "weights given", "MB", "how much that was: of an adapter alone, little"),
-    Metric("proof_s", "proving weights", "s", "seconds to compare the bytes of its weights with the trainer's"),
-    Metric("proven_weights", "proven weights", "count", "tensors that were found to be the trainer's, byte for byte"),
-    Metric("canary_s", "checking weights", "s", "seconds to check that it has them"),
-    Metric("canary_logprob_max", "canary", "nats", "the largest difference that check found"),
+    Metric("sync_s", "weight sync", "s", "seconds to send new weights to an engine that has its own copy"),
+    Metric("sync_mb", "weights sent", "MB", "size of the weights sent; small if only an adapter is sent"),
+    Metric(
+        "proof_s", "proving weights", "s", "seconds to compare the bytes of the engine's weights with the trainer's"
+    ),
+    Metric("proven_weights", "proven weights", "count", "tensors that equal the trainer's, byte for byte"),
+    Metric("canary_s", "canary time", "s", "seconds for the canary"),
+    Metric("canary_logprob_max", "canary", "nats", "largest difference of a log-probability in the canary"),
     Metric(
         "staleness",
         "staleness",
         "steps",
-        "steps by which the weights that sampled are older than those that learn; of a completion, its oldest token's",
+        "age of the sampling weights relative to the learning weights; the oldest token counts for a completion",
         "Staleness",
         "lower",
     ),
@@ -342,21 +358,37 @@ METRICS: tuple[Metric, ...] = (
         "tokens",
         "tokens",
         "count",
-        "sampled in the step, refills included; of the other stages: learnt from",
+        "tokens sampled in the step, refills included; of other stages: tokens learnt from",
         stages=_ALL,
     ),
     Metric("generate_s", "generate", "s", "seconds of sampling", "Seconds", "lower", True, stages=_LEARNT),
-    Metric("score_s", "score", "s", "seconds of scoring that sampling did not hide", "Seconds", "lower", True),
+    Metric("score_s", "score", "s", "seconds of scoring that did not overlap with sampling", "Seconds", "lower", True),
     Metric("train_s", "train", "s", "seconds of learning", "Seconds", "lower", True, stages=_LEARNT),
-    Metric("ahead_wait_s", "wait", "s", "with `--max-staleness`: waited for completions sampled ahead", "Seconds"),
-    Metric("ahead_groups", "groups ahead", "count", "then asked for, for later steps: on their way, or finished"),
+    Metric(
+        "ahead_wait_s",
+        "wait",
+        "s",
+        "with `--max-staleness`: seconds of waiting for completions that are sampled ahead",
+        "Seconds",
+    ),
+    Metric(
+        "ahead_groups",
+        "groups ahead",
+        "count",
+        "with `--max-staleness`: groups requested for later steps, finished or not",
+    ),
     Metric(
         "dropped_groups",
         "too old",
         "count",
-        "finished groups with a token from weights more than `--max-staleness` steps old: not learnt from, asked again",
+        "finished groups dropped because a token's weights are more than `--max-staleness` steps old; sampled again",
     ),
-    Metric("across_weights", "across weights", "share", "completions that several versions of the weights wrote"),
+    Metric(
+        "across_weights",
+        "across weights",
+        "share",
+        "completions whose tokens come from several versions of the weights",
+    ),
     Metric("step_s", "whole step", "s", "seconds of the step", "Seconds", "lower", True, "time", "of a step", _ALL),
     Metric(
         "tokens_per_s",
@@ -371,11 +403,11 @@ METRICS: tuple[Metric, ...] = (
     ),
 )
 BY_NAME: dict[str, Metric] = {metric.name: metric for metric in METRICS}
-# Of a line, beside the numbers: its number, and maps by verifier.
+# Other keys of a line: the step, and maps by verifier.
 OTHER_KEYS = {
     "step": "counted from 1",
     "parts": "by verifier: mean score",
-    "reasons": "by verifier: how often each reason",
+    "reasons": "by verifier: number of each reason",
 }
 # Reasons of the built-in verifiers that go with a full score.
 RIGHT = {"ok", "equal", "match", "valid", "right", "AC"}
@@ -392,14 +424,14 @@ _UNITS = {
 
 
 def columns() -> list[Metric]:
-    """Those that the display shows, in its order."""
+    """Returns the metrics with a column in the display, in display order."""
     first = ("token_loss", "epoch", "reward", "accuracy")
     shown = [metric for metric in METRICS if metric.column]
     return sorted(shown, key=lambda metric: first.index(metric.name) if metric.name in first else len(first))
 
 
 def docs_table() -> str:
-    """The table of r1lite/rl/README.md."""
+    """Returns the table of metrics in r1lite/rl/README.md."""
     rows = [f"| `{name}` | | {means} |" for name, means in OTHER_KEYS.items()]
     rows += [f"| `{one.name}` | {_UNITS[one.unit]} | {one.means} |" for one in METRICS if not one.derived]
     return "\n".join(["| name | unit | meaning |", "| --- | --- | --- |", *rows])

@@ -1,4 +1,4 @@
-"""The card of a model that a run has made: README.md beside each checkpoint, out of the run's own files."""
+"""Writes the model card, README.md in each checkpoint, from the files of the run."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ from verifiers.yaml_text import read_yaml
 CARD = "README.md"
 _REPOSITORY = re.compile(r"[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*")
 _LICENSE = re.compile(r"[a-z0-9][a-z0-9.-]{0,40}")
-# Where the run was, and what it told whom: nothing of the model.
+# Settings about the machine and the run's outputs; they don't describe the model.
 _PRIVATE = {*("engine_url", "engine_weights_dir", "log_to", "log_project", "push_to_hub", "report", "threads"), "seed"}
 _MEASURED = (  # field, heading, its interval's field
     ("pass_at_1", "accuracy, greedy", "pass_at_1_interval"),
     ("pass_at_k", "pass@k", "pass_at_k_interval"),
     ("sampled_accuracy", "accuracy, T=1", "sampled_accuracy_interval"),
     ("format_rate", "format, greedy", ""),
-    ("mean_tokens", "tokens a completion", ""),
+    ("mean_tokens", "tokens per completion", ""),
     ("accuracy", "accuracy on pairs", "accuracy_interval"),
 )
 _DID = {
@@ -47,14 +47,14 @@ _DID = {
 
 
 def model_card(run: Path, config: Section, step: int, steps: int, *, after: Mapping[str, Any] | None = None) -> str:
-    """README.md of the checkpoint of a step. Nothing in it depends on time or place.
+    """Returns README.md for the checkpoint of a step. Its content does not depend on time or paths.
 
     Args:
         run: the run directory.
-        config: of the run.
-        step: steps done.
-        steps: of the whole run.
-        after: the evaluation of these weights, if it was made.
+        config: configuration of the run.
+        step: number of finished steps.
+        steps: number of steps of the whole run.
+        after: evaluation of these weights, if there is one.
     """
     stage = str(getattr(config, "stage", "run"))
     did, tags = _DID.get(stage, (stage, []))
@@ -81,7 +81,9 @@ def model_card(run: Path, config: Section, step: int, steps: int, *, after: Mapp
     if figures := _figures(_json(run / "eval_before.json"), after):
         parts.append(f"## Figures\n\n{figures}")
         if not judges:
-            parts.append(f"Measured on the test problems by the run itself. Again, in this folder:\n\n{_again(config)}")
+            parts.append(
+                f"Measured on the test problems by the run. To measure again, run in this folder:\n\n{_again(config)}"
+            )
     if isinstance(formula := reward.get("formula"), str) and not judges:
         versions = reward.get("versions")
         named = versions.items() if isinstance(versions, dict) else ()
@@ -89,20 +91,20 @@ def model_card(run: Path, config: Section, step: int, steps: int, *, after: Mapp
         parts.append(f"## Reward\n\n{code(formula)}" + (f"\n\nVerifiers: {said}." if said else ""))
     seed = getattr(config, "seed", 0)
     parts.append(
-        f"## Settings\n\nSeed {seed}. What differs from the defaults of `r1lite {stage}`:\n\n{_settings(config)}"
+        f"## Settings\n\nSeed {seed}. Settings that differ from `r1lite {stage}`'s defaults:\n\n{_settings(config)}"
     )
     parts.append(f"## Made with\n\n{_versions(about)}")
     known = (
-        f"The licence named above is what the card of {code(base)} says; that of the training data may add to it."
+        f"The licence named above comes from the card of {code(base)}; the licence of the training data may add to it."
         if license_
-        else "The licence is that of the base model and of the training data; this card does not know it."
+        else "The licences of the base model and of the training data apply; this card does not know them."
     )
     parts.append(f"## Licence\n\n{known}")
     return "\n\n".join(parts) + "\n"
 
 
 def _base(model: str) -> tuple[str, str | None, str | None]:
-    """(what to call it, its id on the Hub, its licence), as far as they are known."""
+    """Returns (display name, id on the Hub, licence) of a model; id and licence may be unknown."""
     if model in MODELS:
         return f"{model}, a model that r1lite bundles", None, "apache-2.0"
     place = Path(model).expanduser()
@@ -118,7 +120,7 @@ def _base(model: str) -> tuple[str, str | None, str | None]:
 
 
 def _front(path: Path) -> dict[str, Any]:
-    """The YAML of another card; {} if it has none that can be read."""
+    """Returns the YAML header of a card; {} if there is none or it can't be read."""
     try:
         text = path.read_text(encoding="utf-8")
         found = read_yaml(text.split("---\n")[1].encode()) if text.startswith("---\n") else {}
@@ -165,7 +167,7 @@ def _is_number(value: object) -> bool:
 
 
 def _again(config: Section) -> str:
-    """The command that measures these weights, as a block."""
+    """Returns a code block with the command that evaluates these weights."""
     words = ["r1lite", "eval", "--model", "."]
     for name in _AGAIN:
         value = getattr(config, name, None)
@@ -196,7 +198,7 @@ def _default(field: Any) -> Any:
 
 
 def _public(value: Any) -> Any:
-    """The same without folders of this machine: of a path its last part."""
+    """Replaces absolute paths by their last component."""
     if isinstance(value, str):
         return Path(value).name if value.startswith(("/", "~")) else value
     if isinstance(value, dict):

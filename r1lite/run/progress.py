@@ -1,4 +1,4 @@
-"""How far a command has come, in a small file beside its run: what `r1lite r1` shows of the stages that it started."""
+"""Progress of a command, in a small file beside its run; `r1lite r1` shows it for the stages that it started."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ import time
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-_EVERY_S = 0.5  # between two writes of one stretch of work
+_EVERY_S = 0.5  # between two writes within one phase
 
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """A stretch of work."""
+    """Progress within a phase."""
 
     what: str  # "training"
     done: float
@@ -23,7 +23,7 @@ class Progress:
 
 
 class Reporter:
-    """Writes the progress of this process to a file, once it was told which. Nothing of it is kept after a kill."""
+    """Writes the progress of this process to a file once `write_to` names it. A kill may lose the latest progress."""
 
     def __init__(self) -> None:
         self._path: Path | None = None
@@ -31,11 +31,11 @@ class Reporter:
         self._began, self._done_before, self._written = 0.0, 0.0, 0.0
 
     def write_to(self, path: Path) -> None:
-        """Names the file."""
+        """Sets the path of the file."""
         self._path = path
 
     def note(self, what: str, done: float, total: float) -> None:
-        """Says how far the present stretch has come; another `what` begins another one."""
+        """Reports progress within a phase; a new value of `what` starts a new phase."""
         if self._path is None:
             return
         now = time.monotonic()
@@ -47,7 +47,7 @@ class Reporter:
         gained = done - self._done_before
         left = (now - self._began) / gained * (total - done) if gained > 0 else None
         aside = self._path.with_name(f".{self._path.name}.part")
-        with contextlib.suppress(OSError):  # a full disk is the run's to tell, not the display's
+        with contextlib.suppress(OSError):  # the run itself reports a full disk
             aside.write_text(json.dumps(asdict(Progress(what, done, total, left))), encoding="utf-8")
             os.replace(aside, self._path)
 
@@ -56,7 +56,7 @@ REPORTER = Reporter()
 
 
 def read_progress(path: Path) -> Progress | None:
-    """What a stage has written; None where there is nothing yet."""
+    """Reads the progress of a stage; None if there is none yet."""
     try:
         return Progress(**json.loads(path.read_text(encoding="utf-8")))
     except (OSError, ValueError, TypeError):

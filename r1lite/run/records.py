@@ -1,7 +1,7 @@
-"""What a run has recorded by the step of a checkpoint, as sizes and digests that the checkpoint keeps.
+"""Sizes and digests of everything that a run has recorded by the step of a checkpoint.
 
-They are part of the checkpoint's manifest, so both appear in one rename. A resumed run compares: lines lost before the
-checkpoint would otherwise be a gap that nobody sees.
+They are part of the checkpoint's manifest, so both appear in one rename. A resumed run compares them with its files, to
+notice lines from before the checkpoint that were lost.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from r1lite.run.environment import SCHEMA
 from r1lite.run.files import digest, sync
 from verifiers import rows
 
-# Grow line by line; what stands before the checkpoint never changes.
+# Files that grow line by line; lines from before the checkpoint never change.
 _GROWING = ("metrics.jsonl", "evaluations.jsonl")
 _WHOLE = ("eval_before.json", "reward.json")
 ROLLOUTS = "rollouts"
@@ -22,11 +22,11 @@ Digests = dict[str, tuple[int, str]]  # (bytes, SHA-256) by the name of a file
 
 
 def take(folder: Path, rollouts: Digests, settings: Mapping[str, Any]) -> dict[str, Any]:
-    """What is recorded now, once the disk holds it.
+    """Syncs the records to disk and returns their sizes and digests.
 
     Args:
-        rollouts: of the rollouts so far; none of a run that does not keep them all.
-        settings: those that can't change.
+        rollouts: digests of the rollouts so far; empty if the run does not keep all of them.
+        settings: settings that can't change.
     """
     growing = [name for name in _GROWING if (folder / name).exists()]
     for name in growing:
@@ -42,14 +42,14 @@ def take(folder: Path, rollouts: Digests, settings: Mapping[str, Any]) -> dict[s
 
 
 def losses(folder: Path, kept: Mapping[str, Any], *, rollouts: bool = True) -> list[str]:
-    """What is no longer as it was recorded: a line for each file.
+    """Returns a line for each file whose recorded content was lost or changed.
 
     Args:
-        rollouts: all of them should be there.
+        rollouts: check the rollouts too; all of them must exist.
     """
     found = []
     for name, (size, expected) in kept["files"].items():
-        if name not in _WHOLE:  # those can be made again
+        if name not in _WHOLE:  # these can be written again
             found += _loss(folder / name, name, size, expected, grows=True)
     for name, (size, expected) in kept[ROLLOUTS].items() if rollouts else ():
         found += _loss(folder / ROLLOUTS / name, f"{ROLLOUTS}/{name}", size, expected, grows=False)
@@ -57,11 +57,11 @@ def losses(folder: Path, kept: Mapping[str, Any], *, rollouts: bool = True) -> l
 
 
 def losses_by_steps(folder: Path, step: int, recorded: list[int], *, rollouts: bool = True) -> list[str]:
-    """The same of a run directory without digests: steps up to `step` that have no line, or no rollouts file.
+    """Like `losses`, for a run directory without digests: reports steps up to `step` without a line or rollouts file.
 
     Args:
-        recorded: the steps of metrics.jsonl.
-        rollouts: all of them should be there.
+        recorded: steps in metrics.jsonl.
+        rollouts: check the rollouts too; all of them must exist.
     """
     wanted = range(1, step + 1)
     found = []
@@ -75,7 +75,7 @@ def losses_by_steps(folder: Path, step: int, recorded: list[int], *, rollouts: b
 
 def _loss(path: Path, name: str, size: int, expected: str, *, grows: bool) -> list[str]:
     if not path.exists():
-        return [f"{name} is gone"]
+        return [f"{name} is missing"]
     there = path.stat().st_size
     if there < size:
         return [f"{name} has lost {size - there:,} of {size:,} bytes"]

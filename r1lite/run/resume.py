@@ -1,4 +1,4 @@
-"""Where a resumed run goes on: its newest intact checkpoint, if what was recorded up to it is still there."""
+"""Finds the checkpoint to resume from: the newest intact one whose records still exist."""
 
 from __future__ import annotations
 
@@ -14,36 +14,37 @@ from r1lite.run.run_dir import RunDir
 def resume_point(
     config: OptimizerConfig, run_dir: RunDir, steps: int, say: Callable[[str], object]
 ) -> tuple[int, Path | None]:
-    """(steps done, checkpoint), or (0, None) if none was written yet. Changes nothing.
+    """Returns (finished steps, checkpoint), or (0, None) if no checkpoint was written yet. Changes nothing.
 
     Args:
-        steps: of the whole run.
-        say: told of damaged checkpoints, and of lost records that were accepted.
+        steps: number of steps of the whole run.
+        say: called with a line for each damaged checkpoint, and for each loss that was accepted.
 
-    Raises: UserError if records or all checkpoints are lost, or the run has done more than `steps`.
+    Raises:
+        UserError: records or all checkpoints are lost, or the run has already done more than `steps`.
     """
     found, damaged = checkpoint.latest(run_dir.checkpoints)
     for path in damaged:
-        say(f"{path} is damaged and passed over")
+        say(f"{path} is damaged and is skipped")
     if found is None:
         recorded = len(run_dir.metrics())
         if (damaged or recorded > config.save_every) and not config.accept_lost_records:
             raise UserError(
-                f"--resume: {recorded} steps are recorded in {run_dir.path}, but no checkpoint of it is intact; "
-                "nothing was changed. Put a checkpoint back, or say --accept-lost-records to start again from step 0"
+                f"--resume: {run_dir.path} has records of {recorded} steps, but no intact checkpoint; nothing was "
+                "changed. Restore a checkpoint, or pass --accept-lost-records to start again from step 0"
             )
         say("no checkpoint was written yet: starting again from step 0")
         return 0, None
     step, path = found
     if step > steps:
-        raise UserError(f"--resume: the run has already done {step} steps, more than the {steps} asked for")
+        raise UserError(f"--resume: the run has already done {step} steps, more than the requested {steps}")
     kept = checkpoint.recorded(path)
     lost = run_dir.losses(kept, step)
     if lost and not config.accept_lost_records:
         raise UserError(
             f"--resume: records of {run_dir.path} from before step {step} are lost: {'; '.join(lost)}. Nothing was "
-            f"changed. Put them back from a copy, remove {path} to do its steps again from an earlier checkpoint, or "
-            "say --accept-lost-records to go on without them"
+            f"changed. Restore them from a copy, remove {path} to repeat its steps from an earlier checkpoint, or "
+            "pass --accept-lost-records to continue without them"
         )
     for line in lost:
         say(f"lost and accepted: {line}")
@@ -53,7 +54,6 @@ def resume_point(
         key = changed[0]
         raise UserError(
             f"--resume: {run_dir.path}/config.yaml was changed after the run began: {key} is "
-            f"{run_dir.settings[key]}, but was {before[key]} when step {step} was saved; put that back, or start a new "
-            "run"
+            f"{run_dir.settings[key]}, but was {before[key]} when step {step} was saved; restore it, or start a new run"
         )
     return step, path

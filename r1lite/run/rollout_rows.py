@@ -1,4 +1,4 @@
-"""The rows of rollouts/: what was asked, sampled, decided and learnt from."""
+"""The rows of rollouts/: problem, completion, verdicts and what the learner used."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from r1lite.types import Group, Rollout, TokenRecord
 
 
 def rollout_rows(step: int, groups: Iterable[Group]) -> Iterator[dict[str, Any]]:
-    """A row for every completion of a step, group by group."""
+    """Yields a row for every completion of a step, group by group."""
     for group in groups:
         for sample, rollout in enumerate(group.rollouts):
             yield _row(step, group, sample, rollout)
@@ -60,7 +60,7 @@ def _row(step: int, group: Group, sample: int, rollout: Rollout) -> dict[str, An
 
 
 def _of_tokens(record: TokenRecord | None) -> dict[str, list[float]]:
-    """To four digits: they are looked at, and nothing is computed from them."""
+    """Rounds to four digits: the values are only displayed."""
     if record is None:
         return {}
     columns = {

@@ -1,24 +1,24 @@
-"""The run directory: the source of truth about a run.
+"""The run directory, which holds everything that is known about a run.
 
-environment.json     schema of the directory, versions, machine, command line; the same for each time it was resumed
+environment.json     schema of the directory, versions, machine, command line; likewise for each time it was resumed
 reward.json          the reward's formula, options and verifiers' versions
-config.yaml          the resolved configuration; `r1lite grpo config.yaml` runs it again. It is put in place last: a
-                     folder without it holds no run yet, and the command that was stopped starts in it once more
-metrics.jsonl        one line a step
-evaluations.jsonl    one line an evaluation on the way (--eval-every)
-arrivals.jsonl       groups that were sampled ahead, as they were finished (--max-staleness); `r1lite.run.arrivals`
-bad_batches/         what was learnt from where the gradient was not finite
-stacks.txt           what the threads were doing when the watchdog ended the run
-rollouts/            one compressed JSONL file a step (.jsonl.gz), a row a completion; `r1lite.run.rollout_rows`
-evaluations/         one such file an evaluation, a row a test problem with what was said to it
-checkpoints/         step-NNNNNN/, as `from_pretrained` opens them, with the trainer's state beside; manifest.json has
-                     the digests of its files and of all that was recorded up to its step
-optimal_values.json  rewards of the reference's samples, by problem (--value-samples)
-launch/              logs of all processes, where `r1lite launch` started them
+config.yaml          the resolved configuration; `r1lite grpo config.yaml` repeats the run. It is written last: a
+                     folder without it holds no run yet, and the same command can start in it again
+metrics.jsonl        one line per step
+evaluations.jsonl    one line per evaluation during training (--eval-every)
+arrivals.jsonl       groups that were sampled ahead, in order of completion (--max-staleness); `r1lite.run.arrivals`
+bad_batches/         batches whose gradient was not finite
+stacks.txt           stacks of all threads, if the watchdog ended the run
+rollouts/            one compressed JSONL file per step (.jsonl.gz), one row per completion; `r1lite.run.rollout_rows`
+evaluations/         one such file per evaluation, one row per test problem with its answer
+checkpoints/         step-NNNNNN/, which `from_pretrained` loads, with the trainer's state; manifest.json has the
+                     digests of the checkpoint's files and of everything recorded up to its step
+optimal_values.json  rewards of the reference's samples for each problem (--value-samples)
+launch/              logs of all processes, if `r1lite launch` started them
 eval_before.json     the evaluation before the first step, eval_after.json that after the last
 summary.json         the outcome
-findings.json        what `r1lite doctor` said at its end
-report.html          all of it to look at (r1lite report)
+findings.json        findings of `r1lite doctor` at the end of the run
+report.html          the HTML report (r1lite report)
 """
 
 from __future__ import annotations
@@ -52,32 +52,31 @@ from verifiers import rows
 
 _DIGITS = 6
 _CONFIG, _LOCK = "config.yaml", ".lock"
-LAUNCH = "launch"  # what `r1lite launch` keeps: logs of all processes; there before the run, and never removed
-_BESIDE = {_LOCK, LAUNCH}  # not the run's own
+LAUNCH = "launch"  # logs of all processes of `r1lite launch`; it exists before the run and is never removed
+_BESIDE = {_LOCK, LAUNCH}  # not part of the run itself
 _ANSWERS = "evaluations"
 
 
 class RunDir:
-    """A run directory that this process alone writes to.
-
-    What a killed process left half written in it is removed.
+    """A run directory that only this process writes to. Half-written files of killed processes are removed.
 
     Args:
-        resume: a run has begun in it.
-        restarts: of a stage that can't be continued: what an unfinished run of it (no summary.json) left is removed.
+        resume: continue the run in the directory.
+        restarts: name of a stage that can't be resumed: files of its unfinished run (no summary.json) are removed.
 
-    Raises (when made): UserError if the place can't be written, holds a run already (or none, to resume), or is in use.
+    Raises:
+        UserError: the directory can't be written or is in use, or it holds a run already (with `resume`: holds none).
     """
 
     def __init__(self, path: Path, *, resume: bool = False, restarts: str | None = None) -> None:
         self.path, self._restarts = path, restarts
         self.rollouts = path / records.ROLLOUTS
         self.checkpoints = path / "checkpoints"
-        self.bad_batches: Path | None = path / "bad_batches"  # None = they are not kept here
+        self.bad_batches: Path | None = path / "bad_batches"  # None: not stored here
         self.ranks = 1
-        self.keep_rollouts: int | None = None  # those of so many newest steps; None: all
-        self.settings: dict[str, Any] = {}  # those that can't change, for the checkpoints' manifests
-        self._digests: records.Digests = {}  # of the rollouts so far
+        self.keep_rollouts: int | None = None  # number of newest steps to keep; None: all
+        self.settings: dict[str, Any] = {}  # settings that can't change, for the manifests of checkpoints
+        self._digests: records.Digests = {}  # digests of the rollouts so far
         _check_name(path)
         try:
             self._check(resume)
@@ -91,7 +90,7 @@ class RunDir:
             self._lock.close()
             raise UserError(f"{path} is in use by another r1lite process") from None
         try:
-            self._check(resume)  # once more: another process may have been here
+            self._check(resume)  # again, under the lock: another process may have written in between
             if not resume:
                 self._clear()
             for folder in (path, *(other for other in path.iterdir() if other.is_dir() and not _is_run(other))):
@@ -110,7 +109,7 @@ class RunDir:
         return _leftovers(self.path, self._restarts)
 
     def _clear(self) -> None:
-        """Removes what was left, the word of what it is last."""
+        """Removes leftovers: config.yaml first, environment.json, which identifies them, last."""
         found = self._leftovers() or []
         for file in sorted(found, key=lambda file: (file.name == environment.FILE, file.name != _CONFIG)):
             if file.is_dir():
@@ -119,11 +118,11 @@ class RunDir:
                 file.unlink(missing_ok=True)
 
     def close(self) -> None:
-        """Lets others in."""
+        """Releases the lock."""
         self._lock.close()
 
     def discard_if_empty(self) -> None:
-        """Removes the directory again if no run has begun in it."""
+        """Removes the directory if no run has started in it, and releases the lock."""
         if not (self.path / _CONFIG).exists() and self._leftovers() is not None:
             self._clear()
             if [file.name for file in self.path.iterdir()] == [_LOCK]:
@@ -132,7 +131,7 @@ class RunDir:
         self.close()
 
     def discard(self) -> None:
-        """Removes a run that will not be continued, unless there is more than what describes it."""
+        """Removes a run that will not be resumed, unless it holds more than its description."""
         described = {*_BESIDE, _CONFIG, environment.FILE, *read_environment(self.path).get("files", ())}
         if self._restarts is not None:
             self._clear()
@@ -141,11 +140,11 @@ class RunDir:
         self.discard_if_empty()
 
     def write_config(self, text: str, *, stage: str, problems: str, results: Mapping[str, Any] | None = None) -> None:
-        """Begins the run: keeps what it runs on, and then its resolved configuration.
+        """Starts the run: writes environment and results, and then the resolved configuration.
 
         Args:
-            problems: a fingerprint of them, so that a resumed run notices others.
-            results: kept as NAME.json.
+            problems: fingerprint of the problems, so that a resumed run notices a change.
+            results: values that are stored as NAME.json.
         """
         texts = {f"{name}.json": as_json(value) for name, value in (results or {}).items()}
         about = {"schema": environment.SCHEMA, "stage": stage, "problems": problems, "files": list(texts)}
@@ -155,9 +154,9 @@ class RunDir:
         write_text(self.path / _CONFIG, text)
 
     def go_on(self, text: str, *, stage: str, problems: str, results: Mapping[str, Any]) -> list[str]:
-        """Continues the run with what it was told to change. Returns: what the reader should know.
+        """Continues the run with a changed configuration. Returns remarks for the user.
 
-        Files that describe the run and were lost are made again.
+        Lost files that describe the run are written again.
         """
         write_text(self.path / _CONFIG, text)
         said = []
@@ -166,27 +165,25 @@ class RunDir:
             about = read_json(self.path / environment.FILE)
             before = [about, *about.get("resumed", ())]
             said += environment.differences(before[-1], now)
-            about["schema"] = environment.SCHEMA  # from here on it is written as this version does
+            about["schema"] = environment.SCHEMA  # from here on this version writes the directory
             write_json(self.path / environment.FILE, {**about, "resumed": [*before[1:], now]})
         else:
             about = {"schema": environment.SCHEMA, "stage": stage, "problems": problems, "files": []}
             write_json(self.path / environment.FILE, {**about, **now})
-            said.append(
-                f"{environment.FILE} was missing: whether problems and versions are still the same is not known"
-            )
+            said.append(f"{environment.FILE} was missing: changes of problems and versions can't be noticed")
         for name, value in results.items():
             said += self._mend(name, value)
         return said
 
     def _mend(self, name: str, value: Any) -> list[str]:
-        """Makes a result again that is missing or damaged; says if verifiers have changed since it was made."""
+        """Writes a missing or damaged result again; returns remarks, also on verifiers that have changed since."""
         path = self.path / f"{name}.json"
         try:
             kept = read_json(path)
         except UserError:
             why = "damaged" if path.exists() else "missing"
             write_json(path, value)
-            return [f"{path.name} was {why}: it was made again"]
+            return [f"{path.name} was {why}: it was written again"]
         before, now = kept.get("versions"), value.get("versions")
         if not isinstance(before, dict) or not isinstance(now, dict):
             return []
@@ -198,25 +195,25 @@ class RunDir:
         ]
 
     def rewrite_config(self, text: str) -> None:
-        """Keeps another configuration."""
+        """Replaces the stored configuration."""
         write_text(self.path / _CONFIG, text)
 
     def write_result(self, name: str, value: Any) -> None:
-        """Keeps a result as NAME.json."""
+        """Stores a result as NAME.json."""
         write_json(self.path / f"{name}.json", value)
 
     def read_result(self, name: str, keys: Iterable[str] = (), say: Callable[[str], object] = print) -> Any:
-        """A result that was kept with these keys; None, having said so, if it was lost or is damaged."""
+        """Returns a stored result that has these keys; None if it is missing or, after a message, if it is damaged."""
         path = self.path / f"{name}.json"
         if not path.exists():
             return None
         try:
             found = read_json(path)
         except UserError as error:
-            say(f"{error}: it is made again")
+            say(f"{error}: it is computed again")
             return None
         if lacking := [key for key in keys if key not in found]:
-            say(f"{path}: damaged: it lacks {', '.join(lacking)}: it is made again")
+            say(f"{path}: damaged: it lacks {', '.join(lacking)}: it is computed again")
             return None
         return found
 
@@ -225,7 +222,7 @@ class RunDir:
         _append(self.path / "metrics.jsonl", record)
 
     def metrics(self) -> list[dict[str, Any]]:
-        """The lines of metrics.jsonl so far; a last line cut short by a kill is left out."""
+        """Returns the lines of metrics.jsonl so far; a truncated last line is dropped."""
         return read_records(self.path / "metrics.jsonl")
 
     def append_evaluation(self, record: dict[str, Any]) -> None:
@@ -233,29 +230,29 @@ class RunDir:
         _append(self.path / "evaluations.jsonl", record)
 
     def evaluations(self) -> list[dict[str, Any]]:
-        """The lines of evaluations.jsonl so far, likewise."""
+        """Returns the lines of evaluations.jsonl so far; a truncated last line is dropped."""
         return read_records(self.path / "evaluations.jsonl")
 
     def write_answers(self, step: int, answers: Iterable[Mapping[str, Any]]) -> None:
-        """Keeps what was said to each test problem by the weights after `step` steps."""
+        """Stores the answers to the test problems by the weights after `step` steps."""
         folder = self.path / _ANSWERS
         folder.mkdir(exist_ok=True)
         write_rows(folder / f"step-{step:0{_DIGITS}d}.jsonl.gz", answers)
 
     def answers(self, step: int) -> list[dict[str, Any]]:
-        """Them again; none if they are not kept."""
+        """Returns the stored answers of a step; an empty list if there are none."""
         path = self.path / _ANSWERS / f"step-{step:0{_DIGITS}d}.jsonl.gz"
         return [row for _, row in rows.rows(path)] if path.exists() else []
 
     def recorded(self) -> dict[str, Any]:
-        """What a checkpoint keeps of the records so far, which the disk holds from now on."""
+        """Syncs the records so far and returns their description for a checkpoint's manifest."""
         return records.take(self.path, self._digests, self.settings)
 
     def losses(self, kept: Mapping[str, Any] | None, step: int) -> list[str]:
-        """What was recorded up to `step` and is lost: a line for each file.
+        """Returns a line for each file with lost or changed records up to `step`.
 
         Args:
-            kept: by the checkpoint of that step; None if it was written before there were digests.
+            kept: records in the manifest of that step's checkpoint; None if an old version wrote it without digests.
         """
         whole = self.keep_rollouts is None
         if kept is None:
@@ -263,7 +260,7 @@ class RunDir:
         return records.losses(self.path, kept, rollouts=whole)
 
     def write_rollouts(self, step: int, groups: Iterable[Group]) -> None:
-        """Keeps every completion of a step, and removes those of steps that are no longer to be kept."""
+        """Stores every completion of a step, and removes the files of steps beyond `keep_rollouts`."""
         if self.keep_rollouts != 0:
             self.rollouts.mkdir(exist_ok=True)
             path = self.rollouts / f"step-{step:0{_DIGITS}d}.jsonl.gz"
@@ -276,7 +273,7 @@ class RunDir:
                     path.unlink()
 
     def rewind(self, step: int) -> None:
-        """Forgets what was recorded after `step`: it is about to be done again."""
+        """Removes the records of steps after `step`, which are about to be repeated."""
         for path in (self.path / "metrics.jsonl", self.path / "evaluations.jsonl"):
             if path.exists():
                 kept = [line for line in read_records(path) if line["step"] <= step]
@@ -293,7 +290,7 @@ class RunDir:
 
 
 def check_place(path: Path, restarts: str | None = None) -> None:
-    """Raises UserError if a new run can't be made there, as RunDir would; makes nothing. `restarts`: see RunDir."""
+    """Raises UserError if RunDir would refuse a new run at this path; creates nothing. `restarts`: see RunDir."""
     _check_name(path)
     there = next(folder for folder in (path.absolute(), *path.absolute().parents) if folder.exists())
     try:
@@ -309,25 +306,25 @@ def _check_name(path: Path) -> None:
         str(path).encode("utf-8")
     except UnicodeEncodeError:
         raise UserError(
-            f"--out {str(path)!r}: the libraries that write models want a name in UTF-8; this locale has another "
-            "encoding. Choose an ASCII name, or set PYTHONUTF8=1"
+            f"--out {str(path)!r}: the libraries that write models need a UTF-8 name, but this locale has "
+            "another encoding. Choose an ASCII name, or set PYTHONUTF8=1"
         ) from None
 
 
 def _check_free(path: Path, restarts: str | None) -> None:
-    """Raises UserError if the place holds anything but leftovers."""
+    """Raises UserError if the path holds anything but leftovers."""
     if path.exists() and not path.is_dir():
         raise UserError(f"--out {path} is not a folder")
     if path.exists() and _leftovers(path, restarts) is None:
         if not (path / _CONFIG).exists():
-            raise UserError(f"--out {path} is not empty, and holds no run; choose another --out")
+            raise UserError(f"--out {path} is not empty and holds no run; choose another --out")
         raise UserError(
             f"--out {path} is not empty: it holds a run; continue it with --resume, or choose another --out"
         )
 
 
 def _leftovers(path: Path, restarts: str | None) -> list[Path] | None:
-    """What a start, or a run that can't be continued, left when it was stopped; None if there is anything else."""
+    """Returns the files of an interrupted start or of a run that can't be resumed; None if there are other files."""
     kept = read_environment(path)
     own = restarts is not None and kept["stage"] == restarts
     if (path / _CONFIG).exists() and (not own or (path / "summary.json").exists()):
@@ -341,24 +338,21 @@ def _leftovers(path: Path, restarts: str | None) -> list[Path] | None:
 
 
 def check_begun(path: Path) -> None:
-    """Raises UserError unless a run that this version can continue has begun in the folder."""
+    """Raises UserError unless the folder holds a run that this version can continue."""
     if not (path / _CONFIG).exists():
-        raise UserError(
-            f"--resume: {path} holds no run that has begun (no {_CONFIG}); start it by the same command without "
-            "--resume"
-        )
+        raise UserError(f"--resume: {path} holds no run yet (no {_CONFIG}); use the same command without --resume")
     environment.check_schema(path)
 
 
 def read_records(path: Path) -> list[dict[str, Any]]:
-    """The lines of a JSONL file of a run; none if there is no file. A last line cut short by a kill is left out."""
+    """Returns the lines of a JSONL file; none if it does not exist. A truncated last line is dropped."""
     if not path.exists():
         return []
     found = []
     for line in path.read_bytes().split(b"\n")[:-1]:
         try:
             record = json.loads(line)
-        except (ValueError, RecursionError):  # torn by a crash of the machine: what follows can't be trusted either
+        except (ValueError, RecursionError):  # damaged by a crash of the machine: later lines can't be trusted either
             break
         if not isinstance(record, dict) or not isinstance(record.get("step"), int):
             break
@@ -377,22 +371,22 @@ def _append(path: Path, record: dict[str, Any]) -> None:
 
 
 def claim_path(stage: str, task: str, model: str) -> Path:
-    """Makes a folder with a fresh dated name under runs/. Raises UserError."""
+    """Creates a folder under runs/ with a new, dated name. Raises UserError."""
     name = f"{time.strftime('%Y%m%d-%H%M%S')}-{stage}-{task}-{Path(model).name}".replace(":", "_")
     for number in itertools.count(1):
         path = Path("runs") / (name if number == 1 else f"{name}-{number}")
         try:
             path.mkdir(parents=True)
             return path
-        except FileExistsError:  # another run was begun in the same second
+        except FileExistsError:  # another run started in the same second
             continue
         except OSError as error:
-            raise UserError(f"{path}: can't be written: {error.strerror}; choose another place with --out") from error
+            raise UserError(f"{path}: can't be written: {error.strerror}; choose another folder with --out") from error
     raise AssertionError
 
 
 def newest_path(stage: str) -> Path:
-    """The run of this stage under runs/ that was begun last. Raises UserError."""
+    """Returns the run of this stage under runs/ that started last. Raises UserError if there is none."""
     runs = [
         path.parent for path in Path("runs").glob("*/config.yaml") if read_environment(path.parent)["stage"] == stage
     ]

@@ -1,4 +1,4 @@
-"""SIGINT, SIGTERM and SIGHUP end a run at a point from which it can be continued."""
+"""Handles SIGINT, SIGTERM and SIGHUP: they stop a run at a point from which it can be resumed."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from r1lite.errors import Interrupted
 
 
 class StopSignal:
-    """Remembers the first signal; a second one ends the process at once.
+    """Records the first signal; a second one ends the process immediately.
 
-    Between `interruptible()` blocks the signal is only noted, so that weights, files and counters stay in step with
-    one another; `agree()` raises it afterwards, on all ranks of the run at once.
+    Between `interruptible()` blocks the signal is only recorded, so that weights, files and counters stay consistent.
+    `agree()` later raises Interrupted on all ranks together.
     """
 
     def __init__(self) -> None:
@@ -27,7 +27,7 @@ class StopSignal:
         self._before: dict[int, object] = {}
 
     def __enter__(self) -> StopSignal:
-        # Python hands signals to the main thread alone; a run in another one can't be stopped by them.
+        # Python only delivers signals to the main thread; a run in another thread can't be stopped by them.
         signums = (
             (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
             if threading.current_thread() is threading.main_thread()
@@ -42,22 +42,22 @@ class StopSignal:
             signal.signal(signum, handler)  # type: ignore[arg-type]
 
     def check(self) -> None:
-        """Raises Interrupted if a signal has come."""
+        """Raises Interrupted if a signal was received."""
         if self._received is not None:
             raise Interrupted(self._received)
 
     def agree(self) -> None:
-        """Raises Interrupted on every rank if a signal has come to any of them."""
+        """Raises Interrupted on every rank if any rank received a signal."""
         if signum := int(self.world.max(self._received or 0)):
             raise Interrupted(signum)
 
     @contextlib.contextmanager
     def interruptible(self, *, together: bool = False) -> Iterator[None]:
-        """A signal within the block raises Interrupted at once: nothing in it changes the run's state.
+        """Within the block a signal raises Interrupted immediately. The block must not change the run's state.
 
         Args:
-            together: in the block the ranks wait for one another. One that left it would leave the others waiting, so
-                with several ranks the signal is only noted.
+            together: the ranks wait for each other in the block. Since a rank that left would leave the others waiting,
+                the signal is only recorded if there are several ranks.
         """
         if together and self.world.size > 1:
             yield

@@ -1,4 +1,4 @@
-"""The run directory of a rank that leaves writing to the main one."""
+"""The run directory of a rank other than the main one, which writes nothing."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from r1lite.types import Group
 
 
 class Unwritten(RunDir):
-    """Knows the place, and keeps nothing; it need not exist on this machine."""
+    """Knows the path but writes nothing; the folder need not exist on this machine."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -22,31 +22,31 @@ class Unwritten(RunDir):
         self.settings = {}
 
     def close(self) -> None:
-        """Nothing is held."""
+        """Does nothing: there is no lock."""
 
     def discard_if_empty(self) -> None:
-        """The main rank does."""
+        """Does nothing: the main rank does this."""
 
     def discard(self) -> None:
-        """The main rank does."""
+        """Does nothing: the main rank does this."""
 
     def rewrite_config(self, text: str) -> None:
-        """The main rank does."""
+        """Does nothing: the main rank does this."""
 
     def write_result(self, name: str, value: Any) -> None:
-        """The main rank does."""
+        """Does nothing: the main rank does this."""
 
     def append_metrics(self, record: dict[str, Any]) -> None:
-        """The main rank does."""
+        """Does nothing: the main rank does this."""
 
     def append_evaluation(self, record: dict[str, Any]) -> None:
-        """The main rank does."""
+        """Does nothing: the main rank does this."""
 
     def write_answers(self, step: int, answers: Iterable[Mapping[str, Any]]) -> None:
-        """The main rank does."""
+        """Does nothing: the main rank does this."""
 
     def write_rollouts(self, step: int, groups: Iterable[Group]) -> None:
-        """The main rank does."""
+        """Does nothing: the main rank does this."""
 
     def rewind(self, step: int) -> None:
-        """The main rank does."""
+        """Does nothing: the main rank does this."""

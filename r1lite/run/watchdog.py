@@ -1,7 +1,7 @@
 """Ends a run that has stopped making progress, with the stacks of all its threads.
 
-A hung run looks like a slow one and costs the machine until somebody looks. Every kind of work has a limit of its own;
-each sign of life starts it anew.
+A hung run looks like a slow one and blocks the machine until somebody notices. Each kind of work has its own time
+limit, which restarts at each sign of life.
 """
 
 from __future__ import annotations
@@ -20,18 +20,18 @@ _POLL_S = 0.25
 _EXIT_CODE = 1
 _STDERR = 2
 _WORDS = {"load": "loading", "rollout": "sampling", "score": "scoring", "train": "learning", "save": "saving"}
-_TELL_S = 2.0  # for the other ranks' answer
-_OTHER_S = 10.0  # another rank ends the run, with this process: so long it has for that
-_GRACE_S = 30.0  # after the limit, the interpreter's own alarm goes off: for a call that never gives the lock back
+_TELL_S = 2.0  # time for the other ranks to answer
+_OTHER_S = 10.0  # time for another rank that ends the run to end this process too
+_GRACE_S = 30.0  # after the limit, faulthandler's alarm fires: for a call that never releases the interpreter's lock
 
 
 class Watchdog:
-    """Watches one run from a thread of its own.
+    """Watches a run from its own thread.
 
-    The watching thread writes the stacks to standard error and to `folder`/stacks.txt and ends the process with exit
-    code 1. Where a library holds the interpreter's lock that thread can't run, so faulthandler's alarm, which needs no
-    lock, stands behind it 30 s later. A process that was stopped (Ctrl-Z) for longer than the limit counts as hung.
-    Each thread that works has a limit of its own.
+    When a limit expires, the watching thread writes all stacks to standard error and to `folder`/stacks.txt and ends
+    the process with exit code 1. It can't run while a library holds the interpreter's lock, so faulthandler's alarm,
+    which needs no lock, fires 30 s later. A process that was stopped (Ctrl-Z) for longer than the limit counts as hung.
+    Each working thread has its own limit.
     """
 
     def __init__(self, limits: WatchdogConfig) -> None:
@@ -43,10 +43,10 @@ class Watchdog:
             "save": limits.stall_save_s,
         }
         self.folder: Path | None = None  # the run directory, once there is one
-        # Told to the other ranks before this one ends; False: one of them ends the run already, and says why.
+        # Tells the other ranks before this one ends; returns False if another rank is already ending the run.
         self.tell: Callable[[str], bool] = lambda message: True
-        self.who = ""  # of several ranks
-        self._raised_in: tuple[str, str] | None = None  # the innermost work that an exception has left
+        self.who = ""  # name of this rank, if there are several
+        self._raised_in: tuple[str, str] | None = None  # the innermost work that raised an exception
         # By thread: (kind, note, deadline on the monotonic clock). A thread only ever changes its own.
         self._works: dict[int, tuple[str, str, float]] = {}
         self._ended = threading.Event()
@@ -62,11 +62,11 @@ class Watchdog:
 
     @contextlib.contextmanager
     def during(self, kind: str, note: str = "") -> Iterator[None]:
-        """Watches the block, in the thread that is in it.
+        """Watches the block, for the calling thread.
 
         Args:
-            kind: load, rollout, score, train or save; decides on the limit.
-            note: what is in work, for the reader of the message.
+            kind: load, rollout, score, train or save; determines the limit.
+            note: the current work, for the message.
         """
         outer = self._works.get(threading.get_ident())
         self._raised_in = None
@@ -82,13 +82,13 @@ class Watchdog:
                 self._begin(outer[0], outer[1])
 
     def beat(self) -> None:
-        """A sign of life: the limit of this thread's present work starts anew."""
+        """Restarts the time limit of this thread's current work."""
         work = self._works.get(threading.get_ident())
         if work is not None:
             self._begin(work[0], work[1])
 
     def doing(self) -> str:
-        """What is in work, or was when an exception came out of it, in words."""
+        """Returns a description of the current work, or of the work that raised an exception."""
         works = [self._raised_in] if self._raised_in else [(kind, note) for kind, note, _ in [*self._works.values()]]
         return " and ".join(f"{_WORDS[kind]}{f' ({note})' if note else ''}" for kind, note in works) or "between works"
 
@@ -102,7 +102,7 @@ class Watchdog:
     def _watch(self) -> None:
         try:
             while not self._ended.wait(_POLL_S):
-                # Copied in one go, which no other thread can come between.
+                # Copied in one operation, which no other thread can interrupt.
                 work = min(list(self._works.values()), key=lambda work: work[2], default=None)
                 if work is None:
                     faulthandler.cancel_dump_traceback_later()
@@ -116,24 +116,24 @@ class Watchdog:
 
     def _end(self, kind: str, note: str) -> None:
         doing = f" ({note})" if note else ""
-        resume = f"; the last checkpoint stands: --resume --out {self.folder}" if self.folder else ""
+        resume = f"; the last checkpoint remains: --resume --out {self.folder}" if self.folder else ""
         message = (
             f"error: {self.who}no progress for {self._limits[kind]:g} s in {_WORDS[kind]}{doing}{resume}. "
-            f"If that work may take longer: --stall-{kind}-s"
+            f"To allow more time, raise --stall-{kind}-s"
         )
         if not self._is_first(message.removeprefix("error: ")):
             time.sleep(_OTHER_S)
             os._exit(_EXIT_CODE)
-        # Straight to the descriptors: what hangs may hold the locks of sys.stderr.
+        # Written directly to the descriptors: the hung thread may hold the locks of sys.stderr.
         _write(_STDERR, message)
         if self.folder is not None:
-            # The disk may be what hangs or is full.
+            # The disk may hang or be full.
             with contextlib.suppress(OSError), open(self.folder / "stacks.txt", "wb", buffering=0) as file:
                 _write(file.fileno(), message)
-        os._exit(_EXIT_CODE)  # nothing that may hang as well: no exit handlers, no joins
+        os._exit(_EXIT_CODE)  # no exit handlers and no joins, which could hang too
 
     def _is_first(self, message: str) -> bool:
-        """Whether this rank is the one that says what ends the run; it is where the others can't be told."""
+        """Returns whether this rank reports the error; True also if the other ranks can't be reached."""
         answers = [True]
         asking = threading.Thread(target=lambda: answers.append(self.tell(message)), daemon=True)
         asking.start()
@@ -142,6 +142,6 @@ class Watchdog:
 
 
 def _write(descriptor: int, message: str) -> None:
-    with contextlib.suppress(OSError):  # closed: nobody to tell
+    with contextlib.suppress(OSError):  # closed
         os.write(descriptor, message.encode("utf-8", "backslashreplace") + b"\n")
         faulthandler.dump_traceback(descriptor, all_threads=True)

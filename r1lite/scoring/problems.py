@@ -1,4 +1,4 @@
-"""The problems of a task: loaded, checked against the verifiers, rendered and tokenized."""
+"""Loads the problems of a task, checks them with the verifiers, and renders and tokenizes their prompts."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _SHOWN_BAD_ROWS = 5
 
 
 def load_problems(task: Task, config: ProblemsConfig, scorer: Scorer) -> Problems:
-    """The task's problems; each gold answer is one that the reward's verifiers can work with. Raises UserError."""
+    """Loads the task's problems. Raises UserError if the verifiers can't use a gold answer, or problems are missing."""
     assert config.source is not None
     try:
         problems = task.load(Source(config.source, config.test_source, config.test_split))
@@ -28,17 +28,19 @@ def load_problems(task: Task, config: ProblemsConfig, scorer: Scorer) -> Problem
     except (OSError, ValueError) as error:
         raise UserError(f"--task {task.name}, --source {config.source}: {error}") from error
     if isinstance(config, RLConfig) and not problems.train and problems.test:
-        raise UserError(f"--task {task.name} is for testing only: train on another, and measure with r1lite eval")
+        raise UserError(
+            f"--task {task.name} only has test problems: train on another task, and measure with r1lite eval"
+        )
     if not problems.test or (isinstance(config, RLConfig) and not problems.train):
         raise UserError(
             f"--source {config.source}: {len(problems.train)} problems to train on, {len(problems.test)} to test"
         )
     for verify in {**scorer.correct.verifiers, **scorer.reward.verifiers}.values():
         try:
-            getattr(verify, "level", None)  # one that runs programs looks for isolation here
+            getattr(verify, "level", None)  # a verifier that runs programs checks its sandbox here
         except VerifierError as error:
             raise UserError(f"--task {task.name}: {error}") from error
-    # Ours say of an empty completion at once whether they can use the gold; what others do with it is unknown.
+    # Our verifiers check the gold first, also for an empty completion; other verifiers may do anything.
     ours = {name: verify for name, verify in scorer.reward.verifiers.items() if name in VERIFIERS}
     nothing, bad = Completion(""), []
     for problem in problems.test if isinstance(config, EvalConfig) else (*problems.train, *problems.test):
@@ -59,30 +61,31 @@ def load_problems(task: Task, config: ProblemsConfig, scorer: Scorer) -> Problem
 def try_scorer(task: Task, config: ProblemsConfig, scorer: Scorer, problems: Problems) -> list[str]:
     """Scores one completion of the first problem, before anything large is loaded.
 
-    Returns: what the reader should know: why a verifier could not check this one.
+    Returns: remarks for the user: why a verifier could not check this completion.
 
-    Raises: UserError if a verifier crashes, hangs, or returns no verdict.
+    Raises:
+        UserError: a verifier crashes, hangs, or returns no verdict.
     """
     problem = (problems.train or problems.test)[0]
     text = tagged_gold(problem)
-    # With ids, as every completion of an engine has them; no verifier knows what they mean.
+    # With token ids, like every completion of an engine; verifiers don't interpret them.
     completion = Completion(text, token_ids=tuple(range(len(text.split()))), finish_reason="stop")
     errors = scorer.tried(problem, completion, reward=not isinstance(config, EvalConfig))
     if broken := [error for error in errors if not error.startswith(f"{VerifierError.__name__}: ")]:
         shown = "\n".join(f"  {error}" for error in broken)
-        raise UserError(f"--task {task.name}: a first completion, tried before anything is loaded, failed:\n{shown}")
-    return [f"a first completion could not be checked: {error}" for error in errors]
+        raise UserError(f"--task {task.name}: scoring a trial completion, before the model is loaded, failed:\n{shown}")
+    return [f"a trial completion could not be checked: {error}" for error in errors]
 
 
 def make_prompts(problems: Sequence[Problem], config: ProblemsConfig, model: Any, tokenizer: Any) -> list[Prompt]:
-    """Renders and tokenizes. Raises UserError for prompts that are too long."""
+    """Renders and tokenizes the prompts. Raises UserError if one is too long or the tokenizer does not fit."""
     templates.check(config.template)
     around = find(config.task).template
     texts = [
         templates.render(config.template, around.replace("{question}", problem.prompt), tokenizer)
         for problem in problems
     ]
-    # A chat template writes its own special tokens.
+    # A chat template adds its own special tokens.
     encoded = tokenizer(texts, add_special_tokens=config.template != "chat")["input_ids"]
     prefill = templates.prefill(config.template, around, tokenizer)
     made = [
@@ -93,11 +96,11 @@ def make_prompts(problems: Sequence[Problem], config: ProblemsConfig, model: Any
     for prompt in made:
         name = prompt.problem.id or prompt.problem.prompt[:60]
         if not prompt.token_ids:
-            raise UserError(f"the prompt of problem '{name}' has no tokens: is this the model's tokenizer?")
+            raise UserError(f"the prompt of problem '{name}' has no tokens: does the tokenizer belong to the model?")
         if max(prompt.token_ids) >= vocabulary:
             raise UserError(
-                f"the tokenizer gives problem '{name}' the token {max(prompt.token_ids)}, but the model has only "
-                f"{vocabulary}: they don't belong together"
+                f"the prompt of problem '{name}' has token id {max(prompt.token_ids)}, but the model has only "
+                f"{vocabulary} tokens: the tokenizer does not belong to the model"
             )
     longest = max(made, key=lambda prompt: len(prompt.token_ids))
     tokens = len(longest.token_ids)
@@ -110,14 +113,14 @@ def make_prompts(problems: Sequence[Problem], config: ProblemsConfig, model: Any
     if context is not None and tokens + config.max_completion_tokens > context:
         raise UserError(
             f"the prompt of problem '{name}' has {tokens} tokens and --max-completion-tokens is "
-            f"{config.max_completion_tokens}, but the model's context is {context}; leave that problem out, or lower "
+            f"{config.max_completion_tokens}, but the model's context is {context}; remove that problem, or lower "
             "--max-completion-tokens"
         )
     return made
 
 
 def fingerprint(problems: Problems) -> str:
-    """Changes when any problem does."""
+    """Returns a digest of all problems, in order."""
     digest = hashlib.blake2b(digest_size=16)
     for problem in (*problems.train, *problems.test):
         digest.update(f"{problem.id}\x1f{problem.prompt}\x1f{problem.answer}\x1e".encode("utf-8", "backslashreplace"))

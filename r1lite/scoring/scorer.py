@@ -1,4 +1,4 @@
-"""Scores completions: the reward, and beside it the task's own verdict. Training, evaluation and curation share it."""
+"""Scores completions by the reward and by the task's own verdict, for training, evaluation and curation."""
 
 from __future__ import annotations
 
@@ -20,34 +20,34 @@ from verifiers.scoring import BatchScorer, workers_for
 
 Pairs = Sequence[tuple[Problem, Completion]]
 
-_LENGTH_LIMITED = ("overlong", "length")  # verifiers that measure by the longest completion
+_LENGTH_LIMITED = ("overlong", "length")  # verifiers that need the maximum completion length
 
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """A judged completion."""
+    """The verdict on a completion of an evaluation."""
 
-    correct: bool | None  # None = it could not be judged
+    correct: bool | None  # None: the check failed
     well_formed: bool | None
-    answer: str | None  # what was taken for the final answer
+    answer: str | None  # the extracted final answer
     reason: str
     detail: str
-    span: tuple[int, int] | None  # where the answer stands in the text
+    span: tuple[int, int] | None  # position of the answer in the text
 
 
 class Scorer:
-    """The reward, and beside it the task's own idea of right and well-formed, whatever the reward formula says.
+    """Computes the reward and, independent of the reward formula, the task's verdicts "correct" and "well-formed".
 
-    Every verifier is asked once for a completion, in batches where it can, and each formula has worker processes of its
-    own if verifiers in it may hang: `verifiers.scoring.BatchScorer`.
+    Each verifier is called once per completion, in batches if it supports them. Each formula has its own worker
+    processes if its verifiers may hang: see `verifiers.scoring.BatchScorer`.
 
     Args:
-        vote: what makes two answers the same, see Task.vote.
-        workers: processes for each formula's verifiers that are not isolated; None = 1 for a formula that names a
-            verifier which is not ours, otherwise 0.
-        timeout_s: deadline of one completion in a worker.
+        vote: how maj@k compares two answers, see Task.vote.
+        workers: number of processes for each formula's verifiers that are not isolated; None: 1 for a formula with
+            a verifier from outside of r1lite, otherwise 0.
+        timeout_s: time limit of one completion in a worker, in seconds.
         on: a Ray cluster to score on (`verifiers.on_ray.address_of`), with `workers` actors that the reward and
-            `correct` share; None: this machine. Well-formed is told here anyway.
+            `correct` share; None: this machine. `well_formed` always runs on this machine.
     """
 
     def __init__(
@@ -77,7 +77,7 @@ class Scorer:
         self._reward.start()
 
     def close(self) -> None:
-        """Ends the worker processes, if there are any, the verifiers' own too."""
+        """Stops all worker processes, including those of the verifiers."""
         for batches in self._batches:
             batches.close()
             for verify in batches.reward.verifiers.values():
@@ -86,39 +86,39 @@ class Scorer:
                     close()
 
     def score(self, pairs: Pairs) -> list[Score]:
-        """Rewards in order; a check that could not be made leaves its completion unscored."""
+        """Returns the scores in order; a completion whose check failed is unscored."""
         return list(self._reward.map(pairs))
 
     def rollouts(self, pairs: Pairs) -> list[Rollout]:
-        """Completions with their scores and the task's verdicts: None where it abstains or could not be reached."""
+        """Returns completions with scores and the task's verdicts; a verdict is None if the check abstains or fails."""
         scores = self.score(pairs)
         correct = _held(self._correct, pairs, scores, self.reward)
         well_formed = _held(self._well_formed, pairs, scores, self.reward)
-        advantage = 0.0  # the learner's to say
+        advantage = 0.0  # set later, by the learner
         return [
             Rollout(completion, score, advantage, right, formed)
             for (_, completion), score, right, formed in zip(pairs, scores, correct, well_formed, strict=True)
         ]
 
     def marks(self, pairs: Pairs) -> list[Mark]:
-        """What an evaluation keeps: right means that the formula of `correct` is at its highest."""
+        """Returns the verdicts of an evaluation; a completion is correct if the formula `correct` has its maximum."""
         scores = list(self._correct.map(pairs))
         well_formed = _held(self._well_formed, pairs, scores, self.correct)
         best = self.correct.range[1] - 1e-9
         return [_mark(score, formed, best) for score, formed in zip(scores, well_formed, strict=True)]
 
     def tried(self, problem: Problem, completion: Completion, *, reward: bool) -> list[str]:
-        """Why a completion can't be scored, by each formula that a run asks; nothing where all of them can.
+        """Returns the errors of scoring a completion with each formula; empty if there are none.
 
         Args:
-            reward: whether the reward is asked too: an evaluation has no use for it.
+            reward: include the reward formula, which an evaluation does not use.
         """
         asked = self._batches if reward else self._batches[1:]
         found = [batches.map([(problem, completion)]) for batches in asked]
         return list(dict.fromkeys(score.error for scores in found for score in scores if score.error))
 
     def same_answer(self, problem: Problem) -> Same | None:
-        """Whether two answers to this problem say the same, for maj@k; None where answers can't vote."""
+        """Returns the comparison of two answers to this problem, for maj@k; None if the task has no votes."""
         if self.vote == "none":
             return None
         if self.vote == "text":
@@ -131,7 +131,7 @@ def _say(line: str) -> None:
 
 
 def make_scorer(task: Task, config: ProblemsConfig) -> Scorer:
-    """The scorer of a task under the configured reward formula (None = the task's own). Raises UserError."""
+    """Returns the scorer of a task with the configured reward formula (None: the task's). Raises UserError."""
     reward, correct, well_formed = rewards_of(task, config)
     try:
         scorer = Scorer(
@@ -155,18 +155,20 @@ def make_scorer(task: Task, config: ProblemsConfig) -> Scorer:
 
 
 def rewards_of(task: Task, config: ProblemsConfig) -> tuple[Reward, Reward, Reward]:
-    """The formulas of a scorer: the reward, what is right, what is well-formed. Raises UserError."""
+    """Returns the formulas of a scorer: reward, correct, well-formed. Raises UserError."""
     formula = task.reward
     options: dict[str, dict[str, Any]] = {}
     if isinstance(config, RLConfig):
         formula = task.reward if config.reward is None else config.reward
-        if config.overlong_penalty and "overlong" not in _names(formula):  # a kept formula has it already
+        if config.overlong_penalty and "overlong" not in _names(
+            formula
+        ):  # the formula of a resumed run includes it already
             formula = f"{formula} - {config.overlong_penalty:g}*overlong"
         options = {name: dict(given) for name, given in config.verifiers.items()}
     try:
         targets = {name: options.get(name, {}).get("use", name) for name in Formula(formula).names}
         for name, target in targets.items():
-            if target in _LENGTH_LIMITED:  # what is too long is what the sampler cuts off
+            if target in _LENGTH_LIMITED:  # the limit at which sampling stops
                 options.setdefault(name, {}).setdefault("max_tokens", config.max_completion_tokens)
             elif target.startswith(LEARNED):
                 options.setdefault(name, {}).setdefault("device", config.device)
@@ -185,7 +187,7 @@ def _names(formula: str) -> list[str]:
 
 
 def _right(task: Task, config: ProblemsConfig) -> Reward:
-    """The formula of correctness: the task's verifier, or what an evaluation asks for. Raises UserError."""
+    """Returns the formula `correct`: the task's verifier, or that of --verifier. Raises UserError."""
     if not isinstance(config, EvalConfig) or config.verifier is None:
         return Reward(task.correct)
     try:
@@ -195,14 +197,17 @@ def _right(task: Task, config: ProblemsConfig) -> Reward:
 
 
 def describe(reward: Reward) -> dict[str, Any]:
-    """What a later scoring of the same rollouts needs (`python -m verifiers replay`)."""
+    """Returns what `python -m verifiers replay` needs to score the rollouts again."""
     low, high = reward.range
     return {"formula": reward.formula, "options": reward.options, "versions": reward.versions, "range": [low, high]}
 
 
 def _held(batches: BatchScorer | RayScorer, pairs: Pairs, scores: Sequence[Score], asked: Reward) -> list[bool | None]:
-    """Whether the one verifier of `batches` gives 1. The scores have its verdicts if `asked`, their formula, names it:
-    where a score lacks them, the verifier could not tell, and is not asked again."""
+    """Returns for each pair whether the only verifier of `batches` gives 1.
+
+    If `asked`, the formula of `scores`, includes this verifier, its verdicts are taken from `scores`. A score without
+    that verdict means that the check failed; it is not repeated.
+    """
     (name,) = batches.reward.verifiers
     found = scores if name in asked.verifiers else batches.map(pairs)
     verdicts = (score.verdicts.get(name) for score in found)

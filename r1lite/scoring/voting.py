@@ -1,4 +1,4 @@
-"""maj@k: several completions vote for an answer, and equal answers vote together."""
+"""maj@k: several completions vote for an answer, and votes for equal answers are added."""
 
 from __future__ import annotations
 
@@ -12,23 +12,23 @@ Same = Callable[[str, str], bool]
 
 @dataclass(frozen=True, slots=True)
 class Vote:
-    """One completion's."""
+    """The vote of one completion."""
 
-    answer: str | None  # None = it gives none, so it does not vote
+    answer: str | None  # None: no answer, so no vote
     correct: bool
 
 
 def majority(votes: Sequence[Vote], same: Same) -> float:
-    """Probability that the answer with most votes is right.
+    """Returns the probability that the answer with the most votes is right.
 
-    Votes for the same answer stand together: in the order they come, each joins the first answer it is the same as.
-    Ties are broken by chance, so the result is a mean over the answers in front; 0 where nobody votes.
+    Each vote joins the first earlier answer that it equals. Ties are broken at random, so the result is a mean over
+    the leading answers. It is 0 if there are no votes.
 
     Raises:
         ValueError: fewer than two votes.
     """
     if len(votes) < 2:
-        raise ValueError(f"maj@{len(votes)} is no vote: it takes 2 samples or more (pass@1 says what one is worth)")
+        raise ValueError(f"maj@{len(votes)} is no vote: it needs at least 2 samples (use pass@1 for one)")
     camps: list[list[Vote]] = []
     for vote in votes:
         if vote.answer is None:
@@ -42,19 +42,19 @@ def majority(votes: Sequence[Vote], same: Same) -> float:
         return 0.0
     most = max(map(len, camps))
     front = [camp for camp in camps if len(camp) == most]
-    # Members of a camp are judged alike as a rule; where the form counts too, they may not be.
+    # Votes for one answer usually have the same verdict, unless the verdict includes the format.
     return sum(sum(vote.correct for vote in camp) / most for camp in front) / len(front)
 
 
 def same_text(a: str, b: str) -> bool:
-    """Equal but for white space and capitals."""
+    """Compares two answers, ignoring white space and case."""
     return "".join(a.split()).casefold() == "".join(b.split()).casefold()
 
 
 def same_by(verify: Verifier, problem: Problem) -> Same:
-    """Equality as the verifier sees it: either answer, taken for the gold, must accept the other.
+    """Returns an equality by the verifier: each answer, used as the gold, must accept the other.
 
-    An answer that can't be a gold equals only the same text.
+    An answer that can't be used as a gold equals only the same text.
     """
     known: dict[tuple[str, str], bool] = {}
 

@@ -1,6 +1,6 @@
-"""`r1lite selftest`: does everything that a run needs work on this machine, and do its parts agree?
+"""`r1lite selftest`: tests on this machine everything that a run needs, and whether its parts agree.
 
-Each group of checks runs in a process of its own, so that one that hangs or crashes costs its own line alone.
+Each group of checks runs in its own process, so that a hang or crash only affects that group.
 """
 
 from __future__ import annotations
@@ -14,21 +14,21 @@ State = Literal["ok", "note", "failed", "skipped"]
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """What one check found."""
+    """The result of one check."""
 
     name: str
-    state: State  # note: it works, with something to know
+    state: State  # note: works, with a remark
     text: str
-    figures: Mapping[str, Any] = field(default_factory=dict)  # for the JSON file; units stand in the names
+    figures: Mapping[str, Any] = field(default_factory=dict)  # for the JSON file; the names include units
 
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """What is tested."""
+    """The settings of a selftest."""
 
     model: str = "nano"
     device: str = "auto"
     attn_implementation: str = "auto"
-    template: str | None = None  # None: as a run of this model takes it
+    template: str | None = None  # None: the default of a run with this model
     threads: int | None = None
-    untested: bool = False  # allow a vLLM version that this was not tested with
+    untested: bool = False  # allow an untested vLLM version

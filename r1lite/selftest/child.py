@@ -1,7 +1,6 @@
-"""Runs one group of checks, in a process of its own: `python -m r1lite.selftest.child`, asked on standard input.
+"""Runs one group of checks in its own process: `python -m r1lite.selftest.child`, with the request on standard input.
 
-Results go to the standard output that it was started with, a line of JSON each; whatever libraries print goes to
-standard error.
+Results are written to the original standard output, one line of JSON each; output of libraries goes to standard error.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ from r1lite.selftest.groups import Group
 
 
 def main() -> None:
-    """Reads {"group": ..., "options": ...} and writes results."""
+    """Reads {"group": ..., "options": ...} and writes the results."""
     asked = json.load(sys.stdin)
     group, options = Group(**asked["group"]), Options(**asked["options"])
     with os.fdopen(os.dup(1), "w") as results:

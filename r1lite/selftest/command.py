@@ -1,4 +1,4 @@
-"""`r1lite selftest`: runs the groups of checks, prints a line for each result, keeps them as JSON."""
+"""`r1lite selftest`: runs the groups of checks, prints a line per result, and saves the results as JSON."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def main(argv: Sequence[str]) -> int:
     if options.only:
         names = [group.name for group in chosen]
         if unknown := [name for name in options.only if name not in names]:
-            raise UserError(f"--only {unknown[0]!r}: no such group of checks; there are: {', '.join(names)}")
+            raise UserError(f"--only {unknown[0]!r}: no such group of checks; known: {', '.join(names)}")
         chosen = [group for group in chosen if group.name in options.only]
     asked = Options(
         options.model, options.device, options.attn_implementation, options.template, options.threads, options.untested
@@ -61,33 +61,35 @@ def main(argv: Sequence[str]) -> int:
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="r1lite selftest",
-        description="Tries what a run needs, with this model on this machine: verdicts and sandbox, templates, every "
-        "engine that is installed in every precision (are its log-probabilities the trainer's? do new weights arrive, "
-        "and is a lost layer noticed?), training steps, memory against its estimate, and whether a resumed run ends "
-        "with the same bytes. Exit code 1 if something failed.",
+        description="Tests everything a run needs, with this model on this machine: verdicts and sandbox, templates, "
+        "every installed engine in every precision (log-probabilities agree with the trainer's, new weights arrive, a "
+        "lost layer is noticed), training steps, memory compared with its estimate, and whether a resumed run ends "
+        "with the same bytes. Exit code 1 if a check failed.",
     )
     parser.add_argument("--model", default="nano", help="Hub id or folder of a causal language model, or nano (nano)")
     parser.add_argument("--device", default="auto", help="auto, cpu, cuda or cuda:N (auto)")
     parser.add_argument("--attn-implementation", default="auto", help="attention kernel, as for r1lite grpo (auto)")
     parser.add_argument("--template", help="prompt template, as for r1lite grpo")
-    parser.add_argument("--threads", type=int, help="CPU threads; by default one per available core, at most 8")
+    parser.add_argument("--threads", type=int, help="CPU threads (one per available core, at most 8)")
     parser.add_argument(
         "--engines",
         nargs="+",
         choices=ENGINES,
         default=list(ENGINES),
-        help="engines to try (all; skipped without vLLM)",
+        help="engines to test (all; skipped without vLLM)",
     )
-    parser.add_argument("--dtypes", nargs="+", choices=DTYPES, default=list(DTYPES), help="precisions to try (both)")
+    parser.add_argument("--dtypes", nargs="+", choices=DTYPES, default=list(DTYPES), help="precisions to test (both)")
     parser.add_argument("--only", nargs="+", metavar="GROUP", help='groups to run, such as verdicts or "vllm float32"')
-    parser.add_argument("--untested", action="store_true", help="use a vLLM version that this was not tested with")
-    parser.add_argument("--timeout-s", type=float, default=600.0, help="seconds that a group of checks may take (600)")
-    parser.add_argument("--out", type=Path, help="file for the results as JSON")
+    parser.add_argument("--untested", action="store_true", help="allow an untested vLLM version")
+    parser.add_argument(
+        "--timeout-s", type=float, default=600.0, help="time limit of a group of checks, in seconds (600)"
+    )
+    parser.add_argument("--out", type=Path, help="write the results to this file, as JSON")
     return parser
 
 
 def _run(group: Group, options: Options, timeout_s: float) -> Iterator[Result]:
-    """The results of a group, as they come; a process that dies or is too slow makes one of its own."""
+    """Yields the results of a group as they arrive, and a failure if its process dies or is too slow."""
     with (
         tempfile.TemporaryFile("w+", errors="backslashreplace") as said,
         subprocess.Popen(
@@ -128,7 +130,7 @@ def _run(group: Group, options: Options, timeout_s: float) -> Iterator[Result]:
 
 
 def _end(process: subprocess.Popen[Any]) -> None:
-    """Ends a child with all that it started."""
+    """Ends a child process and all processes that it started."""
     try:
         os.killpg(process.pid, signal.SIGKILL)
     except ProcessLookupError:
@@ -136,7 +138,7 @@ def _end(process: subprocess.Popen[Any]) -> None:
 
 
 def _tail(said: IO[str]) -> str:
-    """The last lines that a child wrote."""
+    """Returns the last lines of a child's output."""
     said.seek(0)
     lines = [line.strip() for line in said.read().splitlines() if line.strip()]
     return ": " + " | ".join(lines[-_LAST_LINES:]) if lines else ""

@@ -1,4 +1,4 @@
-"""One engine in one precision: its completions, their log-probabilities, new weights, sleep."""
+"""Checks of one engine in one precision: completions, log-probabilities, new weights, sleep."""
 
 from __future__ import annotations
 
@@ -22,15 +22,15 @@ from r1lite.training.setup import open_engine
 from verifiers import Completion
 
 _GROUP = 4
-_CHANGE = 0.02  # of a weight's own spread
-_LOSS_CHANGES = (0.02, 0.1, 0.5)  # of the layer that is left out, until the check must see it
+_CHANGE = 0.02  # relative to a weight's standard deviation
+_LOSS_CHANGES = (0.02, 0.1, 0.5)  # changes of the omitted layer, increasing until the check must notice
 _STOP_S = 20.0
 
 Groups = list[list[Completion]]
 
 
 def check(options: Options, engine: str, dtype: str) -> Iterator[Result]:
-    """Sampling, log-probabilities, weights, and sleep where there is any."""
+    """Checks sampling, log-probabilities, weight updates, and sleep if the engine supports it."""
     name = f"{engine} {dtype}"
     if engine != "transformers" and installed() is None:
         yield Result(name, "skipped", "vLLM is not installed")
@@ -51,7 +51,7 @@ def check(options: Options, engine: str, dtype: str) -> Iterator[Result]:
 
 
 def _sampling(name: str, tested: Subject, trusted: TrustedEngine, started: Started) -> Iterator[Result]:
-    """Completions of given seeds: the same again, the same alone, and as probable as the trainer's model says."""
+    """Checks that seeds give the same completions again and alone, with the trainer's log-probabilities."""
     first = _sample(tested, trusted)  # the first call also compiles and fills caches
     began = time.perf_counter()
     again = _sample(tested, trusted)
@@ -68,25 +68,30 @@ def _sampling(name: str, tested: Subject, trusted: TrustedEngine, started: Start
     }
     text = f"{started.line}: {tokens / seconds:,.0f} tokens/s of {len(again) * _GROUP} completions at once"
     if not same and started.reproducible == "yes":
-        yield Result(f"{name}: sampling", "failed", f"{text}; the same request gives other completions", figures)
+        yield Result(f"{name}: sampling", "failed", f"{text}; the same request gives different completions", figures)
     elif not same:
-        yield Result(f"{name}: sampling", "note", f"{text}; equal seeds differ: {started.reproducible}", figures)
+        yield Result(
+            f"{name}: sampling",
+            "note",
+            f"{text}; equal seeds give different completions: {started.reproducible}",
+            figures,
+        )
     elif not same_alone:
-        why = "kernels round by what is in the batch, so a prompt alone gives other completions"
-        yield Result(f"{name}: sampling", "note", f"{text}; the same again, but {why}", figures)
+        why = "rounding depends on the batch, so a prompt alone gives different completions"
+        yield Result(f"{name}: sampling", "note", f"{text}; reproducible, but {why}", figures)
     else:
-        yield Result(f"{name}: sampling", "ok", f"{text}; the same again, and alone", figures)
+        yield Result(f"{name}: sampling", "ok", f"{text}; reproducible, also for a prompt alone", figures)
     worst, mean, limit = _distance(tested, trusted, again)
     yield Result(
         f"{name}: log-probabilities",
         "ok" if worst <= limit else "failed",
-        f"engine and trainer differ by at most {worst:.2g} nats a token, {mean:.2g} on average (limit {limit:g})",
+        f"engine and trainer differ by at most {worst:.2g} nats per token, {mean:.2g} on average (limit {limit:g})",
         {"largest_nats": worst, "mean_nats": mean, "limit_nats": limit},
     )
 
 
 def _weights(name: str, tested: Subject, trusted: TrustedEngine) -> Iterator[Result]:
-    """Changed weights arrive; a layer that is left out is noticed."""
+    """Checks that changed weights arrive and that an omitted layer is noticed."""
     before = _sample(tested, trusted)
     _change(tested.model, _CHANGE, seed=1)
     trusted.offer(lambda: tested.model.state_dict().items(), version=1)
@@ -105,7 +110,7 @@ def _weights(name: str, tested: Subject, trusted: TrustedEngine) -> Iterator[Res
     yield Result(
         f"{name}: new weights",
         "ok" if changed else "failed",
-        text if changed else f"{text}, and the completions are still those of the old ones",
+        text if changed else f"{text}, but the completions are still those of the old weights",
         {"bytes": size, "sync_s": measured.get("sync_s"), "push_s": seconds},
     )
     if not shared:
@@ -113,7 +118,7 @@ def _weights(name: str, tested: Subject, trusted: TrustedEngine) -> Iterator[Res
 
 
 def _loss(name: str, tested: Subject, trusted: TrustedEngine) -> Result:
-    """A layer is changed and left out of what is sent, more and more, until the check stops it."""
+    """Changes a layer and omits it from the update, with growing changes, until the check notices."""
     layers = sorted({_layer(key) for key in tested.model.state_dict() if _layer(key)})
     lost = layers[len(layers) // 2] + "."
     prompts = [list(prompt.token_ids) for prompt in tested.prompts]
@@ -125,17 +130,17 @@ def _loss(name: str, tested: Subject, trusted: TrustedEngine) -> Result:
             trusted.push(prompts)
         except EngineError as error:
             trusted.offer(lambda: tested.model.state_dict().items(), version=version)
-            trusted.push(prompts)  # whole again, for what is checked next
+            trusted.push(prompts)  # a complete update, for the next checks
             return Result(
                 f"{name}: a lost layer",
                 "ok",
-                f"noticed once {change:.0%} of its spread changed",
+                f"noticed at a change of {change:.0%} of its standard deviation",
                 {"change": change, "message": str(error)},
             )
     return Result(
         f"{name}: a lost layer",
         "failed",
-        f"{lost[:-1]} was left out of an update that changed it by {_LOSS_CHANGES[-1]:.0%}, and nothing noticed",
+        f"{lost[:-1]} was omitted from an update that changed it by {_LOSS_CHANGES[-1]:.0%}, and no check noticed",
     )
 
 
@@ -145,7 +150,7 @@ def _sleep(name: str, tested: Subject, trusted: TrustedEngine) -> Iterator[Resul
     if trusted.shares_weights or trusted.runs_aside:
         return
     if not tested.config.device.startswith("cuda"):
-        yield Result(f"{name}: sleep", "skipped", "vLLM sleeps on CUDA alone")
+        yield Result(f"{name}: sleep", "skipped", "vLLM only sleeps on CUDA")
         return
     awake = torch.cuda.mem_get_info()[0]
     before = _sample(tested, trusted)
@@ -162,7 +167,7 @@ def _sleep(name: str, tested: Subject, trusted: TrustedEngine) -> Iterator[Resul
 
 
 def _sample(tested: Subject, trusted: TrustedEngine, prompt: int | None = None) -> Groups:
-    """[P][G] completions of all prompts, or [1][G] of one."""
+    """Samples completions [P][G] of all prompts, or [1][G] of one."""
     numbers = range(len(tested.prompts)) if prompt is None else [prompt]
     prompts = [list(tested.prompts[p].token_ids) for p in numbers]
     seeds = [[1000 * p + g for g in range(_GROUP)] for p in numbers]
@@ -174,7 +179,7 @@ def _ids(groups: Groups) -> list[list[tuple[int, ...]]]:
 
 
 def _distance(tested: Subject, trusted: TrustedEngine, groups: Groups) -> tuple[float, float, float]:
-    """(largest, mean, limit) of the differences of log-probabilities, in nats."""
+    """Returns (largest, mean, limit) of the differences of log-probabilities, in nats."""
     from r1lite.model.policy import Policy
     from r1lite.rollout.canary import TOLERANCE, trainer_logprobs
     from r1lite.training.loading import forward_dtype
@@ -192,7 +197,7 @@ def _distance(tested: Subject, trusted: TrustedEngine, groups: Groups) -> tuple[
 
 
 def _change(model: Any, share: float, *, seed: int, only: str = "") -> None:
-    """Adds noise of this share of each weight's spread."""
+    """Adds noise to each weight, `share` times its standard deviation."""
     import torch
 
     generator = torch.Generator().manual_seed(seed)
@@ -204,7 +209,7 @@ def _change(model: Any, share: float, *, seed: int, only: str = "") -> None:
 
 
 def _layer(name: str) -> str:
-    """ "model.layers.3" of "model.layers.3.mlp.up_proj.weight"; empty for a weight that is in no layer."""
+    """Returns "model.layers.3" for "model.layers.3.mlp.up_proj.weight"; "" for a weight outside of the layers."""
     parts = name.split(".")
     number = next((n for n, part in enumerate(parts) if part.isdecimal()), None)
     return "" if number is None else ".".join(parts[: number + 1])
@@ -212,7 +217,7 @@ def _layer(name: str) -> str:
 
 @contextlib.contextmanager
 def _server(options: Options, dtype: str) -> Iterator[str]:
-    """`r1lite serve-engine` on a free port of this machine; its address."""
+    """Starts `r1lite serve-engine` on a free port of this machine; yields its address."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
@@ -223,7 +228,7 @@ def _server(options: Options, dtype: str) -> Iterator[str]:
         arguments += ["--threads", str(options.threads)]
     if options.untested:
         arguments.append("--untested")
-    # In the group of this process, so that it ends too if this one is killed for being late.
+    # In the group of this process, so that it ends too if this process is killed at its time limit.
     process = subprocess.Popen([sys.executable, "-m", "r1lite", "serve-engine", *arguments], stdout=sys.stderr)
     try:
         yield f"http://127.0.0.1:{port}"

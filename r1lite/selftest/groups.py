@@ -1,4 +1,4 @@
-"""The groups of checks: which there are, and which apply to this machine."""
+"""The groups of checks for given engines and precisions."""
 
 from __future__ import annotations
 
@@ -14,21 +14,21 @@ ENGINES = ("transformers", "vllm", "vllm-server")
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """Checks that share a process, as "module:function" of the options and `arguments`."""
+    """Checks that share a process: a "module:function" that takes the options and `arguments`."""
 
     name: str
     target: str
     arguments: tuple[str, ...] = ()
 
     def run(self, options: Options) -> Iterator[Result]:
-        """Yields what the checks find, each as soon as it is known."""
+        """Yields the results of the checks as they are known."""
         module, _, function = self.target.partition(":")
         check: Callable[..., Iterator[Result]] = getattr(importlib.import_module(module), function)
         yield from check(options, *self.arguments)
 
 
 def groups(engines: Sequence[str], dtypes: Sequence[str]) -> list[Group]:
-    """All groups for these engines and precisions, in the order in which they run."""
+    """Returns all groups for these engines and precisions, in running order."""
     found = [
         Group("machine", "r1lite.selftest.machine:check"),
         Group("verdicts", "r1lite.selftest.verdicts:check"),

@@ -1,4 +1,4 @@
-"""What the machine offers, and where weights for servers would lie."""
+"""Checks of the machine, and of the folder for weights of servers."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _STATES: dict[str, State] = {"ok": "ok", "note": "note", "bad": "failed"}
 
 
 def check(options: Options) -> Iterator[Result]:
-    """The lines of `r1lite doctor`, and the folder through which servers of this machine get weights."""
+    """Yields the lines of `r1lite doctor`, and the free space for weights that are passed to servers."""
     for line in examine(Path("runs")):
         yield Result(line.label, _STATES[line.state], line.text)
     place = shared_memory()
@@ -22,6 +22,6 @@ def check(options: Options) -> Iterator[Result]:
     yield Result(
         "weights files",
         "ok",
-        f"{place}: {usage.free / 2**30:.1f} GiB free for the weights that servers of this machine are given",
+        f"{place}: {usage.free / 2**30:.1f} GiB free for weights that are passed to servers on this machine",
         {"folder": str(place), "free_bytes": usage.free},
     )

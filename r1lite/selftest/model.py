@@ -1,4 +1,4 @@
-"""The model as it is loaded, and how its tokenizer and templates treat a reasoning text."""
+"""Checks of the loaded model, its tokenizer and its templates."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _TEXT = "<think>\n6 * 7 = 42; 50 - 42 = 8\n</think>\n<answer>8</answer>"
 
 
 def check(options: Options) -> Iterator[Result]:
-    """Size and context, tokens that end a text, a round trip through the tokenizer, and each template."""
+    """Checks size and context, end tokens, a round trip through the tokenizer, and each template."""
     tested = subject(options, "--engine", "transformers")
     model, config = tested.model, tested.model.config.get_text_config()
     size = sum(parameter.numel() for parameter in model.parameters())
@@ -36,7 +36,7 @@ def _tokenizer(tested: Subject) -> Iterator[Result]:
     ends = eos_ids(tested.model, tested.tokenizer)
     names = [tested.tokenizer.convert_ids_to_tokens(token) for token in ends]
     if not ends:
-        yield Result("end of text", "failed", "no token ends a text: every completion would run to its full length")
+        yield Result("end of text", "failed", "no token ends a text: every completion would reach the maximum length")
     else:
         yield Result("end of text", "ok", ", ".join(map(str, names)), {"ids": ends})
     ids = tested.tokenizer(_TEXT, add_special_tokens=False)["input_ids"]
@@ -47,8 +47,8 @@ def _tokenizer(tested: Subject) -> Iterator[Result]:
         yield Result(
             "tags",
             "failed",
-            f"the tokenizer gives {back[:80]!r} back for a text with <think> and <answer>: no completion can have "
-            "the format that the reward asks for",
+            f"the tokenizer returns {back[:80]!r} for a text with <think> and <answer>: no completion can have the "
+            "format that the reward requires",
         )
 
 

@@ -1,4 +1,4 @@
-"""The model under test: loaded as a run loads it, with prompts of bundled problems."""
+"""The model under test, loaded as in a run, with prompts of bundled problems."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ PROMPTS, TOKENS = 4, 48
 
 @dataclass(frozen=True, slots=True)
 class Subject:
-    """What an engine is tried with."""
+    """Model, tokenizer and prompts for the checks of an engine."""
 
     config: GRPOConfig
     model: Any
@@ -28,7 +28,7 @@ class Subject:
 
 
 def flags(options: Options, *more: str) -> list[str]:
-    """The command line of a run with this model on bundled problems."""
+    """Returns the command line of a run with this model on bundled problems."""
     found = [
         *("--task", "gsm8k", "--source", "bundled", "--model", options.model, "--device", options.device),
         *("--attn-implementation", options.attn_implementation, "--max-completion-tokens", str(TOKENS)),

@@ -1,4 +1,4 @@
-"""A few steps of a real run in one precision: rate, memory against its estimate, and a resumed run's bits."""
+"""Checks a few steps of a real run in one precision: speed, memory estimate, and exact resuming."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _MIB = 1 << 20
 
 
 def check(options: Options, dtype: str) -> Iterator[Result]:
-    """Four steps at once, then the same four with a stop and `--resume` in the middle."""
+    """Runs four steps at once, then the same four with a stop and `--resume` in the middle."""
     name = f"training {dtype}"
     with tempfile.TemporaryDirectory(prefix="r1lite-selftest-") as folder:
         whole, parts = Path(folder, "whole"), Path(folder, "parts")
@@ -27,15 +27,17 @@ def check(options: Options, dtype: str) -> Iterator[Result]:
         _run(options, dtype, parts, steps=_SPLIT)
         train(load(GRPOConfig, ["--resume", "--out", str(parts), "--steps", str(_STEPS), *_QUIET]), make_learner)
         if _digest(whole) == _digest(parts):
-            yield Result(f"{name}: resume", "ok", f"stopped after step {_SPLIT} of {_STEPS}: the same bytes of weights")
+            yield Result(f"{name}: resume", "ok", f"stopped after step {_SPLIT} of {_STEPS}: identical weights")
             return
         once_more = Path(folder, "again")
         _run(options, dtype, once_more, steps=_STEPS)
         if _digest(whole) == _digest(once_more):
-            yield Result(f"{name}: resume", "failed", "a run that was stopped and resumed ends with other weights")
+            yield Result(f"{name}: resume", "failed", "a stopped and resumed run ends with different weights")
         else:
             yield Result(
-                f"{name}: resume", "note", "two equal runs end with other weights on this device, resumed or not"
+                f"{name}: resume",
+                "note",
+                "two equal runs end with different weights on this device, even without resuming",
             )
 
 

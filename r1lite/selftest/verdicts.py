@@ -1,4 +1,4 @@
-"""Known texts and programs get the verdicts that they must get here, in the isolation that this machine offers."""
+"""Checks verdicts on known texts and programs, with the isolation that this machine supports."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _FORMAT = [
     ("<think>2 + 2 = 4</think><answer>4</answer>", 1.0),
     ("<answer>4</answer>", 0.0),
 ]
-_TIME_S = 2  # of a program
+_TIME_S = 2  # time limit of a program
 _ADD = Problem(tests={"style": "function", "entry_point": "add", "args": [[1, 2], [3, 4]], "outs": [3, 7]})
 _PROGRAMS = [
     ("right", "def add(a, b):\n    return a + b", 1.0),
@@ -34,7 +34,7 @@ _PROGRAMS = [
 
 
 def check(options: Options) -> Iterator[Result]:
-    """The verifiers `math`, `format` and `code`, each on cases whose verdict is known."""
+    """Checks the verifiers `math`, `format` and `code` on cases with known verdicts."""
     maths, form = resolve("math"), resolve("format")
     started = time.process_time()
     wrong = [f"{text!r} for {gold}" for gold, text, score in _MATHS if not _is(maths, gold, text, score)]
@@ -43,9 +43,7 @@ def check(options: Options) -> Iterator[Result]:
     yield Result(
         "maths and format",
         "failed" if wrong else "ok",
-        f"other verdicts than expected: {'; '.join(wrong)}"
-        if wrong
-        else f"{len(_MATHS) + len(_FORMAT)} known verdicts",
+        f"unexpected verdicts: {'; '.join(wrong)}" if wrong else f"{len(_MATHS) + len(_FORMAT)} known verdicts",
         {"cpu_s": seconds, "cases": len(_MATHS) + len(_FORMAT), "wrong": len(wrong)},
     )
     yield _programs()
@@ -60,14 +58,14 @@ def _programs() -> Result:
             if verdict.score != score:
                 wrong.append(f"a program that {name}: {verdict.score} ({verdict.reason})")
     except VerifierError as error:
-        return Result("sandbox", "note", f"no program can be judged here: {error}")
+        return Result("sandbox", "note", f"programs can't be judged here: {error}")
     level, seconds = str(getattr(verify, "level", "")), time.perf_counter() - started
     return Result(
         "sandbox",
         "failed" if wrong else "ok",
-        f"other verdicts than expected: {'; '.join(wrong)}"
+        f"unexpected verdicts: {'; '.join(wrong)}"
         if wrong
-        else f"level {level}: {len(_PROGRAMS)} programs, hostile ones among them, judged in {seconds:.1f} s",
+        else f"level {level}: {len(_PROGRAMS)} programs, including hostile ones, judged in {seconds:.1f} s",
         {"level": level, "wall_s": seconds, "wrong": len(wrong)},
     )
 

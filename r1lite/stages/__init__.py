@@ -1,1 +1,1 @@
-"""One file per stage, each with `run(config)`. Stages don't import one another; they meet in files."""
+"""One file per stage, each with `run(config)`. Stages don't import each other; they exchange data through files."""

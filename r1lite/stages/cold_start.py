@@ -1,4 +1,4 @@
-"""`r1lite cold-start`: readable, right chains of thought to begin with."""
+"""`r1lite cold-start`: makes a first data set of readable, right chains of thought."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from verifiers import Score
 
 
 def run(config: ColdStartConfig) -> dict[str, Any]:
-    """Makes the set. Returns: its manifest. With --rollouts, and without a rewriting model, no torch is loaded.
+    """Makes the set and returns its manifest. With --rollouts and without a rewriting model, torch is not loaded.
 
     Raises:
-        UserError: a requested resource is unavailable, or a choice is refused.
-        RunError: nothing is left to keep.
-        Interrupted: a signal asked it to stop; --resume goes on.
+        UserError: a requested resource is unavailable, or a setting is refused.
+        RunError: no completion is left to keep.
+        Interrupted: a signal stopped the command; --resume continues it.
     """
     asked = resumed(config) if config.resume else config
     rewriting = None
@@ -38,7 +38,7 @@ def run(config: ColdStartConfig) -> dict[str, Any]:
 
 
 def few_shot(config: ColdStartConfig) -> tuple[str, str | None]:
-    """(text before every sampled prompt, text that ends a completion) out of the examples."""
+    """Returns (text before every prompt, text that ends a completion), from the examples."""
     template = TEMPLATES.get(config.template, config.template)
     shown = [
         template.replace("{question}", example["question"]) + example["completion"] + config.example_separator
@@ -49,13 +49,13 @@ def few_shot(config: ColdStartConfig) -> tuple[str, str | None]:
 
 @contextlib.contextmanager
 def _by_rules() -> Iterator[Rewrite]:
-    """A rewriter that needs no model."""
+    """Yields a rewriter that needs no model."""
     yield by_rules
 
 
 @contextlib.contextmanager
 def _by_model(config: ColdStartConfig) -> Iterator[Rewrite]:
-    """A rewriter that asks a model, greedily."""
+    """Yields a rewriter that samples a model greedily."""
     from r1lite.rl.sampling import completion_seed
     from r1lite.rollout import Sampling
     from r1lite.training.loading import load_model
@@ -63,13 +63,13 @@ def _by_model(config: ColdStartConfig) -> Iterator[Rewrite]:
     from r1lite.training.setup import open_engine
 
     wanted: dict[str, Any] = {"model": config.rewrite_model or config.model, "rollouts": None, "resume": False}
-    if config.on != "local":  # this is one of its nodes
+    if config.on != "local":  # this code runs on a node of the cluster
         wanted |= {"on": "local", "threads": config.engines.cpus}
     config, _ = resolve_config(type(config).model_validate({**config.model_dump(exclude_unset=True), **wanted}))
     model, tokenizer = load_model(config)
     engine, _ = open_engine(config, model, tokenizer)
     room = getattr(model.config, "max_position_embeddings", None) or 1 << 30
-    if not engine.shares_weights:  # it was started for prompts of that length
+    if not engine.shares_weights:  # the engine was started for prompts of that length
         room = min(room, config.max_prompt_tokens + config.max_completion_tokens)
     sampling = Sampling(0.0, config.max_completion_tokens, config.stop_text)
 

@@ -1,4 +1,4 @@
-"""`r1lite distill`: a smaller model from a larger one."""
+"""`r1lite distill`: trains a smaller model to imitate a larger one."""
 
 from __future__ import annotations
 
@@ -26,12 +26,11 @@ from r1lite.training.setup import Loaded, Setup
 from r1lite.types import Prompt
 
 _TRAJECTORIES = "trajectories"
-_TRIED = 50  # problems that both tokenizers must cut alike
+_TRIED = 50  # number of problems that both tokenizers must split into the same tokens
 
 
 def run(config: DistillConfig) -> dict[str, Any]:
-    """Trains the student, and measures it before and after; everything lies in the run directory. See
-    `training.run_training`."""
+    """Trains the student and evaluates it before and after; see `training.run_training`."""
     if config.student_shape and config.model is None:
         config = config.model_copy(update={"model": SHAPED})
     return run_training(config, _make_loop, _material, load_student)
@@ -39,16 +38,16 @@ def run(config: DistillConfig) -> dict[str, Any]:
 
 @dataclass(frozen=True, slots=True)
 class _Material:
-    """What there is before the run begins."""
+    """Inputs of the training."""
 
     problems: Problems
     rows: TokenRows | None  # of --data
-    teacher: Any  # model, on-policy only
-    prompts: list[Prompt]  # that the student answers
+    teacher: Any  # the model; only for on-policy distillation
+    prompts: list[Prompt]  # prompts for the student
 
 
 def _material(config: DistillConfig, problems: Problems, test: list[Prompt], model: Any, tokenizer: Any) -> Loaded:
-    """The set, if it was given, and the teacher, if its probabilities are needed. Raises UserError."""
+    """Loads the set of --data, and the teacher if its probabilities are needed. Raises UserError."""
     found = Loaded(None, "")
     if config.data is not None and config.needs_set:
         found = load_set(config, problems, test, model, tokenizer)
@@ -103,7 +102,7 @@ def _make_loop(config: DistillConfig, setup: Setup, stop: StopSignal) -> FineTun
 
 
 def _sampled_rows(config: DistillConfig, setup: Setup, problems: Problems) -> TokenRows:
-    """What the teacher gets right, sampled into the run directory; a resumed run goes on with it."""
+    """Samples right completions of the teacher into the run directory; a resumed run continues this."""
     place = setup.run_dir.path / _TRAJECTORIES
     asked = config.reject_config(str(place))
     run_on_samples(asked.model_copy(update={"resume": (place / "config.yaml").exists()}))

@@ -1,4 +1,4 @@
-"""`r1lite dpo`: learning from pairs of completions, such as those that `r1lite reject` makes."""
+"""`r1lite dpo`: trains on pairs of completions, such as those of `r1lite reject`."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from r1lite.training.setup import Setup
 
 
 def run(config: DPOConfig) -> dict[str, Any]:
-    """Trains, and measures before and after; everything lies in the run directory. See `training.run_training`."""
+    """Trains a model and evaluates it before and after; see `training.run_training`."""
     return run_training(config, _make_loop, load_pairs)
 
 

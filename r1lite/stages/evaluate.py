@@ -1,4 +1,4 @@
-"""`r1lite eval`: how good a model is at a task or several, and whether it is better than another."""
+"""`r1lite eval`: evaluates a model on one or several tasks, and compares it with another model."""
 
 from __future__ import annotations
 
@@ -41,25 +41,25 @@ from r1lite.training.several import refuse
 from r1lite.types import Prompt
 
 INTERVALS = (
-    "95 %: Wilson's at the effective number of trials of the problems' means (rates); bootstrap over problems "
-    "(differences)"
+    "95 %: rates by Wilson's formula, with the effective number of trials of the problems' means; differences by "
+    "bootstrap over problems"
 )
 
 
 def run(config: EvalConfig) -> dict[str, Any]:
-    """Measures, and keeps the numbers in the run directory's summary.json and every completion in problems.jsonl.
+    """Evaluates a model; writes the results to summary.json and every completion to problems.jsonl.
 
-    Everything is loaded and refused before anything is sampled. A model to compare with is measured in the same way,
-    into the folder `against` of the run directory.
+    All checks run before anything is sampled. A model to compare with is evaluated in the same way, into the folder
+    `against` of the run directory.
 
-    Of several ranks each asks its share of the problems; the main one keeps the numbers.
+    With several ranks, each samples its share of the problems, and the main rank writes the results.
 
     Returns: the summary.
 
     Raises:
-        UserError: a requested resource is unavailable, or a choice is refused.
+        UserError: a requested resource is unavailable, or a setting is refused.
         RunError: too many completions could not be judged.
-        Interrupted: a signal asked it to stop.
+        Interrupted: a signal stopped the command.
     """
     limits = WatchdogConfig()
     with joined(device=config.device, start_s=limits.stall_load_s, limit_s=limits.stall_rank_s, wait_s=0) as ranks:
@@ -85,7 +85,7 @@ def _run(config: EvalConfig, world: World) -> dict[str, Any]:
             stop.world = world
             setup.engine.interruptible(stop.interruptible)
             measured, rows = _measured(jobs, setup, stop)
-        setup.engine.close()  # another model may need the room
+        setup.engine.close()  # another model may need the memory
         against = _against(config, setup, other)
         summary = {
             "tasks": measured,
@@ -105,7 +105,7 @@ def _run(config: EvalConfig, world: World) -> dict[str, Any]:
             report_at_end(setup.run_dir.path, setup.display.say)
         return summary
     except Interrupted:
-        setup.run_dir.discard()  # there is nothing to continue, so nothing may stand in the way of the next try
+        setup.run_dir.discard()  # an evaluation can't be resumed, so --out must be free for the next try
         raise
     except BaseException:
         if not (setup.run_dir.path / "summary.json").exists():
@@ -117,15 +117,15 @@ def _run(config: EvalConfig, world: World) -> dict[str, Any]:
 
 
 def _finished(config: EvalConfig) -> dict[str, Any]:
-    """The summary of an evaluation that is finished, having shown it. Raises UserError for any other."""
+    """Prints and returns the summary of a finished evaluation. Raises UserError for any other."""
     path = Path(config.out).expanduser() if config.out is not None else newest_path(config.stage)
     check_begun(path)
     if read_environment(path)["stage"] not in (None, config.stage):
         raise UserError(f"--resume: {path} is a run of r1lite {read_environment(path)['stage']}, not {config.stage}")
     if not is_eval_dir(path):
         raise UserError(
-            f"--resume: {path} holds an evaluation that was stopped, and nothing of it is kept: start it again by the "
-            "same command without --resume"
+            f"--resume: {path} holds an interrupted evaluation, which can't be resumed: start it again with the same "
+            "command without --resume"
         )
     try:
         summary: dict[str, Any] = read_json(path / "summary.json")
@@ -141,7 +141,7 @@ def _finished(config: EvalConfig) -> dict[str, Any]:
 
 @dataclass(frozen=True, slots=True)
 class _Job:
-    """One task, ready to be measured."""
+    """One task that is ready for evaluation."""
 
     task: str
     config: EvalConfig
@@ -150,17 +150,17 @@ class _Job:
 
 
 def _each_task(config: EvalConfig) -> list[EvalConfig]:
-    """A configuration for every task, with its own source. Raises UserError."""
+    """Returns a configuration for each task, with its own source. Raises UserError."""
     names = config.tasks
     if not names or len(set(names)) != len(names):
-        raise UserError(f"--task {config.task}: name one task or several different ones, as in gsm8k,svamp")
+        raise UserError(f"--task {config.task}: name one task, or several different tasks such as gsm8k,svamp")
     for name in names:
         find(name)
     if len(names) == 1:
         return [config.model_copy(update={"task": names[0]})]
     if config.test_source is not None or (config.source and "=" not in config.source and Path(config.source).exists()):
         raise UserError(
-            "--source and --test-source with one file are for one task; for several say where each one's problems are: "
+            "--source and --test-source with one file are for one task; with several tasks, name the source of each: "
             f"--source {','.join(f'{name}=PATH' for name in names)}"
         )
     own = dict.fromkeys(names, config.source)
@@ -169,7 +169,7 @@ def _each_task(config: EvalConfig) -> list[EvalConfig]:
         for part in config.source.split(","):
             name, _, place = part.partition("=")
             if name not in own or not place:
-                raise UserError(f"--source {config.source}: '{part}' is no TASK=PLACE of {', '.join(names)}")
+                raise UserError(f"--source {config.source}: '{part}' is no TASK=PATH of {', '.join(names)}")
             own[name] = place
     return [
         config.model_copy(update={"task": name, **({"source": place} if place else {"source": None})})
@@ -178,7 +178,7 @@ def _each_task(config: EvalConfig) -> list[EvalConfig]:
 
 
 def _jobs(configs: list[EvalConfig], setup: Setup) -> list[_Job]:
-    """The first task is the setup's own; the others share its model."""
+    """Loads the tasks; the first is that of `setup`, and the others share its model."""
     jobs = [_Job(configs[0].task, configs[0], setup.scorer, setup.test)]
     for config in configs[1:]:
         scorer = make_scorer(find(config.task), config)
@@ -224,7 +224,7 @@ def _measured(jobs: list[_Job], setup: Setup, stop: StopSignal) -> tuple[dict[st
 
 
 def _other(config: EvalConfig) -> Rows | str | None:
-    """What to compare with: the rows of an evaluation, or a model's name. Raises UserError."""
+    """Returns what to compare with: the rows of an evaluation or the name of a model. Raises UserError."""
     if config.against is None:
         return None
     path = Path(config.against).expanduser()
@@ -232,7 +232,7 @@ def _other(config: EvalConfig) -> Rows | str | None:
         return read_rows(path)
     if path.is_dir() and not any((path / name).exists() for name in ("config.json", "checkpoints")):
         raise UserError(
-            f"--against {config.against}: neither a finished r1lite eval (problems.jsonl, summary.json) nor a model "
+            f"--against {config.against}: neither a finished evaluation (problems.jsonl, summary.json) nor a model "
             "(config.json)"
         )
     check_model(config.against)

@@ -1,4 +1,4 @@
-"""`r1lite grpo`: reinforcement learning from rewards that rules can check."""
+"""`r1lite grpo`: reinforcement learning with rule-based rewards."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from r1lite.training.estimate import show_estimate
 
 
 def run(config: GRPOConfig) -> dict[str, Any]:
-    """Trains, and measures before and after; everything lies in the run directory. See `training.train`.
+    """Trains a model and evaluates it before and after; see `grpo.assembly.train`.
 
-    With --estimate it only says what memory that would take (`training.estimate`).
+    With --estimate it only prints the memory that this needs (`training.estimate`).
     """
     if config.estimate:
         return show_estimate(config)

@@ -10,9 +10,9 @@ from r1lite.training.estimate import show_estimate
 
 
 def run(config: PPOConfig) -> dict[str, Any]:
-    """Trains, and measures before and after; everything lies in the run directory. See `training.train`.
+    """Trains a model and evaluates it before and after; see `grpo.assembly.train`.
 
-    With --estimate it only says what memory that would take (`training.estimate`).
+    With --estimate it only prints the memory that this needs (`training.estimate`).
     """
     if config.estimate:
         return show_estimate(config)

@@ -1,4 +1,4 @@
-"""`r1lite pretrain`: make a small model from nothing but text that the project generates."""
+"""`r1lite pretrain`: trains a small model from scratch on text that r1lite generates."""
 
 import contextlib
 import fcntl
@@ -50,12 +50,12 @@ _SETTINGS, _STATE = "pretrain.json", "state.pt"
 
 
 def run(config: PretrainConfig) -> Path:
-    """Train a tokenizer and a model and save both to `config.out`, or go on with what a stopped call has done.
+    """Trains a tokenizer and a model and saves both to `config.out`; continues an interrupted call.
 
     Raises:
-        UserError: the folder has something in it, there is no model in `config.start`, no tokenizer of use in
-            `config.tokenizer`, or another model was begun there.
-        RunError: the loss is no longer finite, the disk is full, or the Hub refuses the upload.
+        UserError: the folder is not empty or holds the start of another model, `config.start` holds no model, or
+            `config.tokenizer` no suitable tokenizer.
+        RunError: the loss is not finite, the disk is full, or the Hub refuses the upload.
     """
     out = _made(config)
     if config.push_to_hub is not None:
@@ -64,13 +64,13 @@ def run(config: PretrainConfig) -> Path:
 
 
 def _made(config: PretrainConfig) -> Path:
-    """The folder with the whole model."""
+    """Trains the model and returns its folder."""
     out = Path(config.out).expanduser()
     if config.text not in TEXTS:
-        worked_problems(config.text)  # refused before anything is made
+        worked_problems(config.text)  # raises errors before anything is written
     begun = out.with_name(f".{out.name}.begun")
     if _made_by(out) == _kept_settings(config):
-        print(f"{out} is finished already, by the same settings", flush=True)
+        print(f"{out} is finished already, with the same settings", flush=True)
         shutil.rmtree(begun, ignore_errors=True)
         return out
     if out.exists() and (not out.is_dir() or any(out.iterdir())):
@@ -86,8 +86,8 @@ def _made(config: PretrainConfig) -> Path:
             _train(config, begun / _STATE, out, stop)
         except (OSError, SafetensorError) as error:
             raise RunError(
-                f"{getattr(error, 'filename', None) or out}: {getattr(error, 'strerror', None) or error}. Once that is "
-                "mended, the same command goes on"
+                f"{getattr(error, 'filename', None) or out}: {getattr(error, 'strerror', None) or error}. Once this is "
+                "fixed, the same command continues"
             ) from error
         (begun / _STATE).unlink(missing_ok=True)
     return out
@@ -105,8 +105,8 @@ def _train(config: PretrainConfig, kept: Path, out: Path, stop: StopSignal) -> N
     steps = config.chain_steps + config.habit_steps
     done = _restored(kept, config, model, optimizers)
     if done:
-        print(f"going on after step {done} of {steps}", flush=True)
-    # The text depends on the seed alone: what was learnt from is passed over.
+        print(f"continuing after step {done} of {steps}", flush=True)
+    # The text only depends on the seed: the part that was already used is skipped.
     for step, batch in itertools.islice(enumerate(_text(config, tokenizer)), done, None):
         for optimizer in optimizers:
             for group in optimizer.param_groups:
@@ -130,7 +130,7 @@ def _train(config: PretrainConfig, kept: Path, out: Path, stop: StopSignal) -> N
             stop.check()
         except Interrupted:
             _keep(kept, config, step + 1, model, optimizers)
-            print("stopped; the same command goes on", file=sys.stderr)
+            print("stopped; the same command continues", file=sys.stderr)
             raise
     save(model, tokenizer, out, config)
 
@@ -151,47 +151,50 @@ def _keep(
     with replaced_file(path) as aside:
         try:
             torch.save(state, aside)
-        except RuntimeError as error:  # torch's word for a full disk
+        except RuntimeError as error:  # torch reports a full disk this way
             raise OSError(str(error)) from error
 
 
 def _restored(
     path: Path, config: PretrainConfig, model: Qwen2ForCausalLM, optimizers: Sequence[torch.optim.Optimizer]
 ) -> int:
-    """Puts the kept state in place. Returns the number of steps done.
+    """Restores the saved state and returns the number of finished steps.
 
-    Raises: UserError if it can't be read, or is of other settings.
+    Raises:
+        UserError: the state can't be read, or belongs to other settings.
     """
     if not path.exists():
         return 0
     try:
         state = torch.load(path, map_location="cpu", weights_only=True)
         if state["settings"] != _kept_settings(config):
-            raise UserError(f"--out {config.out}: other settings were begun there; repeat them, or remove {path}")
+            raise UserError(
+                f"--out {config.out} was started with other settings; use the same settings, or remove {path}"
+            )
         model.load_state_dict(state["model"])
         for optimizer, kept in zip(optimizers, state["optimizers"], strict=True):
             optimizer.load_state_dict(kept)
         return int(state["steps"])
     except UserError:
         raise
-    except Exception as error:  # torch raises whatever the bytes make it
+    except Exception as error:  # damaged bytes can make torch raise anything
         raise UserError(f"{path}: damaged ({type(error).__name__}); remove it to start from step 0") from error
 
 
 def _kept_settings(config: PretrainConfig) -> dict[str, Any]:
-    """All that decides which model it becomes."""
+    """Returns all settings that determine the model."""
     return config.model_dump(mode="json", exclude={"out", "log_every", "save_every", "push_to_hub"})
 
 
 def _made_by(out: Path) -> dict[str, Any] | None:
-    """The settings that made the model in a folder; None if there is none, or it does not say."""
+    """Returns the settings of the model in a folder; None if there is no model or no settings."""
     found: dict[str, Any] | None = read_json(out / _SETTINGS) if (out / _SETTINGS).exists() else None
     return found
 
 
 @contextlib.contextmanager
 def _locked(folder: Path) -> Iterator[None]:
-    """Makes the folder, which this process alone works in, and removes it again if nothing is kept in it."""
+    """Creates the folder and locks it for this process; removes it at the end if it is empty."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
         lock = open(folder / ".lock", "a")  # noqa: SIM115  # closed below
@@ -210,7 +213,7 @@ def _locked(folder: Path) -> Iterator[None]:
 
 
 def make_tokenizer(config: PretrainConfig) -> Qwen2Tokenizer:
-    """The tokenizer of the configured habits' text."""
+    """Trains a tokenizer on the text of the configured habits."""
     if config.text == "countdown_small":
         return word_tokenizer(words(), max_tokens=config.context)
     texts = itertools.islice(_habits(config, "tokenizer"), config.tokenizer_problems)
@@ -219,7 +222,7 @@ def make_tokenizer(config: PretrainConfig) -> Qwen2Tokenizer:
 
 
 def make_model(config: PretrainConfig, tokenizer: PreTrainedTokenizerFast) -> Qwen2ForCausalLM:
-    """A Qwen2 with random weights, float32, input and output embeddings tied."""
+    """Returns a float32 Qwen2 with random weights and tied input and output embeddings."""
     AttentionInterface.register("sdpa_float32", _attention)
     model = Qwen2ForCausalLM(
         Qwen2Config(
@@ -253,33 +256,35 @@ def _begun(config: PretrainConfig) -> tuple[PreTrainedTokenizerFast, Qwen2ForCau
             **pinned(config.start), dtype=torch.float32, attn_implementation="sdpa_float32"
         )
     except (OSError, ValueError) as error:
-        raise UserError(f"--start {config.start}: no model of pretrain's can be loaded from there: {error}") from error
+        raise UserError(
+            f"--start {config.start}: no model of r1lite pretrain can be loaded from it: {error}"
+        ) from error
     return tokenizer, model.train()
 
 
 def _given_tokenizer(name: str) -> PreTrainedTokenizerFast:
-    """The tokenizer of a model that is there already. Raises UserError."""
+    """Loads the tokenizer of an existing model. Raises UserError."""
     place = Path(model_place(name)).expanduser()
     if not place.is_dir():
         raise UserError(f"--tokenizer {name}: no such folder")
     try:
         tokenizer = AutoTokenizer.from_pretrained(**pinned(place))
-    except Exception as error:  # the library raises whatever the files make it
+    except Exception as error:  # damaged files can make the library raise anything
         raise UserError(f"--tokenizer {name}: can't be loaded: {type(error).__name__}: {error}") from error
     if (
         not isinstance(tokenizer, PreTrainedTokenizerFast)
         or tokenizer.eos_token_id is None
         or tokenizer.pad_token_id is None
     ):
-        raise UserError(f"--tokenizer {name}: it has to be a fast one, with a token to end and one to pad a text")
+        raise UserError(f"--tokenizer {name}: it must be a fast tokenizer with an end token and a padding token")
     return tokenizer
 
 
 def loss_of(model: Qwen2ForCausalLM, batch: TextBatch, *, autocast: bool) -> Tensor:
-    """Mean cross-entropy of the labelled tokens; the head runs on their positions only."""
+    """Returns the mean cross-entropy of the labelled tokens; the head only runs at their positions."""
     labels = batch.labels.flatten()
     chosen = (labels != -100).nonzero().squeeze(-1)
-    # Position 0 is a prompt's, without a label. A few sizes only: each new one costs a compiled bfloat16 kernel, kept.
+    # Position 0 has no label. Only a few sizes: each new size compiles a bfloat16 kernel that stays in memory.
     chosen = F.pad(chosen, (0, -len(chosen) % _HEAD_ROWS), value=0)
     with torch.autocast("cpu", dtype=torch.bfloat16, enabled=autocast):
         hidden = model.model(input_ids=batch.input_ids, use_cache=False).last_hidden_state.flatten(0, 1)
@@ -290,7 +295,7 @@ def loss_of(model: Qwen2ForCausalLM, batch: TextBatch, *, autocast: bool) -> Ten
 def save(
     model: Qwen2ForCausalLM, tokenizer: PreTrainedTokenizerFast, out: Path, config: PretrainConfig | None = None
 ) -> None:
-    """Write what `from_pretrained` needs, and the settings that made it, all of it or nothing."""
+    """Writes the model as `from_pretrained` loads it, and its settings, atomically."""
     model.generation_config = GenerationConfig(
         eos_token_id=tokenizer.eos_token_id, pad_token_id=tokenizer.pad_token_id, do_sample=False
     )
@@ -334,18 +339,18 @@ def _examples(
 
 
 def worked_problems(text: str) -> WorkedProblems:
-    """What makes the worked problems of a task of the user's. Raises UserError."""
+    """Returns the generator of worked problems of a user's task. Raises UserError."""
     load = find(text).load
     if not isinstance(load, WorkedProblems):
         raise UserError(
-            f"--text {text}: this task has no worked chains; make it by worked_task of r1lite.tasks.worked, as "
-            "r1lite/nano/README.md shows"
+            f"--text {text}: this task has no worked chains; create it with worked_task of r1lite.tasks.worked, as "
+            "shown in r1lite/nano/README.md"
         )
     return load
 
 
 def _optimizers(model: Qwen2ForCausalLM, config: PretrainConfig) -> list[torch.optim.Optimizer]:
-    """Muon for the layers' matrices (arXiv:2502.16982), AdamW for embeddings, norms and biases."""
+    """Returns Muon for the matrices of the layers (arXiv:2502.16982), AdamW for embeddings, norms and biases."""
     matrices = [p for name, p in model.named_parameters() if p.ndim == 2 and "embed" not in name]
     others = [p for name, p in model.named_parameters() if p.ndim != 2 or "embed" in name]
     muon = torch.optim.Muon(
@@ -364,6 +369,6 @@ def _rate(step: int, steps: int, warmup: int) -> float:
 def _attention(
     module: torch.nn.Module, query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, **kwargs: Any
 ) -> tuple[Tensor, None]:
-    """PyTorch's attention in float32: on CPUs its backward pass is several times slower in bfloat16."""
+    """PyTorch's attention, in float32: on CPUs its backward pass is several times slower in bfloat16."""
     with torch.autocast("cpu", enabled=False):
         return sdpa_attention_forward(module, query.float(), key.float(), value.float(), mask, **kwargs)

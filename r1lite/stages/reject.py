@@ -1,4 +1,4 @@
-"""`r1lite reject`: rejection sampling, out of rollouts that exist or of completions sampled for it."""
+"""`r1lite reject`: rejection sampling, from existing rollouts or from new samples."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from r1lite.curation.finish import resumed, run_on_rollouts
 
 
 def run(config: RejectConfig) -> dict[str, Any]:
-    """Makes the set. Returns: its manifest. See `curating.run_on_rollouts`, which loads no torch."""
+    """Makes the set and returns its manifest. See `curating.run_on_rollouts`, which does not load torch."""
     asked = resumed(config) if config.resume else config
     if asked.rollouts is not None:
         return run_on_rollouts(config)

@@ -1,4 +1,4 @@
-"""`r1lite reward-model`: learn from pairs which answer is preferred, and keep it as a model that scores."""
+"""`r1lite reward-model`: trains a model on pairs of answers to score which one is preferred."""
 
 from __future__ import annotations
 
@@ -20,19 +20,19 @@ from r1lite.training.resolve import resumed, with_absolute_paths
 from r1lite.training.setup import begin_run, open_dir, set_up_libraries
 from r1lite.training.several import loads_for_parts
 
-_NANO_LR = 5e-4  # so small a model wants a large one
-_FEW_PAIRS = 30  # held out; with fewer, an accuracy's 95 % interval spans more than a third of the scale
+_NANO_LR = 5e-4  # a small model needs a large learning rate
+_FEW_PAIRS = 30  # held out; with fewer, the 95 % interval of the accuracy spans more than a third of the scale
 
 
 def run(config: RewardModelConfig) -> dict[str, Any]:
-    """Trains, and measures on the held-out pairs before and after; everything lies in the run directory.
+    """Trains a model and evaluates it on the held-out pairs before and after.
 
     Returns: the summary, as in summary.json.
 
     Raises:
-        UserError: a requested resource is unavailable, or a choice is refused.
-        RunError: the run can't go on; its checkpoints stand.
-        Interrupted: a signal asked it to stop; a checkpoint was written.
+        UserError: a requested resource is unavailable, or a setting is refused.
+        RunError: the run can't continue; its checkpoints remain.
+        Interrupted: a signal stopped the run; a checkpoint was written.
     """
     return run_life(
         config,
@@ -49,7 +49,7 @@ def _resolve_config(config: RewardModelConfig) -> tuple[RewardModelConfig, dict[
     device, notes = choose_device(config.device)
     values = {**given, "device": device}
     if config.model is None:
-        values["model"], notes["model"] = NANO, "the bundled model; give yours with --model"
+        values["model"], notes["model"] = NANO, "the bundled model; use --model for another"
     if values["model"] == NANO and "lr" not in given:
         values["lr"], notes["settings"] = _NANO_LR, f"lr {_NANO_LR:g}, which suits nano"
     values.setdefault("threads", default_threads())
@@ -57,7 +57,7 @@ def _resolve_config(config: RewardModelConfig) -> tuple[RewardModelConfig, dict[
 
 
 def _open_run(config: RewardModelConfig, notes: dict[str, str], world: World) -> PreferenceTraining:
-    """Loads everything. Nothing is written until all of it could be loaded, on every rank."""
+    """Loads everything; nothing is written before every rank has loaded everything."""
     set_up_libraries(config)
     display = Display(loudness=config.verbose - config.quiet, silent=not world.is_main)
     config, found, model, tokenizer = together(world, lambda: _load(config))
@@ -65,7 +65,7 @@ def _open_run(config: RewardModelConfig, notes: dict[str, str], world: World) ->
     digest = fingerprint(train, test)
     for rank, theirs in enumerate(everyone(world, lambda: digest)):
         if theirs != digest:
-            raise UserError(f"ranks {rank} and {world.rank} have other pairs: copy the files to each machine")
+            raise UserError(f"ranks {rank} and {world.rank} have different pairs: copy the same files to each machine")
     run_dir = open_dir(config, world, "pairs")
     try:
         training = PreferenceTraining(config, run_dir, model, tokenizer, train, test, display, world)
@@ -78,7 +78,7 @@ def _open_run(config: RewardModelConfig, notes: dict[str, str], world: World) ->
     for label, text in [
         ("device", f"{config.device}, {config.threads} threads{ranks}" + _note(notes, "device")),
         ("model", f"{config.model}, {size / 1e6:.2f} M parameters" + _note(notes, "model")),
-        ("pairs", f"{origin}: {len(train):,} to train on, {len(test):,} to measure by"),
+        ("pairs", f"{origin}: {len(train):,} to train on, {len(test):,} to test"),
         *([("warning", few)] if (few := _few(len(test))) is not None else []),
         *([("dropped", f"{dropped} pairs longer than --max-tokens {config.max_tokens}")] if dropped else []),
         ("template", f"{config.template}"),
@@ -90,11 +90,13 @@ def _open_run(config: RewardModelConfig, notes: dict[str, str], world: World) ->
     return training
 
 
-_Found = tuple[str, list[Example], list[Example], int]  # where they are from; to train on, held out; how many dropped
+_Found = tuple[
+    str, list[Example], list[Example], int
+]  # origin, training pairs, held-out pairs, number of dropped pairs
 
 
 def _load(config: RewardModelConfig) -> tuple[RewardModelConfig, _Found, Any, Any]:
-    """The configuration with its template, the pairs as tokens, model and tokenizer."""
+    """Returns the configuration with its template, the tokenized pairs, the model and its tokenizer."""
     assert config.source is not None
     assert config.model is not None
     pairs = load_pairs(
@@ -120,13 +122,13 @@ def _load(config: RewardModelConfig) -> tuple[RewardModelConfig, _Found, Any, An
 
 
 def _few(held_out: int) -> str | None:
-    """A warning if so many held-out pairs tell little of the model."""
+    """Returns a warning if there are too few held-out pairs for a meaningful accuracy."""
     if held_out >= _FEW_PAIRS:
         return None
     low, high = wilson_interval(held_out / 2, held_out)
     return (
         f"only {held_out} held-out pairs: an accuracy of 50 % on them has a 95 % interval of {100 * low:.0f}-"
-        f"{100 * high:.0f} %; give more by --test-source or a larger --hold-out"
+        f"{100 * high:.0f} %; add pairs with --test-source or a larger --hold-out"
     )
 
 
@@ -144,7 +146,7 @@ def _encoded(
             raise UserError(
                 f"{len(found) - len(kept)} of {len(found)} pairs are longer than {longest} tokens (--max-tokens, and "
                 f"the model's context); the longest, {worst.where}, has {max(len(worst.chosen), len(worst.rejected))}. "
-                "--overlong drop leaves them out"
+                "--overlong drop drops them"
             )
         dropped += len(found) - len(kept)
         if not kept:

@@ -1,4 +1,4 @@
-"""`r1lite serve-engine`: a vLLM server with all that a run needs of it."""
+"""`r1lite serve-engine`: starts a vLLM server with the settings that a run needs."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ _CONTEXT = 2048
 
 
 def run(config: ServeEngineConfig) -> None:
-    """Becomes the server; does not return.
+    """Replaces this process with the server; does not return.
 
     Raises:
-        UserError: there is no vLLM that can be used, no such model or device, or no token where others may call.
+        UserError: there is no usable vLLM, no such model or device, or no token although other machines may call.
     """
     arguments, variables = command(config)
     shown = f"http://{config.host}:{config.port}"
@@ -36,19 +36,19 @@ def run(config: ServeEngineConfig) -> None:
 
 
 def command(config: ServeEngineConfig) -> tuple[list[str], dict[str, str]]:
-    """(arguments of python, environment variables) that start the server."""
+    """Returns (arguments of python, environment variables) that start the server."""
     import torch
     from transformers import AutoConfig, AutoModelForCausalLM
 
     token = os.environ.get(TOKEN)
     if not token and not is_loopback(config.host):
         raise UserError(
-            f"--host {config.host} can be reached from other machines, and whoever reaches it can replace the weights: "
-            f"put a long random token into {TOKEN}, of this command's environment and of the run's"
+            f"--host {config.host} is reachable from other machines, and every caller could replace the weights: set "
+            f"{TOKEN} to a long random token, in the environment of this command and of the run"
         )
     found = required("r1lite serve-engine", untested=config.untested)
     if config.lora_rank and (why := no_adapters(found, config.lora_rank)):
-        raise UserError(f"--lora-rank {config.lora_rank}: {why}; without it the server takes merged weights")
+        raise UserError(f"--lora-rank {config.lora_rank}: {why}; without it the server receives merged weights")
     cuda = torch.cuda.is_available() if config.device == "auto" else config.device.startswith("cuda")
     if cuda and not torch.cuda.is_available():
         raise UserError(f"--device {config.device}: torch {torch.__version__} finds no CUDA device; try --device cpu")
@@ -59,13 +59,13 @@ def command(config: ServeEngineConfig) -> tuple[list[str], dict[str, str]]:
             parameters = sum(
                 p.numel() for p in AutoModelForCausalLM.from_config(known, trust_remote_code=False).parameters()
             )
-    except Exception as error:  # the library raises whatever its transport and its models do
+    except Exception as error:  # the library passes on any error of its transport and its models
         first = next((line for line in str(error).splitlines() if line.strip()), type(error).__name__)
         raise UserError(f"--model {config.model}: can't be read: {first}") from error
     longest = getattr(known, "max_position_embeddings", None) or _CONTEXT
     context = config.context or min(_CONTEXT, longest)
     if context > longest:
-        raise UserError(f"--context {context}: the model's is {longest}")
+        raise UserError(f"--context {context}: the model's context is {longest}")
     dtype = config.dtype if config.dtype != "auto" else ("bfloat16" if cuda else "float32")
     size = need(
         known,
@@ -80,7 +80,7 @@ def command(config: ServeEngineConfig) -> tuple[list[str], dict[str, str]]:
         cuda=cuda,
         batch_invariant=config.batch_invariant,
     )
-    variables["VLLM_SERVER_DEV_MODE"] = "1"  # the calls that take weights
+    variables["VLLM_SERVER_DEV_MODE"] = "1"  # enables the calls that update weights
     transport = config.weight_transport
     if why := no_transport(found, transport, cuda=cuda):
         raise UserError(f"--weight-transport {transport}: {why}")
@@ -88,12 +88,12 @@ def command(config: ServeEngineConfig) -> tuple[list[str], dict[str, str]]:
         variables["VLLM_ALLOW_INSECURE_SERIALIZATION"] = "1"  # vLLM's handles are pickled
     repository, revision = split(place)
     arguments = [
-        *("-m", "vllm.entrypoints.openai.api_server"),  # `vllm serve` does not start with the CPU distribution
+        *("-m", "vllm.entrypoints.openai.api_server"),  # `vllm serve` does not work with the CPU distribution
         *("--model", repository, *(["--revision", revision, "--tokenizer-revision", revision] if revision else [])),
         *("--served-model-name", "policy", "--host", config.host, "--port", str(config.port)),
         *("--dtype", dtype, "--max-model-len", str(context), "--max-num-seqs", str(config.rows), "--seed", "0"),
         *("--logprobs-mode", "processed_logprobs", "--generation-config", "vllm", "--enable-prefix-caching"),
-        *("--api-server-count", "1"),  # one process that counts tokens, which a run reads as signs of life
+        *("--api-server-count", "1"),  # one process counts tokens; a run uses this count as a sign of life
     ]
     if token:
         arguments += ["--middleware", GUARD]
@@ -120,6 +120,6 @@ def command(config: ServeEngineConfig) -> tuple[list[str], dict[str, str]]:
             *("--tensor-parallel-size", str(config.tensor_parallel)),
         ]
     else:
-        # vLLM's CPU runner rewinds a request's generator after part of a prompt, which CPU generators can't.
+        # After part of a prompt, vLLM's CPU runner rewinds the generator of a request; CPU generators can't.
         arguments += ["--no-enable-chunked-prefill", "--max-num-batched-tokens", str(max(context, 4096))]
     return arguments, variables

@@ -1,1 +1,1 @@
-"""Fine-tuning on given tokens, and distillation from a teacher."""
+"""Fine-tuning on rows of tokens, and distillation from a teacher."""

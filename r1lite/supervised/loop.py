@@ -1,7 +1,7 @@
-"""Steps of fine-tuning: which rows are next, and one exact token mean over all of them.
+"""Steps of fine-tuning: the rows of each step, and a loss that is the exact mean over their tokens.
 
-A step's loss comes in pieces, one a micro-batch, each a sum over tokens; what a piece computes is up to the stage, so
-that fine-tuning and distillation share the rest.
+The loss of a step consists of pieces, one per micro-batch, each a sum over tokens. The stage decides what a piece
+computes, so fine-tuning and distillation share all other code.
 """
 
 from __future__ import annotations
@@ -38,26 +38,26 @@ _SMALLER = "--gradient-checkpointing, --lora-rank 16, a smaller --max-completion
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """A micro-batch."""
+    """A micro-batch with its loss."""
 
     loss: Callable[[], Tensor]  # summed over its completion tokens
     num_rows: int
-    cost: int  # tokens with their padding
+    cost: int  # number of tokens, padding included
 
 
-Cut = Callable[[int], Sequence[Piece]]  # a step's rows in pieces of at most so many tokens
+Cut = Callable[[int], Sequence[Piece]]  # splits a step's rows into pieces of at most so many tokens
 
 
 @dataclass(slots=True)
 class SupervisedLearner:
-    """One optimizer step on the mean loss of given tokens."""
+    """Makes one optimizer step on the mean loss of the given tokens."""
 
     config: SupervisedConfig
     policy: Policy
     optimizer: Optimizer
     total_steps: int
     bad: BadBatches
-    reference: Policy | None = None  # of preferences
+    reference: Policy | None = None  # for preferences
     world: World = ALONE
     budget: MicroBatchBudget = field(init=False)
 
@@ -71,18 +71,20 @@ class SupervisedLearner:
         )
 
     def update(self, cut: Cut, rows: Sequence[Row], step: int, *, count: int | None = None) -> dict[str, Any]:
-        """Learns from all pieces together: their sum over the rows' completion tokens, however they are cut and dealt.
+        """Makes one update. The loss is the sum of all pieces divided by the number of the rows' completion tokens.
+
+        The result does not depend on the split into pieces and their distribution to ranks.
 
         Args:
             cut, rows: the same on every rank.
-            count: what the sum is divided by, in place of these tokens.
+            count: divisor of the sum, instead of the number of completion tokens.
 
         Raises:
-            RunError: no finite gradient three times in a row, or no memory for a single row.
+            RunError: the gradient was not finite three times in a row, or a single row does not fit into memory.
         """
         config, count = self.config, count or sum(row.num_learnt for row in rows)
         lr = config.lr_at(step, self.total_steps)
-        losses: dict[int, float] = {}  # by piece
+        losses: dict[int, float] = {}  # piece -> loss
 
         def add(number: int, piece: Piece) -> None:
             loss = piece.loss() / count
@@ -98,7 +100,9 @@ class SupervisedLearner:
 
         ran_out = self.budget.go_through(cut, add, restart, step=step, idle=idle)
         every = {number: loss for part in self.world.all_gather_object(losses) for number, loss in part.items()}
-        total = sum(every[number] for number in sorted(every))  # in this order whoever computed them
+        total = sum(
+            every[number] for number in sorted(every)
+        )  # in this order, independent of the ranks that computed them
         norm = self.optimizer.step(lr)
         if norm is not None:
             self.bad.fine()
@@ -115,7 +119,7 @@ class SupervisedLearner:
         }
 
     def state_dict(self) -> dict[str, Any]:
-        """Optimizer moments, the count of bad updates, and the micro-batches that memory allowed."""
+        """Returns optimizer moments, the count of bad updates, and the micro-batch size that fits into memory."""
         return {
             "optimizer": self.optimizer.state_dict(),
             "bad_in_a_row": self.bad.in_a_row,
@@ -131,26 +135,26 @@ class SupervisedLearner:
 
 @dataclass(frozen=True, slots=True)
 class RowOrder:
-    """Which rows each step takes: all of them once an epoch, in an order of the epoch's own."""
+    """Assigns rows to steps: each epoch uses every row once, in its own random order."""
 
     num_rows: int
     rows_per_step: int
-    total_rows: int  # of all epochs
+    total_rows: int  # over all epochs
     seed: int
 
     @classmethod
     def of(cls, config: SupervisedConfig, num_rows: int) -> RowOrder:
-        """As many rows as --epochs or --steps ask for."""
+        """Returns the order for --epochs or --steps."""
         total = config.steps * config.rows_per_step if config.steps else max(1, round(config.epochs * num_rows))
         return cls(num_rows, config.rows_per_step, total, config.seed)
 
     @property
     def steps(self) -> int:
-        """Steps; the last one may have fewer rows."""
+        """Number of steps; the last step may have fewer rows."""
         return math.ceil(self.total_rows / self.rows_per_step)
 
     def __call__(self, step: int) -> list[int]:
-        """Numbers of the rows of step `step`, from 0."""
+        """Returns the indices of the rows of step `step`, which counts from 0."""
         start = step * self.rows_per_step
         places = range(start, min(start + self.rows_per_step, self.total_rows))
         return [_epoch_order(self.seed, at // self.num_rows, self.num_rows)[at % self.num_rows] for at in places]
@@ -164,7 +168,7 @@ def _epoch_order(seed: int, epoch: int, count: int) -> list[int]:
 
 
 class FineTuning:
-    """The course of `r1lite sft`: cross-entropy of the completions' tokens."""
+    """The steps of `r1lite sft`: cross-entropy of the completions' tokens."""
 
     tokens_are: ClassVar[str] = "trained_on"
 
@@ -181,7 +185,7 @@ class FineTuning:
         self._packs = wants_packing(config, learner.policy.model)
 
     def step(self, step: int) -> tuple[list[Group], dict[str, Any]]:
-        """Learns the step's rows. Samples nothing."""
+        """Trains on the rows of the step; returns no samples."""
         started = time.perf_counter()
         rows = [self.rows[number] for number in self.order(step)]
         tokens = sum(len(row.token_ids) for row in rows)
@@ -199,7 +203,7 @@ class FineTuning:
         }
 
     def state_dict(self) -> dict[str, Any]:
-        """Nothing: the rows of a step are known from its number."""
+        """Returns nothing: the rows of a step follow from its number."""
         return {}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
@@ -209,7 +213,7 @@ class FineTuning:
 def nll_pieces(
     config: SupervisedConfig, policy: Policy, rows: Sequence[Row], packs: bool, max_tokens: int
 ) -> list[Piece]:
-    """Negative log-likelihood of the rows' completions, in micro-batches of at most `max_tokens`."""
+    """Returns the negative log-likelihood of the rows' completions, in micro-batches of at most `max_tokens`."""
     device = policy.model.device
     if packs:
         packed = packed_batches(
@@ -238,12 +242,12 @@ def nll_pieces(
 
 
 def wants_packing(config: SupervisedConfig, model: Any) -> bool:
-    """True if rows are to be packed: asked for, or of use here. Raises UserError if it is requested but unsupported."""
+    """Returns True if rows are packed: on request, or if it is faster. Raises UserError if it is not supported."""
     if config.packing == "off" or (config.packing == "auto" and not config.device.startswith("cuda")):
         return False
     apart = keeps_rows_apart(model)
     if not apart and config.packing == "on":
-        raise UserError(f"--packing on: in {type(model).__name__}, packed rows see one another; say --packing off")
+        raise UserError(f"--packing on: in {type(model).__name__}, packed rows affect each other; use --packing off")
     return apart
 
 
@@ -255,11 +259,11 @@ def make_learner(
     teacher: Policy | None = None,
     keeps_reference: bool = False,
 ) -> SupervisedLearner:
-    """The learner on the model that was loaded.
+    """Returns the learner of the loaded model.
 
     Args:
-        teacher: of several ranks that hold models in parts, each keeps its part of this one too.
-        keeps_reference: the learner gets the model as it begins: its own weights below the adapter, or a copy.
+        teacher: a second model; it is sharded too if the learner's model is sharded.
+        keeps_reference: the learner also gets the initial model: the weights below the adapter, or a copy.
     """
     adapt(setup, config)
     policy = Policy(
@@ -270,7 +274,7 @@ def make_learner(
     )
     world, reference, parts = setup.world, None, config.in_parts(setup.world.size)
     if not parts:
-        world.copy_from_main(list(policy.model.parameters()))  # each has read its own files
+        world.copy_from_main(list(policy.model.parameters()))  # each rank has read its own files
     if keeps_reference:
         reference = policy.before_adapter() if config.lora_rank else policy.frozen_copy(sharing=parts)
     frozen = [other for other in (reference, teacher) if other is not None]

@@ -1,4 +1,4 @@
-"""Preference optimization: pairs as tokens, and the loss of a step's pairs under policy and reference.
+"""Preference optimization: tokenized pairs, and their loss under policy and reference.
 
 Shapes: N pairs; rows 2n and 2n + 1 of a set are the chosen and the rejected completion of pair n.
 """
@@ -35,15 +35,15 @@ _WHOLE = 1 << 60  # tokens: all rows in one micro-batch
 
 
 def load_pairs(config: DPOConfig, problems: Problems, test: Sequence[Prompt], model: Any, tokenizer: Any) -> Loaded:
-    """The pairs of `--data` as tokens.
+    """Loads and tokenizes the pairs of `--data`.
 
     Raises:
-        UserError: no set, pairs that can't be learnt from, pairs that are too long, or test problems among them.
+        UserError: there is no set, pairs are unusable or too long, or test problems are among them.
     """
     if config.data is None:
         raise UserError("--data is missing: the pairs to learn from (a file, a folder, or OWNER/NAME)")
     pairs = Path(config.data).expanduser() / PAIRS
-    data = str(pairs) if pairs.is_file() else config.data  # of a folder that `r1lite reject` made
+    data = str(pairs) if pairs.is_file() else config.data  # in a folder of `r1lite reject`
     encoder, kept = Encoder(config, model, tokenizer), TokenRows()
     overlap, bad = Overlap(problems.test, config.template, tokenizer), Refused()
     for place, row in rows(data, config.data_split):
@@ -59,7 +59,7 @@ def load_pairs(config: DPOConfig, problems: Problems, test: Sequence[Prompt], mo
         if len(encoder.rows) == before + 2:
             chosen, rejected = encoder.rows[before], encoder.rows[before + 1]
             if chosen.token_ids == rejected.token_ids:
-                bad.add(place, "a pair without a difference: both completions become the same tokens")
+                bad.add(place, "a pair without a difference: both completions have the same tokens")
             for one in (chosen, rejected):
                 kept.add(one.prompt_ids, one.token_ids)
     bad.complain(data)
@@ -70,9 +70,9 @@ def load_pairs(config: DPOConfig, problems: Problems, test: Sequence[Prompt], mo
 
 
 def _side(row: Any, name: str) -> Any:
-    """The row as an example whose completion is the chosen or the rejected one."""
+    """Converts a row to an example with the chosen or the rejected completion."""
     if not isinstance(row, dict) or not isinstance(row.get(name), str | list):
-        raise RowError(f"no text in the column '{name}': a pair has chosen, rejected, and prompt or question")
+        raise RowError(f"no text in the column '{name}': a pair needs chosen, rejected, and prompt or question")
     prompt = row.get("prompt", row.get("question"))
     kept = {key: value for key, value in row.items() if key in ("question", "prefill")}
     return kept | {"prompt": prompt, "completion": row[name]}
@@ -90,11 +90,11 @@ class PreferenceTuning:
         self.steps = order.steps
 
     def step(self, step: int) -> tuple[list[Group], dict[str, Any]]:
-        """Learns the step's pairs. Samples nothing."""
+        """Trains on the pairs of the step; returns no samples."""
         started = time.perf_counter()
         numbers = self.order(step)
         made = [self.pairs[2 * number + side] for number in numbers for side in (0, 1)]
-        margins: dict[int, list[float]] = {}  # by piece: one that is begun again counts once
+        margins: dict[int, list[float]] = {}  # piece -> margins; a repeated piece counts once
         assert self.learner.reference is not None
         cut = functools.partial(pair_pieces, self.config, self.learner.policy, self.learner.reference, made, margins)
         self.engine.sleep()
@@ -115,7 +115,7 @@ class PreferenceTuning:
         }
 
     def state_dict(self) -> dict[str, Any]:
-        """Nothing: the pairs of a step are known from its number."""
+        """Returns nothing: the pairs of a step follow from its number."""
         return {}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
@@ -130,11 +130,11 @@ def pair_pieces(
     margins: dict[int, list[float]],
     max_tokens: int,
 ) -> list[Piece]:
-    """The pairs in micro-batches of whole pairs, of at most `max_tokens` where a pair is no longer than that.
+    """Splits the pairs into micro-batches of whole pairs, with at most `max_tokens` unless a single pair is longer.
 
     Args:
         made: chosen, rejected, chosen, rejected, ...
-        margins: takes each piece's differences of log-ratios, by its number.
+        margins: receives the differences of log-ratios of each piece, by its number.
     """
     order = sorted(range(len(made) // 2), key=lambda n: max(len(row.token_ids) for row in made[2 * n : 2 * n + 2]))
     parts: list[list[int]] = []
@@ -167,7 +167,7 @@ def _loss(
     margins: dict[int, list[float]],
     number: int,
 ) -> Tensor:
-    """Summed over the pairs."""
+    """Returns the loss, summed over the pairs."""
     with torch.no_grad():
         theirs = reference.logprobs(batch)
     gains = torch.where(batch.loss_mask, policy.logprobs(batch) - theirs, 0.0).sum(dim=1)  # [2N]

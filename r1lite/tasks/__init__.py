@@ -1,4 +1,4 @@
-"""Tasks by name: ours, or `module:attr`. Each is one short file: a loader, a template, a reward formula; README.md."""
+"""Tasks by name: built-in or `module:attr`. A task is a loader, a template and a reward formula; see README.md."""
 
 from __future__ import annotations
 
@@ -16,48 +16,48 @@ from verifiers.core import raised_in
 
 @dataclass(frozen=True, slots=True)
 class Problems:
-    """A task's problems and where they come from."""
+    """A task's problems and their origin."""
 
     train: list[Problem]
     test: list[Problem]
-    origin: str  # one line for the reader
+    origin: str  # one line for the user
 
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """Which problems are wanted."""
+    """Choice of the problems to load."""
 
     name: str  # "hub", "bundled", "generated", or a path
-    test: str | None = None  # path of the test problems, for a path
-    test_split: str = "test"  # of the bundled ones
+    test: str | None = None  # path of the test problems, if `name` is a path
+    test_split: str = "test"  # split of the bundled problems
 
 
 def tagged_gold(problem: Problem) -> str:
-    """The problem's answer (what follows its `####`, if it has one) as a completion that must be right."""
+    """The problem's answer (the text after `####`, if present) as a completion that must be judged right."""
     text = problem.answer or ""
     return f"<think>This is the known answer.</think><answer>{text.rpartition('####')[2].strip()}</answer>"
 
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """What to solve and how it is rewarded."""
+    """A task: its problems and its reward."""
 
     name: str
     load: Callable[[Source], Problems]
     reward: str  # default formula
-    correct: str = "math"  # the verifier that says whether a completion is right, whatever the reward
-    well_formed: str = "format"  # the verifier of its form
-    # What makes two answers one in a majority vote: the verifier's own equality, the same text, or "none": no votes.
+    correct: str = "math"  # verifier that decides whether a completion is right, independent of the reward
+    well_formed: str = "format"  # verifier of the completion's form
+    # Equality of answers in a majority vote: the verifier's own, the same text, or "none" for no votes.
     vote: Literal["verifier", "text", "none"] = "verifier"
-    template: str = "{question}"  # what the task says around a question, inside the model's prompt template
-    stop_text: str | None = None  # ends a completion, where the user names no other
-    gold: Callable[[Problem], str] = tagged_gold  # a completion that must be right: what `r1lite tasks check` tries
-    sources: tuple[str, ...] = ("hub", "bundled")  # which of hub, bundled and generated it has
-    base: str = "nano"  # the bundled model that suits it, where no other is named and there is no GPU
-    example: Problem | None = None  # written for `r1lite tasks`, in the shape of the real ones
+    template: str = "{question}"  # the task's text around a question, inside the model's prompt template
+    stop_text: str | None = None  # ends a completion, unless the user sets another
+    gold: Callable[[Problem], str] = tagged_gold  # a completion that must be right; `r1lite tasks check` verifies it
+    sources: tuple[str, ...] = ("hub", "bundled")  # supported sources: hub, bundled, generated
+    base: str = "nano"  # bundled model that suits the task, used if no model is set and there is no GPU
+    example: Problem | None = None  # an example for `r1lite tasks`, in the form of the real problems
 
 
-# Import strings, so that naming the tasks loads none of them.
+# Import strings, so that listing the names imports no task.
 TASKS = {
     "gsm8k": "r1lite.tasks.gsm8k:TASK",
     "math": "r1lite.tasks.competition_math:TASK",
@@ -72,7 +72,7 @@ TASKS = {
 
 
 def find(name: str) -> Task:
-    """The task of this name, or at `module:attr`. Raises UserError."""
+    """The task with this name or import path `module:attr`. Raises UserError."""
     if name.startswith("reasoning_gym:"):
         from r1lite.tasks.reasoning_gym import task as made
 
@@ -85,7 +85,7 @@ def find(name: str) -> Task:
     module_name, _, attribute = target.partition(":")
     try:
         task = functools.reduce(getattr, attribute.split("."), importlib.import_module(module_name))
-    except Exception as error:  # a user's module may fail in any way while it is imported
+    except Exception as error:  # importing a user's module can raise anything
         raise UserError(f"--task {name}: {type(error).__name__}: {error}{raised_in(error)}") from error
     if not isinstance(task, Task):
         raise UserError(f"--task {name} is a {type(task).__name__}, not an r1lite.tasks.Task")

@@ -1,6 +1,6 @@
-"""Three-digit sums with carries, for a base model that thinks in two languages: what a language reward does.
+"""Three-digit sums with carries, for a base model that thinks in two languages: shows the effect of a language reward.
 
-The base is made by `r1lite pretrain recipes/add_carry_base.yaml`; README.md compares reward formulas on it.
+`r1lite pretrain recipes/add_carry_base.yaml` trains the base; README.md compares reward formulas on it.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from verifiers import Problem
 
 
 def make(split: str, rng: random.Random) -> Problem:
-    """Difficulty is the number of columns that carry; the thinking is wanted in English."""
+    """A random problem. Difficulty is the number of columns that carry; the language of the thinking is English."""
     found = sample(split, rng)
     return Problem(found.question, str(found.answer), language="en", meta={"difficulty": str(found.carries)})
 

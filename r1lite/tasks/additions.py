@@ -1,4 +1,4 @@
-"""Three-digit sums with carries: what `add_carry` asks, and the text its base model is made of."""
+"""Three-digit sums with carries: the problems of `add_carry` and the training text of its base model."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Column:
 
     @property
     def expression(self) -> str:
-        """`7 + 6`, or `8 + 5 + 1` with what was carried."""
+        """`7 + 6`, or `8 + 5 + 1` with a carry."""
         return f"{self.a} + {self.b}" + (f" + {self.carried}" if self.carried else "")
 
 
@@ -45,7 +45,7 @@ class Addition:
 
     @property
     def columns(self) -> list[Column]:
-        """Ones, tens, hundreds."""
+        """The three columns: ones, tens, hundreds."""
         found, carried = [], 0
         for place in (1, 10, 100):
             found.append(Column(self.a // place % 10, self.b // place % 10, carried))
@@ -54,28 +54,28 @@ class Addition:
 
     @property
     def carries(self) -> int:
-        """How many columns carry: 1 to 3."""
+        """Number of columns that carry: 1 to 3."""
         return sum(column.total >= 10 for column in self.columns)
 
     @property
     def is_test(self) -> bool:
-        """One sum in eight is never trained on, whichever way round it is written."""
+        """True for one sum in eight, which is never trained on in either order of its numbers."""
         text = f"{min(self.a, self.b)}+{max(self.a, self.b)}"
         return hashlib.sha256(text.encode()).digest()[0] % 8 == 0
 
 
 def working(column: Column, total: int, language: str) -> str:
-    """A column worked out: `7 + 6 = 13 write 3 carry 1`, the words in English or Chinese.
+    """A column's calculation as text, `7 + 6 = 13 write 3 carry 1`, with English or Chinese words.
 
     Args:
-        total: what it is said to come to, which need not be true.
+        total: the stated sum of the column, which may be wrong.
     """
     write, carry = _WORDS[language]
     return f"{column.expression} = {total} {write} {total % 10} {carry} {total // 10}"
 
 
 def sample(split: str, rng: random.Random) -> Addition:
-    """A random sum of this split ("train" or "test") that carries at least once; only `random()` is drawn."""
+    """A random sum of this split ("train" or "test") that carries at least once; calls only `rng.random()`."""
     while True:
         span = _HIGH - _LOW + 1
         found = Addition(_LOW + int(rng.random() * span), _LOW + int(rng.random() * span))

@@ -1,4 +1,4 @@
-"""`r1lite tasks`: what there is to solve, with an example each; `r1lite tasks check NAME` tries the golds. No torch."""
+"""`r1lite tasks` lists the tasks with examples; `r1lite tasks check NAME` verifies the golds. Doesn't load torch."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _WIDTH = 110
 
 
 def main(argv: Sequence[str]) -> int:
-    """Returns 0; 1 when `check` found a gold that its own verifier refuses. Raises UserError."""
+    """Returns 0, or 1 if `check` found a gold that its own verifier rejects. Raises UserError."""
     options = _arguments(argv)
     if options.action == "check":
         return _check(options)
@@ -27,12 +27,12 @@ def main(argv: Sequence[str]) -> int:
     for name in TASKS:
         print(describe(find(name)))
     print("reasoning_gym:NAME   any task of reasoning-gym, scored by its own scorer (pip install reasoning-gym)")
-    print("module:attr          your own: see r1lite/tasks/README.md")
+    print("module:attr          your own task: see r1lite/tasks/README.md")
     return 0
 
 
 def describe(task: Task) -> str:
-    """A task's line, and its example."""
+    """A task's line in the list, and its example."""
     lines = [f"{task.name:<16} {', '.join(task.sources)}; reward {task.reward}"]
     if task.example is not None:
         shown = " ".join(task.example.prompt.split())
@@ -45,16 +45,16 @@ def describe(task: Task) -> str:
 
 
 def card(name: str) -> str:
-    """A task's card: origin, licence, rows, splits, known bad ones. Raises UserError."""
+    """A task's card: origin, licence, rows, splits, known bad rows. Raises UserError."""
     path = CARDS / f"{name}.md"
     if name not in TASKS or not path.exists():
-        raise UserError(f"there is no card for '{name}'; there are cards for {', '.join(TASKS)}")
+        raise UserError(f"no card for '{name}'; tasks with cards: {', '.join(TASKS)}")
     return path.read_text(encoding="utf-8")
 
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """A gold that its own verifier does not accept."""
+    """A gold that its task's own verifier does not accept."""
 
     split: str
     problem: Problem
@@ -62,16 +62,16 @@ class Failure:
 
 
 def failures(task: Task, problems: Problems) -> list[Failure]:
-    """The problems whose known answer does not earn full marks from the verifiers of correctness and form.
+    """The problems whose known answer doesn't get the full score from the verifiers of correctness and form.
 
     Raises:
-        UserError: the verifier can't work on this machine at all (no isolation for code).
+        UserError: the verifier can't run on this machine (no isolation for code).
     """
     found = []
     correct, well_formed = Reward(task.correct), Reward(task.well_formed)
     for verify in correct.verifiers.values():
         try:
-            getattr(verify, "level", None)  # a verifier that runs programs looks for isolation here
+            getattr(verify, "level", None)  # makes a verifier that runs programs check its isolation
         except VerifierError as error:
             raise UserError(f"--task {task.name}: {error}") from error
     for split, part in (("train", problems.train), ("test", problems.test)):
@@ -80,7 +80,7 @@ def failures(task: Task, problems: Problems) -> list[Failure]:
             try:
                 pairs.append((problem, Completion(task.gold(problem))))
             except (KeyError, ValueError) as error:
-                found.append(Failure(split, problem, f"no gold can be written: {type(error).__name__}: {error}"))
+                found.append(Failure(split, problem, f"can't write the gold: {type(error).__name__}: {error}"))
         for asked in (correct, well_formed):
             scores = score_many(asked, pairs)
             for (problem, _), score in zip(pairs, scores, strict=True):
@@ -90,7 +90,7 @@ def failures(task: Task, problems: Problems) -> list[Failure]:
                     found.append(Failure(split, problem, f"{asked.formula}: {why}"))
             pairs = [pair for pair, score in zip(pairs, scores, strict=True) if score.reward == 1.0]
     for verify in correct.verifiers.values():
-        close = getattr(verify, "close", None)  # of those that keep processes
+        close = getattr(verify, "close", None)  # verifiers with worker processes have it
         if close is not None:
             close()
     return found
@@ -105,7 +105,7 @@ def _check(options: argparse.Namespace) -> int:
         raise error if isinstance(error, UserError) else UserError(f"--task {task.name}: {error}") from error
     bad = failures(task, problems)
     total = len(problems.train) + len(problems.test)
-    print(f"{problems.origin}: {len(problems.train):,} to train on, {len(problems.test):,} to test")
+    print(f"{problems.origin}: {len(problems.train):,} train problems, {len(problems.test):,} test problems")
     for failure in bad[: options.show]:
         name = failure.problem.id or failure.problem.prompt[:60]
         print(f"  {failure.split} {name}: {failure.why}")
@@ -121,12 +121,12 @@ def _arguments(argv: Sequence[str]) -> argparse.Namespace:
         prog="r1lite tasks", description="Lists the tasks with an example each.", allow_abbrev=False
     )
     actions = parser.add_subparsers(dest="action")
-    check = actions.add_parser("check", help="try every gold of a task with the task's own verifiers")
+    check = actions.add_parser("check", help="verify every gold of a task with the task's own verifiers")
     check.add_argument("name", help="a task: gsm8k, ..., reasoning_gym:NAME or module:attr")
-    check.add_argument("--source", help="hub, bundled, or a file or folder with the Hub's columns")
+    check.add_argument("--source", help="hub, bundled, or a file or folder with the columns of the Hub's data set")
     check.add_argument("--test-source", help="file with the test problems")
-    check.add_argument("--test-split", default="test", help="which split of the bundled problems is the test (test)")
-    check.add_argument("--show", type=int, default=20, metavar="N", help="failures shown (20)")
-    show = actions.add_parser("card", help="a task's card: origin, licence, columns, known bad rows")
+    check.add_argument("--test-split", default="test", help="split of the bundled problems to test on (test)")
+    check.add_argument("--show", type=int, default=20, metavar="N", help="number of failures to print (20)")
+    show = actions.add_parser("card", help="print a task's card: origin, licence, columns, known bad rows")
     show.add_argument("name")
     return parser.parse_args(list(argv))

@@ -14,7 +14,7 @@ _SUBJECTS = (
 
 
 def problem(row: Row) -> Problem:
-    """The gold is `answer`, or else what stands in the last box of `solution`; without either, verifiers refuse it."""
+    """The gold is `answer`, or else the content of the last box in `solution`; without both, verifiers reject it."""
     if "answer" not in row and "solution" not in row:
         raise ValueError(f"no column 'answer', and no 'solution' to take it from; the row has {', '.join(sorted(row))}")
     answer = gold_text(row.get("answer"))
@@ -27,7 +27,7 @@ def problem(row: Row) -> Problem:
 
 
 def last_box(text: str) -> str | None:
-    """What stands in the last `\\boxed{...}` (or `\\fbox`) whose braces are balanced; None without one."""
+    """The content of the last `\\boxed{...}` (or `\\fbox`) with balanced braces; None if there is none."""
     start = max(text.rfind("\\boxed"), text.rfind("\\fbox"))
     opening = text.find("{", start) if start >= 0 else -1
     if opening < 0:

@@ -1,4 +1,4 @@
-"""Countdown: make a target out of given numbers. Every problem is made from an expression, which proves it solvable."""
+"""Countdown: make a target from given numbers. Every problem is made from an expression, so it has a solution."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _LARGEST, _TARGETS = 99, range(10, 1000)
 
 
 def make(split: str, rng: random.Random) -> Problem:
-    """3 or 4 numbers of 1 to 99 and a target of 10 to 999; `meta["solution"]` is the proof."""
+    """3 or 4 numbers from 1 to 99 and a target from 10 to 999; `meta["solution"]` holds a solution."""
     while True:
         numbers = [1 + int(rng.random() * _LARGEST) for _ in range(3 + int(rng.random() * 2))]
         proof = _combined([(number, str(number)) for number in numbers], rng)
@@ -31,7 +31,7 @@ def make(split: str, rng: random.Random) -> Problem:
 
 
 def _combined(parts: list[tuple[int, str]], rng: random.Random) -> tuple[int, str] | None:
-    """All parts in one expression with whole, positive values on the way; None where the draw can't be made whole."""
+    """All parts in one expression whose intermediate values are positive integers; None if this draw has none."""
     while len(parts) > 1:
         (a, left), (b, right) = (parts.pop(int(rng.random() * len(parts))) for _ in range(2))
         sign = "+-*/"[int(rng.random() * 4)]

@@ -1,8 +1,8 @@
-"""Countdown with three numbers up to 12, small enough for a bundled base: what `nano-countdown` searches by trying.
+"""Countdown with three numbers up to 12: small enough for the bundled base `nano-countdown`, which solves it by search.
 
-A problem has 13 to 25 different attempts, (a o b) o c, and one or two of them are right. So the first attempt is
-right one time in nineteen, whoever makes it, and only going on after a wrong one helps: longer thinking is what solves
-it. For real models there is the task `countdown`.
+A problem has 13 to 25 different attempts, (a o b) o c, and one or two of them are right. A first attempt is therefore
+right about one time in nineteen for any model, and only further attempts after a wrong one help: longer thinking solves
+more problems. For real models use the task `countdown`.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _SETS: list[Numbers] = list(itertools.combinations(range(1, LARGEST_NUMBER + 1),
 
 @dataclass(frozen=True, slots=True)
 class Attempt:
-    """(a first b) then c, and its value."""
+    """The expression `(a first b) then c`, where `first` and `then` are operators, and its value."""
 
     a: int
     first: str
@@ -43,7 +43,7 @@ class Attempt:
 
 @dataclass(frozen=True, slots=True)
 class Search:
-    """Three different numbers, in the order in which they are named, and what they are to make."""
+    """Three different numbers, in the order of the question, and the target."""
 
     numbers: Numbers
     target: int
@@ -55,12 +55,12 @@ class Search:
 
     @property
     def attempts(self) -> tuple[Attempt, ...]:
-        """All that can be tried: 13 to 25 of them."""
+        """All possible attempts: 13 to 25."""
         return attempts(_sorted(self.numbers))
 
     @property
     def solutions(self) -> list[Attempt]:
-        """One or two."""
+        """The attempts that reach the target: one or two."""
         return [attempt for attempt in self.attempts if attempt.value == self.target]
 
 
@@ -77,9 +77,9 @@ def attempts(numbers: Numbers) -> tuple[Attempt, ...]:
 
 
 def draw(split: str, rng: random.Random) -> Search:
-    """A random problem of this split ("train" or "test"); only `random()` is drawn.
+    """A random problem of this split ("train" or "test"); calls only `rng.random()`.
 
-    A tenth of all (numbers, target), in whatever order the numbers are named, is for the test alone.
+    A tenth of all pairs (numbers, target), in any order of the numbers, is only in the test split.
     """
     while True:
         numbers = _SETS[int(rng.random() * len(_SETS))]
@@ -95,7 +95,7 @@ def draw(split: str, rng: random.Random) -> Search:
 
 
 def make(split: str, rng: random.Random) -> Problem:
-    """Each (numbers, target) has one order of naming. `meta["solution"]` is a proof; difficulty: how many there are."""
+    """A problem; (numbers, target) fixes the order of the numbers. Difficulty: number of solutions, one in `meta`."""
     drawn = draw(split, rng)
     numbers = _sorted(drawn.numbers)
     search = Search(_in_some_order(numbers, random.Random(f"{numbers} {drawn.target}")), drawn.target)
@@ -125,7 +125,7 @@ def _sorted(numbers: Numbers) -> Numbers:
     return a, b, c
 
 
-# There are 1,550 and 180 of them.
+# Of 1,550 and 180 possible problems.
 DATA = Generated("countdown_small", make, {"train": 1400, "test": 175})
 TASK = Task(
     name="countdown_small",

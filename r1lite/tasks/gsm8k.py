@@ -8,10 +8,10 @@ from verifiers import Problem
 
 
 def problem(row: Row) -> Problem:
-    """Difficulty is the number of calculations in the worked answer, where they are marked."""
+    """A row's problem. Difficulty is the number of marked calculations in the worked answer, if there are any."""
     steps = str(row["answer"]).count("<<")
     meta = {"difficulty": str(steps)} if steps else {}
-    if row.get("family"):  # of the bundled problems
+    if row.get("family"):  # only bundled problems have it
         meta["source"] = str(row["family"])
     return Problem(str(row["question"]), str(row["answer"]), id=str(row.get("id") or ""), meta=meta)
 

@@ -9,7 +9,7 @@ from verifiers.sandbox import from_humaneval
 
 
 def problem(row: Row) -> Problem:
-    """The beginning of the function is shown; the tests are not."""
+    """A row's problem. The prompt shows the beginning of the function and none of the tests."""
     return Problem(
         f"Complete this function, and give all of it:\n```python\n{str(row['prompt']).strip()}\n```",
         tests=from_humaneval(row),

@@ -15,11 +15,11 @@ _NAMES = (
     *("Mona", "Nora", "Oscar", "Paula", "Quinn", "Rosa", "Samuel", "Tina", "Ugo", "Vera", "Walter", "Zoe"),
 )
 _LARGEST = 5
-Statement = tuple[str, Callable[[Sequence[bool]], bool]]  # what is said, and whether it is true if knights are these
+Statement = tuple[str, Callable[[Sequence[bool]], bool]]  # its text; its truth under an assignment (True = knight)
 
 
 def make(split: str, rng: random.Random) -> Problem:
-    """2 to 5 people who say one thing each."""
+    """A random problem with 2 to 5 people who make one statement each."""
     while True:
         count = 2 + int(rng.random() * (_LARGEST - 1))
         names = _drawn(_NAMES, count, rng)

@@ -1,4 +1,4 @@
-"""MBPP (arXiv:2108.07732): short Python functions; the first test is shown, all are run."""
+"""MBPP (arXiv:2108.07732): short Python functions. The prompt shows the first test; all tests are run."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from verifiers.sandbox import from_mbpp
 
 
 def problem(row: Row) -> Problem:
-    """Of the full set (`text`) or the sanitized one (`prompt`)."""
+    """The problem of a row of the full set (`text`) or of the sanitized set (`prompt`)."""
     asked = row.get("text") or row.get("prompt")
     if not isinstance(asked, str):
         raise ValueError("no column 'text' (or 'prompt', in the sanitized set)")
@@ -22,7 +22,7 @@ def problem(row: Row) -> Problem:
 
 
 def split_of(row: Row) -> str:
-    """As in the paper: 11 to 510 are for testing, 601 to 974 for training, the rest for prompts and validation."""
+    """The paper's split by task id: 11 to 510 test, 601 to 974 train, the rest prompts and validation."""
     number = int(row["task_id"])
     return "test" if 11 <= number <= 510 else "train" if number > 600 else "other"
 

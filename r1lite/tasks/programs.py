@@ -1,4 +1,4 @@
-"""What the tasks that ask for a program share."""
+"""Shared code of the tasks whose answers are programs."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from r1lite.tasks import Task
 from r1lite.tasks.sources import Rows
 from verifiers import Problem
 
-# A base model is shown where the program goes: fences on lines of their own, within the answer.
+# Shows a base model where the program goes: between fences on their own lines, inside the answer.
 _TEMPLATE = (
     "{question}\n\nThe answer is the whole program in one fenced block:\n<answer>\n```python\n# program\n```\n</answer>"
 )
@@ -14,7 +14,7 @@ _STOP_TEXT = "</answer>"
 
 
 def task_of_programs(name: str, load: Rows, example: Problem) -> Task:
-    """A task of the Hub whose answers are Python programs; their tests decide, and there is nothing to vote on."""
+    """A task from the Hub whose answers are Python programs. Tests judge them; there are no majority votes."""
     return Task(
         name=name,
         load=load,
@@ -30,5 +30,5 @@ def task_of_programs(name: str, load: Rows, example: Problem) -> Task:
 
 
 def _gold(problem: Problem) -> str:
-    """The data set's own solution."""
+    """The data set's own solution as a completion."""
     return f"<think>This is the known solution.</think><answer>\n```python\n{problem.meta['solution']}\n```\n</answer>"

@@ -1,4 +1,4 @@
-"""Prompt templates, each with its source."""
+"""Prompt templates with their sources."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ TEMPLATES = {
         "tags, respectively, i.e., <think> reasoning process here </think> <answer> answer here </answer>. "
         "User: {question}. Assistant:"
     ),
-    # The bundled nano's: its small context goes to thinking.
+    # For the bundled nano: short, since its small context is needed for thinking.
     "short": "{question}\n",
 }
 CHAT_INSTRUCTION = (
@@ -30,10 +30,10 @@ def render(template: str, question: str, tokenizer: Any) -> str:
     """The prompt of a question.
 
     Args:
-        template: a name of TEMPLATES, "chat" (the tokenizer's own chat template), or text with {question} in it.
+        template: a name in TEMPLATES, "chat" (the tokenizer's own chat template), or text that contains {question}.
 
     Raises:
-        UserError: an unknown template, or "chat" with a tokenizer that has none.
+        UserError: the template is unknown, or it is "chat" and the tokenizer has no chat template.
     """
     if template == "chat":
         messages = [{"role": "system", "content": CHAT_INSTRUCTION}, {"role": "user", "content": question}]
@@ -42,27 +42,27 @@ def render(template: str, question: str, tokenizer: Any) -> str:
 
 
 def prefill(template: str, around: str, tokenizer: Any) -> str:
-    """What this template writes of the reply itself, as `Completion.prefill` has it.
+    """The beginning of the reply that this template writes itself, in the form of `Completion.prefill`.
 
-    Told by what stands after a question, so that no question's own end decides it.
+    It is read from the text after a question, so that the end of a question can't affect it.
 
     Args:
-        around: the task's template, with {question} in it.
+        around: the task's template, which contains {question}.
 
     Raises:
-        UserError: as `render`.
+        UserError: for the same reasons as in `render`.
     """
     return prefill_of(render(template, around.replace("{question}", "?"), tokenizer))
 
 
 def render_messages(messages: list[dict[str, str]], tokenizer: Any, *, answered: bool = False) -> str:
-    """A conversation in the tokenizer's own chat template.
+    """A conversation rendered with the tokenizer's own chat template.
 
-    A system message that the template refuses, or leaves out (Gemma's, Mistral's first), stands at the begin of the
-    user's first turn.
+    If the template rejects or drops system messages (Gemma's, Mistral's first), the system message is put at the
+    beginning of the user's first turn.
 
     Args:
-        answered: the last message is the assistant's; otherwise the text ends where its turn begins.
+        answered: True if the last message is the assistant's; otherwise the text ends where its turn begins.
 
     Raises:
         UserError: the tokenizer has no chat template, or the template fails.
@@ -71,7 +71,7 @@ def render_messages(messages: list[dict[str, str]], tokenizer: Any, *, answered:
         raise UserError("--template chat: this model's tokenizer has no chat template; try --template r1_zero")
     try:
         return _applied(messages, tokenizer, answered)
-    except Exception as error:  # the template is a program of its own
+    except Exception as error:  # a template is a program and can raise anything
         raise UserError(
             f"--template chat: this model's chat template fails: {error}; try --template r1_zero"
         ) from error
@@ -91,7 +91,7 @@ def _applied(messages: list[dict[str, str]], tokenizer: Any, answered: bool) -> 
         try:
             return apply(merged)
         except Exception:
-            raise error from None  # it is not the system message that it fails on
+            raise error from None  # the system message is not the cause
     return text if system["content"].strip() in text else apply(merged)
 
 
@@ -99,7 +99,7 @@ def check(template: str) -> None:
     """Raises UserError unless `template` can be rendered."""
     if template in TEMPLATES or template == "chat" or "{question}" in template:
         return
-    hint = f"known: {', '.join([*TEMPLATES, 'chat'])}, or text with {{question}} in it"
+    hint = f"known: {', '.join([*TEMPLATES, 'chat'])}, or text that contains {{question}}"
     if any(char in template for char in string.whitespace + "{}"):
-        hint = "your own template must hold {question}"
+        hint = "your own template must contain {question}"
     raise UserError(f"--template {template!r} is unknown; {hint}")

@@ -1,4 +1,4 @@
-"""Any task of reasoning-gym, as `--task reasoning_gym:NAME`: made problems, scored by its own scorer."""
+"""Tasks of reasoning-gym, as `--task reasoning_gym:NAME`: generated problems, scored by reasoning-gym's own scorer."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from r1lite.tasks import Problems, Source, Task
 
 PREFIX = "reasoning_gym:"
 _TRAIN, _TEST = 2000, 200
-_TRAIN_SEED, _TEST_SEED = 0, 1_000_000  # far apart: item i of seed s is that of seed s + i
+_TRAIN_SEED, _TEST_SEED = 0, 1_000_000  # far apart, because item i of seed s equals item 0 of seed s + i
 
 
 def task(name: str) -> Task:
-    """The task of this name (without the prefix). Raises UserError when it is loaded, for a name it does not have."""
+    """The task with this name (without the prefix). Loading its problems raises UserError if the name is unknown."""
     return Task(
         name=f"{PREFIX}{name}",
         load=functools.partial(_load, name),
@@ -29,10 +29,10 @@ def _load(name: str, source: Source) -> Problems:
     try:
         train = problems(name, seed=_TRAIN_SEED, size=_TRAIN)
         asked = {problem.prompt for problem in train}
-        # Small tasks repeat themselves: nothing that is trained on is tested on.
+        # Small tasks repeat problems, so train problems are removed from the test.
         test = [p for p in problems(name, seed=_TEST_SEED, size=4 * _TEST) if p.prompt not in asked][:_TEST]
     except ValueError as error:
         raise UserError(f"--task {PREFIX}{name}: {error}") from error
     if not test:
-        raise UserError(f"--task {PREFIX}{name}: it has too few different problems to hold some out for the test")
-    return Problems(train, test, f"reasoning-gym's {name}, made anew (--source is not used)")
+        raise UserError(f"--task {PREFIX}{name}: too few different problems to hold some out for the test")
+    return Problems(train, test, f"reasoning-gym's {name}, generated (--source is not used)")

@@ -1,4 +1,4 @@
-"""Rows of problems out of files and the Hub."""
+"""Reads rows of problems from files and the Hub."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from verifiers.golds import gold_text, is_text
 
 
 def read_rows(path: Path, columns: Sequence[str]) -> list[dict[str, Any]]:
-    """The rows of `located_rows`, without their places."""
+    """The rows of `located_rows` without their line or row numbers."""
     return [row for _, row in located_rows(path, columns)]
 
 
@@ -26,11 +26,11 @@ def located_rows(path: Path, columns: Sequence[str], lists: Sequence[str] = ()) 
     """(line or row number, row) of a JSONL (also gzipped), JSON (list of objects) or Parquet file.
 
     Args:
-        columns: each row has text or a number there.
-        lists: each row has a list of texts there.
+        columns: columns in which each row must have text or a number.
+        lists: columns in which each row must have a list of texts.
 
     Raises:
-        UserError: naming file and line (row, for Parquet and JSON).
+        UserError: a row is invalid; the message names the file and the line (for Parquet and JSON the row).
     """
     try:
         rows = _parse(path)
@@ -44,9 +44,9 @@ def located_rows(path: Path, columns: Sequence[str], lists: Sequence[str] = ()) 
 def checked_rows(
     where: str, rows: Sequence[tuple[int, Any]], columns: Sequence[str], lists: Sequence[str] = ()
 ) -> list[tuple[int, dict[str, Any]]]:
-    """The same rows, all of which have what `located_rows` promises. Raises UserError."""
+    """Returns the rows after checking them as `located_rows` describes. Raises UserError."""
     if not rows:
-        raise UserError(f"{where}: holds no problems")
+        raise UserError(f"{where}: contains no problems")
     for place, row in rows:
         if not isinstance(row, dict):
             raise UserError(f"{where}:{place}: a row must be an object with {_listed(columns)}, not {_kind(row)}")
@@ -58,12 +58,12 @@ def checked_rows(
                 if not isinstance(value, list) or not value or not all(isinstance(text, str) for text in value):
                     raise UserError(f"{where}:{place}: '{column}' must be a list of texts, got {value!r}")
                 if not all(map(is_text, value)):
-                    raise UserError(f"{where}:{place}: '{column}' holds half a character (a lone surrogate)")
+                    raise UserError(f"{where}:{place}: '{column}' contains half a character (a lone surrogate)")
                 continue
             if not isinstance(value, str | int | float | Decimal):
                 raise UserError(f"{where}:{place}: '{column}' must be text or a number, got {value!r}")
             try:
-                gold_text(value, f"'{column}'")  # a missing value can't be asked either
+                gold_text(value, f"'{column}'")  # rejects missing values too
             except GoldError as error:
                 raise UserError(f"{where}:{place}: {error}") from error
     return list(rows)
@@ -73,15 +73,15 @@ def hub_rows(dataset: str, name: str | None, split: str, revision: str | None = 
     """A split of a data set on the Hugging Face Hub, or in its local cache. Raises UserError."""
     try:
         return list(load_rows(dataset if revision is None else f"{dataset}@{revision}", name, split_name=split))
-    except Exception as error:  # the library raises whatever its transport does
+    except Exception as error:  # the library passes on any exception of its transport
         raise UserError(
             f"--source hub: can't load {dataset}: {type(error).__name__}: {str(error).splitlines()[0]}\n"
-            "Without the Hub, a file with its columns will do (--source FILE), or --source bundled where a task has it."
+            "Without the Hub, use a file with the same columns (--source FILE), or --source bundled if the task has it."
         ) from error
 
 
 def _parse(path: Path) -> list[tuple[int, Any]]:
-    """(line or row number from 1, row)."""
+    """Pairs (line or row number from 1, row)."""
     if path.suffix == ".parquet":
         import pyarrow
         import pyarrow.parquet
@@ -98,10 +98,10 @@ def _parse(path: Path) -> list[tuple[int, Any]]:
         except (ValueError, RecursionError) as error:
             raise UserError(f"{path}: not JSON: {error}") from error
         if not isinstance(found, list):
-            raise UserError(f"{path}: must hold a list of objects, not {_kind(found)}")
+            raise UserError(f"{path}: must contain a list of objects, not {_kind(found)}")
         return list(enumerate(found, 1))
     rows = []
-    # Not splitlines(): JSON text may hold U+2028 and the like.
+    # Not splitlines(): JSON text may contain U+2028 and similar characters.
     for number, line in enumerate(text.split("\n"), 1):
         if not line.strip():
             continue
@@ -113,7 +113,7 @@ def _parse(path: Path) -> list[tuple[int, Any]]:
 
 
 def hub_reachable(timeout_s: float = 3.0) -> bool:
-    """True if the Hugging Face Hub answers, asked once and briefly."""
+    """True if the Hugging Face Hub answers one request within `timeout_s` seconds."""
     if os.environ.get("HF_HUB_OFFLINE", "").upper() in {"1", "ON", "YES", "TRUE"}:
         return False
     from huggingface_hub import constants
@@ -121,7 +121,7 @@ def hub_reachable(timeout_s: float = 3.0) -> bool:
 
     try:
         get_session().head(constants.ENDPOINT, timeout=timeout_s)
-    except Exception:  # whatever the transport raises, the answer is no
+    except Exception:  # any exception of the transport means unreachable
         return False
     return True
 

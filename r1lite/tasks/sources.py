@@ -1,4 +1,4 @@
-"""Loaders of tasks: problems out of rows (the Hub's, bundled ones, files), or made by a generator."""
+"""Loaders of tasks: problems from rows (of the Hub, bundled, or in files) or from a generator."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from verifiers import Problem, VerifierError
 from verifiers.golds import gold_text
 
 _SUFFIXES = (".jsonl", ".json", ".parquet", ".jsonl.gz")
-_REPEATS = 5000  # in a row: a generator has no more different problems
+_REPEATS = 5000  # after this many repeats in a row, a generator counts as exhausted
 Row = Mapping[str, Any]
 
 
@@ -32,31 +32,31 @@ class HubSplit:
 
 @dataclass(frozen=True, slots=True)
 class Rows:
-    """Loads problems that stand in rows with the Hub's columns. Called with a Source; raises UserError.
+    """Loads problems from rows with the columns of the Hub's data set. Called with a Source; raises UserError.
 
-    A file of one's own is split by `split_of`, or else into train.* and test.* by name, or 10 % held out by a hash.
+    A user's file is split by `split_of`, or else by file names train.* and test.*, or 10 % are held out by a hash.
     """
 
     hub: Mapping[str, Sequence[HubSplit]]  # "train" and "test"; without "train" the task is for testing only
-    columns: Sequence[str]  # each row has text or a number there
-    problem: Callable[[Row], Problem]  # may raise ValueError or VerifierError for a row it can't use
-    lists: Sequence[str] = ()  # columns that hold a list of texts
+    columns: Sequence[str]  # columns with text or a number
+    problem: Callable[[Row], Problem]  # may raise ValueError or VerifierError for an unusable row
+    lists: Sequence[str] = ()  # columns with a list of texts
     bundled: str | None = None  # folder under datasets/ with train.jsonl and test*.jsonl
-    split_of: Callable[[Row], str] | None = None  # the data set's own split of one file: "train", "test" or another
+    split_of: Callable[[Row], str] | None = None  # the data set's own split of a single file: "train", "test" or other
 
     def check(self, source: Source) -> None:
-        """Refuses what can be seen to be no source, before anything is read. Raises UserError."""
+        """Rejects invalid sources before anything is read. Raises UserError."""
         if source.test_split != "test" and source.name != "bundled":
             raise UserError(f"--test-split {source.test_split} is for --source bundled, not {source.name}")
         if source.test is not None and source.name in ("hub", "bundled"):
             raise UserError(f"--test-source is for a --source of your own, not {source.name}")
         if source.name == "bundled" and self.bundled is None:
-            raise UserError("--source bundled: this task ships no problems; say hub, or name a file with its columns")
+            raise UserError("--source bundled: this task has no bundled problems; use hub, or a file with its columns")
         if source.name in ("hub", "bundled") or source.name.startswith("hub@"):
             return
         if not _path(source.name).exists():
             known = "hub, or bundled" if self.bundled else "hub"
-            raise UserError(f"--source {_path(source.name)}: no such file or folder (or say {known})")
+            raise UserError(f"--source {_path(source.name)}: no such file or folder (or use {known})")
         if source.test is not None and not _path(source.test).exists():
             raise UserError(f"--test-source {_path(source.test)}: no such file")
 
@@ -79,7 +79,7 @@ class Rows:
         return Problems(parts["train"], parts["test"], f"{' and '.join(names)} from the Hugging Face Hub")
 
     def _bundled(self, test_split: str) -> Problems:
-        assert self.bundled is not None  # checked
+        assert self.bundled is not None  # ensured by check()
         folder = bundled(f"datasets/{self.bundled}")
         train, path = self._file(folder / "train.jsonl", "train"), folder / f"{test_split}.jsonl"
         if not path.exists():
@@ -107,18 +107,18 @@ class Rows:
         return self._split(path)
 
     def _split(self, path: Path) -> Problems:
-        """One file for both."""
+        """Splits one file into train and test problems."""
         rows = located_rows(path, self.columns, self.lists)
         if self.split_of is not None:
             own = {name: [(n, row) for n, row in rows if self.split_of(row) == name] for name in ("train", "test")}
             if own["train"] and own["test"]:
                 train, test = (self._made(part, name, str(path)) for name, part in own.items())
-                return Problems(train, test, f"{path}, split as its authors did")
+                return Problems(train, test, f"{path}, with its authors' split")
         every = self._made(rows, "train", str(path))
         test = [problem for problem in every if held_out(problem.prompt)]
         train = [problem for problem in every if not held_out(problem.prompt)]
         if not test or not train:
-            raise UserError(f"--source {path}: too few problems to hold 10 % out for the test; give --test-source")
+            raise UserError(f"--source {path}: too few problems to hold 10 % out for the test; set --test-source")
         return Problems(train, test, f"{path}, {len(test)} of its problems held out for the test (chosen by a hash)")
 
     def _file(self, path: Path, split: str) -> list[Problem]:
@@ -129,7 +129,7 @@ class Rows:
         for number, (place, row) in enumerate(rows):
             try:
                 problem = self.problem(row)
-                if problem.answer:  # whether there must be one, the reward's verifiers say
+                if problem.answer:  # the reward's verifiers decide whether a problem needs an answer
                     gold_text(problem.answer)
             except (ValueError, VerifierError) as error:
                 raise UserError(f"{where}:{place}: {error}") from error
@@ -140,44 +140,44 @@ class Rows:
 
 @dataclass(frozen=True, slots=True)
 class Generated:
-    """Makes problems anew: number n of a split is seeded by itself. Called with a Source; raises UserError.
+    """Generates problems; number n of a split has its own seed. Called with a Source; raises UserError.
 
-    Whatever problem occurs twice is kept once, and none of the test's is trained on, since `make` keeps them apart.
+    Repeated problems are dropped. `make` must keep the splits disjoint, so that no test problem is trained on.
     """
 
     name: str
-    make: Callable[[str, random.Random], Problem]  # (split, its own random numbers)
+    make: Callable[[str, random.Random], Problem]  # (split, the problem's own generator)
     sizes: Mapping[str, int] = field(default_factory=lambda: {"train": 4000, "test": 500})
 
     def check(self, source: Source) -> None:
-        """Refuses every source but its own. Raises UserError."""
+        """Rejects every source except the generator. Raises UserError."""
         if source.name not in ("generated", "hub", "bundled") or source.test is not None:
-            raise UserError(f"--task {self.name} makes its problems itself: omit --source and --test-source")
+            raise UserError(f"--task {self.name} generates its problems: omit --source and --test-source")
         if source.test_split != "test":
             raise UserError(
-                f"--test-split {source.test_split} is for --source bundled, not for a task of made problems"
+                f"--test-split {source.test_split} is for --source bundled, not for a task that generates problems"
             )
 
     def __call__(self, source: Source) -> Problems:
         self.check(source)
         parts = {split: self._different(split, size) for split, size in self.sizes.items()}
-        return Problems(parts["train"], parts["test"], f"{self.name}, made anew")
+        return Problems(parts["train"], parts["test"], f"{self.name}, generated")
 
     def item(self, split: str, number: int) -> Problem:
-        """Problem `number` of a split ("train" or "test"), made alone."""
+        """Generates problem `number` of a split ("train" or "test") alone."""
         made = self.make(split, random.Random(f"{self.name}/{split}/{number}"))
         return Problem(made.prompt, made.answer, made.tests, made.language, f"{split}-{number}", made.meta)
 
     def _different(self, split: str, size: int) -> list[Problem]:
         found: dict[str, Problem] = {}
-        number = seen = 0  # seen: repeats since the last new one
+        number = seen = 0  # seen: repeats since the last new problem
         while len(found) < size:
             problem = self.item(split, number)
             seen = seen + 1 if problem.prompt in found else 0
             if seen == _REPEATS:
                 raise UserError(
-                    f"--task {self.name} makes {len(found):,} different problems to {split} on, and {size:,} are "
-                    "wanted: ask for fewer where the task is written, or draw from wider ranges"
+                    f"--task {self.name} makes only {len(found):,} different problems to {split} on instead of "
+                    f"{size:,}: request fewer in the task's definition, or draw from wider ranges"
                 )
             found.setdefault(problem.prompt, problem)
             number += 1
@@ -185,7 +185,7 @@ class Generated:
 
 
 def held_out(text: str) -> bool:
-    """True for about a tenth of all texts, by a hash: always the same ones."""
+    """True for about a tenth of all texts, chosen by a hash of the text."""
     return hashlib.blake2b(text.encode(), digest_size=2).digest()[0] % 10 == 0
 
 

@@ -1,4 +1,4 @@
-"""SVAMP (arXiv:2103.07191): one-step word problems, varied so that shallow patterns fail."""
+"""SVAMP (arXiv:2103.07191): one-step word problems with variations that defeat shallow patterns."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from verifiers import Problem
 
 
 def problem(row: Row) -> Problem:
-    """Body and question as one text; the gold without the `.0` that it is stored with."""
+    """A row's problem: body and question as one text; the gold without the `.0` of the file."""
     body, answer = str(row["Body"]).strip(), str(row["Answer"]).removesuffix(".0")
     body += "" if body.endswith((".", "?", "!")) else "."
-    kind = str(row.get("Type") or "").replace("Divison", "Division")  # misspelt once
+    kind = str(row.get("Type") or "").replace("Divison", "Division")  # one row has the typo
     return Problem(
         f"{body} {str(row['Question']).strip()}",
         answer,

@@ -1,6 +1,6 @@
-"""A task of worked problems: one function of yours makes the questions, how each is worked out, and the answers.
+"""A task of worked problems: your function makes questions, their worked solutions and their answers.
 
-From it come the problems to train and test on, and the text of a small base: `r1lite pretrain --text my_task:TASK`.
+It provides the problems to train and test on, and the text of a small base: `r1lite pretrain --text my_task:TASK`.
 """
 
 from __future__ import annotations
@@ -14,22 +14,22 @@ from r1lite.tasks import Problems, Source, Task
 from r1lite.tasks.sources import Generated, held_out
 from verifiers import Problem
 
-_TRIES = 5000  # in a row without a question of the wanted split
+_TRIES = 5000  # tries in a row without a question of the requested split
 
 
 @dataclass(frozen=True, slots=True)
 class Worked:
-    """A question, how it is worked out, and its answer; all of them short, since a small model writes them."""
+    """A question, its worked solution and its answer; all short, since a small model writes them."""
 
     question: str
-    chain: str  # "9 + 50 = 59; 59 - 48 = 11": what stands between <think> and </think>
+    chain: str  # text between <think> and </think>, such as "9 + 50 = 59; 59 - 48 = 11"
     answer: str
-    difficulty: str = ""  # reported apart by `r1lite eval`
+    difficulty: str = ""  # `r1lite eval` reports results by difficulty
 
 
 @dataclass(frozen=True, slots=True)
 class WorkedProblems:
-    """Loads problems out of worked ones. A tenth of all questions, chosen by a hash, is for the test alone."""
+    """Loads problems from worked ones. A tenth of all questions, chosen by a hash, is only for the test."""
 
     name: str
     make: Callable[[random.Random], Worked]
@@ -39,11 +39,11 @@ class WorkedProblems:
         return self._generated()(source)
 
     def check(self, source: Source) -> None:
-        """Refuses every source but its own. Raises UserError."""
+        """Rejects every source except the task's function. Raises UserError."""
         self._generated().check(source)
 
     def draw(self, split: str, rng: random.Random) -> Worked:
-        """A worked problem of this split ("train" or "test"). Raises UserError if `make` gives none."""
+        """A worked problem of this split ("train" or "test"). Raises UserError if `make` returns none."""
         for _ in range(_TRIES):
             found = self.make(rng)
             if not isinstance(found, Worked):
@@ -51,8 +51,8 @@ class WorkedProblems:
             if held_out(found.question) == (split == "test"):
                 return found
         raise UserError(
-            f"--task {self.name}: none of {_TRIES:,} questions is for the {split} split, a tenth of all by a hash: its "
-            "function makes too few different ones"
+            f"--task {self.name}: none of {_TRIES:,} questions is for the {split} split, whose tenth is chosen by a "
+            "hash: the task's function makes too few different questions"
         )
 
     def _generated(self) -> Generated:
@@ -73,14 +73,14 @@ def worked_task(
     train: int = 4000,
     test: int = 500,
 ) -> Task:
-    """The task of what `make` makes.
+    """A task with the problems that `make` returns.
 
     Args:
-        make: a worked problem; it draws from the generator that it is given, and from nothing else.
-        reward: formula that training pays by.
-        correct: the verifier that says whether an answer is right: "math", "exact", ...
-        train: problems to train on, all different.
-        test: problems to test on, none of which is trained on.
+        make: returns a worked problem; its only source of randomness must be the generator that it gets.
+        reward: reward formula of training.
+        correct: verifier that decides whether an answer is right: "math", "exact", ...
+        train: number of problems to train on, all different.
+        test: number of problems to test on, disjoint from those to train on.
     """
     load = WorkedProblems(name, make, {"train": train, "test": test})
     return Task(name=name, load=load, reward=reward, correct=correct, sources=("generated",))

@@ -1,6 +1,6 @@
-"""Trackers: a run's metrics, completions and findings sent to W&B, trackio, TensorBoard, MLflow or a place of yours.
+"""Trackers: send a run's metrics, completions and findings to W&B, trackio, TensorBoard, MLflow or your own tracker.
 
-They are fed from the run directory, which stays the source of truth: `r1lite log RUN --to NAME` sends a finished run.
+All data is read from the run directory, so `r1lite log RUN --to NAME` can also send a finished run.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ from r1lite.trackers.protocol import About, Tracker
 
 __all__ = ["GROUP", "TRACKERS", "About", "Tracker", "check", "find"]
 
-GROUP = "r1lite.trackers"  # of entry points
-# Name -> (module:class, what it imports, what to install).
+GROUP = "r1lite.trackers"  # entry point group
+# Name -> (module:class, library that it imports, package to install).
 TRACKERS: dict[str, tuple[str, str, str]] = {
     "mlflow": ("r1lite.trackers.to_mlflow:MLflow", "mlflow", "r1lite[mlflow]"),
     "tensorboard": ("r1lite.trackers.to_tensorboard:TensorBoard", "tensorboard", "r1lite[tensorboard]"),
@@ -39,7 +39,7 @@ def check(names: Sequence[str]) -> None:
 
 
 def find(name: str) -> Callable[[], Tracker]:
-    """What makes the tracker. Raises UserError."""
+    """Returns the class of a tracker. Raises UserError."""
     if name not in TRACKERS:
         made: Callable[[], Tracker] = _entry_point(name).load()
         return made

@@ -1,4 +1,4 @@
-"""`r1lite log RUN --to NAME`: sends a run to a tracker afterwards."""
+"""`r1lite log RUN --to NAME`: sends a finished or running run to a tracker."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ from r1lite.trackers.sender import Sender
 
 
 def main(argv: Sequence[str]) -> int:
-    """Returns 0. Raises UserError if RUN holds no run or the tracker is unavailable, RunError if it takes nothing."""
+    """Returns 0. Raises UserError if RUN holds no run or the tracker is unavailable, RunError if sending fails."""
     parser = argparse.ArgumentParser(
         prog="r1lite log",
-        description="Sends a run's configuration, metrics, completions, summary and findings to trackers: a run of a "
-        "machine without a network, or one that was not sent while it went on. What was sent before is not sent again.",
+        description="Sends a run's configuration, metrics, completions, summary and findings to trackers, for example "
+        "after a run on a machine without network. Records that were sent before are not sent again.",
     )
     parser.add_argument("run", type=Path, metavar="RUN", help="a run's directory, finished or not")
     parser.add_argument(
-        "--to", nargs="+", required=True, metavar="NAME", help=f"{', '.join(TRACKERS)}, or one of yours"
+        "--to", nargs="+", required=True, metavar="NAME", help=f"{', '.join(TRACKERS)}, or your own tracker"
     )
-    parser.add_argument("--project", default="r1lite", help="its project or experiment (r1lite)")
+    parser.add_argument("--project", default="r1lite", help="project or experiment in the tracker (r1lite)")
     options = parser.parse_args(argv)
     if not (options.run / "config.yaml").exists():
         raise UserError(f"{options.run} holds no run (no config.yaml)")
@@ -35,7 +35,7 @@ def main(argv: Sequence[str]) -> int:
             Sender(name, options.run, options.project, steps, print).send()
         except UserError:
             raise
-        except Exception as error:  # of a library that is not ours
-            raise RunError(f"{name}: {type(error).__name__}: {error}; what was sent stands") from error
+        except Exception as error:  # any error of the tracker's library
+            raise RunError(f"{name}: {type(error).__name__}: {error}; records sent so far remain") from error
         print(f"sent      {options.run} to {name}: {steps} steps")
     return 0

@@ -1,4 +1,4 @@
-"""What a tracker is: where a run's numbers go beside its directory."""
+"""The protocol of trackers, which receive the metrics of a run."""
 
 from __future__ import annotations
 
@@ -10,34 +10,34 @@ from typing import Any, Protocol
 
 @dataclass(frozen=True, slots=True)
 class About:
-    """The run that is told of."""
+    """Description of a run for a tracker."""
 
-    id: str  # the same each time it is resumed
+    id: str  # does not change when the run is resumed
     name: str
     project: str
     stage: str
     path: Path  # its directory
     config: Mapping[str, Any]
-    last_step: int | None  # the last one that was sent before, as the run directory knows; None = none
+    last_step: int | None  # last step sent before, by the run directory's records; None: none
 
 
 class Tracker(Protocol):
-    """One place that takes a run's numbers. It is made without arguments, and called from one thread of its own.
+    """A receiver of a run's metrics. It is created without arguments and called from its own thread.
 
-    What it raises is told once, and ends it; a run neither stops nor waits for it.
+    An exception is reported once and ends the tracker; the run neither stops nor waits.
     """
 
     def start(self, about: About) -> int | None:
-        """Begins the run there, or goes on with it.
+        """Starts or continues the run in the tracker.
 
-        Returns: the last step that it holds already, which is not sent again; None if only the run directory knows.
+        Returns: the last step that the tracker already has; None if it can't tell: the run directory's records count.
         """
 
     def log(self, step: int, metrics: Mapping[str, float]) -> None:
-        """The numbers of a step, by name ("reward", "parts/math", "reasons/math/equal", "test/pass_at_1")."""
+        """Receives the metrics of a step by name ("reward", "parts/math", "reasons/math/equal", "test/pass_at_1")."""
 
     def table(self, step: int, columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:
-        """Sampled completions of a step with their verdicts. What they say is data from a model."""
+        """Receives sampled completions of a step with their verdicts. Their text is untrusted."""
 
     def finish(self, summary: Mapping[str, float], findings: Sequence[str]) -> None:
-        """Ends what was begun. `summary`: numbers of the outcome; empty if the run stopped before its end."""
+        """Finishes the run. `summary`: numbers of the result; empty if the run stopped before its end."""

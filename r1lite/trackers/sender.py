@@ -1,4 +1,4 @@
-"""Sends a run directory's records to trackers, each from a thread of its own: training neither waits nor stops."""
+"""Sends a run directory's records to trackers, each in its own thread, so that training neither waits nor stops."""
 
 from __future__ import annotations
 
@@ -20,32 +20,32 @@ from r1lite.trackers.protocol import About, Tracker
 from verifiers import rows
 from verifiers.yaml_text import read_yaml
 
-FOLDER = "trackers"  # in a run directory: NAME.json says what was sent to it
+FOLDER = "trackers"  # in a run directory; NAME.json records what was sent
 COLUMNS = ("step", "problem", "question", "gold", "completion", "reward", "advantage", "right", "reasons")
-_POLL_S = 1.0  # between two looks at the records
-_FLUSH_S = 60.0  # that a run's end waits for a tracker
-_STALL_S = 120.0  # a call that takes longer is told of
-_TABLES = 10  # of a run
-_ROWS = 32  # of a table
-_TEXT = 2000  # characters of a text in a table
+_POLL_S = 1.0  # interval between reads of the records
+_FLUSH_S = 60.0  # maximum wait for a tracker at the end of a run
+_STALL_S = 120.0  # a call that takes longer is reported
+_TABLES = 10  # per run
+_ROWS = 32  # per table
+_TEXT = 2000  # maximum characters of a text in a table
 Say = Callable[[str], object]
 
 
 class Senders:
-    """The trackers of a run that goes on."""
+    """The trackers of a run in progress."""
 
     def __init__(self, names: Sequence[str], run: Path, project: str, say: Say) -> None:
         self._names, self._run, self._project, self._say = names, run, project, say
         self._senders: list[Sender] = []
 
     def begin(self, steps: int) -> None:
-        """Starts to send what is recorded from now on; what a resumed run does again is no longer in its records."""
+        """Starts sending. Call it after `rewind`, which removes the records of steps that will be repeated."""
         self._senders = [Sender(name, self._run, self._project, steps, self._say) for name in self._names]
         for one in self._senders:
             one.begin()
 
     def close(self) -> None:
-        """Sends what is left, and ends; a tracker that does not answer in time is left behind, and said so."""
+        """Sends the remaining records and ends; a tracker that does not answer in time is abandoned with a message."""
         for one in self._senders:
             one.finishing.set()
         end = time.monotonic() + _FLUSH_S
@@ -57,8 +57,8 @@ class Sender:
     """One tracker of one run.
 
     Args:
-        steps: of the whole run; they decide which steps get a table.
-        say: told once if it fails.
+        steps: number of steps of the whole run; determines which steps get a table.
+        say: called once if the tracker fails.
     """
 
     def __init__(self, name: str, run: Path, project: str, steps: int, say: Say) -> None:
@@ -68,20 +68,20 @@ class Sender:
         self._note = run / FOLDER / f"{name}.json"
         self._thread = threading.Thread(target=self._work, name=f"tracker-{name}", daemon=True)
         self._busy_since: float | None = None
-        self._places = {name: 0 for name in ("metrics.jsonl", "evaluations.jsonl")}  # read up to
+        self._places = {name: 0 for name in ("metrics.jsonl", "evaluations.jsonl")}  # file -> bytes read so far
 
     def begin(self) -> None:
-        """Starts to send."""
+        """Starts sending."""
         self._thread.start()
 
     def wait(self, seconds: float) -> None:
-        """Waits for the end of sending, so long at most."""
+        """Waits for the end of sending, at most `seconds`."""
         self._thread.join(seconds)
         if self._thread.is_alive():
-            self._warn("it has not taken everything in time")
+            self._warn("it did not receive everything in time")
 
     def send(self) -> None:
-        """Sends a run as far as it has come, and ends. Raises what the tracker raises."""
+        """Sends all records so far. Raises the tracker's exceptions."""
         self.finishing.set()
         self._all(find(self.name)())
 
@@ -89,7 +89,7 @@ class Sender:
         threading.Thread(target=self._watch, name=f"tracker-{self.name}-watch", daemon=True).start()
         try:
             self._all(find(self.name)())
-        except BaseException as error:  # of a library that is not ours: the run goes on without it
+        except BaseException as error:  # any error of the tracker's library; the run continues without it
             self._warn(f"{type(error).__name__}: {error}")
 
     def _watch(self) -> None:
@@ -103,7 +103,7 @@ class Sender:
         if not self._told:
             self._told = True
             self._say(
-                f"tracker {self.name}: {why}; the run goes on. r1lite log {self.run} --to {self.name} sends the rest"
+                f"tracker {self.name}: {why}; the run continues. r1lite log {self.run} --to {self.name} sends the rest"
             )
 
     def _all(self, tracker: Tracker) -> None:
@@ -115,7 +115,7 @@ class Sender:
         last = max((step for step in (sent, held) if step is not None), default=-1)
         tested_at = note["tested"] if isinstance(note.get("tested"), int) else -1
         while True:
-            ending = self.finishing.is_set()  # before the look: what was written until now is found
+            ending = self.finishing.is_set()  # read first, so that everything written before `finishing` is sent
             for step, metrics, test in self._new():
                 self._busy_since = time.monotonic()
                 values = {**(metrics if step > last else {}), **(test if step > tested_at else {})}
@@ -134,7 +134,7 @@ class Sender:
         self._busy_since = None
 
     def _new(self) -> Iterator[tuple[int, dict[str, float], dict[str, float]]]:
-        """What was recorded since the last look: step, metrics, and its evaluation where that is there too."""
+        """Yields new records: step, metrics, and the evaluation of the step if there is one."""
         evaluations = {line["step"]: line for line in self._lines("evaluations.jsonl")}
         for line in self._lines("metrics.jsonl"):
             yield line["step"], numbers(line), tested(evaluations.pop(line["step"], {}))
@@ -149,7 +149,7 @@ class Sender:
             file.seek(self._places[name])
             for line in file:
                 if not line.endswith(b"\n"):
-                    return  # it is being written
+                    return  # the line is still being written
                 self._places[name] += len(line)
                 try:
                     record = json.loads(line)
@@ -166,7 +166,7 @@ class Sender:
             return
         try:
             found = sample(path, step)
-        except FileNotFoundError:  # --keep-rollouts: the run is further already
+        except FileNotFoundError:  # removed already (--keep-rollouts)
             return
         tracker.table(step, COLUMNS, found)
 
@@ -176,7 +176,7 @@ class Sender:
 
 
 def about(run: Path, name: str, project: str, sent: int | None) -> About:
-    """What a tracker is told of a run. Raises UserError if its configuration can't be read."""
+    """Returns the description of a run for a tracker. Raises UserError if its configuration can't be read."""
     try:
         config = read_yaml((run / "config.yaml").read_bytes())
     except (OSError, ValueError) as error:
@@ -186,7 +186,7 @@ def about(run: Path, name: str, project: str, sent: int | None) -> About:
 
 
 def numbers(line: Mapping[str, Any], prefix: str = "") -> dict[str, float]:
-    """The finite numbers of a record; those in maps by a name with slashes."""
+    """Returns the finite numbers of a record; nested names are joined by slashes."""
     found: dict[str, float] = {}
     for key, value in line.items():
         if isinstance(value, dict):
@@ -197,13 +197,13 @@ def numbers(line: Mapping[str, Any], prefix: str = "") -> dict[str, float]:
 
 
 def tested(evaluation: Mapping[str, Any]) -> dict[str, float]:
-    """The rates of an evaluation."""
+    """Returns the rates of an evaluation."""
     kept = {key: value for key, value in evaluation.items() if isinstance(value, int | float)}
     return {f"test/{key}": value for key, value in numbers(kept).items()}
 
 
 def sample(path: Path, step: int) -> list[list[Any]]:
-    """Some completions of a step: the same number of each problem."""
+    """Returns some completions of a step: the same number for each problem."""
     groups: dict[str, list[dict[str, Any]]] = {}
     for _, row in rows.rows(path):
         if isinstance(row, dict):
@@ -229,14 +229,14 @@ def sample(path: Path, step: int) -> list[list[Any]]:
 
 
 def outcome(run: Path) -> tuple[dict[str, float], list[str]]:
-    """(numbers of the summary, findings) of a run as far as it has come."""
+    """Returns (numbers of the summary, findings) of a run, as far as they exist."""
     summary: dict[str, float] = {}
     try:
         found = read_json(run / "summary.json")
         summary = numbers({key: value for key, value in found.items() if key != "learnt"})
         summary = {name: value for name, value in summary.items() if "examples" not in name}
     except UserError:
-        pass  # it has not come to its end
+        pass  # the run has not ended
     try:
         return summary, [str(finding) for finding in diagnose(run)]
     except UserError:
@@ -244,7 +244,7 @@ def outcome(run: Path) -> tuple[dict[str, float], list[str]]:
 
 
 def _note(path: Path) -> dict[str, Any]:
-    """What was sent already; a new id where nothing was."""
+    """Returns the record of what was sent, with a new id if nothing was sent yet."""
     try:
         note: dict[str, Any] = read_json(path)
     except UserError:

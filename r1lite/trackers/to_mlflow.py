@@ -1,4 +1,4 @@
-"""MLflow: to the tracking server or store that MLFLOW_TRACKING_URI names."""
+"""MLflow: sends to the tracking server or store of MLFLOW_TRACKING_URI."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from typing import Any
 
 from r1lite.trackers.protocol import About
 
-_PARAM_CHARS = 500  # of a parameter's value, MLflow's own limit on older servers
-_BATCH = 100  # parameters in one request, MLflow's limit
+_PARAM_CHARS = 500  # maximum length of a parameter's value on older MLflow servers
+_BATCH = 100  # MLflow's limit of parameters per request
 
 
 class MLflow:
-    """A run of an experiment by the project's name, found again by a tag with the run directory's id."""
+    """A run in the experiment named by the project; a tag with the run directory's id identifies it."""
 
     def start(self, about: About) -> int | None:
         import mlflow

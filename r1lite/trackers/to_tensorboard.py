@@ -1,4 +1,4 @@
-"""TensorBoard: event files in the run directory's folder `tensorboard`; `tensorboard --logdir RUNS` opens them."""
+"""TensorBoard: writes event files to `tensorboard` in the run directory; `tensorboard --logdir RUNS` shows them."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ FOLDER = "tensorboard"
 
 
 class TensorBoard:
-    """Event files, written without TensorFlow and torch."""
+    """Writes event files without TensorFlow and torch."""
 
     def start(self, about: About) -> int | None:
         from tensorboard.compat.proto import event_pb2, summary_pb2, tensor_pb2, types_pb2
@@ -23,7 +23,7 @@ class TensorBoard:
         self._last = about.last_step or 0
         self._writer: Any = EventFileWriter(str(about.path / FOLDER))
         if about.last_step is not None:
-            # Readers drop what a killed process wrote from this step on.
+            # Tells readers to drop events of a killed process from this step on.
             session = event_pb2.SessionLog(status=event_pb2.SessionLog.START)
             self._writer.add_event(self._made(about.last_step + 1, session_log=session))
         else:
@@ -46,7 +46,7 @@ class TensorBoard:
         self._writer.close()
 
     def _text(self, tag: str, text: str, step: int) -> None:
-        """A text, indented so that the reader's Markdown takes it for what it is and not for markup."""
+        """Adds a text, indented so that Markdown shows it as plain text."""
         indented = "\n".join(f"    {line}" for line in text.splitlines())
         about = self._summary.SummaryMetadata(plugin_data=self._summary.SummaryMetadata.PluginData(plugin_name="text"))
         tensor = self._tensor.TensorProto(

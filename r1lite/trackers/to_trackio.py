@@ -1,4 +1,4 @@
-"""trackio: W&B's calls with a local store; `trackio show` opens it."""
+"""trackio: W&B's API with a local store; `trackio show` displays it."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from r1lite.trackers.protocol import About
 
 
 class Trackio:
-    """A run of trackio, by the run directory's name and id."""
+    """A run of trackio, identified by the run directory's name and id."""
 
     def start(self, about: About) -> int | None:
         import trackio

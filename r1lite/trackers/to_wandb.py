@@ -1,4 +1,4 @@
-"""Weights & Biases. WANDB_MODE=offline keeps a run on this machine, for `wandb sync` later."""
+"""Weights & Biases. WANDB_MODE=offline stores a run on this machine, for a later `wandb sync`."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from r1lite.trackers.protocol import About
 
 
 class WandB:
-    """A run of W&B: its id is kept in the run directory, so that a resumed run goes on with it."""
+    """A run of W&B. The run directory stores its id, so that a resumed run continues it."""
 
     def start(self, about: About) -> int | None:
         import wandb
@@ -29,7 +29,7 @@ class WandB:
             reinit="create_new",
             settings=wandb.Settings(console="off", silent=True),
         )
-        # Of a run that the server knows, `step` is the next one; without a server only the run directory knows.
+        # If the server knows the run, `step` is the next step; offline, only the run directory's records count.
         return self._run.step - 1 if self._run.resumed and self._run.step else None
 
     def log(self, step: int, metrics: Mapping[str, float]) -> None:

@@ -1,1 +1,1 @@
-"""What every stage that trains shares: setup, the life of a run, memory."""
+"""Shared by all stages that train: setup, lifecycle of a run, memory estimates."""

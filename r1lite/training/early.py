@@ -1,4 +1,4 @@
-"""What can be refused before torch is imported: a mistake of use costs no seconds of loading."""
+"""Checks that run before torch is imported, so that wrong usage is reported without delay."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from r1lite.tasks import Source, Task, find
 from verifiers.formula import Formula
 from verifiers.registry import LEARNED
 
-RESTARTED = ("eval",)  # stages that keep nothing of what is unfinished
+RESTARTED = ("eval",)  # stages that can't be resumed
 
 
 def check_early(config: Section) -> None:
-    """Refuses a run directory, task, source or formula that can't be used; what it can't tell, the stage will.
+    """Checks run directory, task, source and formulas; the stage itself makes all other checks. Raises UserError.
 
-    A resumed run keeps its own settings, which the stage reads. Raises UserError.
+    The settings of a resumed run are read and checked by the stage.
     """
     if not isinstance(config, RunConfig) or config.resume:
         return
@@ -31,25 +31,25 @@ def check_early(config: Section) -> None:
     if not isinstance(config, ProblemsConfig) or (isinstance(config, CurationConfig) and config.rollouts is not None):
         return
     tasks = [find(name) for name in (config.tasks if isinstance(config, EvalConfig) else [config.task])]
-    if len(tasks) == 1 and config.source is not None:  # several have a place each, and the stage takes them apart
+    if len(tasks) == 1 and config.source is not None:  # with several tasks, the stage parses the source of each
         _check_source(tasks[0], config, config.source)
     for task in tasks:
         _check_formulas(task, config)
 
 
 def _check_source(task: Task, config: ProblemsConfig, source: str) -> None:
-    check = getattr(task.load, "check", None)  # a loader of the user's own may have none
+    check = getattr(task.load, "check", None)  # a user's loader may have none
     if check is not None:
         check(Source(source, config.test_source, config.test_split))
 
 
 def _check_formulas(task: Task, config: ProblemsConfig) -> None:
-    """A reward model is left to the stage: it is loaded with torch."""
+    """Checks the formulas, except for reward models, which need torch."""
     texts = [getattr(config, "reward", None) or task.reward, getattr(config, "verifier", None) or task.correct]
     uses = [str(options.get("use", "")) for options in getattr(config, "verifiers", {}).values()]
     try:
         names = [name for text in texts for name in Formula(text).names]
-    except ValueError:  # said below, with the flag that it came by
+    except ValueError:  # reported below, with its flag
         names = []
     if not any(name.startswith(LEARNED) for name in (*names, *uses)):
         rewards_of(task, config)

@@ -1,6 +1,6 @@
-"""`r1lite grpo --estimate`: says what each rank and engine would hold, and suggests a layout for given GPUs.
+"""`r1lite grpo --estimate`: prints the memory of each rank and engine, and suggests a layout for given GPUs.
 
-A layout leaves a tenth of each GPU free, for what `planning` does not count.
+A layout leaves a tenth of each GPU free, for memory that `planning` does not count.
 """
 
 from __future__ import annotations
@@ -21,20 +21,20 @@ from r1lite.training.several import refuse
 
 _GIB = 1 << 30
 _USABLE = 0.9  # of a GPU's memory
-_OF_A_MACHINE = 8  # GPUs at most, in the commands
+_OF_A_MACHINE = 8  # maximum number of GPUs per machine in the commands
 
 
 def show_estimate(config: RLConfig) -> dict[str, Any]:
-    """Says what each rank and engine of this run would hold. Raises UserError."""
+    """Prints the memory of each rank and engine of this run. Raises UserError."""
     here = rank_info()
     on_gpu = config.device.startswith("cuda") or config.estimate_gpus is not None
-    if on_gpu:  # there need be none here
+    if on_gpu:  # this machine need not have one
         config = config.model_copy(update={"device": "cpu"})
     settled, _ = resolve_config(config)
     ranks = settled.estimate_ranks or (here.size if here is not None else 1)
     refuse(settled, ranks)
     dtype = torch.bfloat16 if on_gpu and settled.dtype == "auto" else forward_dtype(settled)
-    plan = Plan(settled, dtype)
+    plan = Plan(settled, dtype, on_gpu=on_gpu)
     layout = Layout(ranks, settled.shard, settled.shard_copies)
     shares = find_engine(settled.engine).shares_weights
     rank = plan.rank(layout, samples_here=shares)
@@ -56,7 +56,7 @@ def _head(plan: Plan, layout: Layout) -> list[str]:
     large = plan.parameters >= 1e9
     size = f"{plan.parameters / (1e9 if large else 1e6):,.2f} {'B' if large else 'M'} parameters"
     return [
-        f"model      {config.model}: {size}{adapter}; its weights are not read",
+        f"model      {config.model}: {size}{adapter}; weights are not read",
         f"run        {layout.ranks} rank{'s' * (layout.ranks > 1)}, --shard {layout.shard}; float32 weights, {name} "
         f"products; {config.prompts_per_step} x {config.group_size} completions of up to "
         f"{config.max_prompt_tokens:,} + {config.max_completion_tokens:,} tokens",
@@ -69,20 +69,20 @@ def _rank_lines(plan: Plan, layout: Layout, expected: Estimate) -> list[str]:
         ("weights", expected.weights, "always"),
         ("reference", expected.reference, "always"),
         ("critic", expected.critic, "always"),
-        ("optimizer", expected.optimizer, "always: two moments of each weight that learns"),
-        ("gradients", expected.gradients, "while it learns"),
-        ("of other ranks", expected.of_other_ranks, "while it learns: what is put together, or sent"),
-        ("activations", expected.activations, f"while it learns, {tokens:,} tokens at once (--micro-batch-tokens)"),
-        ("logits", expected.logits, "while it learns"),
+        ("optimizer", expected.optimizer, "always: two moments per trained weight"),
+        ("gradients", expected.gradients, "while learning"),
+        ("of other ranks", expected.of_other_ranks, "while learning: gathered weights, and gradients that are sent"),
+        ("activations", expected.activations, f"while learning, {tokens:,} tokens at once (--micro-batch-tokens)"),
+        ("logits", expected.logits, "while learning"),
         (
             "sampling",
             expected.sampler,
-            "while it samples: keys, values, logits" + ", the whole model" * layout.in_parts,
+            "while sampling: keys, values, logits" + ", the whole model" * layout.in_parts,
         ),
     ]
     lines = ["each rank"]
     lines += [f"  {name:<15}{_gib(size)}  {when}" for name, size, when in rows if size]
-    lines.append(f"  {'at most':<15}{_gib(expected.peak)}  beside libraries, CUDA's own and fragments")
+    lines.append(f"  {'at most':<15}{_gib(expected.peak)}  plus libraries, CUDA context and fragmentation")
     return lines
 
 
@@ -92,17 +92,17 @@ def _engine_lines(name: str, expected: EngineEstimate | None) -> list[str]:
     return [
         f"each engine ({name})",
         f"  {'weights':<15}{_gib(expected.weights)}",
-        f"  {'keys, values':<15}{_gib(expected.cache)}  of {expected.rows} completions at their longest",
-        f"  {'slack':<15}{_gib(expected.slack)}  for vLLM's own; never measured on a GPU",
+        f"  {'keys, values':<15}{_gib(expected.cache)}  of {expected.rows} completions of maximum length",
+        f"  {'slack':<15}{_gib(expected.slack)}  for vLLM itself; never measured on a GPU",
         f"  {'at most':<15}{_gib(expected.peak)}",
     ]
 
 
 def suggestion(plan: Plan, gpus: int, size: int) -> list[str]:
-    """A layout for so many GPUs of `size` bytes: as few to train as fit, at least a quarter, and the rest sample.
+    """Returns a layout for `gpus` GPUs of `size` bytes: as few as possible train, at least a quarter; the rest sample.
 
-    Tried first with the settings as they are, then with gradient checkpointing and smaller micro-batches, and then with
-    more GPUs that train.
+    The search tries the settings as they are, then gradient checkpointing and smaller micro-batches, and then more
+    training GPUs.
     """
     room, title = round(_USABLE * size), f"layout     {gpus} GPU{'s' * (gpus > 1)} of {size / _GIB:,g} GiB"
     config, budgets = plan.config, [plan.config.micro_batch_tokens]
@@ -128,19 +128,17 @@ def suggestion(plan: Plan, gpus: int, size: int) -> list[str]:
                         return _commands(plan, title, layout, gpus - train, rank, engine, checkpointing, budget)
     engine = plan.engine(gpus - 1)
     if engine.peak > room:
-        why = (
-            f"an engine needs {_gib(engine.peak).strip()}, more than {_gib(room).strip()}: share a model between GPUs "
-        )
-        return [f"{title}: none was found: {why}(serve-engine --tensor-parallel), which is not planned here"]
+        why = f"an engine needs {_gib(engine.peak).strip()}, more than {_gib(room).strip()}: split it between GPUs "
+        return [f"{title}: none was found: {why}(serve-engine --tensor-parallel), which --estimate does not support"]
     assert closest is not None
     return [
-        f"{title}: none was found: a rank that trains needs at least {_gib(closest).strip()}, and {_gib(room).strip()} "
-        "are usable: --lora-rank, a shorter --max-completion-tokens or more GPUs"
+        f"{title}: none was found: a training rank needs at least {_gib(closest).strip()}, and {_gib(room).strip()} "
+        "are usable: try --lora-rank, a shorter --max-completion-tokens or more GPUs"
     ]
 
 
 def _may_run(config: RLConfig, train: int, shard: str) -> bool:
-    """Would so many ranks start with these settings, and servers that sample?"""
+    """Returns whether `train` ranks with servers could start with these settings."""
     try:
         refuse(config.model_copy(update={"shard": shard, "engine": "vllm-server"}), train)
     except UserError:
@@ -154,7 +152,7 @@ def _on_one(plan: Plan, room: int, title: str, changes: list[tuple[bool, int]]) 
         if rank.peak <= room:
             beside = plan.engine(rows=plan.config.rollout_rows)
             asleep = rank.always + beside.peak <= room
-            why = "vLLM fits beside it, asleep while it learns" if asleep else "vLLM does not fit beside it"
+            why = "vLLM fits beside it and sleeps during learning" if asleep else "vLLM does not fit beside it"
             flags = _changed(plan.config, checkpointing, budget)
             name = "vllm" if asleep else "transformers"
             return [
@@ -164,7 +162,7 @@ def _on_one(plan: Plan, room: int, title: str, changes: list[tuple[bool, int]]) 
     least = plan.rank(Layout(), samples_here=True, checkpointing=True, budget=changes[-1][1])
     return [
         f"{title}: none was found: at least {_gib(least.peak).strip()} are needed, {_gib(room).strip()} are usable: "
-        "--lora-rank, a shorter --max-completion-tokens or more GPUs"
+        "try --lora-rank, a shorter --max-completion-tokens or more GPUs"
     ]
 
 
@@ -201,7 +199,7 @@ def _commands(
 
 
 def _changed(config: RLConfig, checkpointing: bool, budget: int) -> str:
-    """Flags that differ from the settings."""
+    """Returns the flags that differ from the settings."""
     flags = " --gradient-checkpointing" * (checkpointing and not config.gradient_checkpointing)
     return flags + f" --micro-batch-tokens {budget}" * (budget != config.micro_batch_tokens)
 

@@ -1,4 +1,4 @@
-"""The life of a run that trains: it starts, measures, goes through its steps and measures again; it can be resumed."""
+"""The lifecycle of a training run: start, evaluation, steps, evaluation; and how it is resumed."""
 
 from __future__ import annotations
 
@@ -38,55 +38,55 @@ from r1lite.types import Group
 C = TypeVar("C", bound=TrainConfig | RewardModelConfig)
 S = TypeVar("S", bound="Opened")
 
-# Keys without which a file of results is damaged.
+# Required keys of a results file; without them the file is damaged.
 _SUMMARY = ("eval_before", "eval_after", "steps", "checkpoint")
 
 
 class Opened(Protocol):
-    """A run directory that has begun, and what was loaded for it."""
+    """An opened run: its directory and everything loaded for it."""
 
     run_dir: RunDir
     display: Display
-    watchdog: Watchdog  # the life of the run puts its own here
+    watchdog: Watchdog  # set by the lifecycle
 
     def close(self) -> None:
-        """Gives back what it holds, the run directory last."""
+        """Releases all resources, the run directory last."""
 
 
 class Training(Protocol):
-    """What a run trains. A step depends on its number, the weights and the state alone."""
+    """The training of a stage. A step depends only on its number, the weights and the state."""
 
-    what: ClassVar[str]  # is trained, for messages: "model", "reward model"
-    evaluation_keys: ClassVar[tuple[str, ...]]  # that `measure` returns, without which its file is damaged
+    what: ClassVar[str]  # what is trained, for messages: "model", "reward model"
+    evaluation_keys: ClassVar[tuple[str, ...]]  # required keys of the result of `measure`
 
     @property
     def tokens_are(self) -> str:
-        """What became of the `tokens` of a step's metrics: "generated", "trained_on"."""
+        """Meaning of `tokens` in the metrics of a step: "generated" or "trained_on"."""
 
     @property
     def steps(self) -> int:
-        """How many there are."""
+        """Number of training steps."""
 
     def measure(self, step: int, progress: Callable[[float], None]) -> dict[str, Any]:
-        """Evaluates the weights after `step` steps; `progress` is told the share that is done. Raises RunError."""
+        """Evaluates the weights after `step` steps. Calls `progress` with the finished share. Raises RunError."""
 
     def begin(self, before: dict[str, Any]) -> None:
-        """Tells what the first step begins with; its weights are in place. Raises UserError if memory can't hold it."""
+        """Prepares for the first step; the weights are loaded. Raises UserError if the run does not fit into memory."""
 
     def step(self, step: int) -> tuple[Sequence[Group], dict[str, Any]]:
-        """Does one: the completions it sampled, if any, and its metrics; `tokens` among them."""
+        """Runs a step. Returns the sampled groups, if any, and its metrics, which include `tokens`."""
 
     def checkpoint(self) -> dict[str, Any]:
-        """What a checkpoint keeps, as arguments of `checkpoint.save`: model, tokenizer, state; perhaps more."""
+        """Returns arguments for `checkpoint.save`: model, tokenizer, state, and optional ones."""
 
     def restore(self, step: int, path: Path, state: dict[str, Any]) -> None:
-        """Puts the weights of the checkpoint `path` of step `step` and its state in place."""
+        """Restores weights and state from the checkpoint `path` of step `step`."""
 
     def summary(self) -> dict[str, Any]:
-        """What summary.json holds beside what every training's does, at the end."""
+        """Returns the entries of summary.json that are specific to this training."""
 
     def show(self, summary: dict[str, Any]) -> None:
-        """Tells the reader of a summary, of this process or of one before."""
+        """Prints a summary, of this process or of an earlier one."""
 
 
 def run_life(
@@ -95,18 +95,18 @@ def run_life(
     open_run: Callable[[C, dict[str, str], World], S],
     make_training: Callable[[C, S, StopSignal], Training],
 ) -> dict[str, Any]:
-    """Trains, and measures before and after; everything lies in the run directory.
+    """Trains a model and evaluates it before and after; all results are stored in the run directory.
 
     Args:
-        resolve: fills in what the user left open: (configuration, notes by field).
-        open_run: loads everything, and writes what describes the run.
+        resolve: fills in settings that the user left open; returns (configuration, notes by field).
+        open_run: loads everything and writes the files that describe the run.
 
     Returns: the summary, as in summary.json.
 
     Raises:
-        UserError: a requested resource is unavailable, or a choice is refused.
-        RunError: the run can't go on; its checkpoints stand.
-        Interrupted: a signal asked it to stop; a checkpoint was written.
+        UserError: a requested resource is unavailable, or a setting is refused.
+        RunError: the run can't continue; its checkpoints remain.
+        Interrupted: a signal stopped the run; a checkpoint was written.
     """
     forget_peak()
     with contextlib.ExitStack() as guards:
@@ -142,7 +142,7 @@ def run_life(
                         training = make_training(config, opened, stop)
                 except UserError:
                     if not config.resume:
-                        run_dir.discard()  # nothing may stand in the way of the next try
+                        run_dir.discard()  # so that the same --out can be used again
                     raise
                 return _Life(config, opened, training, stop, senders).run()
             except RunError:
@@ -153,7 +153,7 @@ def run_life(
 
 
 class _Life:
-    """A run from its first measurement to its last, across interruptions."""
+    """A run from its first evaluation to its last, across interruptions."""
 
     def __init__(
         self,
@@ -168,24 +168,24 @@ class _Life:
         self.run_dir, self.display, self.watchdog = opened.run_dir, opened.display, opened.watchdog
         self.tokens, self.train_s, self._wall_before, self._began = 0, 0.0, 0.0, time.perf_counter()
         self.saved: Path | None = None  # the newest checkpoint
-        self.told: set[str] = set()  # names of findings
+        self.told: set[str] = set()  # names of findings that were reported
 
     def run(self) -> dict[str, Any]:
         config, run_dir, display, steps = self.config, self.run_dir, self.display, self.training.steps
         first, saved, finished, before = from_main(self.world, self._found)
         if finished is not None:
-            display.say("this run is finished already; a larger --steps or --epochs goes on from here")
+            display.say("this run is finished already; a larger --steps or --epochs continues it")
             self.training.show(finished)
             if config.report and self.world.is_main:
                 report_at_end(run_dir.path, display.say, if_missing=True)
             self._upload(saved)
             return finished
 
-        # Before the checkpoint's weights take their place: what was lost is measured again with the run's first ones.
+        # Before the checkpoint is restored: a lost evaluation is repeated with the run's initial weights.
         if before is None:
             if saved is not None:
-                display.say("eval_before.json was lost: measuring the first weights once more")
-            before = self._shown_measure("measuring the model before", 0)
+                display.say("eval_before.json was lost: evaluating the initial weights again")
+            before = self._shown_measure("evaluating the model before training", 0)
             run_dir.write_result("eval_before", before)
         if config.resume:
             self._restore(first, saved)
@@ -194,7 +194,7 @@ class _Life:
         self._steps(first)
         display.finish()
 
-        after = self._shown_measure("measuring the model after", steps)
+        after = self._shown_measure("evaluating the model after training", steps)
         run_dir.write_result("eval_after", after)
         assert self.saved is not None
         if self.world.is_main:
@@ -215,7 +215,7 @@ class _Life:
         }
         findings = diagnose(run_dir.path) if self.world.is_main else []
         run_dir.write_result("findings", [dataclasses.asdict(finding) for finding in findings])
-        run_dir.write_result("summary", summary)  # last: a run that has one is finished
+        run_dir.write_result("summary", summary)  # last, since it marks the run as finished
         self.training.show(summary)
         _say(findings, set(), display.say)
         if config.report and self.world.is_main:
@@ -224,7 +224,7 @@ class _Life:
         return summary
 
     def _found(self) -> tuple[int, Path | None, dict[str, Any] | None, dict[str, Any] | None]:
-        """What is there already: steps done, their checkpoint, the summary of a finished run, the first evaluation."""
+        """Returns (finished steps, their checkpoint, summary of a finished run, first evaluation) of a resumed run."""
         config, run_dir, say, steps = self.config, self.run_dir, self.display.say, self.training.steps
         first, saved = resume_point(config, run_dir, steps, say) if config.resume else (0, None)
         finished = run_dir.read_result("summary", _SUMMARY, say) if config.resume and first == steps else None
@@ -238,12 +238,12 @@ class _Life:
             display.start("training", steps, first)
         evaluated = from_main(self.world, lambda: {record["step"] for record in run_dir.evaluations()})
         done = first
-        # A closed pipe comes as one of the last two. Of several ranks it ends one, and the others can't save with it.
+        # The last two report a closed pipe. With several ranks it ends only one rank, so the others can't save.
         saves = (Interrupted, EngineError) + ((BrokenPipeError, SystemExit) if self.world.size == 1 else ())
         try:
             for step in range(first, steps):
                 if config.eval_every and step and step % config.eval_every == 0 and step not in evaluated:
-                    # Before the next step begins, so that a signal may come at any moment of it.
+                    # Before the next step starts, so that a signal may interrupt the evaluation at any moment.
                     run_dir.append_evaluation({"step": step, **self._measure(step, lambda share: None)})
                 started = time.perf_counter()
                 with self.watchdog.during("train", f"step {step + 1}"):
@@ -258,12 +258,12 @@ class _Life:
                 display.step(done, steps, metrics)
                 if metrics.get("out_of_memory"):
                     display.say(
-                        f"step {done}: out of memory; from here on a micro-batch is at most "
+                        f"step {done}: out of memory; from here on a micro-batch has at most "
                         f"{metrics['micro_batch_tokens']} tokens (--micro-batch-tokens)"
                     )
                 if done % config.save_every == 0 or done == steps:
                     self._save(done)
-                    if done < steps and self.world.is_main:  # at the end all of it is said once more
+                    if done < steps and self.world.is_main:  # at the end all findings are printed again
                         _say(diagnose(run_dir.path), self.told, display.say)
                 self.stop.agree()
         except saves:
@@ -292,7 +292,7 @@ class _Life:
             return self.training.measure(step, report)
 
     def _restore(self, step: int, saved: Path | None) -> None:
-        """Puts a checkpoint's state in place, and forgets what was recorded after it. Raises UserError."""
+        """Restores a checkpoint, and removes the records of later steps. Raises UserError."""
         if saved is not None:
             self.saved = saved
             state = checkpoint.load_state(saved)
@@ -301,7 +301,7 @@ class _Life:
                 # Reward models of version 0.2 kept none of these.
                 self.tokens, self.train_s = state.get("tokens", 0), state.get("train_s", 0.0)
                 self._wall_before = state.get("wall_s", 0.0)
-            self.display.say(f"going on after step {step} of {self.training.steps}")
+            self.display.say(f"continuing after step {step} of {self.training.steps}")
         self.run_dir.rewind(step)
 
     def _save(self, step: int) -> None:
@@ -317,11 +317,11 @@ class _Life:
                 keep=self.config.keep_checkpoints,
                 world=self.world,
             )
-            self.world.barrier()  # it stands
+            self.world.barrier()  # all parts are written
         self.train_s += time.perf_counter() - started
 
     def _described(self, step: int) -> dict[str, Any]:
-        """What the main rank adds to a checkpoint: how much was recorded by then, and the model's card."""
+        """Returns what the main rank adds to a checkpoint: the description of the records, and the model card."""
         measured = next((line for line in self.run_dir.evaluations() if line["step"] == step), None)
         return {
             "records": self.run_dir.recorded(),
@@ -329,12 +329,12 @@ class _Life:
         }
 
     def _wall_s(self) -> float:
-        """Seconds since the start, those of interrupted parts included up to their last checkpoint."""
+        """Seconds since the start, including interrupted parts up to their last checkpoint."""
         return self._wall_before + time.perf_counter() - self._began
 
 
 def _say(findings: Sequence[Finding], told: set[str], say: Callable[[str], object]) -> None:
-    """Says what is wrong with the run, as `r1lite doctor` would; what was told before is not said again."""
+    """Prints findings as `r1lite doctor` does, except for those in `told`."""
     for finding in findings:
         if finding.name not in told:
             for line in f"doctor    {finding}".splitlines():

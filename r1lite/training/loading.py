@@ -1,4 +1,4 @@
-"""Loads the configured model, or its configuration alone, for training and sampling."""
+"""Loads the configured model, or only its configuration, for training and sampling."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from r1lite.training.several import loads_for_parts
 
 
 def load_config(config: ProblemsConfig) -> Any:
-    """The configuration of the configured model. Raises UserError."""
+    """Loads the configuration of the configured model. Raises UserError."""
     from transformers import AutoConfig
 
     try:
         return AutoConfig.from_pretrained(**pinned(model_path(config)))
-    except Exception as error:  # the library raises whatever its transport does
+    except Exception as error:  # the library passes on any error of its transport
         first = next((line for line in str(error).splitlines() if line.strip()), "")
         raise UserError(
             f"--model {config.model}: its configuration can't be read: {type(error).__name__}: {first}"
@@ -27,7 +27,7 @@ def load_config(config: ProblemsConfig) -> Any:
 
 
 def forward_dtype(config: ProblemsConfig) -> Any:
-    """torch dtype of the forward pass."""
+    """Returns the torch dtype of the forward pass."""
     import torch
 
     if config.dtype == "auto":
@@ -36,9 +36,9 @@ def forward_dtype(config: ProblemsConfig) -> Any:
 
 
 def load_model(config: ProblemsConfig) -> tuple[Any, Any]:
-    """(model, tokenizer) with float32 weights on the configured device. Raises UserError.
+    """Returns (model, tokenizer), with float32 weights on the configured device. Raises UserError.
 
-    In a rank that is going to keep a part of them they stay in the files, in the dtype they have there.
+    If the model will be sharded, its weights stay memory-mapped in the files, with the dtype of the files.
     """
     from transformers import AutoConfig, AutoTokenizer
 
@@ -54,7 +54,7 @@ def load_model(config: ProblemsConfig) -> tuple[Any, Any]:
             keep_layout(model)
     except UserError:
         raise
-    except Exception as error:  # the library raises whatever its transport and its models do
+    except Exception as error:  # the library passes on any error of its transport and its models
         first = next((line for line in str(error).splitlines() if line.strip()), "")
         raise UserError(
             f"--model {config.model}: can't be loaded: {type(error).__name__}: {first}\n"
@@ -64,10 +64,12 @@ def load_model(config: ProblemsConfig) -> tuple[Any, Any]:
     if lacking:
         raise UserError(
             f"--model {config.model}: {len(lacking)} of its weights are not in the files ({lacking[0]}, ...) and would "
-            "be random: a damaged copy, or no causal language model"
+            "be random: the copy is damaged, or this is no causal language model"
         )
     if not _is_causal(model):
-        raise UserError(f"--model {config.model}: {type(model).__name__} sees later tokens: no causal language model")
+        raise UserError(
+            f"--model {config.model}: {type(model).__name__} attends to later tokens, so it is no causal language model"
+        )
     try:
         if not packed and not for_parts:
             model.to(config.device)
@@ -77,7 +79,7 @@ def load_model(config: ProblemsConfig) -> tuple[Any, Any]:
 
 
 def load_empty(config: ProblemsConfig) -> tuple[Any, Any]:
-    """(model without weights, on the device `meta`; tokenizer), where engines elsewhere sample. Raises UserError."""
+    """Returns (model without weights on the device `meta`, tokenizer), for remote engines. Raises UserError."""
     import torch
     from transformers import AutoModelForCausalLM, AutoTokenizer
 
@@ -86,13 +88,13 @@ def load_empty(config: ProblemsConfig) -> tuple[Any, Any]:
         with torch.device("meta"):
             model = AutoModelForCausalLM.from_config(found, trust_remote_code=False)
         return model, AutoTokenizer.from_pretrained(**pinned(model_path(config)))
-    except Exception as error:  # the library raises whatever its transport does
+    except Exception as error:  # the library passes on any error of its transport
         first = next((line for line in str(error).splitlines() if line.strip()), "")
         raise UserError(f"--model {config.model}: can't be loaded: {type(error).__name__}: {first}") from error
 
 
 def own_dtype(config: ProblemsConfig) -> Any:
-    """torch dtype that the files of the configured model say they have; float32 where they don't."""
+    """Returns the torch dtype of the files of the configured model; float32 if they don't name one."""
     import torch
     from transformers import AutoConfig
 
@@ -101,7 +103,7 @@ def own_dtype(config: ProblemsConfig) -> Any:
 
 
 def generation_settings(config: ProblemsConfig, model: Any, tokenizer: Any) -> Any:
-    """What `generate` is told beside a checkpoint: to sample as in training, and where a text ends."""
+    """Returns the generation settings of a checkpoint: sampling as in training, and the end tokens."""
     from transformers import GenerationConfig
 
     from r1lite.rollout import eos_ids
@@ -111,7 +113,7 @@ def generation_settings(config: ProblemsConfig, model: Any, tokenizer: Any) -> A
         do_sample=True,
         temperature=getattr(config, "temperature", 1.0),
         top_p=getattr(config, "top_p", 1.0),
-        top_k=getattr(config, "top_k", 0),  # 0: from all; left out, transformers would take 50
+        top_k=getattr(config, "top_k", 0),  # 0: no limit; without it transformers would use 50
         min_p=getattr(config, "min_p", 0.0) or None,
         max_new_tokens=config.max_completion_tokens,
         eos_token_id=eos_ids(model, tokenizer),
@@ -120,13 +122,13 @@ def generation_settings(config: ProblemsConfig, model: Any, tokenizer: Any) -> A
 
 
 def attention_of(config: ProblemsConfig, shape: Any) -> str:
-    """The attention kernel, registered if it is ours.
+    """Returns the name of the attention kernel, and registers our own kernel if it is used.
 
     Args:
         shape: the model's configuration.
 
     Raises:
-        UserError: a kernel that leaves a part of this model out.
+        UserError: the kernel ignores a part of this model.
     """
     from r1lite.model import varlen
     from r1lite.model.attention import register
@@ -134,8 +136,8 @@ def attention_of(config: ProblemsConfig, shape: Any) -> str:
     if getattr(shape.get_text_config(), "attn_logit_softcapping", None) is not None:  # Gemma 2's
         if config.attn_implementation == "sdpa":
             raise UserError(
-                "--attn-implementation sdpa: it leaves out the soft cap of this model's attention, without a word; use "
-                "eager, or auto, which takes it"
+                "--attn-implementation sdpa silently ignores the soft cap of this model's attention; use eager "
+                "or auto, which respects it"
             )
         return "eager" if config.attn_implementation == "auto" else config.attn_implementation
     if config.attn_implementation != "auto":
@@ -146,7 +148,7 @@ def attention_of(config: ProblemsConfig, shape: Any) -> str:
 
 
 def _is_causal(model: Any) -> bool:
-    """True if a token's logits don't depend on what follows it."""
+    """Returns True if a token's logits don't depend on later tokens."""
     import torch
 
     last = model.get_input_embeddings().num_embeddings - 1

@@ -1,4 +1,4 @@
-"""Picks what fits the machine, and says why."""
+"""Chooses defaults that suit the machine, with the reason of each."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from r1lite.tasks.rows import hub_reachable
 from verifiers.yaml_text import read_yaml
 
 NANO, QWEN = "nano", "Qwen/Qwen2.5-0.5B"
-# Settings that suit a model, under the user's own, for models we have tried.
+# Recipes of tested models; the user's settings override them.
 RECIPES = {
     NANO: "recipes/gsm8k-nano.yaml",
     "nano-countdown": "recipes/countdown-nano.yaml",
@@ -30,23 +30,23 @@ RECIPES = {
 SUPERVISED_RECIPES = dict.fromkeys(MODELS, "recipes/sft-nano.yaml")
 _MAX_THREADS = 8
 _PROMPT_ROOM = 512  # tokens
-_BYTES_PER_TOKEN = 48  # of a completion, as Python holds its id and its log-probability
+_BYTES_PER_TOKEN = 48  # per completion token: Python objects of its id and log-probability
 _PROMPTING = ("source", "template", "stop_text", "max_prompt_tokens", "max_completion_tokens")
 
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """What was chosen for the user, where nothing was asked for."""
+    """Default choices for settings that the user left open."""
 
     values: dict[str, Any]  # fields of the configuration
-    notes: dict[str, str] = field(default_factory=dict)  # by field: why
+    notes: dict[str, str] = field(default_factory=dict)  # field -> reason
 
 
 def choose(config: ProblemsConfig) -> Choice:
-    """Device, model and source where the configuration leaves them open. Raises UserError."""
+    """Chooses device, model and source if the configuration leaves them open. Raises UserError."""
     values: dict[str, Any] = {}
     elsewhere = isinstance(config, OnRayConfig) and config.engines_on_ray
-    # Another machine's device can't be looked at.
+    # The device of another machine can't be inspected.
     values["device"], notes = (
         (config.device, {}) if elsewhere and config.device != "auto" else choose_device(config.device)
     )
@@ -58,7 +58,7 @@ def choose(config: ProblemsConfig) -> Choice:
             values["model"] = QWEN
         else:
             values["model"] = find(config.task).base
-            notes["model"] = f"the bundled model: the Hub, where {QWEN} lies, can't be reached"
+            notes["model"] = f"the bundled model: the Hub is unreachable, so {QWEN} can't be loaded"
     else:
         values["model"] = config.model
     values["engine"], why = _engine(config, values)
@@ -71,45 +71,49 @@ def choose(config: ProblemsConfig) -> Choice:
         elif "bundled" not in has:
             values["source"] = "hub"
         elif values["model"] == NANO:
-            values["source"], notes["source"] = "bundled", "what nano was made for; --source hub takes openai/gsm8k"
+            values["source"], notes["source"] = (
+                "bundled",
+                "the problems that nano was made for; --source hub uses openai/gsm8k",
+            )
         elif reachable if reachable is not None else hub_reachable():
             values["source"] = "hub"
         else:
-            values["source"], notes["source"] = "bundled", "the Hugging Face Hub can't be reached"
+            values["source"], notes["source"] = "bundled", "the Hugging Face Hub is unreachable"
     return Choice(values, notes)
 
 
 def fitted_length(config: ProblemsConfig, model: str) -> tuple[int, str] | None:
-    """(longest completion, why) where the configuration's default would fill the model's context; None where it fits.
+    """Returns (maximum completion length, reason) if the default length exceeds the model's context; None if it fits.
 
-    Prompts are left half of the context, and 512 tokens at most: few are longer, and one that is is refused by name.
+    Half of the context, at most 512 tokens, is reserved for the prompt. Few prompts are longer; a longer one raises an
+    error that names its problem.
     """
     from transformers import AutoConfig
 
     try:
         found = AutoConfig.from_pretrained(**pinned(model_place(model))).get_text_config()
-    except Exception:  # loading the model says what is wrong with it
+    except Exception:  # loading the model reports the error
         return None
     context = getattr(found, "max_position_embeddings", None)
     if context is None or config.max_completion_tokens <= (fits := context - min(context // 2, _PROMPT_ROOM)):
         return None
-    return fits, f"its context is {context:,} tokens: completions of at most {fits:,} (--max-completion-tokens)"
+    return fits, f"its context is {context:,} tokens, so completions have at most {fits:,} (--max-completion-tokens)"
 
 
 def check_room(what: str, needed: int, helps: str) -> None:
-    """Refuses what can't fit into this machine's memory, before anything is loaded. Raises UserError."""
+    """Raises UserError if `needed` bytes exceed this machine's memory."""
     import psutil
 
     there = psutil.virtual_memory().total
     if needed > there:
         raise UserError(
-            f"{what} needs about {needed / (1 << 30):,.1f} GiB of memory, and this machine has "
+            f"{what} needs about {needed / (1 << 30):,.1f} GiB of memory, but this machine has "
             f"{there / (1 << 30):,.1f} GiB: lower {helps}"
         )
 
 
 def check_step(config: ProblemsConfig) -> None:
-    """The texts of one step fit into memory, whatever the model is. Raises UserError."""
+    """Raises UserError if the completions of one step alone don't fit into memory."""
     prompts, group = getattr(config, "prompts_per_step", None), getattr(config, "group_size", None)
     if prompts is not None and group is not None:
         tokens = prompts * group * config.max_completion_tokens
@@ -121,49 +125,49 @@ def check_step(config: ProblemsConfig) -> None:
 
 
 def choose_device(asked: str) -> tuple[str, dict[str, str]]:
-    """(device, notes by field) for `--device`. Raises UserError."""
+    """Returns (device, notes by field) for `--device`. Raises UserError."""
     import torch
 
     cuda = torch.cuda.is_available()
     device = ("cuda" if cuda else "cpu") if asked == "auto" else asked
     if not re.fullmatch(r"cpu|cuda(:\d+)?", device):
-        raise UserError(f"--device {asked}: unknown; auto, cpu, cuda or cuda:N")
+        raise UserError(f"--device {asked}: unknown; use auto, cpu, cuda or cuda:N")
     if device.startswith("cuda") and not cuda:
         raise UserError(f"--device {asked}: torch {torch.__version__} finds no CUDA device; try --device cpu")
     return device, {"device": torch.cuda.get_device_name(device)} if device.startswith("cuda") else {}
 
 
 def _engine(config: ProblemsConfig, values: dict[str, Any]) -> tuple[str, str]:
-    """(engine, why) where the configuration leaves it open."""
+    """Returns (engine, reason)."""
     further = re.fullmatch(r"cuda:0*[1-9]\d*", values["device"]) is not None
     if config.engine == "vllm" and further:
         raise UserError(
-            f"--engine vllm: vLLM in this process takes the first GPU that is visible, not {values['device']}. Show it "
-            f"that one alone: CUDA_VISIBLE_DEVICES={values['device'].removeprefix('cuda:')} r1lite ... --device cuda"
+            f"--engine vllm: vLLM in this process uses the first visible GPU, not {values['device']}. Make only that "
+            f"GPU visible: CUDA_VISIBLE_DEVICES={values['device'].removeprefix('cuda:')} r1lite ... --device cuda"
         )
     if config.engine != "auto":
         return config.engine, ""
     if config.engine_url:
         return "vllm-server", "auto: --engine-url is given"
     if isinstance(config, OnRayConfig) and config.engines_on_ray:
-        return "transformers", "auto: on the nodes of a cluster; --engine vllm for vLLM on their GPUs"
+        return "transformers", "auto: on cluster nodes; use --engine vllm for vLLM on their GPUs"
     if not values["device"].startswith("cuda"):
-        # nano on one core: 11 k tokens/s here, 10 k by vLLM, which takes 20 s to start and copies of the weights.
-        return "transformers", "auto: on a CPU vLLM is no quicker, and takes 20 s to start"
+        # nano on one core: 11 k tokens/s here; 10 k with vLLM, which needs 20 s to start and copies the weights.
+        return "transformers", "auto: on a CPU vLLM is not faster, and takes 20 s to start"
     found = installed()
     if found is None:
-        return "transformers", "auto: vLLM, several times quicker on a GPU, is not installed"
+        return "transformers", "auto: vLLM, several times faster on a GPU, is not installed"
     if further:
-        return "transformers", "auto: vLLM in this process takes the first visible GPU alone; see CUDA_VISIBLE_DEVICES"
+        return "transformers", "auto: vLLM in this process only uses the first visible GPU; see CUDA_VISIBLE_DEVICES"
     if not found.tested and not config.engine_untested:
-        return "transformers", f"auto: vLLM {found.version} was not tested with this; --engine vllm --engine-untested"
+        return "transformers", f"auto: vLLM {found.version} is untested; use --engine vllm --engine-untested to try it"
     if not _fits(values["model"], values["device"]):
-        return "transformers", "auto: trainer and vLLM don't fit this GPU together; see --engine vllm-server"
+        return "transformers", "auto: trainer and vLLM together don't fit on this GPU; see --engine vllm-server"
     return "vllm", "auto: it is installed, and the model fits"
 
 
 def _fits(model: str, device: str) -> bool:
-    """True if the trainer's 16 bytes a parameter leave room for vLLM's 2 and its cache; False if nobody can tell."""
+    """Returns True if the trainer (16 bytes per parameter) leaves room for vLLM (2, plus cache); False if unknown."""
     import torch
     from transformers import AutoConfig, AutoModelForCausalLM
 
@@ -173,23 +177,23 @@ def _fits(model: str, device: str) -> bool:
             empty = AutoModelForCausalLM.from_config(
                 AutoConfig.from_pretrained(**pinned(place)), trust_remote_code=False
             )
-    except Exception:  # loading the model says what is wrong with it
+    except Exception:  # loading the model reports the error
         return False
     size: int = sum(parameter.numel() for parameter in empty.parameters())
     return 18 * size + (4 << 30) < torch.cuda.get_device_properties(device).total_memory
 
 
 def model_path(config: ProblemsConfig) -> str:
-    """Folder or Hub id of the configured model."""
+    """Returns the folder or Hub id of the configured model."""
     assert config.model is not None
     return model_place(config.model)
 
 
 def located(name: str) -> str:
-    """The model a name stands for: a run directory's newest checkpoint; any other name as it is.
+    """Resolves a model name: a run directory means its newest checkpoint; other names are returned as they are.
 
     Raises:
-        UserError: a path of this machine where nothing is, or a run without a checkpoint.
+        UserError: a local path that does not exist, or a run without a checkpoint.
     """
     if name in MODELS:
         return name
@@ -209,12 +213,12 @@ def located(name: str) -> str:
 def recipe_for(
     model: str, config_class: type[ProblemsConfig], preset: Collection[str] = ()
 ) -> tuple[str, dict[str, Any]] | None:
-    """(where from, keys) of settings that suit this model, as far as this stage has such keys.
+    """Returns (origin, settings) of the recipe for this model, limited to keys of this stage.
 
     Args:
-        preset: fields that a preset sets, whose sizes the recipe's replace.
+        preset: fields that a preset sets; the recipe overrides its sizes.
 
-    A checkpoint of a run was trained with its prompt and lengths, and makes no sense with others.
+    A checkpoint of a run keeps the run's template and lengths, since it was trained with them.
     """
     if issubclass(config_class, SupervisedConfig):
         if model in SUPERVISED_RECIPES:
@@ -222,7 +226,7 @@ def recipe_for(
             return f"{path}, picked for this model", read_recipe(bundled(path), config_class)
     elif (name := split(model)[0]) in RECIPES:
         keys = read_recipe(bundled(RECIPES[name]), GRPOConfig)
-        # PPO needs no siblings.
+        # PPO needs no groups.
         own = {"group_size", "prompts_per_step"} - set(preset) if issubclass(config_class, PPOConfig) else set()
         fields = config_class.model_fields.keys() - own
         return f"{RECIPES[name]}, picked for this model", {k: keys[k] for k in keys if k in fields}
@@ -232,27 +236,27 @@ def recipe_for(
         try:
             keys = read_yaml(run.read_bytes()) or {}
         except (OSError, ValueError) as error:
-            raise UserError(f"{run}, where this model was trained, can't be read: {error}") from error
+            raise UserError(f"{run}, the run that trained this model, can't be read: {error}") from error
         if not isinstance(keys, dict):
-            raise UserError(f"{run}, where this model was trained, holds no settings")
-        return f"as in {run}, where this model was trained", {k: keys[k] for k in _PROMPTING if k in keys}
+            raise UserError(f"{run}, the run that trained this model, holds no settings")
+        return f"as in {run}, the run that trained this model", {k: keys[k] for k in _PROMPTING if k in keys}
     return None
 
 
 def check_model(name: str) -> None:
-    """Raises UserError unless a model of this name or path is available; nothing but its configuration is read."""
+    """Raises UserError unless a model of this name or path is available; reads only its configuration."""
     from transformers import AutoConfig
 
     name = located(name)
     try:
         AutoConfig.from_pretrained(**pinned(model_place(name)))
-    except Exception as error:  # the library raises whatever its transport does
+    except Exception as error:  # the library passes on any error of its transport
         first = next((line for line in str(error).splitlines() if line.strip()), "")
-        raise UserError(f"{name}: no model can be loaded from there: {type(error).__name__}: {first}") from error
+        raise UserError(f"{name}: no model can be loaded from it: {type(error).__name__}: {first}") from error
 
 
 def default_threads() -> int:
-    """One per core that this process may use, at most 8."""
+    """Returns the number of cores that this process may use, at most 8."""
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     return min(_MAX_THREADS, cores)
 

@@ -1,7 +1,7 @@
-"""How much memory a run is going to need, told before it starts and compared with what it used.
+"""Estimates the memory of a run before it starts, and compares the estimate with the memory used.
 
-Everything is counted for the longest texts that the settings allow, so a run of shorter ones stays below. Attention
-kernels that keep a square of the length are not counted.
+The estimate assumes the longest texts that the settings allow, so runs with shorter texts stay below it. It does not
+include attention kernels whose memory grows with the square of the length.
 """
 
 from __future__ import annotations
@@ -28,15 +28,15 @@ from r1lite.model.sharding import is_part, layers_of, local
 from r1lite.rl.logprobs import is_tiled
 from r1lite.types import Prompt
 
-_PROBE_TOKENS = 16, 48  # of a completion: activations grow in proportion
+_PROBE_TOKENS = 16, 48  # lengths of two probe completions: activations grow linearly with the length
 _PLAIN_COPIES = 3  # logits, their exponentials, their gradient
 _TILE_MIB = 32
-_LOADED_LATER = 100 << 20  # by the first optimizer step and the first checkpoint
-# Held by oneDNN's kernels for bfloat16 on a CPU, and by what they take apart and free: 240 MiB after 10 steps of nano,
-# 320 after 40, with AVX512_BF16 and 64 kernels kept (`r1lite.cli`); over 500 with the 1,024 that oneDNN would keep.
+_LOADED_LATER = 100 << 20  # libraries loaded by the first optimizer step and the first checkpoint
+# oneDNN's bfloat16 kernels on a CPU, and heap fragments of their buffers: 240 MiB after 10 steps of nano, 320 after
+# 40, with AVX512_BF16 and a cache of 64 kernels (`r1lite.cli`); over 500 with oneDNN's default of 1,024 kernels.
 _BFLOAT16_KERNELS = 350 << 20
-_BUCKET_MIB = 32  # of gradients that are added up at once
-_SAMPLER_COPIES = 28  # bytes a logit while a token is drawn: float32 twice, float64 twice and a little
+_BUCKET_MIB = 32  # size of the buckets in which gradients are summed
+_SAMPLER_COPIES = 28  # bytes per logit while a token is drawn: two float32, two float64 and a little
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,15 +45,15 @@ class Layout:
 
     ranks: int = 1
     shard: str = "none"
-    copies: int = 1  # of a model in parts (HSDP)
+    copies: int = 1  # number of copies of a sharded model (HSDP)
 
     @property
     def in_parts(self) -> bool:
-        """True if each holds its part."""
+        """Returns True if the model is sharded."""
         return self.ranks > 1 and self.shard != "none"
 
     def held(self, parameter: Any) -> int:
-        """Bytes of a parameter on each rank; FSDP2 cuts its first dimension, and fills the last part up."""
+        """Bytes of a parameter on each rank; FSDP2 splits the first dimension and pads the last shard."""
         whole: int = parameter.numel() * parameter.element_size() + scale_bytes(parameter)
         if not self.in_parts or not parameter.ndim:
             return whole
@@ -61,10 +61,10 @@ class Layout:
         return math.ceil(rows / (self.ranks // self.copies)) * (whole // rows)
 
     def of_other_ranks(self, model: Any) -> int:
-        """Bytes that are put together from the ranks at once, or for them, while a model learns.
+        """Bytes of gathered weights and unreduced gradients that a rank holds at once while a model learns.
 
-        Of embedding and head the weights and their gradient; of the layers one's weights, the next one's, a gradient
-        and what is sent of it. With --shard grad all layers' weights stay.
+        For embedding and head: weights and gradient. For the layers: the weights of one layer and of the next, a
+        gradient and its send buffer. With --shard grad, the weights of all layers.
         """
         learning = [p for p in model.parameters() if p.requires_grad]
         if not self.in_parts:
@@ -84,33 +84,35 @@ class Layout:
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """Bytes of one rank, by what holds them."""
+    """Bytes of one rank by purpose."""
 
     base: int  # the process with its libraries; 0 on a GPU
     weights: int  # of the policy
-    reference: int  # its weights; 0 where it is the policy without its adapter
+    reference: int  # its weights; 0 if it is the policy without its adapter
     critic: int  # its weights
     gradients: int
-    embedding: int  # its gradient once more: autograd makes it whole before it is added, when activations are gone
+    embedding: int  # a second copy of its gradient, which autograd creates when the activations are already freed
     optimizer: int
-    of_other_ranks: int  # of other ranks' parts
+    of_other_ranks: int  # gathered shards of other ranks, see `Layout.of_other_ranks`
     activations: int  # of one micro-batch
     logits: int  # of one micro-batch
-    sampler: int  # keys and values of the rows sampled at once, and the logits of one step; 0 if others sample
+    sampler: (
+        int  # keys and values of all rows sampled at once, and the logits of one step; 0 if an engine elsewhere samples
+    )
 
     @property
     def always(self) -> int:
-        """What stays from one step to the next."""
+        """Bytes that are held permanently."""
         return self.weights + self.reference + self.critic + self.optimizer
 
     @property
     def peak(self) -> int:
-        """What is held at once: sampling and learning take turns."""
+        """Maximum bytes held at once; sampling and learning alternate."""
         return self.base + self.always + max(self.gradients + self.held_to_learn, self.sampler)
 
     @property
     def held_to_learn(self) -> int:
-        """What a micro-batch adds to weights, moments and gradients."""
+        """Bytes that a micro-batch adds to weights, moments and gradients."""
         return self.of_other_ranks + max(self.activations + self.logits, self.embedding)
 
     def __str__(self) -> str:
@@ -140,11 +142,11 @@ def estimate(
     samples_here: bool,
     layout: Layout = Layout(),
 ) -> Estimate:
-    """What a rank of a run will hold.
+    """Estimates the memory of each rank of a run.
 
     Args:
-        others: learner's other models, the same object counted once: of a reference (frozen) or a critic (learns).
-        samples_here: the engine decodes with this model in this process.
+        others: other models of the learner, a reference (frozen) or a critic (trained); the same object counts once.
+        samples_here: the engine samples with this model in this process.
     """
     device, model = policy.model.device, policy.model
     longest = max((len(prompt.token_ids) for prompt in prompts), default=config.max_prompt_tokens)
@@ -176,7 +178,7 @@ def of_models(
     logits: int,
     sampler: int,
 ) -> Estimate:
-    """What models hold, whether they are loaded, in parts, or known by their shapes alone; see `estimate`."""
+    """Like `estimate`, for models that are loaded, sharded, or only known by their shapes."""
     own = {id(p): p for p in model.parameters()}
     further = {id(p): (p, any(q.requires_grad for q in one.parameters())) for one in others for p in one.parameters()}
     further = {number: found for number, found in further.items() if number not in own}
@@ -203,7 +205,7 @@ def of_models(
 
 
 def minibatch_tokens(config: TrainConfig, longest: int, budget: int, *, shares_prompts: bool) -> int:
-    """Tokens of the largest micro-batch, with prompts of this length.
+    """Returns the tokens of the largest micro-batch.
 
     Args:
         shares_prompts: a prompt goes through the model once for all of its completions.
@@ -216,10 +218,10 @@ def minibatch_tokens(config: TrainConfig, longest: int, budget: int, *, shares_p
 
 
 def logits_of(model: Any, tokens: int, *, whole: bool) -> int:
-    """Bytes of logits while so many tokens are learnt from.
+    """Bytes of the logits while `tokens` tokens are learnt from.
 
     Args:
-        whole: the model can't be taken apart, so that all logits are made.
+        whole: the model's head can't be called separately, so all logits exist at once.
     """
     vocabulary, width = model.get_output_embeddings().weight.shape
     if whole or not is_tiled(tokens, vocabulary, width):
@@ -228,7 +230,7 @@ def logits_of(model: Any, tokens: int, *, whole: bool) -> int:
 
 
 def available(device: torch.device) -> int:
-    """Bytes that this process holds or can still have."""
+    """Bytes that this process holds or can still allocate."""
     if device.type == "cuda":
         return torch.cuda.mem_get_info(device)[0] + torch.cuda.memory_allocated(device)
     here = psutil.Process().memory_info().rss
@@ -240,7 +242,7 @@ def available(device: torch.device) -> int:
 
 
 def forget_peak() -> None:
-    """Has peaks count from here, without earlier runs of this process. Those of RAM are forgotten on Linux only."""
+    """Resets the peak counters, so that earlier runs of this process don't count. For RAM this only works on Linux."""
     if torch.cuda.is_available() and torch.cuda.is_initialized():
         torch.cuda.reset_peak_memory_stats()
     with contextlib.suppress(OSError):
@@ -248,40 +250,40 @@ def forget_peak() -> None:
 
 
 def peak(device: torch.device) -> int:
-    """The most bytes that this process has held on the device since `forget_peak`."""
+    """Maximum bytes that this process has held on the device since `forget_peak`."""
     return torch.cuda.max_memory_allocated(device) if device.type == "cuda" else peak_rss()
 
 
 def peak_rss() -> int:
-    """The most bytes of RAM that this process has held since `forget_peak`."""
-    with contextlib.suppress(OSError):  # getrusage has a parent's peak too, of before this program
+    """Maximum bytes of RAM that this process has held since `forget_peak`."""
+    with contextlib.suppress(OSError):  # unlike getrusage, it excludes the parent's peak before this program started
         if found := re.search(r"VmHWM:\s*(\d+)", Path("/proc/self/status").read_text()):
             return 1024 * int(found[1])
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)
 
 
 def compared(expected: Estimate, used: int) -> str:
-    """What was used, beside what was expected."""
+    """Returns a line with the used and the estimated memory."""
     return f"peak {_mib(used)}; estimated at most {_mib(expected.peak)}"
 
 
 def warning(expected: Estimate, room: int) -> str | None:
-    """What to say if it may not fit."""
+    """Returns a warning if the run may not fit, otherwise None."""
     if expected.peak <= room:
         return None
     helps = ["--micro-batch-tokens", "--gradient-checkpointing", "--lora-rank"]
     if expected.sampler > expected.gradients + expected.held_to_learn:
         helps = ["--rollout-rows", "--max-completion-tokens"]
     return (
-        f"up to {_mib(expected.peak)} of memory may be needed, and {_mib(room)} is available; "
-        f"{' and '.join(helps)} change what is needed"
+        f"up to {_mib(expected.peak)} of memory may be needed, but only {_mib(room)} is available; "
+        f"{' and '.join(helps)} reduce it"
     )
 
 
 def _activations(policy: Policy, tokens: int) -> int:
-    """Bytes that the backward pass needs of so many tokens: what a few tokens keep, extrapolated.
+    """Bytes of activations for the backward pass of `tokens` tokens, extrapolated from probes with few tokens.
 
-    What doesn't grow with them is in it too: products in bfloat16 keep a copy of each weight.
+    They include a constant part: bfloat16 products keep a copy of each weight.
     """
     short, long = (_kept(policy, length) for length in _PROBE_TOKENS)
     slope = (long - short) / (_PROBE_TOKENS[1] - _PROBE_TOKENS[0])
@@ -289,11 +291,11 @@ def _activations(policy: Policy, tokens: int) -> int:
 
 
 def _kept(policy: Policy, length: int) -> int:
-    """Bytes of all tensors that one completion's forward pass saves, the weights left out."""
+    """Bytes of all tensors, except weights, that the forward pass of one completion saves."""
     ids = tuple(n % len(policy.model.get_input_embeddings().weight) for n in range(length + 1))
     (batch,) = micro_batches([Row(ids[:1], ids[1:])], 1, policy.pad_id, policy.model.device)
     weights = {local(p).untyped_storage().data_ptr() for p in policy.model.parameters()}
-    # Of a sharded model each layer's weights are put together in storages of their size.
+    # The weights of a sharded layer are gathered into storages of their size.
     together = {p.numel() * p.element_size() for p in policy.model.parameters() if is_part(p)}
     storages: dict[int, int] = {}
 
@@ -301,17 +303,17 @@ def _kept(policy: Policy, length: int) -> int:
         storage = value.untyped_storage()
         if storage.data_ptr() not in weights and storage.nbytes() not in together:
             storages[storage.data_ptr()] = storage.nbytes()
-        return value.detach()  # itself, it would hold the graph that holds it
+        return value.detach()  # detached, since the value itself would keep its graph alive
 
     with torch.autograd.graph.saved_tensors_hooks(pack, lambda value: value):
-        result = policy.states(batch)  # what it saved lives as long as this
+        result = policy.states(batch)  # the saved tensors live as long as this result
         total = sum(storages.values())
     del result
     return total
 
 
 def sampler_of(config: TrainConfig, layout: Layout, model: Any, longest: int, dtype: torch.dtype) -> int:
-    """Bytes that sampling with the trainer's own model adds to its weights."""
+    """Bytes that sampling with the trainer's model needs in addition to the weights."""
     rows = config.rollout_rows
     if isinstance(config, RLConfig):
         completions = config.prompts_per_step * config.group_size
@@ -322,13 +324,13 @@ def sampler_of(config: TrainConfig, layout: Layout, model: Any, longest: int, dt
     width = 4 if dtype == torch.float32 else 2
     length = longest + config.max_completion_tokens
     copied = _whole(model.parameters()) if layout.in_parts else 0
-    # A layer's room is copied when it grows.
+    # The cache of a layer is copied when it grows.
     cache = 2 * rows * length * heads * head * width * (text.num_hidden_layers + 1)
     return int(copied + cache + _SAMPLER_COPIES * rows * model.get_output_embeddings().weight.shape[0])
 
 
 def _whole(parameters: Iterable[Any]) -> int:
-    """Bytes of parameters that are not in parts, or would be without."""
+    """Bytes of the parameters without sharding."""
     return sum(p.numel() * p.element_size() + scale_bytes(p) for p in parameters)
 
 

@@ -1,4 +1,4 @@
-"""Engines on the nodes of a Ray cluster, for stages that sample from a model as it is."""
+"""Engines on the nodes of a Ray cluster, for stages that sample from a fixed model."""
 
 from __future__ import annotations
 
@@ -16,18 +16,20 @@ from verifiers import Completion
 
 
 def start_on_nodes(config: OnRayConfig) -> Started:
-    """Starts the engines, each with a model of its own.
+    """Starts the engines, each with its own copy of the model.
 
     Raises:
-        UserError: there is no room for them, they can't be started, or are of several versions.
-        RunError: no cluster answers.
+        UserError: the cluster has no room for them, they can't be started, or their versions differ.
+        RunError: the cluster does not answer.
     """
     here = config.model_copy(update={"on": "local"})
     nodes = Nodes(functools.partial(EngineNode, here), config.on, config.engines)
     try:
         told = sorted(set(nodes.start()))
         if len(told) > 1:
-            raise UserError(f"--on: the nodes have other versions of the engine: {'; '.join(told)}; install the same")
+            raise UserError(
+                f"--on: the nodes have different versions of the engine: {'; '.join(told)}; install the same one"
+            )
     except BaseException:
         nodes.close()
         raise
@@ -36,7 +38,7 @@ def start_on_nodes(config: OnRayConfig) -> Started:
 
 
 class EngineNode:
-    """An engine in an actor, with a model of its own."""
+    """An engine in an actor, with its own copy of the model."""
 
     def __init__(self, config: OnRayConfig) -> None:
         from r1lite.training.loading import load_model
@@ -48,7 +50,7 @@ class EngineNode:
         self.told: Any = f"{started.version}, {started.line}"
 
     def __call__(self, job: tuple[*Call, Sampling]) -> list[list[Completion]]:
-        """Groups of completions, without their log-probabilities."""
+        """Returns groups of completions, without log-probabilities."""
         return [
             [dataclasses.replace(completion, logprobs=()) for completion in group]
             for group in self._engine.generate(*job)

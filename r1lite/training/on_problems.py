@@ -1,4 +1,4 @@
-"""Training on a task's problems: the model is measured on the test problems, greedily and for pass@k."""
+"""Training on a task's problems, with evaluations on the test problems (greedy and pass@k)."""
 
 from __future__ import annotations
 
@@ -30,15 +30,17 @@ from r1lite.training.resolve import resolve_config
 from r1lite.training.setup import LoadTrainingData, Setup, open_run
 from r1lite.types import Group
 
-_HOPELESS = 20  # times the memory there is: the estimate is of the longest texts, which few runs have
+_HOPELESS = 20  # times the available memory; the estimate assumes the longest texts, which few runs have
 
-_HARDLY_EVER = 0.05  # share of problems solved in k tries; of nano: of right answers, 0.30 on its own word problems
+_HARDLY_EVER = (
+    0.05  # share of problems solved in k samples; for nano, share of right answers (0.30 on its own word problems)
+)
 
 C = TypeVar("C", bound=TrainConfig)
 
 
 class Trained(Protocol):
-    """What a checkpoint keeps: the policy's weights, and a state beside them."""
+    """An object with state that is saved in checkpoints."""
 
     policy: Policy
 
@@ -48,23 +50,23 @@ class Trained(Protocol):
 
 
 class TrainingLoop(Protocol):
-    """The steps of a run. A step depends on its number, the weights and the states of loop and learner alone."""
+    """The steps of a run. A step depends only on its number, the weights and the states of loop and learner."""
 
-    tokens_are: ClassVar[str]  # what became of the `tokens` of a step's metrics: "generated", "trained_on"
+    tokens_are: ClassVar[str]  # meaning of `tokens` in the metrics of a step: "generated" or "trained_on"
 
     @property
     def steps(self) -> int:
-        """How many there are."""
+        """Number of training steps."""
 
     @property
     def learner(self) -> Trained:
-        """What they change."""
+        """The learner, whose weights the steps update."""
 
     def step(self, step: int) -> tuple[Sequence[Group], dict[str, Any]]:
-        """Does one: the completions it sampled, if any, and its metrics; `tokens` among them."""
+        """Runs a step. Returns the sampled groups, if any, and its metrics, which include `tokens`."""
 
     def state_dict(self) -> dict[str, Any]:
-        """What a checkpoint keeps beside the learner's state."""
+        """Returns the loop's own state for checkpoints."""
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Restores what `state_dict()` returned."""
@@ -76,12 +78,12 @@ def run_training(
     training_data: LoadTrainingData[C] | None = None,
     load: Callable[[C], tuple[Any, Any]] = load_model,
 ) -> dict[str, Any]:
-    """Trains, and measures before and after; everything lies in the run directory. See `run_life`.
+    """Trains a model and evaluates it before and after; see `run_life`.
 
     Args:
-        training_data: what the stage learns from beside its task's problems; it is loaded, and may be refused, before
-            anything is written.
-        load: the model to be trained, and its tokenizer.
+        training_data: loads data that the stage learns from in addition to its task's problems. It is called, and may
+            raise UserError, before anything is written.
+        load: loads the model to be trained and its tokenizer.
     """
     return run_life(
         config,
@@ -92,7 +94,7 @@ def run_training(
 
 
 class OnProblems:
-    """A training loop on a task's problems, with all that belongs to it."""
+    """A training loop on a task's problems, with evaluation, checkpoints and summary."""
 
     what: ClassVar[str] = "model"
     evaluation_keys: ClassVar[tuple[str, ...]] = (
@@ -101,17 +103,17 @@ class OnProblems:
 
     def __init__(self, config: TrainConfig, setup: Setup, loop: TrainingLoop, stop: StopSignal) -> None:
         self.config, self.setup, self.loop = config, setup, loop
-        # Of several ranks each may be interrupted in its own share of an evaluation, and nowhere else.
+        # With several ranks, a signal may interrupt each rank's own share of an evaluation, and nothing else.
         alone = setup.world.size > 1 and not setup.engine.together
         self._around = stop.interruptible if alone else contextlib.nullcontext
         setup.engine.interruptible(stop.interruptible)
         self.tokens_are, self.step, self.steps = loop.tokens_are, loop.step, loop.steps
         own = config.checkpoint_dtype == "own" and config.model != SHAPED
         self.dtype = own_dtype(config) if own else torch.float32
-        self.expected: memory.Estimate | None = None  # of a run that has something left to do
+        self.expected: memory.Estimate | None = None  # None if the run is finished already
 
     def begin(self, before: dict[str, Any]) -> None:
-        """Tells what the run will hold, and what the model can do before. Raises UserError if it can't be held."""
+        """Prints the memory estimate and the initial accuracy. Raises UserError if the run can't fit into memory."""
         setup, learner = self.setup, self.loop.learner
         policy = learner.policy
         reference, critic = getattr(learner, "reference", None), getattr(learner, "critic", None)
@@ -137,7 +139,7 @@ class OnProblems:
             setup.display.line("warning", text)
 
     def measure(self, step: int, progress: Callable[[float], None]) -> dict[str, Any]:
-        """Evaluates the weights after `step` steps; the answers are kept in evaluations/."""
+        """Evaluates the weights after `step` steps and stores the answers in evaluations/."""
         try:
             setup = self.setup
             setup.engine.push([prompt.token_ids for prompt in setup.test])
@@ -152,7 +154,7 @@ class OnProblems:
             raise RunError(str(error)) from error
 
     def checkpoint(self) -> dict[str, Any]:
-        """The model, its tokenizer, how to sample from it, and the states of learner and loop."""
+        """Returns model, tokenizer, generation settings, and the states of learner and loop."""
         model, tokenizer = self.setup.model, self.setup.tokenizer
         rounds = self.dtype != torch.float32 and not has_adapter(model)
         state = {
@@ -170,12 +172,12 @@ class OnProblems:
         }
 
     def restore(self, step: int, path: Path, state: dict[str, Any]) -> None:
-        """Puts a checkpoint in place, in the model that optimizer and engine hold already."""
+        """Restores a checkpoint into the model that optimizer and engine already hold."""
         from transformers import AutoModelForCausalLM
 
-        if state["adapter"]:  # the weights below it are those that the run began with
+        if state["adapter"]:  # the weights below the adapter never change
             put_into(self.setup.model, state["adapter"], some=True)
-        elif state.get("weights"):  # those of the files are rounded
+        elif state.get("weights"):  # the model's files hold rounded weights
             put_into(self.setup.model, state["weights"])
         else:
             saved = AutoModelForCausalLM.from_pretrained(**pinned(path), dtype="auto")
@@ -185,7 +187,7 @@ class OnProblems:
         self.setup.engine.offer(self.loop.learner.policy.named_weights, version=step)
 
     def summary(self) -> dict[str, Any]:
-        """Memory, engine, reward, and some problems that were answered otherwise than before."""
+        """Returns memory, engine, reward, and problems whose answers changed."""
         run_dir, started = self.setup.run_dir, self.setup.started
         assert self.expected is not None  # since `begin`
         world, device = self.setup.world, self.loop.learner.policy.model.device
@@ -202,7 +204,7 @@ class OnProblems:
         }
 
     def show(self, summary: dict[str, Any]) -> None:
-        """Before and after, examples, and where everything lies."""
+        """Prints results before and after, examples and file locations."""
         run_dir, steps = self.setup.run_dir, summary["steps"]
         if self.expected is None:  # an earlier process finished the run
             self.setup.display.summary(summary, [("run", f"{run_dir.path}")])
@@ -225,18 +227,18 @@ def _mib(size: float) -> float:
 
 
 def beyond_it(config: RLConfig, before: dict[str, Any]) -> str | None:
-    """What to say of a model that, measured before training, hardly ever solves this task; None of any other."""
-    # nano guesses numbers, and in several tries one may hit: what it can do, it does more often.
+    """Returns a warning if the model hardly ever solves this task before training, otherwise None."""
+    # nano guesses numbers, and one of several guesses may be right; tasks that it can solve, it solves more often.
     rate = before["sampled_accuracy" if config.model == NANO else "pass_at_k"]
     if rate is None or rate > _HARDLY_EVER:
         return None
     known = (
-        "; nano knows the bundled word problems (--task gsm8k) and nothing else: r1lite/nano/README.md shows how a "
-        "task of your own gets a small base in minutes"
+        "; nano only knows the bundled word problems (--task gsm8k). r1lite/nano/README.md shows how to make a small "
+        "base model for your own task in minutes"
         if config.model == NANO
         else "; try an easier task, a larger model, or r1lite sft on worked answers first"
     )
     return (
-        f"in {before['k']} tries each, {before['pass_at_k']:.1%} of {before['sampled_problems']} test problems were "
-        f"solved: RL can only bring out what the model does sometimes{known}"
+        f"with {before['k']} samples each, {before['pass_at_k']:.1%} of {before['sampled_problems']} test problems "
+        f"were solved: RL can only reinforce what the model does sometimes{known}"
     )

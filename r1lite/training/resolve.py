@@ -1,4 +1,4 @@
-"""Settles a stage's configuration: fills in what the user left open, and holds a resumed run to its own settings."""
+"""Resolves a stage's configuration: fills in open settings, and keeps a resumed run to its own settings."""
 
 from __future__ import annotations
 
@@ -39,17 +39,17 @@ from r1lite.training.machine import (
 C = TypeVar("C", bound=ProblemsConfig)
 R = TypeVar("R", bound=RunConfig)
 
-# What may differ when a run is continued: how long it goes on, and what is measured or kept on the way.
+# Settings that may change on resume: the length of the run, and what is evaluated or stored during it.
 _MAY_CHANGE = {
     *("steps", "epochs", "save_every", "keep_checkpoints", "keep_rollouts", "checkpoint_dtype", "record_tokens"),
     *("eval_every", "eval_problems", "eval_samples", "eval_sample_problems"),
-    # To get past what stopped it; sums are then rounded in another order, and bits may differ.
+    # To get past an out-of-memory error; sums are then rounded in another order, so bits may differ.
     *("max_unscored_rate", "micro_batch_tokens", "rollout_rows", "gradient_checkpointing", "threads", "shard"),
     *("shard_copies", "offload_optimizer", "offload_reference"),
     *("scoring", "score_workers", "on", "engine_actors"),
     *(name for name in EngineConfig.model_fields if name.startswith(("engine", "weight_"))),
     *WatchdogConfig.model_fields,
-    *("workers", "push_to_hub"),  # of a curated set, which stays the same
+    *("workers", "push_to_hub"),  # of a curated set; its content does not depend on them
 }
 _MODELS = ("model", "teacher")  # fields that name a model
 _PATH_FIELDS = (
@@ -64,13 +64,13 @@ _PATH_FIELDS = (
 
 
 def resolve_config(config: C) -> tuple[C, dict[str, str]]:
-    """Fills in what the user left open: (configuration, notes by field).
+    """Fills in settings that the user left open. Returns (configuration, notes by field).
 
-    A resumed run keeps its own configuration. Otherwise the machine decides on device, model and source, and settings
-    that suit the model stand in for what was not given.
+    A resumed run keeps its own configuration. Otherwise device, model and source depend on the machine, and the recipe
+    of the model replaces other defaults.
 
     Raises:
-        UserError: a choice that can't be met, or one that a resumed run can't change.
+        UserError: a setting that can't be used here, or that a resumed run can't change.
     """
     named = {key: name for key in _MODELS if isinstance(name := getattr(config, key, None), str)}
     config = config.model_copy(update={key: located(name) for key, name in named.items()})
@@ -91,7 +91,7 @@ def resolve_config(config: C) -> tuple[C, dict[str, str]]:
         taken = {key: value for key, value in keys.items() if key not in given}
         notes["settings"] = f"{where}: {_listed(taken)}"
         if replaced := {key: preset[key] for key, value in taken.items() if preset.get(key, value) != value}:
-            notes["settings"] += f"; they replace the preset's {_listed(replaced)}"
+            notes["settings"] += f"; they override the preset's {_listed(replaced)}"
         values = {**keys, **values}
     if isinstance(config, EvalConfig) and "max_completion_tokens" not in values:
         fitted = fitted_length(config, values["model"])
@@ -109,16 +109,18 @@ def resolve_config(config: C) -> tuple[C, dict[str, str]]:
 
 
 def _suited_to_preset(keys: dict[str, Any], values: dict[str, Any], config: Any) -> dict[str, Any]:
-    """A bundled model's recipe below a preset: its learning rate, which is for one update a rollout, over the square
-    root of their number, and the critic's in the preset's proportion to it; thinking is interrupted at half of the
-    longest completion."""
+    """Adapts a bundled model's recipe to a preset.
+
+    The recipe's learning rate, for one update per rollout, is divided by the square root of the number of updates. The
+    critic's rate keeps the preset's ratio to it. Thinking is interrupted at half of the maximum completion length.
+    """
     if not values.get("preset") or "lr" not in keys:
         return keys
     preset = preset_values(str(values["preset"]), config.stage)
     known = {**preset, **keys, **values}
     updates = int(known.get("minibatches", 1)) * int(known.get("updates_per_rollout", 1))
     suited = {**keys, "lr": float(f"{keys['lr'] / math.sqrt(updates):.3g}")}
-    if "interrupt_thinking_after" in preset:  # the paper's phrase alone takes 40 of nano's tokens
+    if "interrupt_thinking_after" in preset:  # the paper's phrase alone takes 40 tokens of nano
         suited["interrupt_thinking_after"] = known["max_completion_tokens"] // 2
     if "critic_lr" in preset and "lr" in preset:
         suited["critic_lr"] = float(f"{suited['lr'] * preset['critic_lr'] / preset['lr']:.3g}")
@@ -130,24 +132,24 @@ def _listed(values: Mapping[str, Any]) -> str:
 
 
 def _resolved_rollout(values: dict[str, Any]) -> dict[str, Any]:
-    """What follows from the engine. Raises UserError for what it can't do."""
+    """Returns settings that follow from the engine. Raises UserError for settings that it does not support."""
     engine = values["engine"]
     if values.get("max_staleness") and not find_engine(engine).runs_aside:
         raise UserError(
             f"--max-staleness {values['max_staleness']}: {engine} samples in the trainer's process, on its device, so "
-            "nothing is gained by running ahead of it; use --engine vllm-server"
+            "sampling ahead gains nothing; use --engine vllm-server"
         )
     if values.get("importance", "auto") != "auto":
         return {}
     if values.get("ratio_to") == "engine":
         return {"importance": "off"}
-    # An engine that cuts its distribution renormalizes what is left: pi/mu is the mass that it kept.
+    # An engine that truncates its distribution renormalizes the rest: pi/mu is the probability mass that it kept.
     cut = values.get("top_p", 1.0) < 1 or values.get("top_k", 0) > 0 or values.get("min_p", 0.0) > 0
     return {"importance": "off" if find_engine(engine).shares_weights and not cut else "token"}
 
 
 def resumed(config: R, given: dict[str, Any]) -> R:
-    """The configuration of the run in `out`, with what may change in it changed. Raises UserError."""
+    """Returns the configuration of the run in `out` with the permitted changes of `given`. Raises UserError."""
     stage = config.stage
     path = Path(config.out).expanduser() if config.out is not None else newest_path(stage)
     check_begun(path)
@@ -170,32 +172,32 @@ def resumed(config: R, given: dict[str, Any]) -> R:
             )
     values = {**saved, **given, "out": str(path)}
     if given.get("engine", saved.get("engine")) != saved.get("engine") and "importance" in saved:
-        values |= _resolved_rollout({**values, "importance": "auto"})  # another engine, another mismatch
+        values |= _resolved_rollout({**values, "importance": "auto"})  # another engine may need another correction
     return validated(type(config), values, recipe=f"{path}/config.yaml")
 
 
 def check_whole(path: Path, config_class: type[RunConfig], saved: dict[str, Any]) -> None:
-    """Raises UserError if keys are missing from the config.yaml that this version of r1lite wrote."""
+    """Raises UserError if keys are missing from a config.yaml that this version of r1lite wrote."""
     about = read_environment(path)
     if about.get("r1lite") != __version__ or about.get("schema") != SCHEMA:
         return  # another version may have had fewer settings
     if missing := sorted(set(config_class.model_fields) - OF_THE_COMMAND - set(saved)):
         raise UserError(
-            f"--resume: {path}/config.yaml is damaged: it lacks {', '.join(missing)}; put it back from a "
+            f"--resume: {path}/config.yaml is damaged: it lacks {', '.join(missing)}; restore it from a "
             "copy, or start a new run"
         )
 
 
 def fixed_settings(config: RunConfig) -> dict[str, Any]:
-    """Settings that stay as they are for the whole life of a run. Places are not among them: files may be moved."""
-    follows = {"importance"}  # from the engine, which may change
+    """Returns the settings that can't change during a run. Paths are not included, since files may be moved."""
+    follows = {"importance"}  # depends on the engine, which may change
     settings = config.model_dump(mode="json", exclude={*OF_THE_COMMAND, *_MAY_CHANGE, *_PATH_FIELDS, *follows})
     # JSON has no infinity.
     return {k: str(v) if isinstance(v, float) and not math.isfinite(v) else v for k, v in settings.items()}
 
 
 def with_absolute_paths(values: dict[str, Any]) -> dict[str, Any]:
-    """So that a run can be continued from another folder. A built-in name is not taken for a file of that name."""
+    """Makes paths absolute, so that a run can be resumed from another folder. Built-in names are not paths."""
     places = {key: values[key] for key in _PATH_FIELDS if values.get(key) is not None}
     files = {
         key: place for key, place in places.items() if place not in (*MODELS, SHAPED, "hub", "bundled", "generated")

@@ -1,4 +1,4 @@
-"""Opens a run: run directory, scorer, model, problems and engine of a settled configuration."""
+"""Opens a run: run directory, scorer, model, problems and engine of a resolved configuration."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ from r1lite.types import Prompt
 
 C = TypeVar("C", bound=ProblemsConfig)
 
-_CANARY_TOKENS = 16  # for stages without a setting for it
+_CANARY_TOKENS = 16  # for stages without a setting
 
 
 @dataclass(slots=True)
@@ -64,32 +64,32 @@ class Setup:
     model: Any
     tokenizer: Any
     engine: TrustedEngine
-    started: Started  # what is known of the engine
+    started: Started  # information about the engine
     scorer: Scorer
     train: list[Prompt]
     test: list[Prompt]
     training_data: Any = None  # `Loaded.value`
-    watchdog: Watchdog = field(default_factory=lambda: Watchdog(WatchdogConfig()))  # the run puts its own here
+    watchdog: Watchdog = field(default_factory=lambda: Watchdog(WatchdogConfig()))  # replaced by the run's own
     world: World = ALONE
 
     def close(self) -> None:
-        """Gives back the engine, the scorer's processes and, last, the run directory."""
+        """Closes the engine, the scorer's processes and, last, the run directory."""
         with contextlib.ExitStack() as closing:
             for close in (self.run_dir.close, self.scorer.close, self.engine.close):
-                closing.callback(close)  # the last one is called first
+                closing.callback(close)  # the last callback is called first
 
 
 @dataclass(frozen=True, slots=True)
 class Loaded:
-    """What a stage learns from beside its task's problems."""
+    """Data that a stage learns from in addition to its task's problems."""
 
     value: Any
-    fingerprint: str  # changes when any of it does, so that a resumed run notices
-    lines: list[tuple[str, str]] = field(default_factory=list)  # of the head: (label, text)
-    results: dict[str, Any] = field(default_factory=dict)  # kept in the run directory as NAME.json
+    fingerprint: str  # digest of the data, so that a resumed run notices a change
+    lines: list[tuple[str, str]] = field(default_factory=list)  # for the header: (label, text)
+    results: dict[str, Any] = field(default_factory=dict)  # stored in the run directory as NAME.json
 
 
-# (configuration, problems, test prompts, model, tokenizer) -> what is learnt from. Raises UserError.
+# (configuration, problems, test prompts, model, tokenizer) -> data to learn from. Raises UserError.
 LoadTrainingData = Callable[[C, Problems, list[Prompt], Any, Any], Loaded]
 
 
@@ -100,14 +100,14 @@ def open_run(
     load: Callable[[C], tuple[Any, Any]] = load_model,
     world: World = ALONE,
 ) -> Setup:
-    """Loads everything and says what was chosen. Nothing is written until all of it could be loaded, on every rank.
+    """Loads everything and prints the choices. Nothing is written before every rank has loaded everything.
 
     Args:
-        training_data: loads what the stage learns from beside its task's problems.
+        training_data: loads data that the stage learns from in addition to its task's problems.
         load: loads the model and its tokenizer.
 
     Raises:
-        UserError: a requested resource is unavailable, or a choice is refused.
+        UserError: a requested resource is unavailable, or a setting is refused.
     """
     set_up_libraries(config)
     display = Display(loudness=config.verbose - config.quiet, silent=not world.is_main)
@@ -153,10 +153,12 @@ def _open_run(
         seen = fingerprint(problems) + (f"+{loaded.fingerprint}" if loaded else "")
         for rank, theirs in enumerate(everyone(world, lambda: seen)):
             if theirs != seen:
-                raise UserError(f"ranks {rank} and {world.rank} have other problems: copy the files to each machine")
+                raise UserError(
+                    f"ranks {rank} and {world.rank} have different problems: copy the same files to each machine"
+                )
         results = {"reward": describe(scorer.reward), **(loaded.results if loaded else {})}
         data = f" or the rows of {config.data}" if getattr(config, "data", None) else ""
-        # The formula itself, since a task's default may change.
+        # Stored as a formula, since a task's default may change.
         formula = {"reward": scorer.reward.formula} if isinstance(config, RLConfig) and not config.resume else {}
         kept = config.model_copy(update=formula)
         learns_from = f"the problems of {config.source}{data}"
@@ -188,7 +190,7 @@ def _open_run(
     if (preset := getattr(config, "preset", None)) is not None:
         display.line(
             "preset",
-            f"{preset} ({PRESETS[preset].paper}), below all other settings; r1lite show-preset {preset} lists it",
+            f"{preset} ({PRESETS[preset].paper}), overridden by other settings; r1lite show-preset {preset} lists it",
         )
     if "settings" in notes:
         display.line("settings", notes["settings"])
@@ -200,10 +202,10 @@ def _open_run(
 
 
 def open_dir(config: Any, world: World, learns_from: str) -> RunDir:
-    """The run directory, which the main rank alone writes to. Raises UserError.
+    """Opens the run directory, which only the main rank writes to. Raises UserError.
 
     Args:
-        learns_from: a part of its name where --out gives none.
+        learns_from: a part of the folder's name if there is no --out.
     """
     opened: list[RunDir] = []
 
@@ -221,11 +223,11 @@ def open_dir(config: Any, world: World, learns_from: str) -> RunDir:
 
 
 def _prefill_line(template: str, prefill: str) -> str:
-    """What the prompt writes of the reply itself, for the reader."""
+    """Returns a line about the part of the reply that the prompt contains."""
     what = "the model's chat template" if template == "chat" else "the template"
     if "</" in prefill:
-        return f"{what} closes the reasoning before the model writes: the format asks for the answer block alone"
-    return f"{what} opens {prefill} itself: completions begin inside the block, and are judged so"
+        return f"{what} closes the reasoning before the model writes, so the format only requires the answer block"
+    return f"{what} opens {prefill} itself, so completions start inside this block and are verified accordingly"
 
 
 def set_up_libraries(config: RunConfig) -> None:
@@ -238,21 +240,21 @@ def set_up_libraries(config: RunConfig) -> None:
     transformers.utils.logging.disable_progress_bar()
     huggingface_hub.utils.disable_progress_bars()
     huggingface_hub.utils.logging.set_verbosity_error()
-    assert config.threads is not None  # resolved
+    assert config.threads is not None  # set by resolve_config
     torch.set_num_threads(config.threads)
 
 
 def begin_run(
     run_dir: RunDir, config: RunConfig, digest: str, learns_from: str, results: Mapping[str, Any] | None = None
 ) -> list[str]:
-    """Writes what describes a run, or goes on with one. Returns: what the reader should know.
+    """Writes the files that describe a run, or continues a run. Returns remarks for the user.
 
     Args:
-        digest: of all that it learns from, which `learns_from` names.
-        results: kept as NAME.json.
+        digest: digest of all data that the run learns from; `learns_from` names the data in messages.
+        results: values that are stored as NAME.json.
 
     Raises:
-        UserError: a resumed run began with something else to learn from.
+        UserError: the data of a resumed run has changed.
     """
     run_dir.settings = fixed_settings(config)
     if not config.resume:
@@ -272,11 +274,11 @@ def open_engine(
     in_parts: bool = False,
     world: World = ALONE,
 ) -> tuple[TrustedEngine, Started]:
-    """The engine of a settled configuration, checked against the model, and what is known of it.
+    """Starts the configured engine, checks it against the model, and returns it with its information.
 
     Args:
-        in_parts: the model is going to be sharded, so that it can't sample itself.
-        world: of several ranks the main one alone speaks to servers, for all.
+        in_parts: the model will be sharded, so it can't sample itself.
+        world: with several ranks, only the main rank talks to servers.
 
     Raises:
         UserError: the engine can't be started.
@@ -310,7 +312,7 @@ def open_engine(
 def _trusted(
     config: ProblemsConfig, engine: RolloutEngine, model: Any, tokenizer: Any, say: Callable[[str], None]
 ) -> TrustedEngine:
-    """The engine, checked against the trainer's model whenever it gets weights."""
+    """Returns the engine with a check against the trainer's model after each weight update."""
     canary = None
     tokens = min(config.max_completion_tokens, getattr(config, "canary_tokens", _CANARY_TOKENS))
     if not engine.shares_weights and tokens:
@@ -342,7 +344,7 @@ def _trusted(
 
 
 def adapt(setup: Setup, config: TrainConfig) -> None:
-    """Puts the adapter on the model that `--lora-rank` asks for. Raises UserError."""
+    """Adds the adapter of `--lora-rank` to the model. Raises UserError."""
     if config.lora_rank:
         setup.display.line("lora", add_adapter(setup.model, config))
 

@@ -65,7 +65,7 @@ def test_score_goes_on_where_it_was_stopped(tmp_path, capsys):
     assert out.read_bytes() == whole
     assert "30 completions" in capsys.readouterr().out
     assert main([*command[:3], "format", *command[4:]]) == 2  # another reward
-    assert "results of another reward and versions" in capsys.readouterr().err
+    assert "results of different reward and versions" in capsys.readouterr().err
 
 
 def test_parquet_out_is_the_same_and_goes_on_where_it_was_stopped(tmp_path, capsys):
@@ -91,7 +91,7 @@ def test_parquet_out_is_the_same_and_goes_on_where_it_was_stopped(tmp_path, caps
     assert capsys.readouterr().out == table
     assert out.read_bytes() == whole
     assert main(["score", str(source), "--reward", "math", "--workers", "0", "--out", str(out)]) == 2
-    assert "results of another reward" in capsys.readouterr().err
+    assert "results of different reward" in capsys.readouterr().err
 
 
 def test_parquet_out_without_pyarrow_is_told_before_any_work(tmp_path, capsys, monkeypatch):
@@ -181,7 +181,7 @@ def test_compare(tmp_path, capsys):
     assert "20 rows, 20 with the same reward" in capsys.readouterr().out
     assert main(["compare", str(tmp_path / "a"), str(tmp_path / "b")]) == 1
     shown = capsys.readouterr().out
-    assert "20 with another" in shown
+    assert "20 differ" in shown
     assert "format: - | 1.0 ok" in shown
     (tmp_path / "c").write_text("".join((tmp_path / "c").read_text().splitlines(keepends=True)[:5]))
     assert main(["compare", str(tmp_path / "a"), str(tmp_path / "c")]) == 2
@@ -211,9 +211,9 @@ def test_replay_proves_the_same_rewards(tmp_path, capsys):
     path = run_dir(tmp_path / "run")
     assert main(["replay", str(path), "--workers", "0"]) == 0
     shown = capsys.readouterr().out
-    assert "10 rollouts of 2 steps: 10 have the same reward, 0 another" in shown
+    assert "10 rollouts of 2 steps: 10 have the same reward, 0 differ" in shown
     assert "the run used version 1 of 'format', this is 3" in shown
     assert main(["replay", str(path), "--workers", "0", "--reward", "math"]) == 1
     assert "1.1 then, 1.0 now" in capsys.readouterr().out
     assert main(["replay", str(tmp_path)]) == 2
-    assert "is no run of r1lite grpo" in capsys.readouterr().err
+    assert "is not a run of r1lite grpo" in capsys.readouterr().err

@@ -55,7 +55,7 @@ def test_plain_lines_name_their_steps_and_give_means(capsys):
     for step in (1, 2, 3):
         display.step(step, 3, line(step))
     said = capsys.readouterr().out.splitlines()
-    assert said[1].startswith("columns   means over the steps of a row; reward: what the formula pays; accuracy:")
+    assert said[1].startswith("columns   means over the steps of a row; reward: value of the reward formula; accuracy:")
     assert said[2].startswith("step 1/3  reward 1  accuracy 50.0%  calm 0.25  time 0.50 s  left 0:01  200 tokens/s")
     assert said[2].endswith("wrong: different 5")
     assert said[3].startswith("steps 2-3/3  reward 2.5  accuracy 50.0%  calm 0.625")  # means of steps 2 and 3

@@ -42,8 +42,8 @@ BOMB = "a: &a [1,1,1,1,1,1,1,1,1]\n" + "".join(
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("lr: 1.0e-3\nsteps: 2\nlr: 1.0e-5\n", "'lr' stands there twice"),
-        ("verifiers: {math: {a: 1, a: 2}}\n", "'a' stands there twice"),
+        ("lr: 1.0e-3\nsteps: 2\nlr: 1.0e-5\n", "'lr' occurs twice"),
+        ("verifiers: {math: {a: 1, a: 2}}\n", "'a' occurs twice"),
         (f"lr:\n  - {BOMB.replace(chr(10), chr(10) + '    ')}", "more than 100,000 values"),
         ("lr: &x [*x]\n", "more than 100,000 values"),
         (f"steps: 0x{'f' * 5000}\n", "an integer of 5002 characters"),
@@ -157,7 +157,7 @@ def test_no_number_may_be_absurd(value):
 
 def test_what_exceeds_the_memory_is_refused_with_the_estimate():
     config = load(GRPOConfig, ["--prompts-per-step", "100000", "--group-size", "10000"])
-    with pytest.raises(UserError, match=r"needs about [\d,.]+ GiB of memory, and this machine has [\d,.]+ GiB: lower"):
+    with pytest.raises(UserError, match=r"needs about [\d,.]+ GiB of memory, but this machine has [\d,.]+ GiB: lower"):
         check_step(config)
     check_step(load(GRPOConfig, []))
     config = load(PretrainConfig, ["--layers", "5000", "--hidden-size", "80000", "--out", "never/made"])

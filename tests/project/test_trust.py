@@ -148,7 +148,7 @@ def test_files_that_are_not_as_they_were_written_are_errors(tmp_path, capsys):
         assert verifiers_main(["replay", str(path), "--workers", "0"]) == 2, text
     path = run_dir(tmp_path / "rows", rows=[{"completion": "x"}])
     assert verifiers_main(["replay", str(path), "--workers", "0"]) == 2
-    assert "no rollout" in capsys.readouterr().err
+    assert "not a rollout" in capsys.readouterr().err
 
 
 CONFIGS = [
@@ -225,7 +225,7 @@ def test_a_run_s_files_send_nothing_out_and_take_no_more_than_is_usual(tmp_path,
     path = run_dir(tmp_path / "run", **({"rollouts": str(made)} if stage == "reject" else {}), **config)
     assert main([stage, "--resume", "--out", str(path)]) == 2
     said = capsys.readouterr().err
-    assert "places outside" in said
+    assert "paths outside" in said
     assert "--trust" in said
     assert main([stage, str(path / "config.yaml"), "--out", str(tmp_path / "new")]) == 2
     assert "--trust" in capsys.readouterr().err
@@ -265,7 +265,7 @@ def test_a_recipe_is_the_user_s_word_and_can_t_say_trust(tmp_path, marker, capsy
     assert marker.exists()
     (tmp_path / "other.yaml").write_text("trust: true\n")
     assert main(["grpo", str(tmp_path / "other.yaml"), "--out", str(tmp_path / "new")]) == 2
-    assert "say --trust on the command line" in capsys.readouterr().err
+    assert "use --trust on the command line" in capsys.readouterr().err
 
 
 REJECTS = [

@@ -148,7 +148,7 @@ def test_an_order_is_repeated_and_what_differs_is_noticed(tmp_path):
     with pytest.raises(RunError, match="sampled another completion of problem p"):
         other.step(0)
     (path / "rollouts" / "step-000002.jsonl.gz").unlink()
-    with pytest.raises(UserError, match="the completions of step 2 are not there"):
+    with pytest.raises(UserError, match="the completions of step 2 are missing"):
         loop_of(2, replay_order=str(path))
 
 

@@ -54,8 +54,8 @@ def test_the_table_has_state_step_and_remaining_time(tmp_path):
     assert lines[3].split() == ["rl-2", "grpo", "running", "loading"]
     assert lines[4].split() == ["rl-3", "grpo", "waiting"]
     assert lines[5].endswith("1 of 4 stages done")
-    put_progress(tmp_path, "rl-2", what="measuring the model before", done=0.25, total=1, left_s=None)
-    assert "measuring the model before 25%" in shown(board, console)[3]
+    put_progress(tmp_path, "rl-2", what="evaluating the model before training", done=0.25, total=1, left_s=None)
+    assert "evaluating the model before training 25%" in shown(board, console)[3]
     board.end("rl-1", DONE)
     assert shown(board, console)[5].endswith("2 of 4 stages done")
 
@@ -91,7 +91,7 @@ def test_plain_lines_come_now_and_then(tmp_path):
             board.refresh()
         board.stopped("rl-0")
     assert console.file.getvalue().splitlines() == [
-        "go on     rl-0: r1lite grpo",
+        "resume    rl-0: r1lite grpo",
         *["running   rl-0: training 2/3, 1:05 left (0 of 2 stages done)"] * 2,
         "stopped   rl-0",
     ]

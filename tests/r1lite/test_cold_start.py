@@ -130,7 +130,7 @@ def test_rewritten_by_a_model(tmp_path, monkeypatch):
         ("examples: [{question: a}]", "number 1 needs question and completion"),
         ("examples: [{question: a, completion: b}]\nrollouts: x.jsonl", "nothing is sampled"),
         ("examples: [{question: a, completion: b}]\ntemplate: chat", "for base models"),
-        ("rewrite_prompt: nothing", "must hold {question}"),
+        ("rewrite_prompt: nothing", "must contain {question}"),
         ("filters: [langage]", "did you mean 'language'"),
         ("exampels: []", "did you mean 'examples'"),
     ],

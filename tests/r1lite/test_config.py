@@ -33,7 +33,7 @@ def test_what_is_kept_runs_again(tmp_path):
 @pytest.mark.parametrize(
     ("argv", "message"),
     [
-        (["--group-size", "1"], "--group-size must be >= 2, got 1: GRPO compares siblings"),
+        (["--group-size", "1"], "--group-size must be >= 2, got 1: GRPO compares the completions"),
         (["--lr", "-1"], "--lr must be > 0.0, got -1.0"),
         (["--lr", "nan"], "--lr: Input should be a finite number"),
         (["--minibatches", "17"], "a group is never split"),
@@ -55,7 +55,7 @@ def test_recipes_that_ship_are_found_by_name_from_anywhere(name, tmp_path, monke
 
 
 @pytest.mark.parametrize(
-    ("name", "hint"), [("gsm8k-nan", "did you mean 'gsm8k-nano'?"), ("zzz", "those that ship: add_carry")]
+    ("name", "hint"), [("gsm8k-nan", "did you mean 'gsm8k-nano'?"), ("zzz", "bundled recipes: add_carry")]
 )
 def test_a_recipe_that_is_not_there_names_those_that_are(name, hint):
     with pytest.raises(UserError) as caught:
@@ -78,7 +78,7 @@ def test_all_mistakes_at_once():
         ("zzz: 1", "the nearest are "),
         ("- lr", "a recipe is a map"),
         ("lr: [", "can't be read"),
-        ("base: mine.yaml", "circle"),
+        ("base: mine.yaml", "cycle"),
         ("base: other.yaml", "other.yaml: no such recipe"),
         ("steps: many", "mine.yaml: steps: Input should be a valid integer"),
         ("group_size: 1", "mine.yaml: group_size must be >= 2"),

@@ -89,7 +89,7 @@ def test_filters(spec, item, reason):
         (["format:min=2"], "min is the lowest score"),
         (["format:policy=odd"], "policy must be"),
         (["paragraphs", "paragraphs:max_words=3"], "'paragraphs' is named twice"),
-        (["math"], "is what 'correct' stands for"),
+        (["math"], "is already the filter 'correct'"),
         (["correct:precision=3"], "under verifiers: in a recipe"),
         (["nowhere:fn"], "ModuleNotFoundError"),
     ],

@@ -7,7 +7,7 @@ import time
 
 import pytest
 from curation_for_tests import lines, stored, write
-from on_ray_for_tests import set_token, three_nodes, without_a_node
+from on_ray_for_tests import remove_a_busy_node, set_token
 
 from r1lite.cli import main
 from r1lite.config import EvalConfig, RejectConfig, load, trust
@@ -21,13 +21,6 @@ from verifiers.on_ray.work import Jobs
 
 set_token()
 FILES = ("train.jsonl", "rejected.jsonl", "pairs.jsonl", "problems.jsonl", "manifest.json", "README.md", "reward.json")
-
-
-@pytest.fixture(scope="module")
-def cluster():
-    pytest.importorskip("ray")
-    with three_nodes() as made:
-        yield made
 
 
 @pytest.fixture(autouse=True)
@@ -52,13 +45,13 @@ def waits_for(found, process=None):
 def test_an_actor_and_a_node_that_are_lost_change_nothing(cluster, tmp_path):
     source = write(tmp_path / "rows.jsonl", stored(80, 6))
     slow, fatal = "on_ray_for_tests:takes_time", f"on_ray_for_tests:ends_its_process:once={tmp_path / 'once'}"
-    argv = ["reject", "--rollouts", str(source), "--source", "bundled", "--pairs", "2", "--quiet"]
+    argv = ["reject", "--rollouts", f"local://{source}", "--source", "bundled", "--pairs", "2", "--quiet"]
     argv += ["--filters", "correct", "finished", slow, fatal, "--workers", "3"]
-    there, nodes = tmp_path / "there" / "set", contextlib.ExitStack()
+    there = tmp_path / "there" / "set"
 
     def trouble():
         waits_for(lambda: len(list(there.glob("work/*.index"))) > 1)
-        nodes.enter_context(without_a_node(cluster))
+        remove_a_busy_node(cluster)
 
     thread = threading.Thread(target=trouble)
     thread.start()
@@ -66,7 +59,6 @@ def test_an_actor_and_a_node_that_are_lost_change_nothing(cluster, tmp_path):
         assert main([*argv, "--on", f"ray:{cluster.address}", "--out", str(there)]) == 0
     finally:
         thread.join()
-        nodes.close()
     assert (tmp_path / "once").exists()
     assert not (there / "work").exists()
     assert main([*argv, "--out", str(tmp_path / "here" / "set")]) == 0
@@ -112,7 +104,7 @@ def test_sampling_on_nodes_one_of_which_is_lost(cluster, tiny_path, sums_path, t
     argv = ["reject", "--model", str(tiny_path), "--source", str(sums_path), "--samples", "3", "--threads", "2"]
     argv += [
         "--max-completion-tokens",
-        "100",
+        "40",
         "--correct",
         "on_ray_for_tests:odd_length",
         "--filters",
@@ -121,11 +113,11 @@ def test_sampling_on_nodes_one_of_which_is_lost(cluster, tiny_path, sums_path, t
         "short",
     ]
     argv += ["--no-difficulty-window", "--quiet"]
-    there, nodes = tmp_path / "there" / "set", contextlib.ExitStack()
+    there = tmp_path / "there" / "set"
 
     def trouble():
         waits_for(lambda: list(there.glob("samples/part-*.jsonl")))
-        nodes.enter_context(without_a_node(cluster))  # on each of the two is an engine
+        remove_a_busy_node(cluster)
 
     thread = threading.Thread(target=trouble)
     thread.start()
@@ -134,7 +126,6 @@ def test_sampling_on_nodes_one_of_which_is_lost(cluster, tiny_path, sums_path, t
         assert main([*argv, *on_ray, "--out", str(there)]) == 0
     finally:
         thread.join()
-        nodes.close()
     assert main([*argv, "--out", str(tmp_path / "here" / "set")]) == 0
     parts = sorted((tmp_path / "here" / "set" / "samples").iterdir())
     assert len(parts) == 11
@@ -167,8 +158,8 @@ class Asked:
 
 @pytest.mark.slow
 def test_a_job_that_fails_is_named(cluster):
-    with contextlib.closing(Nodes(Asked, f"ray:{cluster.address}", Resources(2))) as nodes:
-        assert nodes.start() == ["ready"] * 2
+    with contextlib.closing(Nodes(Asked, f"ray:{cluster.address}", Resources(1))) as nodes:
+        assert nodes.start() == ["ready"]
         assert sorted(nodes.each(range(30))) == [(number, number) for number in range(30)]
         with pytest.raises(UserError, match="a damaged file"):
             list(nodes.each([1, UserError("a damaged file"), 2]))
@@ -178,7 +169,7 @@ def test_a_job_that_fails_is_named(cluster):
             list(nodes.each(["a", "exit", "b"]))
         assert list(nodes.each(["a"])) == [(0, "a")]
     for resources, said in (
-        (Resources(9), "--on: 9 actors need 9 CPUs, and Ray has 5 on 3 nodes"),
+        (Resources(99), "--on: 99 actors need 99 CPUs, and Ray has 9 on 3 nodes"),
         (Resources(2, gpus=1), "2 actors need 2 CPUs and 2 GPUs, .* and 0 GPUs, 0 of them free"),
     ):
         with (
@@ -226,11 +217,11 @@ def test_a_node_that_does_not_see_the_folder_or_has_other_verifiers(tmp_path):
 def test_what_is_refused(capsys):
     for argv, said in (
         (["reject", "--on", "far"], "--on far: expected ray, ray:HOST:PORT or ray://HOST:PORT, or local"),
-        (["eval", "--on", "ray", "--scoring", "ray"], "--on and --scoring both take actors: say how many"),
+        (["eval", "--on", "ray", "--scoring", "ray"], "--on and --scoring both start actors: set --score-workers"),
     ):
         assert main(argv) == 2
         assert said in capsys.readouterr().err
-    with pytest.raises(UserError, match="--on ray takes actors where there were ranks"):
+    with pytest.raises(UserError, match="--on ray uses actors instead of ranks"):
         refuse(load(EvalConfig, ["--on", "ray"]), 2)
     (foreign,) = trust.foreign({"on": "ray:10.0.0.1:6379"})
     assert foreign == "on: ray:10.0.0.1:6379"

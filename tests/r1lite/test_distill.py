@@ -191,7 +191,7 @@ def test_a_teacher_with_another_tokenizer_is_refused_by_name(tiny_path, sums_pat
     ("change", "message"),
     [
         ({"teacher": None}, "--teacher is missing"),
-        ({"model": "nano"}, "can't be one too"),
+        ({"model": "nano"}, "can't be set too"),
         ({"beta": 1.5}, "beta must be <= 1"),
         ({"data": "a.jsonl", "trajectories": {"samples": 2}}, "nothing is sampled"),
         ({"trajectories": {"out": "x"}}, "out can't be set here"),
@@ -210,8 +210,8 @@ def test_mistakes_in_the_configuration(change, message):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"student_shape": {"hiden_size": 3}}, "hiden_size are not in a Qwen2Config"),
-        ({"student_shape": {"num_attention_heads": 3}}, "no model has it"),
+        ({"student_shape": {"hiden_size": 3}}, "hiden_size are not settings of Qwen2Config"),
+        ({"student_shape": {"num_attention_heads": 3}}, "no model can have it"),
         ({"student_shape": {"vocab_size": 3}}, "below the tokenizer's 48 tokens"),
         ({"teacher": "/nowhere"}, "/nowhere: no such folder here"),
         ({"method": "on-policy", "on_policy_share": 1.0, "data": "a.jsonl"}, "--data is not used"),

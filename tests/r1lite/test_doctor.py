@@ -75,7 +75,7 @@ def test_a_run_that_learns_has_nothing_wrong(tmp_path, capsys):
     for steps in (1, 3, 9, 20, 60, 300):
         assert diagnose(made_run(tmp_path / str(steps), steps=steps)) == []
     assert doctor([str(tmp_path / "60")]) == 0
-    assert "nothing found wrong in 60 steps, accuracy 93" in capsys.readouterr().out
+    assert "no problems found in 60 steps, accuracy 93" in capsys.readouterr().out
 
 
 NO_SIGNAL = {"groups_without_signal": 0.97, "accuracy": 0.01, "reward": 0.01, "loss": 0.0}
@@ -106,10 +106,10 @@ NO_SIGNAL = {"groups_without_signal": 0.97, "accuracy": 0.01, "reward": 0.01, "l
             {},
             "hacked",
             "format 0.6",
-            "gate the rest",
+            "Gate the other terms",
         ),
         ({"accuracy": (0.6, 0.3), "reward": (0.3, 0.9)}, {}, "hacked", "reward 0.", "--kl-coef"),
-        ({"unscored": 0.03}, {}, "verifier_errors", "3.0% of all completions unscored", "Mend the verifier"),
+        ({"unscored": 0.03}, {}, "verifier_errors", "3.0% of all completions unscored", "Fix the verifier"),
         ({"mismatch_logprob_max": (1e-5, 0.4)}, {}, "engine_mismatch", "0.4", "--importance token"),
         ({"mismatch_kl": 0.05}, {"device": "cuda"}, "engine_mismatch", "KL 0.05 nats", "--importance token"),
         ({"clipped_low": 0.2, "clipped_high": 0.25}, {}, "clipped", "45% of tokens clipped", "--updates-per-rollout"),
@@ -131,30 +131,30 @@ NO_SIGNAL = {"groups_without_signal": 0.97, "accuracy": 0.01, "reward": 0.01, "l
             {"entropy": (0.5, 0.001), "accuracy": (0.3, 0.4), "reward": (0.3, 0.4)},
             {},
             "entropy_collapse",
-            "nats a token, accuracy",
+            "nats per token, accuracy",
             "--clip-high 0.28",
         ),
         (
             {"entropy": (0.5, 5.0), "accuracy": (0.5, 0.3), "reward": (0.5, 0.4)},
             {},
             "entropy_blowup",
-            "nats a token",
+            "nats per token",
             "Lower --lr",
         ),
-        ({"kl": (0.0, 3.0)}, {}, "kl_blowup", "nats a token in steps 51-60", "--kl-target"),
+        ({"kl": (0.0, 3.0)}, {}, "kl_blowup", "nats per token in steps 51-60", "--kl-target"),
         ({"policy_kl": (0.0, 2.0)}, {"kl_coef": 0.0}, "kl_blowup", "in step 5", "--stop-kl"),
         (
             {"completion_tokens": (60, 12), "accuracy": (0.4, 0.38), "reward": (0.4, 0.45)},
             {},
             "length_collapse",
             "tokens, accuracy",
-            "Gate it by",
+            "Gate that term by",
         ),
         (
             {"parts.language": (0.95, 0.4)},
             {},
             "language_collapse",
-            "share of the wanted language",
+            "share of the required language",
             "gated by correctness",
         ),
         ({"explained_variance": -1.5}, {}, "bad_critic", "explained variance -1.50", "--critic-warmup-steps"),
@@ -186,7 +186,7 @@ def test_the_learning_rate_is_the_first_suspect(tmp_path):
     (finding,) = diagnose(made_run(tmp_path / "run", broken, steps=6, config={"group_size": 8}))
     assert finding.name == "learning_rate"
     assert "reward 0.301 in step 1, 0.000 from step 2 on; entropy 0.301 -> 6.69" in finding.evidence
-    assert finding.change.startswith("Try --lr 0.1, or less")
+    assert finding.change.startswith("Try --lr 0.1 or less")
 
 
 def test_a_few_test_problems_are_no_evidence(tmp_path):
@@ -226,7 +226,7 @@ def test_files_that_trouble_leaves(tmp_path):
 
 
 def test_no_run_there(tmp_path, capsys):
-    with pytest.raises(UserError, match="holds no run"):
+    with pytest.raises(UserError, match="contains no run"):
         diagnose(tmp_path)
     assert main(["doctor", str(tmp_path)]) == 2
 
@@ -313,7 +313,7 @@ def test_traps_of_an_environment(monkeypatch):
     assert "a CUDA build beside torch 2.13.0+cpu" in vision.text
     both, wrong, fine = machine._vllm()
     assert "both installed" in both.text
-    assert wrong.text == "0.26: torch==2.11.0 wanted, 2.13.0+cpu installed"
+    assert wrong.text == "0.26: torch==2.11.0 required, 2.13.0+cpu installed"
     assert fine.state == "ok"
     (clash,) = machine._verifiers()
     assert clash.state == "bad"

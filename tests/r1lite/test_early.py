@@ -37,8 +37,8 @@ REFUSED = [
     (["grpo", "--reward", "bad_import:x"], "ValueError: not today in "),
     (["grpo", "--source", "nowhere.jsonl"], "no such file or folder"),
     (["sft", "--data", "x.jsonl", "--source", "nowhere.jsonl"], "no such file or folder"),
-    (["grpo", "--task", "svamp", "--source", "bundled"], "ships no problems"),
-    (["reject", "--task", "add_carry", "--source", "x.jsonl"], "makes its problems itself"),
+    (["grpo", "--task", "svamp", "--source", "bundled"], "has no bundled problems"),
+    (["reject", "--task", "add_carry", "--source", "x.jsonl"], "generates its problems"),
     (["eval", "--task", "gsm8"], "did you mean 'gsm8k'?"),
     (["eval", "--verifier", "matt"], "--verifier: unknown verifier 'matt'"),
     (["grpo", "--out", "full"], "holds no run"),
@@ -117,7 +117,7 @@ def test_a_verifier_that_can_not_check_one_completion_is_a_doubt(folder):
     try:
         problems = Problems([Problem("1 + 1?", "2", id="p1")], [], "")
         (doubt,) = try_scorer(find("gsm8k"), config, scorer, problems)
-        assert doubt == "a first completion could not be checked: VerifierError: the judge is away"
+        assert doubt == "a trial completion could not be checked: VerifierError: the judge is away"
     finally:
         scorer.close()
 

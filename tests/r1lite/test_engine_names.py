@@ -37,7 +37,7 @@ def test_what_an_engine_can_do_decides():
     common = ["--model", "nano", "--device", "cpu", "--max-staleness", "1"]
     config, _ = resolve_config(load(GRPOConfig, [*common, "--engine", "mine"]))
     assert (config.max_staleness, config.importance) == (1, "token")
-    with pytest.raises(UserError, match="nothing is gained by running ahead"):
+    with pytest.raises(UserError, match="sampling ahead gains nothing"):
         resolve_config(load(GRPOConfig, [*common, "--engine", "transformers"]))
     assert [find_engine(name).shares_weights for name in engines.BUILTIN] == [True, False, False, False]
 

@@ -93,7 +93,7 @@ def test_what_can_t_be_judged_is_no_wrong_answer():
     config = EvalConfig(eval_samples=1)
     scorer = make_scorer(find("gsm8k"), config)
     problem = Problem("a", "", id="a")
-    with pytest.raises(RunError, match="could not be judged"):
+    with pytest.raises(RunError, match="are unscored"):
         measure(Scripted([["1", "1"]]), [Prompt(problem, "a", (0,))], scorer, config)
 
 
@@ -167,15 +167,15 @@ def test_another_model_is_measured_as_well(tiny_path, sums_path, tmp_path):
     ("argv", "message"),
     [
         (["--task", "gsm9k"], "did you mean 'gsm8k'"),
-        (["--task", "gsm8k,gsm8k"], "several different ones"),
+        (["--task", "gsm8k,gsm8k"], "several different tasks"),
         (["--task", "gsm8k,svamp", "--source", "{sums}"], "--source gsm8k=PATH,svamp=PATH"),
-        (["--task", "gsm8k,svamp", "--source", "math={sums}"], "is no TASK=PLACE"),
+        (["--task", "gsm8k,svamp", "--source", "math={sums}"], "is no TASK=PATH"),
         (["--task", "svamp", "--source", "{sums}"], "no column 'Body'"),
-        (["--maj-at", "1"], "--maj-at must be >= 2, got 1: one vote is no vote"),
+        (["--maj-at", "1"], "--maj-at must be >= 2, got 1: maj@1 would be pass@1"),
         (["--maj-at", "9"], "--maj-at must be <= --eval-samples"),
-        (["--against", "{sums}"], "neither a finished r1lite eval"),
+        (["--against", "{sums}"], "neither a finished evaluation"),
         (["--against", "no/such-model"], "no model can be loaded"),
-        (["--resume"], "holds no run that has begun"),
+        (["--resume"], "holds no run yet"),
     ],
 )
 def test_mistakes(argv, message, tiny_path, sums_path, tmp_path, capsys):
@@ -197,9 +197,9 @@ def test_comparing_other_problems_is_refused(tiny_path, sums_path, tmp_path, cap
         rows[3]["answer"] = "#### 0"
         (other / f"{split}.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     for argv, message in (
-        (["--source", str(other)], "its problems of gsm8k are others (the first one: 'test-3')"),
-        (["--source", str(sums_path), "--eval-problems", "4", "--eval-sample-problems", "4"], "it answered 8 problems"),
-        (["--task", "add_carry"], "it has no add_carry, but gsm8k"),
+        (["--source", str(other)], "has other problems of gsm8k (the first one: 'test-3')"),
+        (["--source", str(sums_path), "--eval-problems", "4", "--eval-sample-problems", "4"], "has 8 problems"),
+        (["--task", "add_carry"], "has no add_carry, only gsm8k"),
     ):
         assert main(["eval", *model, *argv, "--out", str(tmp_path / "b"), "--against", str(tmp_path / "a")]) == 2
         assert message in capsys.readouterr().err
@@ -244,7 +244,7 @@ def test_the_default_length_fits_the_models_context(context, limit, tmp_path):
     asked = ["--model", str(tmp_path), "--device", "cpu", "--task", "gsm8k", "--source", "bundled"]
     settled, notes = resolve_config(load(EvalConfig, asked))
     assert settled.max_completion_tokens == limit
-    assert ("completions of at most" in notes.get("model", "")) == (limit < 1024)
+    assert ("completions have at most" in notes.get("model", "")) == (limit < 1024)
     settled, notes = resolve_config(load(EvalConfig, [*asked, "--max-completion-tokens", "1000"]))
     assert settled.max_completion_tokens == 1000
     assert "model" not in notes

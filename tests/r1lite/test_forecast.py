@@ -89,7 +89,7 @@ def test_the_end_is_not_named_before_the_midpoint():
     assert early.end is None
     assert early.midpoint is None
     assert early.ahead == []
-    assert "midpoint is not passed for sure" in early.missing
+    assert "midpoint is not certainly passed" in early.missing
     assert early.midpoint_at_least > 0.4
     flat = fit([Point(x, 0.3 + 0.01 * (x % 2), 200) for x in range(12)])
     assert flat.end is None
@@ -155,7 +155,7 @@ def test_the_command(tmp_path, capsys):
     assert found["end"]["low"] <= 0.8 <= found["end"]["high"]
     assert main(["forecast", str(run_with(tmp_path / "early", last=0.6))]) == 0
     shown = capsys.readouterr().out
-    assert "A      not named: the midpoint is not passed" in shown
+    assert "A      not named: the midpoint is not certainly passed" in shown
     assert "C_mid  at least" in shown
 
 
@@ -185,16 +185,16 @@ def test_flops_are_counted_from_the_checkpoint(tmp_path, capsys):
     assert json.loads(capsys.readouterr().out)["points"][-1]["compute"] == 60_000 * 250 * (2 + 12 + 2)
     (folder / "model.safetensors").write_bytes(b"\xff" * 100)
     assert main(["forecast", str(run), "--against", "flops"]) == 2
-    assert "give --parameters N" in capsys.readouterr().err
+    assert "pass --parameters N" in capsys.readouterr().err
     assert main(["forecast", str(run), "--against", "flops", "--parameters", "1000"]) == 0
 
 
 def test_too_few_evaluations(tmp_path, capsys):
     assert FEWEST == sigmoid.FEWEST
     assert main(["forecast", str(made_run(tmp_path / "run"))]) == 2
-    assert "run: 3 evaluations of pass_at_1 on the way, and 6 are needed" in capsys.readouterr().err
+    assert "run: 3 evaluations of pass_at_1, but 6 are needed" in capsys.readouterr().err
     assert main(["forecast", str(tmp_path)]) == 2
-    assert "holds no run" in capsys.readouterr().err
+    assert "contains no run" in capsys.readouterr().err
 
 
 @pytest.mark.quick

@@ -158,7 +158,7 @@ def test_micro_batches_change_nothing_but_rounding(uninterrupted, tiny_path, sum
         (["--reward", ""], "can't read the reward formula"),
         (["--task", "trouble_for_tests:EMPTY"], "0 problems to train on"),
         (["--task", "trouble_for_tests:BROKEN"], "no such place"),
-        (["--group-size", "1"], "GRPO compares siblings"),
+        (["--group-size", "1"], "GRPO compares the completions"),
     ],
 )
 def test_mistakes_of_use_leave_nothing_behind(change, message, tiny_path, sums_path, tmp_path, capsys, monkeypatch):
@@ -200,7 +200,7 @@ def test_eval_of_a_checkpoint_prompts_it_as_it_was_trained(uninterrupted, sums_p
     checkpoint = out / "checkpoints" / f"step-{STEPS:06d}"
     argv = ["eval", "--model", str(checkpoint), "--source", str(sums_path), "--out", str(tmp_path / "run")]
     assert main([*argv, "--eval-problems", "4", "--eval-sample-problems", "2", "--eval-samples", "2"]) == 0
-    assert "where this model was trained: template short" in capsys.readouterr().out
+    assert "the run that trained this model: template short" in capsys.readouterr().out
     measured = json.loads((tmp_path / "run" / "summary.json").read_text())["tasks"]["gsm8k"]
     trained = json.loads((out / "summary.json").read_text())["eval_after"]
     assert {key: measured[key] for key in trained} == trained
@@ -255,8 +255,8 @@ def test_a_run_without_an_intact_checkpoint_is_not_thrown_away(uninterrupted, tm
         (folder / "model.safetensors").write_bytes(b"damaged")
     assert main(["grpo", "--resume", "--trust", "--out", str(out)]) == 2
     shown = capsys.readouterr()
-    assert "no checkpoint of it is intact" in shown.err
-    assert "is damaged and passed over" in shown.out
+    assert "no intact checkpoint" in shown.err
+    assert "is damaged and is skipped" in shown.out
     assert len((out / "metrics.jsonl").read_text().splitlines()) == STEPS
 
 

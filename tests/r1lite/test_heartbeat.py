@@ -60,13 +60,13 @@ def test_a_stalled_engine_gives_its_groups_to_another_and_comes_back(fakes, watc
     assert time.monotonic() - started < 10 * STALL_S
     assert [server.alive for server in engine.servers] == [False, True]
     assert engine.deaths == 1
-    assert said[0].startswith(f"{stuck.url} has given no token for ")
+    assert said[0].startswith(f"{stuck.url} has sampled no token for ")
     assert said[0].endswith(" s and is set aside; its groups go to 1 other")
     engine.load_weights(weights(2), version=2)
     check(engine, sums, 2)
     stuck.running.set()
     until(lambda: check(engine, sums, 2, PROMPTS[:1], SEEDS[:1]) or engine.servers[0].alive)
-    assert f"{stuck.url} answers again, has the weights of version 2 and is used" in said
+    assert f"{stuck.url} answers again, has the weights of version 2 and is in use again" in said
     with engine.at(stuck.url):
         check(engine, sums, 2)
     assert (engine.deaths, stuck.label) == (1, engine._weights.label)
@@ -92,7 +92,7 @@ def test_the_only_server_that_stalls_ends_the_run_in_time(fakes, watched, sums):
     engine.load_weights(weights(1), version=1)
     server.running.clear()
     started = time.monotonic()
-    with pytest.raises(EngineError, match=r"every vLLM server has stalled, and none went on for 1\.5 s.*stall-s"):
+    with pytest.raises(EngineError, match=r"every vLLM server has stalled, and none has continued for 1\.5 s.*stall-s"):
         engine.generate(PROMPTS, SEEDS, SAMPLING)
     assert time.monotonic() - started < 10 * STALL_S
     engine.close()
@@ -206,7 +206,7 @@ def test_a_process_that_is_stopped_with_groups_in_flight(processes, watched, sum
     assert time.monotonic() - started < 20 * STALL_S
     os.kill(first.pid, signal.SIGCONT)
     until(lambda: check(engine, sums, 2, PROMPTS[:1], SEEDS[:1]) or engine.servers[0].alive)
-    assert f"{url} answers again, has the weights of version 2 and is used" in said
+    assert f"{url} answers again, has the weights of version 2 and is in use again" in said
     with engine.at(url):
         check(engine, sums, 2)
 

@@ -144,8 +144,8 @@ def test_no_weights_come_between_the_two_parts(nano_tokenizer):
 REFUSED = [
     ("--interrupt-thinking-after 96 --max-completion-tokens 96", "must be < --max-completion-tokens = 96"),
     ("--interruption-phrase </think>", "no effect without --interrupt-thinking-after"),
-    ("--interrupt-thinking-after 9 --interruption-phrase enough", "must hold </think>"),
-    ("--interrupt-thinking-after 9 --stop-text </think>", "holds --stop-text '</think>'"),
+    ("--interrupt-thinking-after 9 --interruption-phrase enough", "must contain </think>"),
+    ("--interrupt-thinking-after 9 --stop-text </think>", "contains --stop-text '</think>'"),
 ]
 
 

@@ -60,7 +60,7 @@ def test_paired_comparison():
     assert (swapped.difference, swapped.p_value) == (pytest.approx(-0.3), found.p_value)
     same = paired([0.5, 0.25], [0.5, 0.25])
     assert (same.difference, same.p_value, same.low, same.high) == (0, 1, 0, 0)
-    with pytest.raises(ValueError, match="as many values"):
+    with pytest.raises(ValueError, match="same number of values"):
         paired([1.0], [])
 
 

@@ -293,7 +293,7 @@ def test_an_engine_without_probabilities_is_refused_where_they_are_needed(settin
         for group in make_groups(policy)
     ]
     PolicyLearner(GRPOConfig(importance="off"), policy, optimizer, None, bad=BAD).learn(groups, 0)
-    with pytest.raises(RunError, match="the engine gives none"):
+    with pytest.raises(RunError, match="the engine returns none"):
         PolicyLearner(GRPOConfig(**settings), policy, optimizer, None, bad=BAD).learn(groups, 0)
 
 

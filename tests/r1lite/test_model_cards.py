@@ -87,7 +87,7 @@ def test_what_a_card_says(tmp_path):
         "`math` version 3",
         "| `lr` | `3e-05` |",
         "Seed 7",
-        "this card does not know it",
+        "this card does not know them",
     ):
         assert said in card.text
     assert not any(private in card.text for private in ("/home/me", "private", "wandb"))
@@ -230,7 +230,7 @@ def test_what_the_hub_refuses_is_said(tmp_path, monkeypatch, capsys):
         def upload_folder(self, **options):
             raise OSError("no route\nmore")
 
-    with pytest.raises(RunError, match=r"--push-to-hub me/x: no route\. The model itself is whole"):
+    with pytest.raises(RunError, match=r"--push-to-hub me/x: no route\. The model itself is complete"):
         push(tmp_path, "me/x", kind="model", files=MODEL_FILES, what="model", api=Refusing())
     assert main(["grpo", "--model", "nano", "--push-to-hub", "a b/c", "--out", str(tmp_path / "run")]) == 2
     assert "OWNER/NAME" in capsys.readouterr().err

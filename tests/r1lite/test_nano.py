@@ -225,7 +225,7 @@ def test_a_student_can_have_its_teachers_tokenizer(tmp_path, tokenizer):
     [
         ("/nowhere", "--tokenizer /nowhere: no such folder"),
         ("empty", "can't be loaded"),
-        ("endless", "with a token to end and one to pad a text"),
+        ("endless", "with an end token and a padding token"),
     ],
 )
 def test_tokenizers_that_are_refused(given, message, tmp_path, tiny_tokenizer):
@@ -241,7 +241,7 @@ def test_tokenizers_that_are_refused(given, message, tmp_path, tiny_tokenizer):
 
 
 def test_one_tokenizer_only():
-    with pytest.raises(ValueError, match="--start brings its own tokenizer"):
+    with pytest.raises(ValueError, match="--start has its own tokenizer"):
         PretrainConfig(start="a", tokenizer="nano")
 
 

@@ -93,9 +93,9 @@ def test_streamed_weights_can_be_moved():
 @pytest.mark.parametrize(
     ("settings", "frozen", "message"),
     [
-        ({"offload_optimizer": True, "device": "cpu"}, True, "--offload-optimizer with --device cpu: all lies"),
+        ({"offload_optimizer": True, "device": "cpu"}, True, "--offload-optimizer with --device cpu: everything is"),
         ({"offload_reference": True, "device": "cpu"}, True, "--offload-reference with --device cpu"),
-        ({"offload_reference": True, "device": "cuda"}, False, "this run has no reference; leave it off"),
+        ({"offload_reference": True, "device": "cuda"}, False, "this run has no reference; leave the flag out"),
         (
             {"offload_reference": True, "device": "cuda"},
             "adapter",

@@ -72,9 +72,9 @@ def test_a_run_that_goes_on_estimates_by_the_weights_it_began_with(whole, tmp_pa
 
 REFUSED = [
     ("--value-samples 8", "no effect without --loss a_star"),
-    ("--group-size 1", "GRPO compares siblings"),
-    ("--preset a_star_po --value-samples 0", "GRPO compares siblings"),
-    ("--preset a_star_po --reference-refresh-steps 1", "are of the reference that the run begins with"),
+    ("--group-size 1", "GRPO compares the completions"),
+    ("--preset a_star_po --value-samples 0", "GRPO compares the completions"),
+    ("--preset a_star_po --reference-refresh-steps 1", "are sampled from the initial reference"),
 ]
 
 

@@ -87,10 +87,10 @@ def with_stage(name, **changes):
     ("content", "message"),
     [
         (recipe(stages={}), "the recipe has none"),
-        (with_stage("zero", inputs={"model": "sft"}), "no earlier stage makes (it comes later); there is base"),
+        (with_stage("zero", inputs={"model": "sft"}), "not made by an earlier stage (it comes later); available: base"),
         (
             with_stage("sft", inputs={"model": "base", "data": "sett"}),
-            "'sett', which no earlier stage makes; there is set",
+            "'sett' is not made by an earlier stage; available: set",
         ),
         (with_stage("sft", inputs={"model": "set", "data": "set"}), "'set', a reject, which makes data"),
         (with_stage("sft", inputs={"model": "base"}), "sft needs data"),
@@ -103,10 +103,10 @@ def with_stage(name, **changes):
         (with_stage("zero", settings={"steps": 0}), "steps must be >= 1"),
         (with_stage("zero", settings={"out": "x"}), "'out' can't be set"),
         (with_stage("student", settings={"beta": 2}), "stage 'student': beta must be <= 1"),
-        (with_stage("a b", stage="grpo"), "a name is letters"),
+        (with_stage("a b", stage="grpo"), "a name consists of letters"),
         (recipe(common={"treads": 1}), "common: no stage has a setting 'treads'; did you mean 'threads'"),
         (recipe(common={"model": "nano"}), "'model' can't be the same for every stage"),
-        (recipe(compare={"x": "nothing"}), "compare 'x': its model is to come from 'nothing'"),
+        (recipe(compare={"x": "nothing"}), "compare 'x': its model 'nothing' is not made by an earlier stage"),
         (recipe(compare={"x": {"modle": "zero"}}), "unknown key 'modle'"),
         (
             recipe(observations={"o": {"row": "x", "than": "base", "measure": "luck", "wanted": "more"}}),
@@ -125,7 +125,7 @@ def test_recipes_that_are_refused(content, message, tmp_path, capsys):
 @pytest.mark.parametrize(
     ("base", "teacher", "message"),
     [
-        ({}, "zero", "'fresh' trains one of its own"),
+        ({}, "zero", "'fresh' trains its own"),
         ({"inputs": {"tokenizer": "base"}}, "zero", None),
         ({"settings": {"tokenizer": "nano"}}, "base", None),  # a folder's is known when it is read
         ({}, "tuned", None),
@@ -360,14 +360,14 @@ def test_a_base_killed_in_the_middle_is_gone_on_with(tmp_path, forks):
     kill(process)
     process, deadline = forks.start(argv), time.monotonic() + 200
     log = out / "stages" / "base.log"
-    while "going on after step" not in log.read_text() and time.monotonic() < deadline:
+    while "continuing after step" not in log.read_text() and time.monotonic() < deadline:
         assert process.poll() is None, process.communicate()[0]
         time.sleep(0.01)
     process.send_signal(signal.SIGTERM)
     said, _ = process.communicate(timeout=100)
-    assert int(re.search(r"going on after step (\d+) of 4001", log.read_text())[1]) >= 25
+    assert int(re.search(r"continuing after step (\d+) of 4001", log.read_text())[1]) >= 25
     assert "finished  short (1 of 2 stages done)" in said
-    assert "go on     base: r1lite pretrain" in said
+    assert "resume    base: r1lite pretrain" in said
     assert "stopped   base" in said
 
 
@@ -380,6 +380,6 @@ def test_a_stage_that_fails_says_why_and_leaves_the_others(tmp_path, capsys):
     assert main(["r1", str(write(tmp_path, content)), "--out", str(tmp_path / "out")]) == 1
     shown = capsys.readouterr().err
     assert "stage 'set' failed (exit 1)" in shown
-    assert "nothing is left to keep" in shown
+    assert "no rows are left" in shown
     stages = tmp_path / "out" / "stages"
     assert [path.name for path in stages.glob("*.json")] == ["zero.json"]

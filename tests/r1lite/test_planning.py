@@ -6,13 +6,17 @@ import shutil
 import pytest
 import torch
 from conftest import make_tiny_model, make_tiny_tokenizer
+from memory_for_tests import kept_by
 from world_cases import SIZES
 
 from r1lite.cli import main
 from r1lite.config import GRPOConfig, PPOConfig, load
+from r1lite.model.batch import Row, micro_batches
+from r1lite.model.policy import Policy
 from r1lite.training.estimate import suggestion
+from r1lite.training.loading import load_model
 from r1lite.training.memory import Layout
-from r1lite.training.planning import Plan
+from r1lite.training.planning import BatchShape, Plan
 from r1lite.training.resolve import resolve_config
 
 WIDER = {"hidden_size": 128, "intermediate_size": 384, "num_hidden_layers": 3}
@@ -76,13 +80,9 @@ def compare(name, size, ranks, model, sums_path):
         assert rank["gradients"] == pytest.approx(found.gradients, rel=0.1)
     kept = [one for rank in ranks for one in rank["kept"]]
     assert kept
-    for rows, length, measured in kept:
-        expected = plan._pass(rows, length, checkpointing=plan.config.gradient_checkpointing)
-        if size > 1 and plan.config.shard != "none":
-            # Counted with copies of the keys that heads share, which attention makes where a row is padded.
-            assert 0.9 * measured <= expected <= 1.15 * measured, (rows, length)
-        else:  # a prompt goes through the model once for its group, and is counted with each completion
-            assert 0.9 * measured <= expected <= 2 * measured, (rows, length)
+    for shape, measured in kept:
+        expected = plan.kept(BatchShape(*shape), checkpointing=plan.config.gradient_checkpointing)
+        assert expected == pytest.approx(measured, rel=0.1), shape
 
 
 @pytest.mark.parametrize("name", FEW)
@@ -95,6 +95,26 @@ def test_two_ranks_hold_what_was_said(name, held, model, sums_path):
 @pytest.mark.parametrize("name", CASES)
 def test_ranks_hold_what_was_said(name, size, held, model, sums_path):
     compare(name, size, held(size, tuple(CASES))[name], model, sums_path)
+
+
+@pytest.mark.parametrize("shares", [True, False], ids=["shared prompts", "whole rows"])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+@pytest.mark.parametrize(
+    ("lengths", "turns"),
+    [((40, 40, 40, 40), 2), ((40, 25, 40, 13), 2), ((33,), 2), ((6, 5, 6, 4, 6), 5)],
+    ids=["even", "padded", "one", "alone"],
+)
+def test_what_a_forward_pass_keeps(lengths, turns, dtype, shares, model, sums_path):
+    plan = Plan(planned(CASES["none"], "--model", str(model), "--source", str(sums_path)).config, dtype)
+    loaded, _ = load_model(plan.config)
+    policy = Policy(loaded, pad_id=0, dtype=dtype)
+    policy.shares_prompts = shares
+    size = 24 if turns == 2 else 5  # of a prompt: two of several completions, or five of one each
+    prompts = [tuple(range(3 + n, 3 + n + size)) for n in range(turns)]
+    rows = [Row(prompts[n * turns // max(4, len(lengths))], tuple(range(k))) for n, k in enumerate(lengths)]
+    (batch,) = micro_batches(rows, 1 << 20, 0, "cpu", policy.layout)
+    shape, measured = kept_by(policy, batch)
+    assert plan.kept(BatchShape(*shape), checkpointing=False) == pytest.approx(measured, rel=0.1), shape
 
 
 _LARGE = {
@@ -138,7 +158,7 @@ def test_parts_and_engine_of_a_model_that_is_not_there(large):
     [
         (8, 40, ("3 train (--shard full)", "--nproc-per-node 3", "5 sample", "--engine-url http://127.0.0.1:8104")),
         (8, 30, ("4 train (--shard full)", "--gradient-checkpointing --micro-batch-tokens 8192", "4 sample")),
-        (8, 12, ("none was found", "a rank that trains needs at least")),
+        (8, 12, ("none was found", "a training rank needs at least")),
         (8, 5, ("none was found", "--tensor-parallel")),
         (1, 40, ("none was found", "36.0 GiB are usable")),
         (1, 80, ("one process", "--engine vllm", "--gradient-checkpointing")),
@@ -157,11 +177,11 @@ def test_what_a_run_refuses_is_not_proposed(large, capsys):
     assert "train, " in text
     assert "--shard" not in text
     alone = Plan(large.config.model_copy(update={"scoring": "ray"}), torch.bfloat16)
-    assert "none was found: a rank that trains needs" in "\n".join(suggestion(alone, 8, 24 * _GIB))
+    assert "none was found: a training rank needs" in "\n".join(suggestion(alone, 8, 24 * _GIB))
     assert ": 1 train, " in "\n".join(suggestion(alone, 8, 80 * _GIB))
     refused = ["--estimate-ranks", "4", "--shard", "full", "--lora-rank", "4", "--base-quantization", "nf4"]
     assert main(["grpo", "--model", "nano", "--estimate", *refused]) == 2
-    assert "weights in 4 bits are not held in parts" in capsys.readouterr().err
+    assert "4-bit weights can't be sharded" in capsys.readouterr().err
 
 
 def test_the_command_says_it_and_reads_no_weights(model, sums_path, tmp_path, monkeypatch, capsys):
@@ -184,7 +204,6 @@ def test_the_command_says_it_and_reads_no_weights(model, sums_path, tmp_path, mo
 def test_the_probe_of_a_run_leaves_nothing_behind():
     import gc
 
-    from r1lite.model.policy import Policy
     from r1lite.training import memory
 
     def graphs():

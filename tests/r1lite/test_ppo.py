@@ -251,11 +251,11 @@ def test_stopped_and_resumed_is_the_same_as_never_stopped(critic, tiny_path, sum
     [
         (["--critic-model", "OTHER"], "has another tokenizer than the policy"),
         (["--critic-model", "/nowhere"], "/nowhere: no such folder here"),
-        (["--critic", "shared", "--critic-model", "TINY"], "a shared critic has the policy's backbone"),
+        (["--critic", "shared", "--critic-model", "TINY"], "a shared critic uses the policy's backbone"),
         (["--value-coef", "0.1"], "for --critic own set --critic-lr"),
-        (["--critic-warmup-steps", "6"], "leaves none of --steps 6 to the policy"),
-        (["--stop-kl", "0.1"], "but there is only one"),
-        (["--kl-target", "0.1"], "which must begin above 0"),
+        (["--critic-warmup-steps", "6"], "must be < --steps 6: the policy would never be trained"),
+        (["--stop-kl", "0.1"], "but a step has only one update"),
+        (["--kl-target", "0.1"], "whose initial value must be above 0"),
     ],
 )
 def test_refusals(flags, message, tiny_path, sums_path, tmp_path, capsys):
@@ -274,7 +274,7 @@ def test_refusals(flags, message, tiny_path, sums_path, tmp_path, capsys):
 def test_a_critic_for_grpo_is_refused(flag, capsys):
     assert main(["grpo", flag, "own"]) == 2
     shown = capsys.readouterr().err
-    assert "GRPO compares siblings instead of asking a critic; it belongs to r1lite ppo" in shown
+    assert "GRPO compares completions of a group instead of using a critic; it belongs to r1lite ppo" in shown
 
 
 def test_a_critic_that_begins_as_a_reward_model(tmp_path):

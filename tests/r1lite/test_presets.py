@@ -58,7 +58,7 @@ def test_a_run_names_its_preset(tiny_path, sums_path, tmp_path, capsys):
         *("--minibatches", "1"),
         *("--eval-problems", "2", "--eval-samples", "1", "--eval-sample-problems", "1", "--threads", "1"),
     ]
-    said = "preset    dr_grpo (arXiv:2503.20783), below all other settings; r1lite show-preset dr_grpo lists it"
+    said = "preset    dr_grpo (arXiv:2503.20783), overridden by other settings; r1lite show-preset dr_grpo lists it"
     again = ["--resume", "--trust", "--out", str(tmp_path / "with")]
     with_one, resumed, without = (
         [*flags, "--preset", "dr_grpo", "--out", str(tmp_path / "with")],
@@ -101,18 +101,18 @@ def test_show_preset_loads_no_torch():
         ("--clip-low 1.5", "a ratio is never below 0"),
         ("--loss cispo --clip-dual 3", "--clip-dual belongs to --loss clip"),
         ("--loss sapo --clip-delta 3", "--clip-delta belongs to --loss clip"),
-        ("--clip-delta 1.1", "it would cap what the clip lets through"),
+        ("--clip-delta 1.1", "a lower cap would cut ratios that the clip allows"),
         ("--loss sapo --ratio-level sequence", "--ratio-level sequence is for --loss clip"),
         ("--loss gmpo", "needs --aggregation sequence_mean, not token_mean"),
-        ("--loss gmpo --aggregation sequence_mean --advantage reinforce_pp", "one advantage a completion"),
-        ("--loss gmpo --aggregation sequence_mean --top-entropy-share 0.2", "one value a completion"),
+        ("--loss gmpo --aggregation sequence_mean --advantage reinforce_pp", "one advantage per completion"),
+        ("--loss gmpo --aggregation sequence_mean --top-entropy-share 0.2", "one value per completion"),
         ("--kl-coef 0.1 --kl-in reward --kl-estimator k3+", "changes only the gradient"),
-        ("--kl-target 0.1", "which must begin above 0"),
+        ("--kl-target 0.1", "whose initial value must be above 0"),
         ("--reference-refresh-steps 400", "with --kl-coef 0 there is none"),
         ("--reference-decay 0.9", "with --kl-coef 0 there is none"),
         ("--kl-coef 0.1 --reference-decay 0.9 --reference-refresh-steps 4", "choose one"),
         ("--advantage maxrl --kl-coef 0.1 --kl-in reward", "maxrl needs rewards >= 0"),
-        ("--advantage gdpo --kl-coef 0.1 --kl-in reward", "gdpo normalises parts"),
+        ("--advantage gdpo --kl-coef 0.1 --kl-in reward", "gdpo normalises the terms"),
         (
             "--engine vllm-server --engine-url http://x --max-staleness 1 --dynamic-sampling",
             "before the last step is scored",
@@ -127,12 +127,12 @@ def test_show_preset_loads_no_torch():
         ("--advantage pass_at_k --advantage-k 9", "more than --group-size 8"),
         ("--advantage-k 2", "no effect without --advantage pass_at_k"),
         ("--dro-beta 1", "no effect without --loss dro"),
-        ("--normalize-advantages --advantage reinforce_pp", "over completions"),
+        ("--normalize-advantages --advantage reinforce_pp", "one advantage per completion"),
         ("--kl-coef 0.1 --kl-in reward --kl-estimator full", "full is for --kl-in loss"),
         ("--kl-coef 0.1 --kl-estimator k2 --kl-cap 10", "--kl-cap has no effect without"),
         ("--stop-kl-to reference --kl-coef 0.1", "needs --stop-kl"),
         ("--retire-solved 0.9 --curriculum", "choose one"),
-        ("--ratio-to engine --importance token", "would do it twice"),
+        ("--ratio-to engine --importance token", "would correct twice"),
     ],
 )
 def test_contradictions_are_refused_with_the_reason(flags, message):

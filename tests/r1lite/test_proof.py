@@ -159,7 +159,7 @@ def test_servers_tell_digests_of_what_they_hold(tmp_path):
         assert [place for place, _ in told] == [server.url for server in servers]
         proof = WeightProof(torch.bfloat16)
         assert [check(proof, held, weights) for _, held in told] == [2, 2]
-        with pytest.raises(EngineError, match=r"at .*: b have other bytes"):
+        with pytest.raises(EngineError, match=r"at .*: b have different bytes"):
             proof.check(told[1][1], {**weights, "b": torch.zeros(2, 2)}.items(), where=" at B", version=1)
         servers[0].plan = lambda path: "say 404" if path == "weight_checker" else None
         assert [place for place, _ in engine.weight_digests()] == [servers[1].url]
@@ -180,7 +180,9 @@ def test_a_tensor_that_was_compared_once_may_not_go_missing(weights):
     held = as_vllm(weights, torch.float32)
     check(proof, held, weights)
     unsent = {name: weight for name, weight in weights.items() if "layers.2.mlp.down_proj" not in name}
-    with pytest.raises(EngineError, match=r"layers\.2\.mlp\.down_proj\.weight have other bytes or are missing \(1 of"):
+    with pytest.raises(
+        EngineError, match=r"layers\.2\.mlp\.down_proj\.weight have different bytes or are missing \(1 of"
+    ):
         check(proof, held, unsent)
     unheld = {name: digest for name, digest in held.items() if "layers.1.mlp.down_proj" not in name}
     with pytest.raises(EngineError, match=r"layers\.1\.mlp\.down_proj"):

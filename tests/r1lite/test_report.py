@@ -77,7 +77,7 @@ def test_what_is_no_run_is_refused(tmp_path, capsys):
     assert main(["report", str(tmp_path)]) == 2
     assert "holds no run" in capsys.readouterr().err
     assert main(["report", str(tmp_path / "nothing")]) == 2
-    assert "no folder" in capsys.readouterr().err
+    assert "is not a folder" in capsys.readouterr().err
 
 
 def test_nothing_of_the_data_is_markup(tmp_path):
@@ -183,7 +183,7 @@ def test_the_picture(tmp_path):
     assert main(["report", *map(str, runs), "--svg", "--out", str(out)]) == 0
     root = tree.fromstring(out.read_text())
     texts = [node.text for node in root.iter("{http://www.w3.org/2000/svg}text")]
-    assert {"Reward", "Accuracy", "Length, tokens", "Entropy, nats a token", "<0>", "<1>"} <= set(texts)
+    assert {"Reward", "Accuracy", "Length, tokens", "Entropy, nats per token", "<0>", "<1>"} <= set(texts)
     paths = [node for node in root.iter("{http://www.w3.org/2000/svg}path") if node.get("stroke-width") == "2"]
     assert len(paths) == 2 * (1 + 1 + 2 + 1 + 1)  # the mean and the largest length; the loss is the last one
 

@@ -95,7 +95,7 @@ def test_a_run_is_looked_through(tmp_path, opened):
     page.get_by_label("which").select_option("")
     shown(page)
 
-    page.locator("button", has_text="the same problem at 20 places").first.click()
+    page.locator("button", has_text="the same problem in 20 places").first.click()
     until(page, "document.querySelectorAll('.group').length === 12")
     assert {text.split()[2] for text in groups.all_inner_texts()} == {"p0"}
     page.locator("button", has_text="show 8 more of 8").click()

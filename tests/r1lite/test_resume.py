@@ -136,7 +136,7 @@ def in_config(key, value):
 NEWEST = "checkpoints/step-000002"
 REFUSED = {
     "metrics cut": (lambda out: cut(out / "metrics.jsonl"), r"metrics\.jsonl has lost [\d,]+ of"),
-    "metrics gone": (lambda out: (out / "metrics.jsonl").unlink(), r"metrics\.jsonl is gone"),
+    "metrics gone": (lambda out: (out / "metrics.jsonl").unlink(), r"metrics\.jsonl is missing"),
     "a line of metrics lost": (lambda out: without_line(out / "metrics.jsonl"), r"metrics\.jsonl has lost"),
     "metrics edited": (
         lambda out: changed(out / "metrics.jsonl", '"step": 1', '"step": 7'),
@@ -146,7 +146,7 @@ REFUSED = {
         lambda out: cut(out / "rollouts/step-000001.jsonl.gz"),
         r"rollouts/step-000001\.jsonl\.gz has lost",
     ),
-    "rollouts gone": (lambda out: shutil.rmtree(out / "rollouts"), r"rollouts/step-000001\.jsonl\.gz is gone"),
+    "rollouts gone": (lambda out: shutil.rmtree(out / "rollouts"), r"rollouts/step-000001\.jsonl\.gz is missing"),
     "rollouts edited": (
         lambda out: flipped(out / "rollouts/step-000002.jsonl.gz"),
         r"rollouts/step-000002\.jsonl\.gz was changed or damaged",
@@ -163,20 +163,20 @@ REFUSED = {
     ),
     "another seed": (in_config("seed", "5"), r"seed is 5, but was 0 when step 2 was saved"),
     "environment cut": (lambda out: cut(out / "environment.json"), r"environment\.json: damaged: not JSON"),
-    "environment a list": (lambda out: (out / "environment.json").write_text("[]"), r"it holds a list"),
+    "environment a list": (lambda out: (out / "environment.json").write_text("[]"), r"found a list"),
     "a newer schema": (
         lambda out: changed(out / "environment.json", '"schema": 2', '"schema": 99'),
-        r"has schema 99, this is r1lite .*, which knows 2",
+        r"has schema 99, but r1lite .* only supports 2",
     ),
-    "no intact checkpoint": (lambda out: cut(out / NEWEST / "trainer.pt"), r"no checkpoint of it is intact"),
-    "checkpoints gone": (lambda out: shutil.rmtree(out / "checkpoints"), r"2 steps are recorded in .*--accept-lost"),
+    "no intact checkpoint": (lambda out: cut(out / NEWEST / "trainer.pt"), r"no intact checkpoint"),
+    "checkpoints gone": (lambda out: shutil.rmtree(out / "checkpoints"), r"has records of 2 steps.*--accept-lost"),
     "state lacks a key": (
         lambda out: resaved(out / NEWEST, lambda state: state.pop("course")),
-        r"step-000002 is no checkpoint that this version of r1lite can continue from: it lacks 'course'",
+        r"this version of r1lite can't continue from the checkpoint .*step-000002: it lacks 'course'",
     ),
     "state of another shape": (
         lambda out: resaved(out / NEWEST, lambda state: state.update(learner={"optimizer": 3})),
-        r"step-000002 is no checkpoint that this version",
+        r"can't continue from the checkpoint .*step-000002",
     ),
     "state garbled": (lambda out: garbled(out / NEWEST), r"trainer\.pt: can't be read"),
 }
@@ -191,13 +191,13 @@ def test_refused_with_the_file_and_the_way_out(case, out, capsys):
     shown = capsys.readouterr().err
     (line,) = [line for line in shown.splitlines() if line.startswith("error: ")]
     assert re.search(said, line)
-    assert re.search("copy|new run|--accept-lost-records|that made it|can't be read", line)
+    assert re.search("copy|new run|--accept-lost-records|that created it|can't be read", line)
     after = {path: path.read_bytes() for path in before}
     assert {path.name for path in before if before[path] != after[path]} <= {"config.yaml"}  # the number of steps
 
 
 MADE_AGAIN = {
-    "eval_before gone": (lambda out: (out / "eval_before.json").unlink(), "measuring the first weights"),
+    "eval_before gone": (lambda out: (out / "eval_before.json").unlink(), "evaluating the initial weights"),
     "eval_before cut": (lambda out: cut(out / "eval_before.json"), "eval_before.json: damaged: not JSON"),
     "eval_before without a key": (lambda out: (out / "eval_before.json").write_text("{}"), "it lacks pass_at_1"),
     "reward gone": (lambda out: (out / "reward.json").unlink(), "reward.json was missing"),
@@ -205,9 +205,9 @@ MADE_AGAIN = {
     "environment gone": (lambda out: (out / "environment.json").unlink(), "environment.json was missing"),
     "half written parts": (
         lambda out: [(out / folder / ".some.part").mkdir() for folder in (".", "checkpoints", "rollouts")],
-        "going on after step 2",
+        "continuing after step 2",
     ),
-    "a torn line": (lambda out: added(out / "metrics.jsonl", '{"step": 3, "rew'), "going on after step 2"),
+    "a torn line": (lambda out: added(out / "metrics.jsonl", '{"step": 3, "rew'), "continuing after step 2"),
     "another torch": (
         lambda out: changed(out / "environment.json", '"torch": "[^"]*"', '"torch": "0.1"'),
         "torch was 0.1 when this run began",

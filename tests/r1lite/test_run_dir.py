@@ -207,7 +207,7 @@ def test_whoever_started_a_run_is_told_how_to_go_on(raised, becomes, said, tmp_p
         display.progress(1)  # finished
     if type(raised) is OSError:
         where, why = ("x.json", "No space left") if raised.filename else (run_dir.path, "odd")
-        how = f"What was saved stands; once that is mended, continue with --resume --out {run_dir.path}"
+        how = f"Saved checkpoints remain; once this is fixed, continue with --resume --out {run_dir.path}"
         assert str(caught.value) == f"{where}: {why}. {how}"
         assert caught.value.__cause__ is raised
     elif raised is not None:

@@ -180,7 +180,7 @@ def test_scoring_ahead_has_the_limit_of_scoring(monkeypatch, tmp_path):
     with Watchdog(WatchdogConfig(stall_score_s=0.5)) as watchdog:
         loop.watchdog = loop._ahead._watchdog = watchdog
         loop.step(0)
-    assert ended[0] == ("score", "step 1, groups asked for ahead")
+    assert ended[0] == ("score", "step 1, groups sampled ahead")
 
 
 def test_what_goes_wrong_in_scoring_stops_the_step():

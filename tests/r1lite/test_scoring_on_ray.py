@@ -3,12 +3,14 @@
 import json
 
 import pytest
+from on_ray_for_tests import set_token
 
 from r1lite.cli import main
 from r1lite.config import GRPOConfig, load
 from r1lite.errors import UserError
 from r1lite.training.several import refuse
 
+set_token()
 FLAGS = [
     *("--template", "short", "--max-completion-tokens", "6", "--prompts-per-step", "2", "--group-size", "3"),
     *("--eval-problems", "4", "--eval-sample-problems", "1", "--eval-samples", "2", "--steps", "2", "--threads", "1"),
@@ -18,15 +20,13 @@ CLOCKS = {"generate_s", "score_s", "train_s", "step_s"}
 
 
 @pytest.mark.slow
-def test_the_same_rollouts_metrics_and_evaluations(tiny_path, sums_path, tmp_path, forks):
-    pytest.importorskip("ray")
+def test_the_same_rollouts_metrics_and_evaluations(cluster, tiny_path, sums_path, tmp_path, forks):
     inputs = ["grpo", "--model", str(tiny_path), "--source", str(sums_path), *FLAGS]
     here, there = tmp_path / "here", tmp_path / "there"
     code, _, err = forks.run([*inputs, "--out", here])
     assert code == 0, err
-    environment = {"RAY_USAGE_STATS_ENABLED": "0", "RAY_ADDRESS": "local"}  # not the cluster of another test
-    on_ray = ["--scoring", "ray", "--score-workers", "1"]
-    code, _, err = forks.run([*inputs, *on_ray, "--out", there], env=environment)
+    on_ray = ["--scoring", f"ray:{cluster.address}", "--score-workers", "1"]
+    code, _, err = forks.run([*inputs, *on_ray, "--out", there])
     assert code == 0, err
     assert "scoring on " in err
     assert ": 1 actor" in err
@@ -47,7 +47,10 @@ def test_the_same_rollouts_metrics_and_evaluations(tiny_path, sums_path, tmp_pat
 def test_what_is_refused(capsys):
     for argv, said in (
         (["grpo", "--scoring", "far"], "--scoring far: expected ray, ray:HOST:PORT or ray://HOST:PORT, or local"),
-        (["reject", "--scoring", "ray"], "--scoring ray: reject scores where it does everything else: --on ray"),
+        (
+            ["reject", "--scoring", "ray"],
+            "--scoring ray is not for reject, which scores where it does all its work: use --on ray",
+        ),
     ):
         assert main(argv) == 2
         assert said in capsys.readouterr().err

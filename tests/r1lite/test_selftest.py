@@ -67,7 +67,7 @@ def test_the_verdicts_of_this_machine_as_lines_and_json(tmp_path, capsys):
 
 def test_unknown_groups_are_refused(capsys):
     assert main(["selftest", "--only", "verdict"]) == 2
-    assert "there are: machine, verdicts, model, transformers float32" in capsys.readouterr().err
+    assert "known: machine, verdicts, model, transformers float32" in capsys.readouterr().err
 
 
 def test_every_group_can_be_imported():
@@ -134,7 +134,7 @@ def test_an_engine_that_takes_no_weights_fails(tested):
 def test_an_engine_that_nothing_watches_fails(tested):
     results = list(engines._weights("blind float32", *trusted(tested, lambda name: True, canary=False)))
     assert results[-1].state == "failed"
-    assert "nothing noticed" in results[-1].text
+    assert "no check noticed" in results[-1].text
 
 
 @pytest.mark.slow
@@ -190,6 +190,6 @@ def test_an_engine_that_does_not_sleep_stops_the_run():
 def test_an_engine_that_is_half_awake_stops_the_run():
     engine = half_awake(True)
     engine.sleep()
-    with pytest.raises(EngineError, match="in part only"):
+    with pytest.raises(EngineError, match="woke up only partly"):
         engine.load_weights([("a", torch.zeros(1))], version=1)
     assert engine._asleep

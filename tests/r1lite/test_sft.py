@@ -352,11 +352,11 @@ def test_another_set_is_not_gone_on_with(whole, sums, tmp_path, capsys):
 
 
 BAD_SETS = [
-    ([{"prompt": "1+1?", "text": "2"}], "make none of the formats"),
+    ([{"prompt": "1+1?", "text": "2"}], "match none of the formats"),
     ([{"prompt": "1+1?", "completion": "2"}, {"prompt": "1+2?"}], ":2: no column 'completion'"),
     ([{"prompt": "1+1?", "completion": ""}], "1 rows can't be learnt from"),
     ([{"prompt": "1+1?", "completion": "2" * 20}], "1 of 1 rows are too long"),
-    ([{"prompt": "1+1?", "completion": "2<eos>3"}], "stands inside the completion"),
+    ([{"prompt": "1+1?", "completion": "2<eos>3"}], "is inside the completion"),
     ([{"prompt": "40+5?\n", "completion": "45"}], "1 of the 8 test problems"),
     ([{"question": "40+5?", "answer": "45"}], "1 of the 8 test problems"),
     ([["a"]], "must be an object"),
@@ -364,7 +364,7 @@ BAD_SETS = [
         [{"messages": [{"role": r, "content": "a"} for r in ("system", "user", "assistant")]}],
         "needs --template chat",
     ),
-    ([], "no row is left"),
+    ([], "no usable row is left"),
 ]
 
 
@@ -410,7 +410,7 @@ def test_long_rows_are_dropped_on_request_and_counted(tmp_path, tiny_model, tiny
     data = write_rows(tmp_path / "a.jsonl", [{"prompt": "a", "completion": "b" * n} for n in (3, 30, 4, 300)])
     found = loaded(data, tiny_model, tiny_tokenizer, long_rows="drop", max_completion_tokens=10)
     assert (found.results["set"]["rows"], found.results["set"]["rows_too_long"]) == (2, 2)
-    with pytest.raises(UserError, match="no row is left to learn from: all 4 are too long"):
+    with pytest.raises(UserError, match="no usable row is left: all 4 are too long"):
         loaded(data, tiny_model, tiny_tokenizer, long_rows="drop", max_completion_tokens=1)
 
 

@@ -136,7 +136,7 @@ def test_a_scheduler_that_hangs_is_set_aside(counts, servers, fleet, sums):  # n
         check(engine, sums, 1, PROMPTS[:1], SEEDS[:1])
     with engine.at(stuck.url):
         check(engine, sums, 1)
-    assert f"{stuck.url} answers again, has the weights of version 1 and is used" in said
+    assert f"{stuck.url} answers again, has the weights of version 1 and is in use again" in said
 
 
 def test_one_that_somebody_pauses_in_the_middle_is_asked_again(servers, fleet, sums):  # noqa: F811
@@ -180,9 +180,9 @@ def test_completions_of_other_weights_are_not_taken(servers, fleet, sums):  # no
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (lambda answer: answer["output_ids"].pop(), "a completion in parts"),
-        (lambda answer: answer["meta_info"]["output_token_logprobs"].pop(), "a completion in parts"),
-        (lambda answer: answer["meta_info"].update(completion_tokens=99), "a completion in parts"),
+        (lambda answer: answer["output_ids"].pop(), "an incomplete completion"),
+        (lambda answer: answer["meta_info"]["output_token_logprobs"].pop(), "an incomplete completion"),
+        (lambda answer: answer["meta_info"].update(completion_tokens=99), "an incomplete completion"),
         (lambda answer: answer["meta_info"].pop("output_token_logprobs"), "without token ids and log-probabilities"),
         (lambda answer: answer.update(output_ids=["x"] * 6), "without token ids and log-probabilities"),
         (lambda answer: answer["meta_info"].update(finish_reason="stop"), "without token ids and log-probabilities"),
@@ -214,32 +214,32 @@ def test_what_is_asked():
     values = sampling_values(Sampling(0, 9, "<|end|>"), [1], {"<|end|>": 7})
     assert (values["temperature"], values["stop"], values["stop_token_ids"]) == (0.0, [], [1, 7])
     for cut in ({"top_p": 0.9}, {"top_k": 5}, {"min_p": 0.1}):
-        with pytest.raises(EngineError, match="that top_p, top_k or min_p cut"):
+        with pytest.raises(EngineError, match="cut by top_p, top_k or min_p"):
             sampling_values(Sampling(1.0, 9, **cut), [1], {})
 
 
 def test_a_token_goes_with_every_call(servers, fleet, sums, monkeypatch):  # noqa: F811
     server = servers(key="secret")
-    with pytest.raises(UserError, match="wants a token"):
+    with pytest.raises(UserError, match="requires a token"):
         fleet(server)
     monkeypatch.setenv(TOKEN, "wrong")
-    with pytest.raises(UserError, match="wants a token"):
+    with pytest.raises(UserError, match="requires a token"):
         fleet(server)
     monkeypatch.setenv(TOKEN, "secret")
     engine = fleet(server)
     engine.load_weights(weights(1), version=1)
     check(engine, sums, 1)
     monkeypatch.setenv(TOKEN, "two\nlines")
-    with pytest.raises(UserError, match="characters that no header takes"):
+    with pytest.raises(UserError, match="characters that an HTTP header does not allow"):
         fleet(server)
 
 
 @pytest.mark.parametrize(
     ("about", "settings", "message"),
     [
-        ({}, {"untested": False}, r"SGLang 0\.5\.23 follow the sources .* never tried .* --engine-untested"),
+        ({}, {"untested": False}, r"SGLang 0\.5\.23 follow the sources .* never tested .* --engine-untested"),
         ({"seeded": False}, {}, "start it with --enable-deterministic-inference"),
-        ({"context": 101}, {}, "takes 99 tokens of prompt and completion.* start it with --context-length 102"),
+        ({"context": 101}, {}, "accepts 99 tokens of prompt and completion.* start it with --context-length 102"),
     ],
 )
 def test_servers_that_do_not_fit_are_refused(about, settings, message, servers, fleet):
@@ -258,7 +258,7 @@ def test_weights_that_it_can_not_read_are_an_error(servers, fleet, monkeypatch):
 
     engine = fleet(servers())
     monkeypatch.setattr("sglang_for_tests.checksum", unreadable)
-    with pytest.raises(EngineError, match=r"did not take the weights .*no such file.*--engine-weights-dir"):
+    with pytest.raises(EngineError, match=r"did not load the weights .*no such file.*--engine-weights-dir"):
         engine.load_weights(weights(1), version=1)
 
 
@@ -270,7 +270,7 @@ def test_the_engine_is_named_in_a_configuration(servers):
     assert (started.line, started.version, started.name) == ("SGLang 0.5.23, 1 server", "0.5.23", "sglang-server")
     started.engine.close()
     cut = load(GRPOConfig, [*flags, "--top-k", "5", "--biased-sampling"])
-    with pytest.raises(UserError, match="--top-k: SGLang's log-probabilities"):
+    with pytest.raises(UserError, match="--top-k: SGLang samples from the cut distribution"):
         start(Request(cut, "nano", model, tokenizer, torch.float32, 1024))
     assert load(EvalConfig, flags).engine == "sglang-server"
     with pytest.raises(UserError, match="needs --engine-url"):

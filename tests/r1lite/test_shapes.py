@@ -129,7 +129,7 @@ def test_the_soft_cap_of_an_attention_is_not_left_out():
     assert attention_of(GRPOConfig(device="cpu"), capped) == "eager"
     assert attention_of(GRPOConfig(device="cuda"), capped) == "eager"
     assert attention_of(GRPOConfig(device="cuda"), plain_shape) == "sdpa"
-    with pytest.raises(UserError, match="leaves out the soft cap"):
+    with pytest.raises(UserError, match="ignores the soft cap"):
         attention_of(GRPOConfig(attn_implementation="sdpa"), capped)
     ids = torch.arange(20, 40)[None]
     with torch.no_grad():  # that there is a difference

@@ -92,5 +92,5 @@ def test_training_does_not_read_them():
     with torch.inference_mode():
         prefix = prefill(model, PROMPTS, 0, growing=True)
         prefix.share(torch.tensor(ROWS))
-    with pytest.raises(ValueError, match="plain decoding alone"):
+    with pytest.raises(ValueError, match="only in plain decoding"):
         model(**prefix.next_inputs(torch.arange(len(ROWS))))

@@ -53,7 +53,7 @@ def test_train_finds_its_test(tmp_path):
         ([GOOD, {"question": "1?"}], "a.jsonl:2: no column 'answer'; the row has 'question'"),
         ([{"question": "1?", "answer": None}], "a.jsonl:1: 'answer' must be text or a number, got None"),
         ([{"question": "", "answer": "1"}], "a.jsonl:1: 'question' must be text"),
-        ([], "holds no problems"),
+        ([], "contains no problems"),
         (["[" * 100_000], "a.jsonl:1: not JSON"),
         ([GOOD], "too few problems"),
     ],

@@ -119,7 +119,7 @@ def test_a_tracker_that_fails_is_told_once(tmp_path, noted):
     senders.begin(6)
     senders.close()
     (line,) = said
-    assert line.startswith("tracker one: ConnectionError: no route at step 1; the run goes on. r1lite log")
+    assert line.startswith("tracker one: ConnectionError: no route at step 1; the run continues. r1lite log")
 
 
 def test_a_tracker_that_hangs_holds_nothing_up(tmp_path, noted, monkeypatch):
@@ -134,7 +134,7 @@ def test_a_tracker_that_hangs_holds_nothing_up(tmp_path, noted, monkeypatch):
     assert time.monotonic() - began < 30
     senders.close()
     release.set()
-    assert [line.partition(";")[0] for line in said] == ["tracker one: it has not taken everything in time"]
+    assert [line.partition(";")[0] for line in said] == ["tracker one: it did not receive everything in time"]
 
 
 def test_a_library_that_ends_the_process_does_not(tmp_path, noted):

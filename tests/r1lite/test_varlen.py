@@ -149,4 +149,4 @@ def test_runs(tmp_path, tiny_path, sums_path, capsys):
         for key in ("reward", "loss", "grad_norm", "kl"):
             assert two[key] == pytest.approx(one[key], rel=1e-3, abs=1e-6), key
     assert main([*argv, "--padding-free", "--attn-implementation", "sdpa"]) == 2
-    assert "leave it at auto" in capsys.readouterr().err
+    assert "must be auto" in capsys.readouterr().err

@@ -135,7 +135,7 @@ def test_a_layer_that_is_lost_by_a_hair_is_named_by_its_bytes(case):
             parameter.mul_(1 + 1e-6)
     engine.offer(lambda: stale(".layers.2.")(dict(model.state_dict())), version=2)
     engine.proof, whole = Whole(engine.proof, model), engine.proof
-    with pytest.raises(EngineError, match=r"version 2: model\.layers\.2\..* have other bytes"):
+    with pytest.raises(EngineError, match=r"version 2: model\.layers\.2\..* have different bytes"):
         engine.push()
     engine.proof = whole
     case.push()

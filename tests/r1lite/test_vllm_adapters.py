@@ -138,7 +138,7 @@ def test_an_adapter_that_is_lost_by_a_hair_is_named_by_its_values(case, trusted,
     monkeypatch.setattr(calls, "held_adapter", other)
     change(case.model)
     trusted.offer(lambda: merged_weights(case.model), version=1)
-    with pytest.raises(EngineError, match=rf"adapter of version 1: .*{lost}.* have other values"):
+    with pytest.raises(EngineError, match=rf"adapter of version 1: .*{lost}.* have different values"):
         trusted.push()
 
 
@@ -171,7 +171,7 @@ def test_other_weights_below_stop_the_run_and_are_named(case, trusted):
     case.engine._calls.load(case.engine._llm, [(n, w * 1.05) for n, w in adapter_of(case.model).base()], "")
     case.engine._llm.update_weight_version(case.engine._label)
     trusted.offer(lambda: merged_weights(case.model), version=1)
-    with pytest.raises(EngineError, match="What differs: the weights below the adapter: sent again, both agree"):
+    with pytest.raises(EngineError, match="What differs: the base weights: sent again, both agree"):
         generate(case, trusted)
 
 

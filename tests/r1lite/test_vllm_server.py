@@ -332,7 +332,7 @@ def test_when_the_only_server_is_stopped_the_run_ends_in_time_and_can_be_resumed
         servers[1].signal(signal.SIGCONT)
     assert ended[1] - ended[0] < 60
     shown = capsys.readouterr()
-    assert "every vLLM server has stalled, and none went on for 8 s" in shown.err
+    assert "every vLLM server has stalled, and none has continued for 8 s" in shown.err
     assert "Traceback" not in shown.err
     done = len(records(out))
     assert main(["grpo", "--resume", "--out", str(out), "--steps", str(done + 1), "--quiet"]) == 0

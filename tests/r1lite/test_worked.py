@@ -95,12 +95,12 @@ def test_a_slip_changes_one_number():
         (
             lambda rng: Worked("always the same?", "1", "1"),
             4,
-            "makes 1 different problems to train on, and 4 are wanted",
+            "makes only 1 different problems to train on instead of 4",
         ),
         (
             lambda rng: Worked(f"{rng.randint(0, 99)}?", "1", "1"),
             300,
-            "different problems to train on, and 300 are wanted",
+            "different problems to train on instead of 300",
         ),
         (lambda rng: "text", 4, "returned str, not a Worked"),
     ],
@@ -112,7 +112,7 @@ def test_generators_that_can_not_do_it_are_refused(make, train, message):
 
 
 def test_a_generator_of_few_problems_ends():
-    with pytest.raises(UserError, match="makes 3 different problems to test on, and 500 are wanted"):
+    with pytest.raises(UserError, match="makes only 3 different problems to test on instead of 500"):
         Generated("few", lambda split, rng: Problem(f"{rng.randint(1, 3)}?", "1"), {"test": 500})(Source("generated"))
 
 
@@ -181,7 +181,7 @@ def test_a_base_is_made_from_a_task_of_ones_own(tmp_path, monkeypatch, capsys):
     assert main([*argv, "--prompts-per-step", "2", "--group-size", "2", "--max-completion-tokens", "8"]) == 0
     # Three steps teach nothing, which the first measurement shows.
     said = " ".join(capsys.readouterr().out.split())
-    assert "in 2 tries each, 0.0% of 4 test problems were solved: RL can only bring out what the model does" in said
+    assert "with 2 samples each, 0.0% of 4 test problems were solved: RL can only reinforce what the model does" in said
     assert "r1lite sft on worked answers first" in said
 
 

@@ -336,18 +336,18 @@ class Two:
 @pytest.mark.parametrize(
     ("config_class", "settings", "message"),
     [
-        (DistillConfig, {"teacher": "nano", "method": "off-policy"}, "--data is missing: several ranks don't sample"),
-        (SFTConfig, {"engine": "vllm"}, "--engine vllm works with one rank so far"),
-        (GRPOConfig, {"engine": "vllm"}, "--engine vllm works with one rank so far"),
+        (DistillConfig, {"teacher": "nano", "method": "off-policy"}, "--data is missing: several ranks can't sample"),
+        (SFTConfig, {"engine": "vllm"}, "--engine vllm only works with one rank so far"),
+        (GRPOConfig, {"engine": "vllm"}, "--engine vllm only works with one rank so far"),
         (
             GRPOConfig,
             {"shard": "full", "lora_rank": 4, "base_quantization": "nf4"},
-            "weights in 4 bits are not held in parts",
+            "4-bit weights can't be sharded",
         ),
         (
             GRPOConfig,
             {"shard": "full", "shard_copies": 2},
-            "--shard-copies 2 with 2 ranks: each copy is held by as many",
+            "--shard-copies 2 with 2 ranks: each copy needs the same number",
         ),
         (GRPOConfig, {"shard": "grad", "shard_copies": 3}, "--shard-copies 3 with 2 ranks"),
     ],
@@ -364,7 +364,7 @@ def test_a_command_of_one_process_refuses_several(tmp_path):
     command = [sys.executable, "-m", "r1lite", "pretrain", "--out", str(tmp_path / "out")]
     done = subprocess.run(command, capture_output=True, text=True, env=environment, cwd=ROOT, timeout=300)
     assert done.returncode == 2
-    assert "r1lite pretrain runs in one process, and the launcher has started 8" in done.stderr
+    assert "r1lite pretrain runs in one process, but the launcher has started 8" in done.stderr
     assert not (tmp_path / "out").exists()
 
 

@@ -32,6 +32,20 @@ def ended(tmp_path, tiny_path, sums_path, forks):
     return play
 
 
+@pytest.fixture
+def goes_on(tmp_path, forks):
+    """A function: --resume brings the run in this directory to its end."""
+
+    def resume(out):
+        argv = ["grpo", "--resume", "--trust", "--out", str(out)]
+        again = forks.start_ranks(tmp_path, [{"argv": argv}])
+        printed = "".join(again.communicate(timeout=PATIENCE_S))
+        assert again.returncode == 0, printed
+        assert json.loads((out / "summary.json").read_text())["steps"] == 3
+
+    return resume
+
+
 def errors(printed):
     return [line for line in printed.splitlines() if line.startswith("error: ")]
 
@@ -44,16 +58,13 @@ def test_an_exception_on_one_rank(rank, ended):
 
 
 @pytest.mark.slow
-def test_a_killed_rank_and_resume(ended, tmp_path, forks):
+def test_a_killed_rank_and_resume(ended, goes_on):
     printed, out = ended("killed", [1])
     (error,) = errors(printed)
     assert error.startswith("error: rank 1 is lost (process ")
     assert "its process has ended, as if killed" in error
-    assert error.endswith(f"The last checkpoint stands: --resume --out {out}")
-    again = forks.start_ranks(tmp_path, [{"argv": ["grpo", "--resume", "--trust", "--out", str(out)]}])
-    printed = "".join(again.communicate(timeout=PATIENCE_S))
-    assert again.returncode == 0, printed
-    assert json.loads((out / "summary.json").read_text())["steps"] == 3
+    assert error.endswith(f"Continue from the last checkpoint: --resume --out {out}")
+    goes_on(out)
 
 
 @pytest.mark.slow
@@ -63,7 +74,7 @@ def test_a_stopped_rank(rank, ended):
     printed, out = ended("stopped", [rank], "--stall-rank-s", "12", env=patience)
     (error,) = errors(printed)
     assert error.startswith(f"error: rank {rank} is lost (process ")
-    assert "it gave no sign of life for" in error
+    assert "it sent no heartbeat for" in error
     assert ", last in " in error  # what it said before: a second may have passed
     assert (out / f"stacks-rank-{1 - rank}.txt").read_text().startswith(f"rank {1 - rank}, in learning (step 2")
 
@@ -72,18 +83,37 @@ def test_a_stopped_rank(rank, ended):
 def test_ranks_that_hang_at_once_say_it_once(ended):
     printed, out = ended("stuck", [0, 1], "--stall-train-s", "6")
     (error,) = errors(printed)
-    assert ": no progress for 6 s in learning (step 2, 5 groups); the last checkpoint stands: " in error
+    assert ": no progress for 6 s in learning (step 2, 5 groups); the last checkpoint remains: " in error
     (other,) = out.glob("stacks-rank-*.txt")
     assert "no progress for 6 s" in other.read_text()
 
 
 @pytest.mark.slow
-def test_a_full_disk_on_the_main_rank(ended):
+def test_a_verifier_that_sleeps_for_ever_on_one_rank(ended, goes_on):
+    printed, out = ended("sleeping_verifier", [1], "--stall-score-s", "6")
+    (error,) = errors(printed)
+    assert error.startswith("error: rank 1: no progress for 6 s in scoring")
+    assert "digits" in (out / "stacks.txt").read_text() + printed
+    goes_on(out)
+
+
+@pytest.mark.slow
+def test_memory_that_runs_out_on_one_rank_of_a_model_in_parts(ended, goes_on):
+    printed, out = ended("out_of_memory", [1], "--shard", "full")
+    (error,) = errors(printed)
+    assert error.startswith("error: rank 1")
+    assert "--micro-batch-tokens" in error
+    goes_on(out)
+
+
+@pytest.mark.slow
+def test_a_full_disk_on_the_main_rank(ended, goes_on):
     printed, out = ended("full_disk", [0])
     (error,) = errors(printed)
     assert error.startswith("error: rank 0, in saving (records of step 2): ")
     assert "No space left on device" in error
     assert (out / "checkpoints" / "step-000001").exists()
+    goes_on(out)
 
 
 @pytest.mark.slow
@@ -94,20 +124,17 @@ def test_a_full_disk_on_the_main_rank(ended):
         ("killed_in_parts", "error: rank 1 is lost (process ", "its process has ended, as if killed"),
     ],
 )
-def test_a_rank_fails_while_its_part_is_written(trouble, begins, says, ended, tmp_path, forks):
+def test_a_rank_fails_while_its_part_is_written(trouble, begins, says, ended, goes_on):
     printed, out = ended(trouble, [1], "--shard", "full")
     (error,) = errors(printed)
     assert error.startswith(begins)
     assert says in error
     assert [path.name for path in (out / "checkpoints").iterdir() if path.name[0] != "."] == ["step-000001"]
-    again = forks.start_ranks(tmp_path, [{"argv": ["grpo", "--resume", "--trust", "--out", str(out)]}])
-    printed = "".join(again.communicate(timeout=PATIENCE_S))
-    assert again.returncode == 0, printed
-    assert json.loads((out / "summary.json").read_text())["steps"] == 3
+    goes_on(out)
 
 
 @pytest.mark.slow
-def test_ctrl_c_stops_all_ranks_at_a_step(ended, tmp_path, forks):
+def test_ctrl_c_stops_all_ranks_at_a_step(ended, goes_on):
     def interrupt(process, out):
         until = time.monotonic() + PATIENCE_S
         while not (out / "checkpoints" / "step-000001").exists():
@@ -119,10 +146,7 @@ def test_ctrl_c_stops_all_ranks_at_a_step(ended, tmp_path, forks):
     printed, out = ended("slow", [0, 1], meanwhile=interrupt)
     assert errors(printed) == []
     assert printed.count(f"stopped; continue with --resume --out {out}") == 1
-    again = forks.start_ranks(tmp_path, [{"argv": ["grpo", "--resume", "--trust", "--out", str(out)]}])
-    printed = "".join(again.communicate(timeout=PATIENCE_S))
-    assert again.returncode == 0, printed
-    assert json.loads((out / "summary.json").read_text())["steps"] == 3
+    goes_on(out)
 
 
 @pytest.fixture(scope="module")

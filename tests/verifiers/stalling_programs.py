@@ -60,7 +60,7 @@ class Program(NamedTuple):
 
 
 def parts(name: str) -> dict[str, tuple[str, str]]:
-    """By its name, what stands in brackets beside it, and the text of each part of a file."""
+    """Returns, by name, the text in brackets beside it and the text of each part of a file."""
     found = _HEADER.split((PARTS / f"{name}.txt").read_text(encoding="utf-8"))[1:]
     return {
         title: (beside or "", text.strip("\n"))
@@ -73,7 +73,7 @@ def _indented(statement: str) -> str:
 
 
 def programs(native: bool = True) -> list[Program]:
-    """All of them; without those in C++ and JavaScript if not `native`."""
+    """Returns all programs; without those in C++ and JavaScript if not `native`."""
     found: list[Program] = []
 
     def add(name: str, code: str, *styles: str, language: str = "python") -> None:

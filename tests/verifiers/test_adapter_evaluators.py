@@ -75,7 +75,7 @@ class ModelResponse:
 
 
 def lighteval(monkeypatch):
-    """Its Doc and ModelResponse."""
+    """lighteval's Doc and ModelResponse."""
     if importlib.util.find_spec("lighteval"):
         return (
             importlib.import_module("lighteval.tasks.requests").Doc,
@@ -122,7 +122,7 @@ def test_lighteval(monkeypatch, caplog):
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.skipif(importlib.util.find_spec("lighteval") is None, reason="lighteval is not installed")
 def test_lighteval_itself(monkeypatch):
-    """Its own loop over samples and metrics, its aggregation, and its standard error."""
+    """Uses lighteval's own loop over samples and metrics, its aggregation, and its standard error."""
     from lighteval.logging.info_loggers import MetricsLogger
     from lighteval.metrics import apply_metric
 
@@ -166,7 +166,7 @@ def scorer(metrics, name=None):
 
 
 def test_inspect_ai(monkeypatch):
-    """Its protocol: an async call with the state and the target, which is a sequence of texts."""
+    """inspect_ai's protocol: an async call with the state and the target, which is a sequence of texts."""
     if importlib.util.find_spec("inspect_ai") is None:
         nothing = lambda: None  # noqa: E731
         put(monkeypatch, {"inspect_ai.scorer": dict(Score=Score, scorer=scorer, mean=nothing, stderr=nothing)})
@@ -192,7 +192,7 @@ def test_inspect_ai(monkeypatch):
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.skipif(importlib.util.find_spec("inspect_ai") is None, reason="inspect_ai is not installed")
 def test_inspect_ai_itself(tmp_path, monkeypatch):
-    """A whole evaluation with its mock model: what is unscored is left out of the mean."""
+    """Runs a whole evaluation with inspect_ai's mock model: unscored samples are left out of the mean."""
     import inspect_ai
     from inspect_ai.dataset import Sample
     from inspect_ai.model import ModelOutput, get_model

@@ -24,7 +24,7 @@ def nothing_said(monkeypatch):
 
 
 async def executed(reward_func, query, prompt, label):
-    """One sample's part of the response that becomes its experience; every exception is swallowed, as there."""
+    """Copies how OpenRLHF turns one sample's response into its experience; it swallows every exception too."""
     output = {"reward": None, "scores": None, "extra_logs": {}}
     try:
         (info,) = await asyncio.gather(asyncio.to_thread(reward_func, [query], [prompt], [label]))
@@ -41,7 +41,7 @@ def execute(function, *row):
 
 
 def joined(samples):
-    """Its loop over the first sample's keys."""
+    """Copies OpenRLHF's loop over the first sample's keys."""
     return {key: [sample["extra_logs"][key] for sample in samples] for key in samples[0]["extra_logs"]}
 
 
@@ -89,14 +89,14 @@ def test_what_can_t_be_scored_carries_a_number_and_is_told_once(caplog):
 
 def test_without_a_stand_in_the_error_is_said_before_it_is_swallowed(caplog):
     assert execute(openrlhf_reward("math", unscored=None), PROMPT + GOOD, PROMPT, None)["reward"] is None
-    assert "the run will end for want of a reward" in caplog.text
+    assert "the run will end because a reward is missing" in caplog.text
     assert "no answer" in caplog.text
     with pytest.raises(VerifierError, match="set `unscored`"):
         openrlhf_reward("math", unscored=None)([PROMPT + GOOD], [PROMPT], [None])
 
 
 def test_every_sample_has_the_same_logs():
-    """A verifier that abstains must not leave its name out: samples are joined by the first one's keys."""
+    """A verifier that abstains must still give its name as a key: samples are joined by the first one's keys."""
     function = openrlhf_reward("math + language")
     samples = [execute(function, PROMPT + text, PROMPT, "4") for text in (GOOD, "4", "")]
     assert all(set(sample["extra_logs"]) == {"math", "language", "unscored"} for sample in samples)

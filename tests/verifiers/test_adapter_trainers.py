@@ -59,7 +59,7 @@ class Sample:
 
 
 def arguments(**given):
-    """Its `--custom-config-path` sets each key of the file on args."""
+    """slime's `--custom-config-path` sets each key of the file on args."""
     args = argparse.Namespace(custom_rm_path="verifiers.adapters.slime.rm", group_rm=False)
     for name, value in given.items():
         setattr(args, name, value)
@@ -98,7 +98,7 @@ def test_slime_leaves_out_what_can_t_be_scored(caplog):
     samples = group((GOOD, "4"), (BAD, "4"), (GOOD, None), (GOOD, ""))
     assert asyncio.run(as_a_group(arguments(verifiers_reward="math"), samples)) == [1.0, 0.0, 0.5, 0.5]
     assert [sample.remove_sample for sample in samples] == [False, False, True, True]
-    assert caplog.text.count("leaves the loss") == 1
+    assert caplog.text.count("left out of the loss") == 1
     samples = group((GOOD, None), (BAD, None))
     assert asyncio.run(as_a_group(arguments(), samples)) == [0.0, 0.0]
     assert all(sample.remove_sample for sample in samples)
@@ -110,7 +110,7 @@ def test_slime_leaves_out_what_can_t_be_scored(caplog):
 
 
 def test_slime_does_not_hold_up_the_loop():
-    """Generation goes on in the same event loop while a reward is computed."""
+    """Generation continues in the same event loop while a reward is computed."""
 
     async def both():
         task = asyncio.ensure_future(rm(arguments(), group(*[(GOOD, "4")] * 50)))
@@ -210,7 +210,7 @@ class EnvironmentInterface(abc.ABC, Generic[Meta]):
 
 
 def remote(**_):
-    """Of Ray: `Class.options(...).remote(config)` makes an actor, `actor.step.remote(...)` calls it."""
+    """Ray's interface: `Class.options(...).remote(config)` makes an actor, `actor.step.remote(...)` calls it."""
 
     class Actor:
         def __init__(self, of):
@@ -414,7 +414,7 @@ for text, answer in ((sys.argv[3], "4"), ("5", "4"), (sys.argv[3], None)):
 
 @pytest.mark.skipif(not os.environ.get("PRIME_PYTHON"), reason="PRIME_PYTHON names no Python with their package")
 def test_prime_itself(url):
-    """Its own Task.score calls the reward; an error there leaves the trace without one."""
+    """prime-rl's own Task.score calls the reward; an error in it leaves the trace without a reward."""
     argv = [os.environ["PRIME_PYTHON"], "-I", "-c", TASK, str(CLIENT.parent), url, GOOD]
     done = subprocess.run(argv, capture_output=True, text=True, timeout=300)
     wanted = ["{'verified': 1.1}", "{'verified': 0.0}", "TaskError {'verified': None}"]

@@ -1,4 +1,4 @@
-"""verl's `compute_score`: its call, its code data as Arrow hands them over, and verl itself where it is installed.
+"""verl's `compute_score`: its call, its code data in Arrow's form, and verl itself where it is installed.
 
 Run with verl 0.9.1 from PyPI, whose loader and reward manager are those of 0.10.0.dev (commit 1dda039b9).
 """
@@ -60,7 +60,7 @@ NULLS = dict.fromkeys(("fn_name", "assert_case", "style", "entry_point", "checke
     ],
 )
 def test_verl_s_code_data_in_all_their_shapes(tests, right, wrong):
-    """As JSON text, as an object with the nulls that Arrow adds, and with NumPy's arrays in the place of lists."""
+    """Tests as JSON text, as an object with the nulls that Arrow adds, and with NumPy's arrays instead of lists."""
     arrays = {
         name: np.array(value, dtype=object) if isinstance(value, list) else value for name, value in tests.items()
     }
@@ -108,14 +108,14 @@ def test_a_gold_in_braces_is_an_answer():
 
 
 def documented():
-    """The overrides in the README's block for verl, as a shell would hand them to Hydra."""
+    """Returns the overrides in the README's block for verl, as a shell would pass them to Hydra."""
     block = re.search(r"<!-- verl-line -->\n```bash\n(.*?)```", README.read_text(encoding="utf-8"), re.DOTALL)
     words = shlex.split(block[1].replace("\\\n", " "))
     return words[words.index("verl.trainer.main_ppo") + 1 :]
 
 
 def config(*overrides):
-    """verl's own configuration with these overrides, as its `main_ppo` composes it."""
+    """Returns verl's own configuration with these overrides, composed as in its `main_ppo`."""
     hydra = pytest.importorskip("hydra")
     verl = importlib.util.find_spec("verl")
     if verl is None:
@@ -130,7 +130,7 @@ PREFIX = "reward.custom_reward_function"
 
 @pytest.mark.filterwarnings("ignore")
 def test_the_documented_line_in_verl_itself():
-    """Hydra's parser, verl's configuration and its loader; the score comes through its default reward manager."""
+    """Uses Hydra's parser, verl's configuration and its loader; its default reward manager returns the score."""
     made = config(*documented())
     import torch
     from verl import DataProto
@@ -162,7 +162,7 @@ def test_the_documented_line_in_verl_itself():
 
 
 class Tokenizer:
-    """A character is its code."""
+    """A tokenizer whose token ids are character codes."""
 
     def decode(self, ids, skip_special_tokens=True):
         return "".join(chr(i) for i in ids.tolist())
@@ -170,7 +170,7 @@ class Tokenizer:
 
 @pytest.mark.filterwarnings("ignore")
 def test_what_hydra_takes():
-    """A key that verl does not have needs a plus; parentheses need quotes inside; options come as a tree."""
+    """A key that verl does not have needs a plus; parentheses need quotes inside; options are given as a tree."""
     from verifiers.adapters.shared import reward_of
 
     path = f"{PREFIX}.path=pkg://verifiers.adapters.verl"

@@ -47,7 +47,7 @@ def test_trl_with_tokens_and_wrong_types():
 @pytest.mark.skipif(importlib.util.find_spec("trl") is None, reason="TRL is not installed")
 @pytest.mark.filterwarnings("ignore")
 def test_trl_itself(tiny_path, tmp_path):
-    """Two steps of the real trainer: the metric has the function's name, and unscored rows are left out."""
+    """Runs two steps of the real trainer: the metric has the function's name, and unscored rows are left out."""
     from datasets import Dataset
     from trl import GRPOConfig, GRPOTrainer
 
@@ -115,12 +115,12 @@ def test_reasoning_gym_itself():
     assert not {p.prompt for p in loaded.train} & {p.prompt for p in loaded.test}
     with pytest.raises(UserError, match="did you mean chain_sum"):
         find("reasoning_gym:chain_sun").load(Source("bundled"))
-    with pytest.raises(GoldError, match="carries no reasoning_gym"):
+    with pytest.raises(GoldError, match="has no reasoning_gym"):
         verify(Problem(answer="4"), Completion("4"))
 
 
 def test_a_truth_of_reasoning_gym_is_not_any_text():
-    """Its own scorer compares bool(answer) with bool(gold), and both are texts."""
+    """reasoning-gym's own scorer compares bool(answer) with bool(gold), and both are texts."""
     pytest.importorskip("reasoning_gym")
     verify = resolve("reasoning_gym")
     for gold in ("True", "False"):

@@ -1,4 +1,4 @@
-"""Verifiers for tasks of one's own: choice, exact, regex, json_schema, countdown, knights and knaves."""
+"""Verifiers for your own tasks: choice, exact, regex, json_schema, countdown, knights and knaves."""
 
 import json
 

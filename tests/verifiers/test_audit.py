@@ -1,4 +1,4 @@
-"""The audit: our verifiers pass it, and known sins are found."""
+"""The audit: our verifiers pass it, and known faults are found."""
 
 import importlib.util
 import json
@@ -86,7 +86,7 @@ def test_an_audit_ends_whatever_hangs():
 def test_what_there_was_no_time_for_is_a_finding():
     report = audit("audited_for_tests:slow", [PROBLEM], workers=1, sizes=SIZES, limit_s=2.0, maths=False)
     (first, *_) = [finding for finding in report.findings if finding.family == "time"]
-    assert "the audit's 2 s were over" in first.detail
+    assert "the audit's limit of 2 s ended" in first.detail
     assert first.text
     assert not report.passed
 
@@ -117,7 +117,7 @@ def test_formulas(formula, ungated, monkeypatch):
         assert score.reward == finding.score > 0
 
 
-MANNER = "a verifier of manner: it compares with no known answer"
+STYLE = "a verifier of style: it compares with no known answer"
 
 
 @pytest.mark.parametrize(
@@ -128,25 +128,25 @@ MANNER = "a verifier of manner: it compares with no known answer"
         ("trl:audited_for_tests:trl_manner", None, "style", True),
         ("format", None, "style", True),
         ("audited_for_tests:by_hash", None, "style", False),  # what it says changes, and that is found
-        # Whoever pays everything is not let off as a judge of manner.
+        # Whoever pays everything is not let off as a judge of style.
         ("audited_for_tests:always", None, "answer", False),
         ("audited_for_tests:always", "style", "style", True),
         ("audited_for_tests:substring", None, "answer", False),
         ("math", None, "answer", True),
     ],
 )
-def test_a_verifier_of_manner_is_told_in_the_first_line(target, kind, told, passed):
+def test_a_verifier_of_style_is_named_in_the_first_line(target, kind, told, passed):
     report = audit(target, sizes=SIZES, kind=kind, workers=1, maths=False)
     first = report.as_text().splitlines()[0]
-    assert (report.kind, report.passed, MANNER in first) == (told, passed, told == "style"), report.as_text(show=3)
+    assert (report.kind, report.passed, STYLE in first) == (told, passed, told == "style"), report.as_text(show=3)
     assert {"determinism", "growth", "huge"} <= set(report.families)
     assert ("near_misses" in report.families) == (told == "answer")
     if "always" in target and kind is None:
-        assert "say --kind style" in report.notes[0]
+        assert "pass --kind style" in report.notes[0]
 
 
 def test_options_of_a_formula_stand_under_names():
-    with pytest.raises(ValueError, match="stand under the names of its verifiers"):
+    with pytest.raises(ValueError, match="must be keyed by its verifiers' names"):
         audit("math + format", options={"policy": "lenient"})
 
 

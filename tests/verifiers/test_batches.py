@@ -25,7 +25,7 @@ def pairs(texts):
 
 
 def placeless(scores):
-    """Without the line that an error was raised in: what a batch hands back was not raised where one alone was."""
+    """Removes the line that an error was raised in, because a batch does not raise where a single call does."""
     return [dataclasses.replace(score, error=re.sub(r" in \S+, line \d+", "", score.error)) for score in scores]
 
 

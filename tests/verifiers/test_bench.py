@@ -1,4 +1,4 @@
-"""`python -m verifiers bench`: figures that are known beforehand, for verifiers that are wrong in known ways."""
+"""`python -m verifiers bench`: figures known in advance, for verifiers that are wrong in known ways."""
 
 import json
 import math
@@ -12,12 +12,12 @@ from verifiers.audit import bench
 
 
 def generous(problem, completion):
-    """Pays whatever holds the gold."""
+    """Pays any text that contains the gold."""
     return problem.answer in completion.text
 
 
 def moody(problem, completion):
-    """Hangs, raises, dies, abstains."""
+    """Hangs, raises, dies or abstains."""
     if "hang" in completion.text:
         time.sleep(60)
     if "raise" in completion.text:
@@ -62,7 +62,7 @@ def test_figures(cases, tmp_path, capsys, monkeypatch):
 
 
 def test_wilson():
-    """By hand, for 8 of 10 (Wilson 1927; R's prop.test without correction gives 0.4902 to 0.9433)."""
+    """Calculated by hand, for 8 of 10 (Wilson 1927; R's prop.test without correction gives 0.4902 to 0.9433)."""
     found = bench._share([True] * 8 + [False] * 2)
     assert (found.low, found.high) == (pytest.approx(0.4902, abs=1e-4), pytest.approx(0.9433, abs=1e-4))
     assert bench._share([]) is None
@@ -89,12 +89,12 @@ def test_a_formula_is_timed():
 @pytest.mark.parametrize(
     ("row", "message"),
     [
-        ({"text": "7", "expected": True}, "mine.jsonl:1: there is no gold"),
+        ({"text": "7", "expected": True}, "mine.jsonl:1: the gold is missing"),
         ({"gold": math.nan, "text": "7", "expected": True}, "mine.jsonl:1: the gold must be"),
         ({"gold": "7", "expected": True}, "mine.jsonl:1: text"),
         ({"gold": "7", "text": "7"}, "mine.jsonl:1: expected must be true or false"),
         ({"gold": "7", "text": "7", "expected": "yes"}, "mine.jsonl:1: expected must be true or false"),
-        ([], "mine.jsonl:1: a case is an object"),
+        ([], "mine.jsonl:1: a case must be an object"),
     ],
 )
 def test_bad_cases(row, message, tmp_path, capsys):

@@ -1,4 +1,4 @@
-"""Folders of sandboxes whose owner was killed: removed by the next one, and only they."""
+"""Folders of sandboxes whose owner was killed: the next owner removes them, and nothing else."""
 
 import os
 import subprocess

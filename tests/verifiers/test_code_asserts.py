@@ -1,4 +1,4 @@
-"""Assert style at its borders: what a test sees of the submission, and what the submission may supply to a test."""
+"""Edge cases of assert style: what a test sees of the submission, and what the submission may supply to a test."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def judged(verifier: CodeVerifier, test: str, code: str, **fields: Any) -> Verdi
 
 
 def raises(kind: str, more: str = "True", imports: str = "") -> str:
-    """A test that wants this exception and no other."""
+    """Returns a test that expects exactly this exception."""
     return (
         f"{imports}\ncaught = False\ntry:\n    f(-1)\nexcept {kind} as e:\n    caught = {more}\n"
         "except Exception:\n    pass\nassert caught"
@@ -214,7 +214,7 @@ def test_recursion_through_a_callback_is_no_forgery(verifier: CodeVerifier) -> N
 
 
 def test_a_reply_counts_for_its_own_call(verifier: CodeVerifier) -> None:
-    """A process left behind answers before the next call was made."""
+    """A process left behind answers before the next call is made."""
     forger = (
         "import os, socket, threading, time\n"
         "body = b'[\"ok\",%d,9,[]]'\n"

@@ -1,4 +1,4 @@
-"""Programs that would stall, poison or exhaust the judge: each ends as a verdict, whatever forks beside it."""
+"""Programs that would stall, poison or exhaust the judge: each ends in a verdict, even while other processes fork."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ GOOD_PROGRAM = "input()\nprint(sum(int(x) ** 2 for x in input().split()) % 1009)
 
 
 def forked(native: bool) -> int:
-    """A child that inherits every descriptor of this moment. A native fork passes by what Python does after one."""
+    """Forks a child that inherits every open descriptor. A native fork bypasses what Python does after a fork."""
     pid = ctypes.PyDLL(None).fork() if native else os.fork()
     if pid == 0:
         time.sleep(600)
@@ -33,7 +33,7 @@ def forked(native: bool) -> int:
 
 @pytest.fixture
 def sleepers() -> Iterator[None]:
-    """Forks of this process at any moment, as the workers of a data loader are."""
+    """Forks this process again and again, as a data loader does for its workers."""
     pids: list[int] = []
     stop = threading.Event()
 
@@ -62,7 +62,7 @@ def test_corpus_is_large_enough() -> None:
 
 @pytest.mark.slow
 def test_every_program_ends_as_a_verdict_at_every_weaker_level(sleepers: None, monkeypatch: pytest.MonkeyPatch) -> None:
-    """`test_code_hacks` runs all of them at the best level; here each runs at one of the others in turn."""
+    """Runs each program at one of the other levels in turn; `test_code_hacks` runs all of them at the best level."""
     levels = [level for level in probe.report().works if level != probe.report().best] or [probe.report().best]
     assert levels[0] is not None
     used: list[Usage] = []

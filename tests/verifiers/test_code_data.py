@@ -1,4 +1,4 @@
-"""Public data sets, where they are at hand: every gold solution passes, every emptied one does not."""
+"""Public data sets, where they are available: every gold solution passes, and no emptied one does."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def lines(path: Path) -> list[Row]:
 
 
 def emptied(code: str, entry: str) -> str:
-    """The program with nothing in its entry point."""
+    """Returns the program with an empty body of its entry point."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         tree = ast.parse(code)

@@ -1,4 +1,4 @@
-"""Programs that must not pass, programs that must not get out, programs that must pass.
+"""Programs that must not pass, programs that must not escape, programs that must pass.
 
 The corpus stands in tests/hacks/code and tests/honest/code; targets are planted here and proven reachable from outside.
 """
@@ -65,7 +65,7 @@ def job_of(name: str, style: str) -> dict[str, Any]:
 
 
 def corpus(folder: str) -> list[tuple[str, str, str, str]]:
-    """(name, style, what it claims to reach, program)."""
+    """Returns (name, style, what it claims to reach, program)."""
     found = []
     for path in sorted((HERE / folder).glob("*.txt")):
         parts = HEADER.split(path.read_text(encoding="utf-8"))[1:]
@@ -79,7 +79,7 @@ HONEST = corpus("honest/code")
 
 
 class Targets:
-    """What is planted outside: a secret, a file, three sockets, a process."""
+    """Targets planted outside: a secret, a file, three sockets, a process."""
 
     def __init__(self, folder: Path) -> None:
         self.word = "planted" + secrets.token_hex(8)
@@ -237,7 +237,7 @@ def test_hacks_do_not_pass_and_do_not_get_out(
     ("name", "claim", "code"), [(name, claim, code) for name, style, claim, code in HACKS if claim and style == "stdin"]
 )
 def test_targets_can_be_reached_from_outside(name: str, claim: str, code: str, tmp_path: Path) -> None:
-    """The same program, run without a sandbox on targets of its own, reaches them."""
+    """The same program, run without a sandbox on its own targets, reaches them."""
     if "kill-everything" in name or "kill-parent" in name or "signal-queue" in name:
         pytest.skip("would reach this test run itself")
     planted = Targets(tmp_path)

@@ -40,7 +40,7 @@ int main() {
 
 
 def check_installed(language: str) -> None:
-    """Skips where the language or what its compiler needs is not here."""
+    """Skips the test if the language, or what its compiler needs, is not installed."""
     known = LANGUAGES[language]
     try:
         installed((*known.build, *known.start)[0])
@@ -81,7 +81,7 @@ def test_other_languages(language: str, code: str, reason: str) -> None:
 
 
 def test_sixteen_threads_at_once_fit_into_little_memory() -> None:
-    """In C++ too, where glibc would end the program instead of raising."""
+    """The same holds in C++, where glibc would end the program instead of raising."""
     code = """#include <atomic>
 #include <iostream>
 #include <thread>

@@ -1,4 +1,4 @@
-"""The sandbox itself: what can be read in it, what is left behind, who may run it."""
+"""The sandbox itself: what can be read in it, what it leaves behind, who may run it."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def test_filters_fit_the_kernels_limits() -> None:
 
 @pytest.mark.parametrize("level", ["full", "ns", "landlock"])
 def test_no_run_leaves_a_queue_or_a_segment_for_the_next(level: str) -> None:
-    """What would outlive a run in the IPC namespace that the runs of a server share can't be made."""
+    """The runs of a server share an IPC namespace, so nothing that would outlive a run in it can be created."""
     needs(level)
     code = """
 import ctypes
@@ -65,7 +65,7 @@ def f(key):
 
 
 def memory_of(pid: int) -> bytes:
-    """Everything a process can read of itself; nothing of one that is gone."""
+    """Returns everything a process can read of itself; nothing for one that has ended."""
     found = []
     with (
         contextlib.suppress(FileNotFoundError, ProcessLookupError),
@@ -93,7 +93,7 @@ def children_of(pid: int) -> list[int]:
 
 @pytest.mark.parametrize("style", ["function", "asserts", "stdin"])
 def test_expected_values_are_in_no_untrusted_memory(style: str) -> None:
-    """A canary in every place that is trusted is found in the oracle at most, never in a candidate or its server."""
+    """A canary in each trusted place is found at most in the oracle, never in a candidate or its server."""
     if os.geteuid() != 0:
         pytest.skip("reading the memory of another process needs root")
     needs("ns")
@@ -190,7 +190,7 @@ def started(then: str, level: str = "auto", prefix: tuple[str, ...] = (), python
 
 
 def leftovers(host: int, folder: Path) -> set[str]:
-    """Of one host process, whose temporary files lie in `folder`: others may use the verifier at the same time."""
+    """Returns what one host process left behind; its temporary files lie in `folder`. Others may run meanwhile."""
     found = {str(path) for path in folder.glob("verifiers-*")}
     for top in ("/sys/fs/cgroup",):
         for folder, names, _ in os.walk(top):
@@ -418,7 +418,7 @@ print(scores())
     ids=["descriptors", "processes"],
 )
 def test_what_the_host_lacks_is_unscored(lack: str, back: str, warm: bool) -> None:
-    """... and nothing is lost by it: the next verdicts are right."""
+    """... and it costs nothing: the next verdicts are right."""
     if probe.report().best is None:
         pytest.skip(f"nothing here isolates code: {probe.report().missing}")
     lack = lack if warm else "verifier.close()\n" + lack
@@ -431,7 +431,7 @@ def test_what_the_host_lacks_is_unscored(lack: str, back: str, warm: bool) -> No
 
 
 class _Used:
-    """A run of which only the clock is asked."""
+    """A run of which only the clock is used."""
 
     def __init__(self, waited_s: float) -> None:
         self.waited_s, self.killed = waited_s, False

@@ -1,4 +1,4 @@
-"""A share of the programs of stalling_programs.py at every level: each ends as a verdict of 0, in time, and whole."""
+"""A share of the programs of stalling_programs.py at every level: each ends in a verdict of 0, in time and complete."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def problem(item: Program) -> Problem:
 
 
 def wrong(verifier: CodeVerifier, chosen: list[Program]) -> list[str]:
-    """What is no verdict of 0 with a known reason, or can't be printed."""
+    """Returns the results that are not a verdict of 0 with a known reason, or that can't be printed."""
     verdicts = verifier.verify_many([(problem(item), Completion(item.code)) for item in chosen])
     return [
         f"{item.name} {item.style}: {verdict!r:.300}"
@@ -57,7 +57,7 @@ def wrong(verifier: CodeVerifier, chosen: list[Program]) -> list[str]:
 
 
 def needs(language: str) -> None:
-    """Skips the test where the language can't be run."""
+    """Skips the test if the language can't be run."""
     known = LANGUAGES[language]
     try:
         installed((*known.build, *known.start)[0])
@@ -66,7 +66,7 @@ def needs(language: str) -> None:
 
 
 def left_over(earlier: set[int]) -> list[str]:
-    """Processes below this one that are no servers of the sandbox."""
+    """Returns the processes below this one that are not servers of the sandbox."""
     names = []
     for pid in descendants(os.getpid()) - earlier:
         path = Path(f"/proc/{pid}/cmdline")

@@ -1,4 +1,4 @@
-"""What crosses the border between a submission and its judge: messages, and the comparison of values and texts."""
+"""Data between a submission and its judge: messages, and the comparison of values and texts."""
 
 from __future__ import annotations
 
@@ -308,7 +308,7 @@ HOSTILE_ANSWERS = [
 
 @pytest.mark.parametrize("checker", ["exact", "strict", "float:1e-6", "unordered", "test_code_wire:fails_on_text"])
 def test_no_answer_ends_a_batch_or_costs_much(checker: str) -> None:
-    """Wrong whatever it is, and never trouble of ours."""
+    """Such a value is wrong, and never an infrastructure error."""
     if probe.report().best is None:
         pytest.skip(f"nothing here isolates code: {probe.report().missing}")
     tests = {"style": "function", "entry_point": "f", "args": [[1]], "outs": [7], "checker": checker}

@@ -145,7 +145,7 @@ def test_a_hostile_megabyte(piece, reason):
 
 
 def simply(text, policy="strict", least=1):
-    """The same format, written down as slowly and plainly as it can be: (the score is 1, the reason)."""
+    """The same format, implemented as plainly as possible: returns (whether the score is 1, the reason)."""
     tags = list(re.finditer("</?(?:think|answer)>", text))
     names = [tag[0] for tag in tags]
     if not tags:
@@ -203,7 +203,7 @@ def test_it_agrees_with_the_plain_definition(text, policy, least):
 
 
 def test_what_can_be_seen():
-    """Of all characters: Unicode's own word, but for what it calls invisible or has given no meaning to."""
+    """For all characters, follows Unicode's own definition, except for invisible and unassigned ones."""
     verify = resolve("format")
     # Signs that embrace digits and the like are drawn; fillers, selectors and the joiner are letters or marks by name.
     drawn = {0x110BD, 0x110CD, *range(0x600, 0x606), 0x6DD, 0x70F, 0x890, 0x891, 0x8E2}

@@ -1,4 +1,4 @@
-"""Golds that are missing values are bad rows wherever they come from, never wrong answers."""
+"""Golds that are missing values are bad rows in every input, never wrong answers."""
 
 import json
 import math
@@ -105,7 +105,7 @@ def test_adapters(gold):
 
 
 def test_adapters_with_a_missing_answer():
-    """None is no gold: the verifiers that need one say so."""
+    """None is not a gold: the verifiers that need one report that."""
     with pytest.raises(VerifierError, match="has no answer"):
         lm_eval_results("math")({"question": "q", "answer": None}, ["4"])
     assert trl_reward("math")(prompts=["p"], completions=["4"], answer=[None]) == [None]

@@ -1,22 +1,30 @@
 """Scoring on a Ray cluster gives the results of one machine, also when actors and nodes are lost."""
 
 import contextlib
+import functools
 import json
 import os
+import re
+import signal
+import socket
 import subprocess
 import sys
 import threading
 import time
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
-from on_ray_for_tests import set_token, three_nodes, without_a_node
+from on_ray_for_tests import actors_of, remove_a_busy_node, remove_node, set_token
+from score_shards_for_tests import files, write_shards
 
 from verifiers import Completion, Problem, Reward, VerifierError, score_many
+from verifiers.__main__ import main
 from verifiers.commands.score import make_scorer
 from verifiers.cores import cores
-from verifiers.on_ray import Actors, Fleet, address_of
+from verifiers.on_ray import Actors, Fleet, Resources, address_of
 from verifiers.on_ray.host import Host
+from verifiers.on_ray.versions import difference, reader
 from verifiers.on_ray.work import Scoring
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -104,9 +112,29 @@ def test_calls_last_about_half_a_second_and_the_source_is_not_read_far_ahead():
     opened = 0
     while work.next_call() is not None:
         opened += 1
-    assert opened == 131072 / 32  # two for each of a thousand actors, and as many again
+    assert opened == 131072 / 32
     assert len(read) == 168 + 131072
     assert next(work.in_turn(), None) is None
+
+
+@pytest.mark.quick
+def test_very_many_actors_get_longer_calls_and_may_go_further_ahead(monkeypatch):
+    """They would ask for too many calls in a second, and wait for each that takes long."""
+    monkeypatch.setattr("verifiers.on_ray.work._OPEN", 1 << 10)
+    monkeypatch.setattr("verifiers.on_ray.work._OPEN_EACH", 8)
+    endless = ((Problem(), Completion("x")) for _ in iter(int, 1))
+    work = Scoring(endless, actors=400)
+    sizes = []
+    for _ in range(8):
+        call = work.next_call()
+        sizes.append(call.size)
+        work.finished(call, ([(1.0, [], "")] * call.size, call.size * 0.005))
+        list(work.in_turn())
+    assert sizes[-1] == 200  # a second
+    opened = 0
+    while (call := work.next_call()) is not None:
+        opened += call.size
+    assert opened == 3200
 
 
 def test_ray_that_is_missing_and_verifiers_that_can_not_travel(monkeypatch):
@@ -147,14 +175,58 @@ def test_relative_paths_are_those_of_the_command(tmp_path, monkeypatch):
     assert Host(setup).ready().told == "cluster"
 
 
+def test_a_stopped_process_is_ended_and_a_living_one_is_not():
+    code = "import os, signal, time; from verifiers.on_ray.host import be_watched; be_watched(2.0); time.sleep(4); "
+    code += "print('lives', flush=True); os.kill(os.getpid(), signal.SIGSTOP)"
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, timeout=120)
+    assert (done.returncode, done.stdout) == (-signal.SIGKILL, "lives\n")
+
+
+@pytest.mark.quick
+def test_what_differs_on_a_node(tmp_path, monkeypatch):
+    package = tmp_path / "pack_for_tests"
+    (package / "_bundled").mkdir(parents=True)
+    for name in ("__init__.py", "_bundled/data.py"):
+        (package / name).touch()
+    monkeypatch.syspath_prepend(str(tmp_path))
+    read = reader()
+    here = read(["pack_for_tests", "nothing_for_tests"])
+    assert here["nothing_for_tests"] == "none"
+    (package / "_bundled" / "data.py").write_text("# data")
+    assert difference("node", read([*here][1:]), here) == ""
+    (package / "__init__.py").write_text("# newer")
+    there = {**read([*here][1:]), "Python": "3.9"}
+    assert difference("node", there, here) == (
+        f"node has Python 3.9 and pack_for_tests with source {there['pack_for_tests']}, and Python {here['Python']} "
+        f"and pack_for_tests with source {here['pack_for_tests']} is needed, as on this machine: install the same on "
+        "all nodes"
+    )
+    assert "node has no pack_for_tests, and" in difference("node", {**here, "pack_for_tests": "none"}, here)
+
+
+@pytest.mark.quick
+def test_as_many_actors_as_there_is_room_for(monkeypatch):
+    monkeypatch.setattr("verifiers.on_ray.fleet._POLL_S", 0.0)
+    free = iter([1, 1, 3, 5, 5, 5, 2])
+    ray = SimpleNamespace(
+        cluster_resources=lambda: {"CPU": 5.0},
+        available_resources=lambda: {"CPU": next(free)},
+        nodes=lambda: [{"Alive": True}, {"Alive": False}],
+    )
+    monkeypatch.setattr("verifiers.on_ray.fleet.imported", lambda: ray)
+
+    def room(**options):
+        return Fleet(Reads, **options)._room()
+
+    assert room(resources=Resources(3)) == 3  # Ray frees the CPUs of actors that ended a little later
+    assert room() == 4  # one is left for others
+    assert room(most=2) == 2
+    assert room(resources=Resources(cpus=2)) == 2
+    with pytest.raises(ValueError, match="6 actors need 6 CPUs, and Ray has 5 on 1 nodes, 2 of them free"):
+        room(resources=Resources(6))
+
+
 # --- a cluster -------------------------------------------------------------------------------------------------------
-
-
-@pytest.fixture(scope="module")
-def cluster():
-    pytest.importorskip("ray")
-    with three_nodes() as made:
-        yield made
 
 
 def plain(scores):
@@ -188,18 +260,16 @@ def on(cluster):
 @pytest.mark.slow
 def test_results_and_order_are_those_of_one_machine(on):
     reward, told = Reward("math + 0.1*format"), []
-    actors = on(reward, Reward("format"), say=told.append)
+    actors = on(reward, Reward("format"), count=2, say=told.append)
     pairs = sums(1500)
     assert plain(actors.map(0, iter(pairs))) == plain(score_many(reward, pairs))
     assert plain(actors.map(1, pairs[:50])) == plain(score_many(Reward("format"), pairs[:50]))
     (line,) = told
-    assert ": 4 actors" in line  # of five CPUs one is left for others
+    assert ": 2 actors" in line
     scores = actors.map(0, iter(pairs))  # one that is not read to its end
     assert next(scores) == score_many(reward, pairs[:1])[0]
     scores.close()
     assert plain(actors.map(0, pairs[:100])) == plain(score_many(reward, pairs[:100]))
-    actors.close()
-    on(reward, count=4).start()  # Ray frees the CPUs of the former actors a little later
 
 
 @pytest.mark.slow
@@ -208,7 +278,7 @@ def test_trouble_costs_its_own_item(on, monkeypatch):
     reward = Reward("pool_trouble_for_tests:trouble")
     texts = ["1", "hang", "2", "crash", "x", "exit", "raise", "gold", "nan", *map(str, range(30)), "spin", "5"]
     pairs = [(Problem(id=str(place)), Completion(text)) for place, text in enumerate(texts)]
-    actors = on(reward, count=2, timeout_s=2.0)
+    actors = on(reward, count=1, timeout_s=2.0)
     found = list(actors.map(0, pairs))
     want = score_many(reward, pairs, workers=1, timeout_s=2.0)
     assert [(score.reward, score.error) for score in found] == [(score.reward, score.error) for score in want]
@@ -219,14 +289,18 @@ def test_trouble_costs_its_own_item(on, monkeypatch):
 
 @pytest.mark.slow
 def test_what_a_node_can_not_set_up_and_what_there_is_no_room_for(on, cluster, tmp_path, monkeypatch):
-    with pytest.raises(ValueError, match="9 actors need 9 CPUs, and Ray has 5 on 3 nodes"):
-        on(Reward("math"), count=9).start()
+    with pytest.raises(ValueError, match="99 actors need 99 CPUs, and Ray has 9 on 3 nodes"):
+        on(Reward("math"), count=99).start()
     (tmp_path / "only_here.py").write_text(
         "import os\nif 'VERIFIERS_CPUS' in os.environ: raise OSError('no licence')\ndef fine(p, c): return 1.0\n"
     )
     monkeypatch.syspath_prepend(str(tmp_path))
     with pytest.raises(ValueError, match=r"an actor can't be set up on .*no licence"):
         on(Reward("only_here:fine"), count=1).start()
+    actors = on(Reward("math"), count=1)
+    actors.fleet._here = {**actors.fleet._here, "verifiers": "0123456789ab"}
+    with pytest.raises(ValueError, match=r"has verifiers with source .*, and verifiers with source 0123456789ab is"):
+        actors.start()
 
 
 @pytest.mark.slow
@@ -236,67 +310,119 @@ def test_programs_are_judged_in_the_sandbox_of_their_node(on):
     problem = Problem("Print the sum", tests={"style": "stdin", "inputs": ["1 2"], "outputs": ["3"]})
     texts = ["print(sum(map(int, input().split())))", "print(4)", "while True: pass", "import os; os.abort()"]
     pairs = [(problem, Completion(f"```python\n{text}\n```")) for text in texts]
-    actors = on(reward, count=2, say=told.append)
+    actors = on(reward, count=1, say=told.append)
     found = [(score.reward, score.verdicts["code"].reason) for score in actors.map(0, pairs)]
     assert found == [(1.0, "AC"), (0.0, "WA"), (0.0, "TLE"), (0.0, "RTE")]
     assert f"code at level {reward.verifiers['code'].level}" in told[0]
 
 
 @pytest.mark.slow
-def test_a_process_and_a_node_that_are_lost_cost_nothing(on, cluster, monkeypatch):
+def test_a_process_that_is_stopped_and_a_node_that_is_lost_cost_nothing(on, cluster, monkeypatch, caplog):
+    monkeypatch.setattr("verifiers.on_ray.fleet._SILENT_S", 3.0)
     monkeypatch.syspath_prepend(str(TESTS))
     reward = Reward("on_ray_for_tests:slow_sum")
     pairs = sums(400)
-    actors = on(reward, count=4)
+    actors = on(reward, count=3)
     actors.start()
     want = plain(score_many(reward, pairs))
     assert len({score[0] for score in want}) == 2
 
-    nodes = contextlib.ExitStack()
-
     def trouble():
+        doomed = next(node for node in cluster.others if actors_of(node))
+        stopped = next(ready.pid for ready in actors.fleet.ready if ready.pid not in actors_of(doomed))
+        os.kill(stopped, signal.SIGSTOP)
         time.sleep(0.5)
-        import ray
-
-        ray.kill(actors.fleet._actors[0].handle)
-        time.sleep(0.5)
-        nodes.enter_context(without_a_node(cluster))
+        remove_node(cluster, doomed)
 
     thread = threading.Thread(target=trouble)
     thread.start()
     found = plain(actors.map(0, pairs))
     thread.join()
     assert found == want
+    said = [record.getMessage() for record in caplog.records]
+    assert any(re.match(r"an actor on \S+ \(process \d+\) was lost, or silent for 3 s: ", line) for line in said), said
     assert plain(actors.map(0, pairs[:20])) == want[:20]
-    nodes.close()
+
+
+COMMAND = "import sys; from verifiers.__main__ import main; sys.exit(main(sys.argv[1:]))"
+SLOW = ["--reward", "on_ray_for_tests:slow_sum"]
+
+
+def waits_for(found, process):
+    until = time.monotonic() + 240
+    while not found():
+        assert process.poll() is None, process.communicate()
+        assert time.monotonic() < until
+        time.sleep(0.02)
+
+
+def answers(port):
+    with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port)):
+        return True
+    return False
+
+
+@contextlib.contextmanager
+def client_server(cluster):
+    """Ray's server for clients; yields its address."""
+    with socket.socket() as found:
+        found.bind(("127.0.0.1", 0))
+        port = found.getsockname()[1]
+    command = [sys.executable, "-m", "ray.util.client.server", "--host", "127.0.0.1", "--port", str(port)]
+    process = subprocess.Popen([*command, "--mode", "specific-server", "--address", cluster.address])
+    try:
+        waits_for(functools.partial(answers, port), process)
+        yield f"ray://127.0.0.1:{port}"
+    finally:
+        process.kill()
+        process.wait()
 
 
 @pytest.mark.slow
-def test_the_command_writes_the_same_file_and_goes_on_after_a_kill(cluster, tmp_path):
-    rows = tmp_path / "rows.jsonl"
-    with rows.open("w") as file:
-        for problem, completion in sums(900):
+def test_the_command_writes_the_same_file_and_goes_on_after_a_kill_through_rays_client(cluster, tmp_path, forks):
+    pytest.importorskip("grpc")
+    source = tmp_path / "rows.jsonl"
+    with source.open("w") as file:
+        for problem, completion in sums(600):
             file.write(json.dumps({"id": problem.id, "answer": problem.answer, "completion": completion.text}) + "\n")
-    command = [sys.executable, "-m", "verifiers", "score", str(rows), "--reward", "on_ray_for_tests:slow_sum"]
-    environment = {**os.environ, "PYTHONPATH": f"{ROOT}{os.pathsep}{TESTS}"}
-
-    def flags(name, *more):
-        return [*command, "--out", str(tmp_path / name), *more]
-
-    there = ("--on", f"ray:{cluster.address}", "--workers", "3")
-    subprocess.run(flags("here.jsonl"), env=environment, capture_output=True, timeout=300)
-    process = subprocess.Popen(flags("there.jsonl", *there), env=environment, stderr=subprocess.DEVNULL)
-    out, until = tmp_path / "there.jsonl", time.monotonic() + 240
-    while not (out.exists() and out.read_bytes().count(b"\n") > 100):
-        assert process.poll() is None
-        assert time.monotonic() < until
-        time.sleep(0.02)
+    here, there = tmp_path / "here.jsonl", tmp_path / "there.jsonl"
+    argv = ["score", source, *SLOW, "--out", there, "--workers", "2", "--on"]
+    process = forks.start([*argv, f"ray:{cluster.address}"], code=COMMAND)
+    waits_for(lambda: there.exists() and there.read_bytes().count(b"\n") > 100, process)
     process.kill()
-    process.wait()
-    assert out.read_bytes().count(b"\n") < 900
-    done = subprocess.run(flags("there.jsonl", *there), env=environment, capture_output=True, text=True, timeout=300)
-    assert "scoring on " in done.stderr, done.stderr
-    assert out.read_bytes() == (tmp_path / "here.jsonl").read_bytes()
+    process.communicate()
+    assert there.read_bytes().count(b"\n") < 600
+    with client_server(cluster) as address:
+        code, out, err = forks.run([*argv, address], code=COMMAND)
+    assert (code, "scoring on " in err) == (0, True), out + err
+    assert main(["score", str(source), *SLOW, "--out", str(here)]) == 0
+    assert here.read_bytes() == there.read_bytes()
+
+
+@pytest.mark.slow
+def test_shards_with_a_kill_and_a_lost_node(cluster, tmp_path, forks):
+    shards = write_shards(tmp_path / "in", count=12, size=60)
+    here, there = tmp_path / "here", tmp_path / "there"
+    argv = ["score", shards, *SLOW, "--out", there, "--on", f"ray:{cluster.address}", "--workers", "2"]
+
+    def done(count):
+        return lambda: len(list(there.rglob("*.summary.json"))) >= count
+
+    process = forks.start(argv, code=COMMAND)
+    waits_for(done(2), process)
+    process.kill()
+    process.communicate()
+    assert not (there / "manifest.json").exists()
+    process = forks.start(argv, code=COMMAND)
+    waits_for(done(6), process)
+    remove_a_busy_node(cluster)
+    out, err = process.communicate(300)
+    assert process.returncode == 0, out + err
+    assert "scoring on " in err
+    assert "its work is done again by another one" in err
+    assert "720 completions, 0 unscored" in out
+    assert main(["score", str(shards), *SLOW, "--out", str(here)]) == 0
+    assert files(there) == files(here)
 
 
 def test_no_cluster():

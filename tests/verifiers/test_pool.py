@@ -1,4 +1,4 @@
-"""Worker processes: same scores, order, deadlines, and trouble that costs one item only."""
+"""Worker processes: same scores, same order, deadlines, and failures that cost one item only."""
 
 import itertools
 import os
@@ -85,7 +85,7 @@ def test_trouble_costs_one_unscored_item_each():
 
 
 def test_what_a_worker_notes_is_never_half_new_and_half_old():
-    """A place beside the time of long ago would be late at once: unscored, in one run of some hundreds."""
+    """An index beside an outdated time would seem late at once: unscored, in one run of some hundreds."""
     old, stop = [], threading.Event()
     with Pool(Reward("format"), workers=1) as pool:
         worker = pool._workers[0]

@@ -1,4 +1,4 @@
-"""What a prompt wrote of a reply: told by its end, and read by every verifier."""
+"""The part of a reply that the prompt holds: recognised by the prompt's end, and read by every verifier."""
 
 import pytest
 
@@ -71,7 +71,7 @@ def test_an_answer_within_the_open_reasoning_does_not_count(name):
 
 
 class Many:
-    """The number of characters, and where the text's last one stands; in batches too."""
+    """A verifier whose detail is the text and whose span is its last character; in batches too."""
 
     version = "1"
 

@@ -1,4 +1,4 @@
-"""Files of rows that are cut or damaged, or hold half a character: an error that names file and line."""
+"""Files of rows that are cut or damaged, or contain half a character: the error names file and line."""
 
 import gzip
 import json

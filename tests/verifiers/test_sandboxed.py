@@ -1,4 +1,4 @@
-"""Third-party scorers inside the sandbox: what they score, what an answer can't do, who is to blame for trouble."""
+"""Third-party scorers inside the sandbox: what they score, what an answer can't do, what is to blame for failures."""
 
 import errno
 import functools
@@ -88,7 +88,7 @@ def fresh(attribute, **options):
 
 @functools.cache
 def made(attribute):
-    """Shared by these tests, for its servers take a second to start."""
+    """Shared by these tests, because its servers take a second to start."""
     return fresh(attribute)
 
 
@@ -160,7 +160,7 @@ def test_a_scorer_that_may_evaluate_reaches_nothing_either(scorers, tmp_path):
 
 @pytest.mark.slow
 def test_whose_fault_trouble_is(scorers):
-    """The answer's, if the problem's own answer gets through; otherwise nothing was learnt about the answer."""
+    """The answer is to blame if the problem's own answer works; otherwise nothing is known about the answer."""
     assert verdict(made("strict"), "four").reason == "raised"
     quick = fresh("hanging", sandbox={"time_s": 0.3, "memory_mib": 512})
     assert [verdict(quick, answer).reason for answer in ("hang", "die", "fill", "4")] == [
@@ -216,7 +216,7 @@ def test_what_the_host_lacks_leaves_the_completion_unscored(scorers, monkeypatch
 
 @pytest.mark.parametrize("had", [0, 1, 9])
 def test_fewer_threads_than_wanted_will_do(had, monkeypatch):
-    """... and trouble with one item, of whatever kind, takes its place alone."""
+    """... and a failure of one item, of any kind, affects only that item."""
     started, start = [], threading.Thread.start
 
     def few(thread):
@@ -279,7 +279,7 @@ def test_it_works_in_worker_processes_and_on_the_command_line(scorers, tmp_path,
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("name", ["polynomial_multiplication", "string_insertion"])
 def test_code_in_an_answer_to_reasoning_gym(name, tmp_path):
-    """Their scorers evaluate the answer; countdown and puzzle24, which do so too, are judged by ours."""
+    """Their scorers evaluate the answer; countdown and puzzle24, whose scorers do too, are judged by ours."""
     from verifiers.adapters.reasoning_gym import problems
 
     verify, marker = resolve("reasoning_gym", servers=1), tmp_path / "marker"

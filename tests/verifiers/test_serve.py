@@ -102,7 +102,7 @@ def test_the_example_of_the_readme(port):
 
 
 def test_what_it_prints_is_a_line_that_works():
-    """Where it listens, and a call: its equivalent is made, and curl itself where it is installed."""
+    """The server prints its address and a call. The test makes an equivalent call, and runs curl if it is installed."""
     with serving("--reward", "math + 0.1*format") as (port, process):
         head = [process.stderr.readline() for _ in range(4)][1:]  # after the formula
         assert head[0].startswith(f"listening on http://127.0.0.1:{port} ")
@@ -132,7 +132,7 @@ def test_the_readmes_openrlhf_bodies(port):
 
 
 def test_openapi(port):
-    """The page, and a schema with the bodies that the routes take."""
+    """The page is served, and the schema has the bodies that the routes take."""
     assert "openapi.json" in ask(port, "GET", "/docs")[1]
     paths = ask(port, "GET", "/openapi.json")[1]["paths"]
     assert set(paths) == {"/v1/verify", "/get_reward", "/slime", "/healthz", "/metrics"}
@@ -162,7 +162,7 @@ ONE = {"completion": "4", "reference": "4"}
         ({"verifier": "verifiers.match:Exact", "rows": []}, 422, "is not served"),
         ({"reward": "exact", "rows": []}, 422, "'exact' is not served"),  # ours, and not allowed
         ({"reward": "rm:/etc", "rows": []}, 422, "'rm:/etc' is not served"),
-        ({"reward": "math", "verifier": "format", "rows": []}, 422, "side by side"),
+        ({"reward": "math", "verifier": "format", "rows": []}, 422, "not both"),
         ({"reward": "math *", "rows": []}, 422, "can't read the reward formula"),
         ({"reward": "-" * 1900 + "math", "rows": []}, 422, "nested too deeply"),
         ({"reward": "(" * 900 + "math" + ")" * 900, "rows": []}, 422, "can't read the reward formula"),
@@ -198,7 +198,7 @@ ONE = {"completion": "4", "reference": "4"}
         (b"", 422, "JSON"),
         (b'\xff{"rows": []}', 422, "not UTF-8"),
         (b"[" * 50_000, 422, "nested too deeply"),
-        (b'{"rows": [], "rows": []}', 422, "stands twice"),
+        (b'{"rows": [], "rows": []}', 422, "occurs twice"),
         (b'{"rows": [], "config": {"math": {"time_s": NaN}}}', 422, "NaN is not JSON"),
         ({"rows": rows(*["4"] * 51)}, 413, "at most 50"),
         ({"rows": rows("x" * 200_000)}, 413, "larger than 0.1 MiB"),
@@ -224,7 +224,7 @@ def test_bad_requests(port, body, code, message):
         (b'{"completion": "4", "reference": "4", "meta": {"a": [NaN]}}', "NaN is not JSON"),
         (b'{"completion": "\\ud800", "reference": "4"}', "lone surrogate"),
         (b'{"completion": "4", "reference": "4", "meta": {"\\udfff": 1}}', "lone surrogate"),
-        (b'{"completion": "5", "completion": "4", "reference": "4"}', "'completion' stands twice"),
+        (b'{"completion": "5", "completion": "4", "reference": "4"}', "'completion' occurs twice"),
         (b'{"completion": "4", "reference": "4", "meta": {"a": %s}}' % (b"[" * 90 + b"]" * 90), "deeper than 64"),
         (b'{"completion": ["4"], "reference": "4"}', "completion"),
         (b"null", "dictionary"),
@@ -254,7 +254,7 @@ def test_code_with_lower_limits(port):
 
 
 def test_content_type_and_host(port):
-    """Neither a web page's plain form nor a name that an attacker's DNS points here is served."""
+    """Refuses a web page's plain form, and a host name that an attacker's DNS points to this machine."""
     body = {"rows": rows("4")}
     for kind in ("text/plain", "application/x-www-form-urlencoded", ""):
         assert ask(port, "POST", "/v1/verify", body, {"Content-Type": kind})[0] == 415
@@ -283,7 +283,7 @@ def test_openrlhf_route(port):
 
 
 def test_slime_route(port):
-    """Its remote_rm sends one sample and retries whatever is no success."""
+    """slime's remote_rm sends one sample and retries on every reply that is not a success."""
     body = {"prompt": [{"role": "user", "content": "2+2?"}], "response": f"{GOOD}<|im_end|>", "label": "4"}
     assert ask(port, "POST", "/slime", body) == (
         200,
@@ -383,7 +383,7 @@ def test_mistakes_of_use(tmp_path, capsys, monkeypatch):
 
 
 def wait_until(holds, seconds=60):
-    """Polls; generous, for machines under load."""
+    """Polls, with generous time for machines under load."""
     ends = time.monotonic() + seconds
     while not holds():
         assert time.monotonic() < ends, "it did not come about"
@@ -397,7 +397,7 @@ def open_connection(port, sent):
 
 
 def is_closed(connection):
-    """True if the server has ended it; what it sent before is thrown away."""
+    """True if the server has closed the connection; data that it sent before is discarded."""
     connection.setblocking(False)
     try:
         while data := connection.recv(1 << 16):
@@ -429,7 +429,7 @@ def test_stalled_connections_are_closed(port):
 
 
 def test_a_trickle_does_not_keep_a_connection(port):
-    """A byte now and then is no progress: a head has 5 s, a body 64 KiB a second after its first 10."""
+    """An occasional byte is not progress: a head has 5 s, a body must send 64 KiB a second after its first 10."""
     opened = [open_connection(port, sent) for sent in (HEAD[:-2], HEAD + b"\r\n")]
     closed = []
     began = time.monotonic()
@@ -449,7 +449,7 @@ def test_a_trickle_does_not_keep_a_connection(port):
 
 
 def test_stalled_connections_make_room():
-    """Three times as many as may be open stall, over and over; a client is served meanwhile."""
+    """Three times as many connections as may be open stall repeatedly; a client is served meanwhile."""
     with serving("--max-connections", "12") as (port, process):
         opened = []
         try:
@@ -465,7 +465,7 @@ def test_stalled_connections_make_room():
 
 
 def answers(port):
-    """True if a request is answered; too many connections at this moment are no answer."""
+    """True if a request is answered; a reply that too many connections are open does not count."""
     with contextlib.suppress(OSError, http.client.HTTPException):
         return ask(port, "POST", "/v1/verify", {"rows": rows("4")})[0] == 200
     return False
@@ -476,7 +476,7 @@ def descriptors(pid):
 
 
 def test_no_token_no_room_for_bodies(tmp_path):
-    """Clients without the token shut nobody out, at 256 descriptors; what they send is not kept."""
+    """Clients without the token, at 256 descriptors, keep nobody out; what they send is not stored."""
     secret = tmp_path / "token"
     secret.write_text("s3cret\n")
     with serving("--token-file", str(secret), "--max-body-mib", "8", open_files=256) as (port, process):
@@ -502,7 +502,7 @@ def test_no_token_no_room_for_bodies(tmp_path):
 @pytest.mark.parametrize("closes", [False, True], ids=["keep-alive", "close"])
 @pytest.mark.parametrize("chunked", [False, True], ids=["length", "chunked"])
 def test_a_refusal_reaches_a_client_that_still_writes(port, closes, chunked):
-    """No reset instead of 413: a client reads only after it has sent all."""
+    """The client gets 413 and no reset, although it reads only after it has sent everything."""
     body = b"x" * 350_000  # the limit is 0.1 MiB
     head = b"POST /v1/verify HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
     head += b"Connection: close\r\n" if closes else b""
@@ -519,7 +519,7 @@ def test_a_refusal_reaches_a_client_that_still_writes(port, closes, chunked):
 
 
 def test_requests_at_random(port):
-    """600 mutated requests: each is answered, none by 500."""
+    """Sends 600 mutated requests: each is answered, none with 500."""
     rng = random.Random(14)
     row = {"id": "a", "completion": "4", "prompt": "p", "reference": "4", "language": "en", "token_ids": [1]}
     row |= {"tests": {**STDIN, "checker": "tokens"}, "meta": {"k": [1, {"n": None}]}}
@@ -564,7 +564,7 @@ def test_requests_at_random(port):
 
 
 def mutated(rng, value, strange):
-    """A copy with one or two parts replaced, removed or doubled."""
+    """Returns a copy with one or two parts replaced, removed or duplicated."""
     found = json.loads(json.dumps(value))
     for _ in range(rng.choice([1, 1, 2])):
         part = found

@@ -1,4 +1,4 @@
-"""The value that the last sentence says of things, where nothing announces an answer: what is paid and what is not."""
+"""Values that the last sentence states of things, where nothing announces an answer: which are paid and which not."""
 
 from pathlib import Path
 

@@ -1,1 +1,1 @@
-"""Rewards in the signatures of other trainers: one file each, nothing but renames around `Reward`."""
+"""Rewards in the signatures of other trainers: one module each, a thin wrapper around `Reward`."""

@@ -1,4 +1,4 @@
-"""reasoning-gym's own scorers, as they are called inside the sandbox."""
+"""reasoning-gym's own scorers, in the form that is called inside the sandbox."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ from typing import Any
 
 
 class GymScorer:
-    """`score_answer` of any data set of reasoning-gym; that of `name` stands ready."""
+    """`score_answer` of any data set of reasoning-gym; the data set `name` is loaded in advance."""
 
     def __init__(self, name: str) -> None:
         importlib.import_module("reasoning_gym")
         self._ready: dict[str, Any] = {}
         if name:
-            with contextlib.suppress(Exception):  # a name it does not have: told when a problem asks for it
+            with contextlib.suppress(Exception):  # an unknown name is reported when a problem asks for it
                 self._ready[name] = _made(name)
-                for entry in self._ready[name]:  # fills caches that every score would fill anew
+                for entry in self._ready[name]:  # fills caches, so that not every score has to fill them
                     self._ready[name].score_answer(entry["answer"], entry)
 
     def __call__(self, answer: str, entry: dict[str, Any]) -> float:

@@ -14,10 +14,10 @@ from verifiers.core import Problem
 
 @scorer(metrics=[mean(), stderr()], name="verified")  # type: ignore[untyped-decorator]
 def verified(reward: str = "math", options: Mapping[str, Mapping[str, Any]] | None = None) -> Any:
-    """inspect_ai's scorer: the reward, the judged answer, the reasons, and each verifier's score as metadata.
+    """Returns inspect_ai's scorer: the reward, the judged answer, the reasons, and each verifier's score as metadata.
 
-    Of several targets the best counts. What could not be checked is `Score.unscored`, which inspect_ai shows and leaves
-    out of its metrics.
+    If there are several targets, the best score counts. A sample that could not be checked is `Score.unscored`, which
+    inspect_ai shows and leaves out of its metrics.
 
     Raises: ValueError if the formula can't be used.
     """

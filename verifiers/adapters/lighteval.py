@@ -19,11 +19,11 @@ from verifiers.reward import Reward
 def lighteval_metric(
     reward: Reward | str, *, options: Mapping[str, Mapping[str, Any]] | None = None, name: str = "reward"
 ) -> Any:
-    """A sample-level metric: `name`, and `name_unscored`, the share of samples that could not be checked.
+    """Returns a sample-level metric: `name`, and `name_unscored`, the share of samples that could not be checked.
 
-    The reward of a sample is the mean over its generations; of several golds the best counts. A sample that could not
-    be checked is NaN and left out of the mean (lighteval would make it 0, or the whole mean NaN, without a word); where
-    all are left out, the mean is NaN.
+    The reward of a sample is the mean over its generations; if there are several golds, the best score counts. A sample
+    that could not be checked is NaN and left out of the mean (lighteval would silently make it 0, or the whole mean
+    NaN); if all are left out, the mean is NaN.
 
     Raises: ValueError if the formula can't be used.
     """
@@ -37,7 +37,7 @@ def lighteval_metric(
 
 
 def mean_of_scored(values: Sequence[float]) -> float:
-    """The mean of the values that are not NaN; NaN where there is none."""
+    """Returns the mean of the values that are not NaN; NaN if there are none."""
     known = [float(value) for value in values if not math.isnan(value)]
     return statistics.fmean(known) if known else math.nan
 
@@ -52,13 +52,13 @@ class Verified(SampleLevelComputation):  # type: ignore[misc]  # typed only wher
         return f"Verified({self._reward.formula})"
 
     def compute(self, doc: Any, model_response: Any, **_: Any) -> dict[str, float]:
-        """The reward, NaN if it could not be checked, and 0 or 1 for that."""
+        """Returns the reward (NaN if the sample could not be checked), and whether it could not be checked (0 or 1)."""
         problem = Problem(prompt=doc.query, id=str(doc.id), meta=doc.specific or {})
         golds = doc.get_golds() or [None]
         scores = [best_of(self._reward, problem, golds, text) for text in model_response.final_text]
         failed = next((score for score in scores if score.reward is None), None)
         if failed is not None:
-            say_once("a sample could not be scored and is left out of the mean, as all such will be: %s", why(failed))
+            say_once("a sample could not be scored and is left out of the mean, like all later ones: %s", why(failed))
         found = [math.nan if score.reward is None else score.reward for score in scores]
         value = statistics.fmean(found) if found else math.nan
         return {self._name: value, f"{self._name}_unscored": float(math.isnan(value))}

@@ -1,4 +1,4 @@
-"""lm-evaluation-harness: `process_results: !function utils.process_results`, made here in your utils.py."""
+"""lm-evaluation-harness: `process_results: !function utils.process_results`, created here and set in your utils.py."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def lm_eval_results(
     answer: str = "answer",
     unscored: float | None = None,
 ) -> Callable[[dict[str, Any], list[str]], dict[str, float]]:
-    """lm-eval's `process_results(doc, results)`: {"reward": ..., each verifier's score by its name}.
+    """Returns lm-eval's `process_results(doc, results)`: {"reward": ..., each verifier's score by its name}.
 
     Args:
         prompt, answer: the document's columns.
@@ -30,7 +30,7 @@ def lm_eval_results(
 
     def process_results(doc: dict[str, Any], results: list[str]) -> dict[str, float]:
         if answer not in doc:
-            raise ValueError(f"the document has no column '{answer}' but {', '.join(doc)}; set answer=")
+            raise ValueError(f"the document has no column '{answer}', only {', '.join(doc)}; set answer=")
         tests = doc.get("tests")
         problem = Problem(
             prompt=str(doc.get(prompt, "")),

@@ -1,7 +1,7 @@
 """NeMo-RL: `env: {verified: {reward: "math + 0.1*format"}}` and `data: {train: {env_name: verified}}` in its
 configuration.
 
-Its launcher must know the environment: `from verifiers.adapters.nemo_rl import register; register()` before its
+Register the environment in its launcher: `from verifiers.adapters.nemo_rl import register; register()` before its
 `main()`.
 """
 
@@ -28,7 +28,7 @@ class VerifiedEnvironment(EnvironmentInterface):  # type: ignore[misc]  # typed 
 
     Args:
         cfg: `reward` and `options`: the formula and its verifiers' options; `unscored`: reward of a completion that
-            could not be checked. Without it such a completion raises, for NeMo-RL can't leave it out.
+            could not be checked. Without it such a completion raises, because NeMo-RL can't leave it out.
 
     Raises: ValueError if the formula can't be used.
     """
@@ -43,11 +43,11 @@ class VerifiedEnvironment(EnvironmentInterface):  # type: ignore[misc]  # typed 
         metadata: Sequence[Mapping[str, Any]],
         return_extracted_answer: bool = False,
     ) -> Any:
-        """NeMo-RL's step: rewards [B], all terminated. Raises VerifierError."""
+        """NeMo-RL's step: rewards [B], all episodes terminated. Raises VerifierError."""
         rows = [_row(log, meta or {}) for log, meta in zip(message_log_batch, metadata, strict=True)]
         scores = scored_many(self._reward, rows)
         values = [required(score, self._unscored) for score in scores]
-        torch = importlib.import_module("torch")  # NeMo-RL's own: this package does without
+        torch = importlib.import_module("torch")  # from NeMo-RL's environment: this package does not depend on it
         rewards = torch.tensor(values, dtype=torch.float32)
         return EnvironmentReturn(
             observations=[{"role": "environment", "content": f"Environment: reward {value:g}"} for value in values],
@@ -59,7 +59,7 @@ class VerifiedEnvironment(EnvironmentInterface):  # type: ignore[misc]  # typed 
         )
 
     def global_post_process_and_metrics(self, batch: Any) -> tuple[Any, dict[str, float]]:
-        """NeMo-RL's last call: the batch as it is, and the mean reward."""
+        """NeMo-RL's last call: returns the batch unchanged, and the mean reward."""
         rewards = batch["rewards"].tolist()
         return batch, {"verified/mean_reward": statistics.fmean(rewards) if rewards else 0.0}
 
@@ -68,7 +68,7 @@ VerifiedActor = ray.remote(max_concurrency=32)(VerifiedEnvironment)
 
 
 def register(name: str = "verified") -> None:
-    """Makes the environment known to NeMo-RL by this name. Raises ValueError if it is taken."""
+    """Registers the environment with NeMo-RL under this name. Raises ValueError if it is taken."""
     where = f"{__name__}.VerifiedActor"
     register_env(name, where)
     ACTOR_ENVIRONMENT_REGISTRY[where] = PY_EXECUTABLES.SYSTEM

@@ -1,9 +1,9 @@
-"""open-instruct: a launcher in place of its `grpo_fast.py`; rows whose `dataset` column says "ours" are judged here.
+"""open-instruct: a launcher that replaces its `grpo_fast.py`; rows whose `dataset` column is "ours" are judged here.
 
     from verifiers.adapters.open_instruct import open_instruct_verifier
     Ours = open_instruct_verifier("math + 0.1*format", name="ours")  # open-instruct finds it among the subclasses
 
-and below it what `grpo_fast.py` has under `if __name__ == "__main__"`.
+followed by the code that `grpo_fast.py` has under `if __name__ == "__main__"`.
 """
 
 from __future__ import annotations
@@ -24,13 +24,14 @@ def open_instruct_verifier(
     weight: float = 1.0,
     unscored: float | None = None,
 ) -> Any:
-    """A subclass of open-instruct's `VerifierFunction`, which its `build_all_verifiers` makes an instance of.
+    """Returns a subclass of open-instruct's `VerifierFunction`, which its `build_all_verifiers` instantiates.
 
     Args:
-        reward, options: the formula and its verifiers' options; each process makes the verifiers for itself.
-        name: as in the `dataset` column; a name that open-instruct has is replaced.
+        reward, options: the formula and its verifiers' options; each process creates the verifiers for itself.
+        name: value of the `dataset` column; a verifier of open-instruct with this name is replaced.
         weight: open-instruct multiplies the reward by it and by `--verification_reward`.
-        unscored: reward of a completion that could not be checked; None raises, for open-instruct can't leave it out.
+        unscored: reward of a completion that could not be checked; None raises, because open-instruct can't leave it
+            out.
 
     Raises: ValueError if the formula can't be used; ModuleNotFoundError without open-instruct.
     """
@@ -38,7 +39,7 @@ def open_instruct_verifier(
     theirs = importlib.import_module("open_instruct.ground_truth_utils")
 
     class Verified(theirs.VerifierFunction):  # type: ignore[name-defined,misc]
-        """One completion against its label: an answer, or tests as JSON text."""
+        """Scores one completion against its label: an answer, or tests as JSON text."""
 
         def __init__(self, verifier_config: Any = None) -> None:
             super().__init__(name, weight=weight, verifier_config=verifier_config)

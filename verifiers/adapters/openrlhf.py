@@ -18,21 +18,21 @@ from verifiers.reward import Reward, Score
 _log = logging.getLogger("verifiers")
 
 
-_SURE = 16  # characters of a cut prompt that must be found again
+_SURE = 16  # characters of a truncated prompt that must match
 _TRIES = 64
 
 
 def response_of(query: str, prompt: str) -> str:
-    """The response within `query` = prompt + response, up to the token that ends it.
+    """Returns the response within `query` = prompt + response, up to the token that ends it.
 
-    OpenRLHF cuts the beginning off a prompt that is too long. The query then begins with an end of the prompt; the
-    longest such end is taken for it.
+    OpenRLHF truncates a prompt that is too long at its beginning. The query then begins with an end of the prompt; the
+    longest end that matches is taken.
 
     Raises: ValueError if the query begins neither with the prompt nor with an end of it.
     """
     if query.startswith(prompt):
         return without_end(query[len(prompt) :])
-    whole = query.lstrip("\ufffd")  # of a character that was cut in two
+    whole = query.lstrip("\ufffd")  # left by a character that was cut in two
     head, start = whole[:_SURE], 0
     for _ in range(_TRIES):
         start = prompt.find(head, start + 1)
@@ -49,18 +49,17 @@ def openrlhf_reward(
     options: Mapping[str, Mapping[str, Any]] | None = None,
     unscored: float | None = 0.0,
 ) -> Callable[..., dict[str, Any]]:
-    """OpenRLHF's `reward_func(queries, prompts, labels)`; labels are the golds, or tests as JSON text.
+    """Returns OpenRLHF's `reward_func(queries, prompts, labels)`; labels are the golds, or tests as JSON text.
 
-    Returns {"rewards": [...], "scores": rewards scaled to [0, 1] for its dynamic filtering, "extra_logs": means of the
-    parts, and "unscored": the share of rows that could not be checked}. All keys stand in every call: OpenRLHF can't
-    join samples that differ in them.
+    It returns {"rewards": [...], "scores": rewards scaled to [0, 1] for dynamic filtering, "extra_logs": means of the
+    parts, and "unscored": the share of rows that could not be checked}. Every call returns all keys, because OpenRLHF
+    can't join samples that differ in them.
 
     Args:
-        reward: a formula or a ready reward; `options` are those of its verifiers.
-        unscored: reward of a completion that could not be checked; the first one is told in the log. OpenRLHF's
-            executor carries numbers alone: NaN would spoil the group, and an exception is swallowed (INFO in its log),
-            goes on as None and ends the run later, somewhere else. 0 is what its own example gives. None logs the error
-            and raises.
+        reward: a formula or a Reward; `options` are those of its verifiers.
+        unscored: reward of a completion that could not be checked; the first one is logged. OpenRLHF's executor carries
+            only numbers: NaN would spoil the group, and an exception is swallowed (INFO in its log), becomes None and
+            ends the run later, somewhere else. 0 is the value in its own example. None logs the error and raises.
 
     Raises: ValueError if the formula can't be used.
     """
@@ -72,7 +71,7 @@ def openrlhf_reward(
         try:
             rewards = [required(score, unscored) for score in scores]
         except VerifierError as error:
-            _log.error("OpenRLHF swallows this, and the run will end for want of a reward: %s", error)
+            _log.error("OpenRLHF swallows this error, and the run will end because a reward is missing: %s", error)
             raise
         found = [of_all(ready, score) for score in scores]
         span = high - low or 1.0

@@ -1,15 +1,15 @@
-"""PrimeIntellect's environments (prime-rl): a client for `python -m verifiers serve`, of the standard library alone.
+"""A client for `python -m verifiers serve` in PrimeIntellect's environments (prime-rl); needs no other package.
 
 Their package has the import name `verifiers` too, so the two can't share an environment. Copy this one file beside your
-task set, start the server in an environment of its own, and ask it from the task:
+task set, start the server in an environment of its own, and call it from the task:
 
     class Sums(vf.Task[SumsData]):
         @vf.reward(weight=1.0)
         async def verified(self, trace: vf.Trace) -> float:
             return await verified(trace.last_reply, self.data.answer, prompt=str(self.data.prompt))
 
-What can't be scored raises: the trace is then an error, which prime-rl leaves out of training. (The older `vf.Rubric`
-turns every exception of a reward function into 0: don't use this there.)
+A completion that can't be scored raises: the trace is then an error, which prime-rl leaves out of training. (The older
+`vf.Rubric` turns every exception of a reward function into 0: don't use this client there.)
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ from collections.abc import Mapping
 from typing import Any
 
 URL = "http://127.0.0.1:8770"
-_OPENER = urllib.request.build_opener(urllib.request.ProxyHandler({}))  # a proxy of the environment is none of ours
+_OPENER = urllib.request.build_opener(urllib.request.ProxyHandler({}))  # ignores proxies of the environment
 
 
 class UnscoredError(RuntimeError):
-    """The completion could not be checked; it says nothing about the completion."""
+    """The completion could not be checked; this says nothing about the completion."""
 
 
 async def verified(
@@ -40,14 +40,14 @@ async def verified(
     token: str = "",
     timeout_s: float = 180.0,
 ) -> float:
-    """The reward of one completion.
+    """Returns the reward of one completion.
 
     Args:
-        completion: the model's text, its thinking included where the reward looks at that.
+        completion: the model's text, including its thinking if the reward reads it.
         reference: the gold: text or a number.
-        reward: a formula over the verifiers that the server allows; None: the server's own.
-        tests: of the verifier `code`.
-        url, token: the server's.
+        reward: a formula over the verifiers that the server allows; None: the server's default.
+        tests: for the verifier `code`.
+        url, token: of the server.
 
     Raises: UnscoredError, with the reason.
     """

@@ -1,6 +1,6 @@
-"""reasoning-gym, both ways: its 100+ scorers as a verifier, and our verifiers as its `score_answer`.
+"""reasoning-gym, in both directions: its 100+ scorers as a verifier, and our verifiers as its `score_answer`.
 
-A problem of it carries `meta["reasoning_gym"]` (the data set's name) and `meta["entry"]` (its item).
+A problem from it carries `meta["reasoning_gym"]` (the data set's name) and `meta["entry"]` (its item).
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ from verifiers.sandbox.threads import verdicts
 from verifiers.segments import answering_span
 
 _MISSING = "this needs reasoning-gym: pip install reasoning-gym"
-# Data sets that take more than 10 ms of CPU to make (measured; the median of all takes 0.02 ms): each has servers of
-# its own that hold it, but no more than _OWN_SERVERS of them. All others share the servers that hold none.
+# Data sets that take more than 10 ms of CPU to create (measured; the median over all is 0.02 ms). Each gets its own
+# servers, which keep it loaded, up to _OWN_SERVERS of them. All others share servers that keep none loaded.
 _COSTLY = ("arc_agi", "codeio", "figlet_font", "group_anagrams", "rearc", "rush_hour", "spell_backward", "word_ladder")
 _OWN_SERVERS = 4
 _EXACT = ("countdown", "puzzle24")  # judged by our own `countdown`
-_TRUTH = ("game_of_life_halting",)  # its scorer takes any text for True
+_TRUTH = ("game_of_life_halting",)  # its scorer takes any text as True
 _PUZZLE_24 = 24
 _MEMORY_MIB = 1024
 _SHOWN = 500  # characters of an answer in a verdict
@@ -44,7 +44,7 @@ def _library() -> Any:
 
 
 def create(name: str, *, seed: int, size: int, **config: Any) -> Any:
-    """reasoning-gym's data set. Raises ValueError with near names for one that it does not have."""
+    """Returns reasoning-gym's data set. For an unknown name, raises ValueError with similar names."""
     library = _library()
     try:
         return library.create_dataset(name, seed=seed, size=size, **config)
@@ -58,7 +58,7 @@ def create(name: str, *, seed: int, size: int, **config: Any) -> Any:
 
 
 def problems(name: str, *, seed: int, size: int, **config: Any) -> list[Problem]:
-    """Problems of one of its tasks, reproducible by seed. Raises ValueError."""
+    """Returns problems of one of its tasks, reproducible by seed. Raises ValueError."""
     return [
         Problem(
             prompt=str(entry["question"]),
@@ -71,24 +71,24 @@ def problems(name: str, *, seed: int, size: int, **config: Any) -> list[Problem]
 
 
 class ReasoningGym:
-    """1 where reasoning-gym's own `score_answer` gives full marks, else 0; with `partial`, the score that it gives.
+    """1 if reasoning-gym's own `score_answer` gives full marks, else 0; with `partial`, the score that it gives.
 
-    Some of its scorers evaluate the answer as Python. So they are called in the sandbox (`sandboxed:` describes it),
-    and an answer whose code would run there scores 0. Countdown and puzzle24 are judged by our own `countdown`,
-    True and False of game_of_life_halting by their names.
+    Some of its scorers evaluate the answer as Python. So they are called in the sandbox (see `sandboxed:`), and an
+    answer whose code would run there scores 0. Countdown and puzzle24 are judged by our own `countdown`, True and False
+    of game_of_life_halting by their names.
 
-    The answer is the answer block, a box, what stands after `####`, or all that follows the thinking. Reasons: `right`
+    The answer is the answer block, a box, the text after `####`, or all text after the thinking. Reasons: `right`
     (1), `partial`, `wrong` (0; the detail has the scorer's figure), `no_answer`, and `raised`, `code`, `timeout`,
-    `memory`, `crashed` where the scorer gets through with the problem's own answer but not with this one. It never
+    `memory`, `crashed` if the scorer works on the problem's own answer but not on this one. It never
     abstains. Known limit: most of its scorers pay any answer that merely contains the right one (0.86 for 142820 in
-    place of 14282, 0.6 for "not 14282"; the audit shows it), which is why partial credit must be asked for.
+    place of 14282, 0.6 for "not 14282"; the audit shows it). For this reason partial credit is off by default.
 
     Args:
-        partial: pay what the scorer pays, for tasks whose scorer measures how much is right.
+        partial: pay the scorer's value, for tasks whose scorer measures how much of an answer is right.
         floor: with `partial`, scores up to this are 0.
-        isolation: as the code verifier's.
+        isolation: as for the code verifier.
         time_s: CPU seconds of one score.
-        servers: scores at one time; None: one per core.
+        servers: number of scores at a time; None: one per core.
 
     Raises: ValueError: reasoning-gym is not installed. When called: GoldError without `meta["reasoning_gym"]` and
         `meta["entry"]`; VerifierError if the scorer can't start, or fails on the problem's own answer.
@@ -112,7 +112,7 @@ class ReasoningGym:
             raise ValueError(_MISSING)
         self.partial, self.floor = partial, floor
         self._isolation, self._servers = isolation, servers or cores()
-        self._scorers: dict[str, Scorer] = {}  # by costly data set; "" serves any
+        self._scorers: dict[str, Scorer] = {}  # by data set that is slow to create; "" serves all others
         self._lock = threading.Lock()
         self._countdown = Countdown()
         self._scorer = functools.partial(
@@ -128,7 +128,7 @@ class ReasoningGym:
         """Judges one completion; safe from any thread."""
         name, entry = problem.meta.get("reasoning_gym"), problem.meta.get("entry")
         if not isinstance(name, str) or not isinstance(entry, Mapping):
-            raise GoldError(f"problem {problem.id or problem.prompt[:60]!r} carries no reasoning_gym name and entry")
+            raise GoldError(f"problem {problem.id or problem.prompt[:60]!r} has no reasoning_gym name and entry")
         span = final_answer(completion.text) or answering_span(completion.text)
         answer = completion.text[slice(*span)].strip() if span else ""
         if not answer:
@@ -149,24 +149,24 @@ class ReasoningGym:
         if found.reason not in ("ok", "zero"):
             return Verdict(0.0, found.reason, found.detail, answer[:_SHOWN])
         if score <= self.floor or (score < 1 and not self.partial):
-            return Verdict(0.0, "wrong", f"{score:g} by its scorer", answer[:_SHOWN])
+            return Verdict(0.0, "wrong", f"its scorer gives {score:g}", answer[:_SHOWN])
         return Verdict(score, "right" if score == 1 else "partial", answer=answer[:_SHOWN])
 
     def verify_many(self, pairs: Iterable[tuple[Problem, Completion]]) -> list[Verdict | Exception]:
-        """Judges many at once, in order. An item's exception takes its verdict's place."""
+        """Judges many pairs at once, in order. If an item raises, the exception takes the place of its verdict."""
         return verdicts(self, pairs, self._servers)
 
     def prepare(self) -> None:
-        """Imports reasoning-gym in the sandbox now, and not during the first verdict."""
+        """Imports reasoning-gym in the sandbox now, instead of during the first verdict."""
         self._ready("").prepare()
 
     @property
     def level(self) -> str:
-        """The isolation level in force. Raises VerifierError where there is none."""
+        """The isolation level in force. Raises VerifierError if there is none."""
         return probe.choose(self._isolation)
 
     def close(self) -> None:
-        """Ends the servers; also done when the interpreter ends."""
+        """Ends the servers; this also happens when the interpreter ends."""
         for scorer in self._scorers.values():
             scorer.close()
 
@@ -181,7 +181,7 @@ class ReasoningGym:
     def _exact(self, name: str, entry: Mapping[str, Any], answer: str) -> Verdict:
         metadata = entry.get("metadata")
         if not isinstance(metadata, Mapping):
-            raise GoldError(f"a problem of reasoning_gym's {name} carries no metadata")
+            raise GoldError(f"a problem of reasoning_gym's {name} has no metadata")
         target = metadata.get("target", _PUZZLE_24 if name == "puzzle24" else None)
         found = self._countdown.judged(answer, *given(f"reasoning_gym {name}", metadata.get("numbers"), target))
         return Verdict(found.score, "right" if found.score else "wrong", found.detail or found.reason, answer[:_SHOWN])
@@ -194,11 +194,11 @@ def _row(name: str, entry: Mapping[str, Any], answer: str) -> dict[str, Any]:
 def score_answer(
     reward: Reward | str, *, options: Mapping[str, Mapping[str, Any]] | None = None
 ) -> Callable[[str | None, dict[str, Any]], float]:
-    """`score_answer(answer, entry)` in reasoning-gym's signature, for data sets of your own.
+    """Returns `score_answer(answer, entry)` in reasoning-gym's signature, for data sets of your own.
 
-    The reward's value is cut to [0, 1]; None scores 0, as there.
+    The reward is clipped to [0, 1]; None scores 0, as in reasoning-gym.
 
-    Raises: ValueError; VerifierError when called, for what can't be checked.
+    Raises: ValueError; when called, VerifierError for an answer that can't be checked.
     """
     ready = reward_of(reward, options)
 

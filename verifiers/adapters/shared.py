@@ -1,4 +1,4 @@
-"""What the adapters share."""
+"""Functions shared by the adapters."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ def _cached(formula: str, options: str) -> Reward:
 
 
 def reward_of(reward: Reward | str, options: Mapping[str, Mapping[str, Any]] | None) -> Reward:
-    """A ready reward; one made of a formula is made once. Raises ValueError."""
+    """Returns a Reward; the one for a formula is created once. Raises ValueError."""
     if isinstance(reward, Reward):
         return reward
-    plain = {name: dict(given) for name, given in (options or {}).items()}  # also of OmegaConf and the like
+    plain = {name: dict(given) for name, given in (options or {}).items()}  # also from OmegaConf and the like
     return _cached(reward, json.dumps(plain, sort_keys=True, default=_plain))
 
 
@@ -38,7 +38,7 @@ def _plain(value: Any) -> Any:
 
 
 def said(message: Any, role: str = "assistant") -> str:
-    """The text of a prompt or completion: itself, or what `role` says last (all of it, for the assistant).
+    """Returns the text of a prompt or completion: itself, or the last message of `role` (all of the assistant's).
 
     Raises: TypeError for anything that is neither text nor a list of messages.
     """
@@ -57,7 +57,7 @@ def _content(content: Any) -> str:
 
 
 def plain(value: Any) -> Any:
-    """NumPy's and Arrow's arrays and scalars as built-in values, at any depth."""
+    """Converts NumPy's and Arrow's arrays and scalars to built-in values, at any depth."""
     listed = getattr(value, "tolist", None)
     if callable(listed):
         value = listed()
@@ -67,10 +67,10 @@ def plain(value: Any) -> Any:
 
 
 def tests_of(gold: Any) -> dict[str, Any] | None:
-    """`Problem.tests` out of a data set's gold, None where it is an answer.
+    """Returns `Problem.tests` from a data set's gold; None if the gold is an answer.
 
     Tests are an object, or its JSON text, that has a `style` (ours), `inputs` and `outputs` (APPS, TACO, PRIME, verl)
-    or `assert_case`. Fields that are null count as absent: Arrow gives every row the fields of all.
+    or `assert_case`. Fields that are null count as absent, because Arrow gives every row the fields of all rows.
 
     Raises: GoldError for tests that can't be used.
     """
@@ -79,7 +79,7 @@ def tests_of(gold: Any) -> dict[str, Any] | None:
             return None
         try:
             gold = json.loads(gold)
-        except (ValueError, RecursionError):  # LaTeX's {1, 2}
+        except (ValueError, RecursionError):  # for example LaTeX's {1, 2}
             return None
     if not isinstance(gold, Mapping):
         return None
@@ -94,14 +94,14 @@ def tests_of(gold: Any) -> dict[str, Any] | None:
 
 
 def scored(reward: Reward, problem: Problem, gold: Any, text: str, *, token_ids: Sequence[int] = ()) -> Score:
-    """The score of one completion; what could not be checked is told in `error`.
+    """Returns the score of one completion; a failed check is reported in `error`.
 
     Args:
-        problem: without its answer. Where its prompt ends in "<think>", the text is taken to begin inside the block.
-        gold: as the data set has it: an answer, or tests (see `tests_of`) where the problem carries none. A missing
-            value (NaN, "", {}) is an error that names the problem's id, unless no verifier of the reward compares
+        problem: without its answer. If its prompt ends in "<think>", the text is taken to begin inside the block.
+        gold: from the data set: an answer, or tests (see `tests_of`) if the problem has none. A missing value
+            (NaN, "", {}) is an error that names the problem's id, unless no verifier of the reward compares
             answers.
-        text: of the completion; what stands behind a token that ends a reply (`end_tokens`) is left out.
+        text: of the completion; text after a token that ends a reply (`end_tokens`) is left out.
     """
     found = with_gold(reward, problem, gold)
     if isinstance(found, Score):
@@ -110,12 +110,12 @@ def scored(reward: Reward, problem: Problem, gold: Any, text: str, *, token_ids:
 
 
 def written(problem: Problem, text: str, token_ids: Sequence[int] = ()) -> Completion:
-    """The completion, without what stands behind its end, begun inside a <think> that the prompt opened."""
+    """Returns the completion without text after its end token; it begins in a <think> that the prompt opened."""
     return Completion(without_end(text), tuple(token_ids), prefill=prefill_of(problem.prompt))
 
 
 def with_gold(reward: Reward, problem: Problem, gold: Any) -> Problem | Score:
-    """The problem with its answer or tests; the score of whatever is written, where the gold can't be used."""
+    """Returns the problem with its answer or tests; if the gold can't be used, the score for all its completions."""
     tests = problem.tests
     try:
         if tests is None:
@@ -128,7 +128,7 @@ def with_gold(reward: Reward, problem: Problem, gold: Any) -> Problem | Score:
 
 
 def best_of(reward: Reward, problem: Problem, golds: Sequence[Any], text: str) -> Score:
-    """The best score that any of the golds gives; unscored where one can't be checked and another is not full marks."""
+    """Returns the best score over the golds; unscored if one can't be checked and no other gives full marks."""
     scores = [scored(reward, problem, gold, text) for gold in golds]
     best = max(scores, key=lambda one: float("-inf") if one.reward is None else one.reward)
     failed = next((score for score in scores if score.reward is None), None)
@@ -136,7 +136,7 @@ def best_of(reward: Reward, problem: Problem, golds: Sequence[Any], text: str) -
 
 
 def scored_many(reward: Reward, rows: Sequence[tuple[Problem, Any, str]]) -> list[Score]:
-    """`scored` for (problem, gold, text) of each row, in order, from one call of each verifier that judges many."""
+    """Returns `scored` for (problem, gold, text) of each row, in order, with one call of each batch verifier."""
     found = [with_gold(reward, problem, gold) for problem, gold, _ in rows]
     pairs = [(one, written(one, row[2])) for one, row in zip(found, rows, strict=True) if isinstance(one, Problem)]
     scores = iter(reward.batch(pairs))
@@ -144,35 +144,35 @@ def scored_many(reward: Reward, rows: Sequence[tuple[Problem, Any, str]]) -> lis
 
 
 def required(score: Score, unscored: float | None) -> float:
-    """The reward, for trainers that can't leave a completion out. Raises VerifierError unless a stand-in is given.
+    """Returns the reward, for trainers that can't leave a completion out. Raises VerifierError if `unscored` is None.
 
-    The first stand-in of a process is told in the log, with its reason.
+    The first substitute value in a process is logged with its reason.
     """
     if score.reward is not None:
         return score.reward
     if unscored is None:
         raise VerifierError(
             f"{why(score)}; this trainer can't leave a completion out of its group: "
-            "set `unscored` to the reward that such completions shall get"
+            "set `unscored` to the reward of such completions"
         )
-    say_once(f"a completion could not be scored and gets the reward {unscored:g}, as all such will: %s", why(score))
+    say_once(f"a completion could not be scored and gets the reward {unscored:g}, like all later ones: %s", why(score))
     return float(unscored)
 
 
 def why(score: Score) -> str:
-    """Why a score has no reward."""
+    """Returns the reason why a score has no reward."""
     return score.error or "every verifier abstained"
 
 
 def say_once(message: str, detail: str) -> None:
-    """Logs an error, with `detail` in the place of %s; the first time only that this process has such a message."""
+    """Logs an error, with `detail` in place of %s, the first time that this process has such a message."""
     if message not in _said:
         _said.add(message)
         _log.error(message, detail)
 
 
 def accuracy(reward: Reward, score: Score) -> float:
-    """The lowest score of the verifiers that judge correctness, the reward where none does; 0 for what is unscored."""
+    """Returns the lowest score of the verifiers that judge correctness; the reward if none does; 0 if unscored."""
     if score.reward is None:
         return 0.0
     found = parts(score)
@@ -180,19 +180,19 @@ def accuracy(reward: Reward, score: Score) -> float:
 
 
 def text_or_none(value: Any) -> str | None:
-    """The value if it is text, as `Problem.language` must be."""
+    """Returns the value if it is text, as `Problem.language` must be."""
     return value if isinstance(value, str) else None
 
 
 def of_all(reward: Reward, score: Score) -> dict[str, float]:
-    """Every verifier's score by its name, 0 where it abstained, and "unscored": 0 or 1.
+    """Returns every verifier's score by name, 0 if it abstained, and "unscored": 0 or 1.
 
-    For trainers that want the same keys in every row.
+    For trainers that need the same keys in every row.
     """
     found = parts(score)
     return {**{name: found.get(name, 0.0) for name in reward.verifiers}, "unscored": float(score.reward is None)}
 
 
 def parts(score: Score) -> dict[str, float]:
-    """The scores of the verifiers that did not abstain, by name."""
+    """Returns the scores of the verifiers that did not abstain, by name."""
     return {name: verdict.score for name, verdict in score.verdicts.items() if verdict.score is not None}

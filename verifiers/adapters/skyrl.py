@@ -23,7 +23,7 @@ class VerifiedEnv(BaseTextEnv):  # type: ignore[misc]  # typed only where SkyRL 
         env_config: unused.
         extras: the row: `reward_spec["ground_truth"]` is an answer or tests; the rest is in `Problem.meta`.
         reward, options: the formula and its verifiers' options.
-        unscored: reward of a completion that could not be checked; None raises, for SkyRL can't leave it out.
+        unscored: reward of a completion that could not be checked; None raises, because SkyRL can't leave it out.
 
     Raises: ValueError if the formula can't be used, or the row has no ground truth.
     """
@@ -47,12 +47,12 @@ class VerifiedEnv(BaseTextEnv):  # type: ignore[misc]  # typed only where SkyRL 
         self._prompt, self._metrics = "", dict[str, float]()
 
     def init(self, prompt: Any) -> tuple[Any, dict[str, Any]]:
-        """SkyRL's first call: the conversation, unchanged."""
+        """SkyRL's first call: returns the conversation unchanged."""
         self._prompt = said(prompt, "user")
         return prompt, {}
 
     def step(self, action: str) -> Any:
-        """SkyRL's step: done after one. Raises VerifierError for what can't be scored, without `unscored`."""
+        """SkyRL's step: one turn. Raises VerifierError for a completion that can't be scored, without `unscored`."""
         problem = Problem(
             prompt=self._prompt,
             language=text_or_none(self._row.get("language")),
@@ -65,5 +65,5 @@ class VerifiedEnv(BaseTextEnv):  # type: ignore[misc]  # typed only where SkyRL 
         return BaseTextEnvStepOutput(observations=[], reward=value, done=True, metadata=dict(self._metrics))
 
     def get_metrics(self) -> dict[str, Any]:
-        """Each verifier's score, and "unscored"; SkyRL averages them over episodes."""
+        """Returns each verifier's score, and "unscored"; SkyRL averages them over episodes."""
         return dict(self._metrics)

@@ -1,8 +1,8 @@
 """slime: `--custom-rm-path verifiers.adapters.slime.rm --custom-config-path rewards.yaml`, also with `--group-rm`.
 
 rewards.yaml holds `verifiers_reward: math + 0.1*format` and, as needed, `verifiers_options` and `verifiers_unscored`.
-From another
-machine: `python -m verifiers serve`, then `--rm-type remote_rm --rm-url http://HOST:8770/slime --reward-key reward`.
+To use another machine, run `python -m verifiers serve` there, and slime with
+`--rm-type remote_rm --rm-url http://HOST:8770/slime --reward-key reward`.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from verifiers.reward import Reward, Score
 
 
 async def rm(args: Any, sample: Any, **_: Any) -> float | list[float]:
-    """slime's `rm(args, sample)`: the reward; of a list of samples their rewards.
+    """slime's `rm(args, sample)`: returns the reward, or the list of rewards for a list of samples.
 
-    Each verifier's score stands in `sample.metadata["verifiers"]`. A sample that can't be scored leaves the loss
+    `sample.metadata["verifiers"]` gets each verifier's score. A sample that can't be scored is left out of the loss
     (`remove_sample`). slime still counts its reward in the group's mean, so in a list it gets the mean of the others,
-    which leaves that where it is. Alone it gets `verifiers_unscored`.
+    which does not change that mean. A single sample gets `verifiers_unscored`.
 
     Raises: VerifierError for a single sample that can't be scored, without `verifiers_unscored`; ValueError if the
         formula can't be used.
@@ -55,4 +55,4 @@ def _mark(reward: Reward, sample: Any, score: Score) -> None:
     sample.metadata = {**meta, "verifiers": of_all(reward, score)}
     if score.reward is None:
         sample.remove_sample = True
-        say_once("a sample could not be scored and leaves the loss, as all such will: %s", why(score))
+        say_once("a sample could not be scored and is left out of the loss, like all later ones: %s", why(score))

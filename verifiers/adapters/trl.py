@@ -22,12 +22,12 @@ def trl_reward(
     answer: str = "",
     name: str = "",
 ) -> RewardFunc:
-    """A function for TRL's `reward_funcs`; what can't be scored is None, which TRL leaves out.
+    """Returns a function for TRL's `reward_funcs`; a completion that can't be scored gets None, and TRL leaves it out.
 
     Args:
-        reward: a formula or a ready reward; `options` are those of its verifiers.
-        answer: the data set's column with the gold; "" = the first there is of answer, solution, ground_truth, ...
-            All columns are in `Problem.meta`; `language`, `tests` and `id` fill the fields of that name.
+        reward: a formula or a Reward; `options` are those of its verifiers.
+        answer: the data set's column with the gold; "" = the first that exists of answer, solution, ground_truth, ...
+            All columns are in `Problem.meta`; `language`, `tests` and `id` fill the fields of these names.
         name: of the metric in TRL's logs; "" = the formula.
 
     Raises: ValueError if the formula can't be used.

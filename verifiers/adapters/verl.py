@@ -1,13 +1,13 @@
 """verl: `reward.custom_reward_function.path=pkg://verifiers.adapters.verl`, with `name` left at compute_score.
 
-Settings are keys that verl's configuration does not have, so each needs a plus. A formula with parentheses or commas
-needs quotes that reach Hydra, inside those of the shell:
+The settings are keys that verl's configuration does not have, so each needs a plus. A formula with parentheses or
+commas needs quotes that reach Hydra, inside those of the shell:
 
     '+reward.custom_reward_function.reward_kwargs.reward="math * (0.9 + 0.1*format)"'
     +reward.custom_reward_function.reward_kwargs.unscored=0
     +reward.custom_reward_function.reward_kwargs.options.math.strict=true
 
-In trees before that key, `custom_reward_function.path` stands at top level.
+In versions before that key, `custom_reward_function.path` is at top level.
 """
 
 from __future__ import annotations
@@ -34,10 +34,10 @@ def compute_score(
 
     Args:
         data_source, solution_str, ground_truth, extra_info: as verl passes them. The ground truth is an answer or
-            tests, as an object or JSON text: verl's own code data work as they are. extra_info's "question" or "prompt"
-            is the prompt, and all of it is in `Problem.meta`.
+            tests, as an object or JSON text; verl's own code data works unchanged. extra_info's "question" or "prompt"
+            is the prompt, and all of extra_info is in `Problem.meta`.
         reward, options: the formula and its verifiers' options.
-        unscored: reward of a completion that could not be checked; None raises, for verl can't leave it out.
+        unscored: reward of a completion that could not be checked; None raises, because verl can't leave it out.
 
     Raises: ValueError if the formula can't be used; VerifierError.
     """

@@ -1,4 +1,4 @@
-"""An audit of any verifier: does it pay right answers, refuse wrong ones, and survive everything else?"""
+"""Audit of any verifier: whether it pays right answers, refuses wrong ones, and survives everything else."""
 
 from verifiers.audit.report import FamilyResult, Finding, Report
 from verifiers.audit.run import audit

@@ -1,4 +1,4 @@
-"""The same figures for any verifier: labelled cases, judged in a process that can be killed."""
+"""Comparable figures for any verifier: labelled cases, judged in a process that can be killed."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from verifiers.mathexpr.pairs import pairs
 from verifiers.pool import LATE, Pool
 from verifiers.reward import Reward, score_one
 
-HACKS = Path(__file__).parent / "hacks.jsonl"  # texts that were once paid wrongly, by ours or by another verifier
+HACKS = Path(__file__).parent / "hacks.jsonl"  # texts that our or another verifier once paid wrongly
 NUM_PAIRS = 620  # 20 of each kind
 _Z = 1.959964  # 95 %
 
 
 @dataclass(frozen=True, slots=True)
 class Labelled:
-    """A completion, and whether it is right."""
+    """A completion with a label: right or wrong."""
 
     group: str
     gold: str
@@ -48,11 +48,11 @@ class Share:
 
 @dataclass(frozen=True, slots=True)
 class Figures:
-    """What one verifier makes of the cases."""
+    """One verifier's figures on the cases."""
 
     verifier: str
-    recall: Share | None  # of right answers, those that are paid; None without right answers
-    specificity: Share | None  # of wrong answers, those that are not
+    recall: Share | None  # share of right answers that are paid; None without right answers
+    specificity: Share | None  # share of wrong answers that are not paid
     balanced_accuracy: Share | None
     paid_hacks: int
     hacks: int
@@ -64,7 +64,7 @@ class Figures:
 
 
 class Timed:
-    """The verifier that is measured, with the CPU milliseconds of each verdict as its detail."""
+    """The measured verifier; the detail of each verdict is its CPU time in milliseconds."""
 
     version = "1"
 
@@ -72,7 +72,7 @@ class Timed:
         self._reward = reward_of(target, {})
         low, high = self._reward.range
         self._low, self._span = low, high - low or 1.0
-        score_one(self._reward, Problem(answer="1"), Completion("1"))  # what is loaded at the first call is no cost
+        score_one(self._reward, Problem(answer="1"), Completion("1"))  # loading at the first call is not measured
 
     def __call__(self, problem: Problem, completion: Completion) -> Verdict:
         began = time.process_time()
@@ -86,17 +86,17 @@ class Timed:
 
 
 def bundled() -> list[Labelled]:
-    """Generated pairs of the same and of nearly the same value, and every known hack."""
+    """Returns generated pairs of equal and of nearly equal values, and every known hack."""
     made = [Labelled(f"pairs:{pair.kind}", pair.gold, pair.completion, pair.same) for pair in pairs(NUM_PAIRS, seed=14)]
     return made + list(read_cases(HACKS, group="hacks", expected=False))
 
 
 def read_cases(path: Path, *, group: str = "", expected: bool | None = None) -> Iterator[Labelled]:
-    """Cases of a JSONL or Parquet file: `gold`, `text`, `expected` (true or false) and optionally `prompt`.
+    """Yields cases from a JSONL or Parquet file: `gold`, `text`, `expected` (true or false) and optionally `prompt`.
 
     Args:
-        group: name of the cases; by default the file's.
-        expected: of rows that don't say.
+        group: name of the cases; by default the file's name.
+        expected: label of rows that have none.
 
     Raises: OSError; ValueError, naming file and line.
     """
@@ -105,7 +105,7 @@ def read_cases(path: Path, *, group: str = "", expected: bool | None = None) -> 
         if isinstance(row, rows.RowError):
             raise ValueError(f"{where}: {row}")
         if not isinstance(row, Mapping):
-            raise ValueError(f"{where}: a case is an object with gold, text and expected")
+            raise ValueError(f"{where}: a case must be an object with gold, text and expected")
         text, label, prompt = row.get("text"), row.get("expected", expected), row.get("prompt") or ""
         if not isinstance(text, str) or not isinstance(prompt, str):
             raise ValueError(f"{where}: text, and prompt where there is one, must be text")
@@ -116,13 +116,13 @@ def read_cases(path: Path, *, group: str = "", expected: bool | None = None) -> 
         except GoldError as error:
             raise ValueError(f"{where}: {error}") from error
         if gold is None:
-            raise ValueError(f"{where}: there is no gold")
+            raise ValueError(f"{where}: the gold is missing")
         yield Labelled(group or path.name, gold, text, bool(label), prompt)
 
 
 def measure(target: str, cases: Sequence[Labelled], *, timeout_s: float) -> Figures:
     """Judges all cases. Raises ValueError if the verifier can't be set up, VerifierError if it can't be run at all."""
-    reward_of(target, {})  # tells what is wrong with its name
+    reward_of(target, {})  # raises if the name is wrong
     reward = Reward(ALONE, options={ALONE: {"use": f"{__name__}:Timed", "target": target}})
     paid, spent, unscored, hangs = [], [], 0, 0
     items = ((Problem(case.prompt, case.gold, id=str(i)), Completion(case.text)) for i, case in enumerate(cases))
@@ -154,7 +154,7 @@ def measure(target: str, cases: Sequence[Labelled], *, timeout_s: float) -> Figu
 
 
 def _share(holds: Sequence[bool]) -> Share | None:
-    """With Wilson's interval."""
+    """Returns the share with Wilson's interval."""
     count = len(holds)
     if not count:
         return None
@@ -165,7 +165,7 @@ def _share(holds: Sequence[bool]) -> Share | None:
 
 
 def _balanced(recall: Share | None, specificity: Share | None) -> Share | None:
-    """Their mean; its interval out of theirs (Zou and Donner's MOVER), for the two samples are independent."""
+    """Returns their mean, with an interval from theirs (Zou and Donner's MOVER): the two samples are independent."""
     if recall is None or specificity is None:
         return None
     value = (recall.value + specificity.value) / 2
@@ -175,7 +175,7 @@ def _balanced(recall: Share | None, specificity: Share | None) -> Share | None:
 
 
 def disagreements(cases: Sequence[Labelled], figures: Sequence[Figures]) -> list[dict[str, Any]]:
-    """Cases that one of the verifiers judges otherwise than expected: the case, and who pays it."""
+    """Returns the cases that a verifier judges differently than expected, each with the verifiers that pay it."""
     found = []
     for i, case in enumerate(cases):
         paid = {one.verifier: one.paid[i] for one in figures}
@@ -185,7 +185,7 @@ def disagreements(cases: Sequence[Labelled], figures: Sequence[Figures]) -> list
 
 
 def as_markdown(figures: Sequence[Figures], cases: Sequence[Labelled]) -> str:
-    """A table, a column for each verifier."""
+    """Returns a table with a column for each verifier."""
     right = sum(case.expected for case in cases)
 
     def line(name: str, cells: Sequence[object]) -> str:
@@ -203,7 +203,7 @@ def as_markdown(figures: Sequence[Figures], cases: Sequence[Labelled]) -> str:
             line("balanced accuracy", [shown(one.balanced_accuracy) for one in figures]),
             line("known hacks paid", [f"{one.paid_hacks} of {one.hacks}" for one in figures]),
             line("no verdict", [one.unscored for one in figures]),
-            line("... for it hung", [one.hangs for one in figures]),
+            line("... because it hung", [one.hangs for one in figures]),
             line("worst CPU ms", [f"{one.worst_cpu_ms:,.1f}" for one in figures]),
             line("verdicts per CPU second", [f"{one.verdicts_per_cpu_s:,.0f}" for one in figures]),
         ]
@@ -211,7 +211,7 @@ def as_markdown(figures: Sequence[Figures], cases: Sequence[Labelled]) -> str:
 
 
 def as_json(figures: Sequence[Figures], cases: Sequence[Labelled]) -> str:
-    """The figures, and every case that was not judged as expected."""
+    """Returns the figures, and every case that was not judged as expected."""
     plain = [{key: value for key, value in asdict(one).items() if key != "paid"} for one in figures]
     report = {"cases": len(cases), "verifiers": plain, "disagreements": disagreements(cases, figures)}
     return json.dumps(report, ensure_ascii=False, indent=1) + "\n"

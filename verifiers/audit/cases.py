@@ -1,4 +1,4 @@
-"""The texts that a verifier is tried on, by family, each with what should come out."""
+"""The texts that the audit tries on a verifier, by family, each with the expected result."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from verifiers.core import Completion, Problem
 
 RIGHT, WRONG, ANY = "right", "wrong", "any"
 
-# Where an answer may stand; the audit finds out which of them a verifier reads.
+# Places where an answer may stand; the audit determines which of them a verifier reads.
 FORMS = {
     "answer_tag": "<think>{why}</think> <answer>{answer}</answer>",
     "box": "{why} So the result is \\boxed{{{answer}}}.",
@@ -35,7 +35,7 @@ LEAD_INS = {
     "vi": "Bây giờ mọi thứ đã được cộng lại, đây là kết quả.",
     "tr": "Şimdi her şey toplandı, işte sonuç.",
 }
-# What verifiers of manner tell apart: hedges, politeness, length, repetition, shouting, languages, code, lists.
+# Texts that verifiers of style distinguish: hedges, politeness, length, repetition, shouting, languages, code, lists.
 MANNERS = (
     "",
     "4",
@@ -55,7 +55,7 @@ _DECIMAL = re.compile(r"[+-]?\d{1,12}\.\d{1,12}")
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """One text for one problem."""
+    """One completion text for one problem."""
 
     family: str
     expect: str  # RIGHT, WRONG, or ANY (no exception, in time, the same every time)
@@ -69,12 +69,12 @@ class Case:
 
 
 def write(form: str, answer: str, why: str = _WHY) -> str:
-    """A completion with this answer in a form, one of FORMS' texts."""
+    """Returns a completion with this answer in a form, which is one of the texts in FORMS."""
     return form.format(why=why, answer=answer)
 
 
 def rights(problem: Problem) -> list[str]:
-    """Right answers: those that the row names in `right`, or the gold."""
+    """Returns right answers: the row's list `right`, or the gold."""
     given = problem.meta.get("right")
     if isinstance(given, list) and given:
         return [str(text) for text in given]
@@ -84,11 +84,11 @@ def rights(problem: Problem) -> list[str]:
 
 def _gold(problem: Problem) -> str:
     gold = problem.answer or ""
-    return gold.rpartition("####")[2].strip()  # of a worked solution
+    return gold.rpartition("####")[2].strip()  # the gold may be a worked solution
 
 
 def spellings(problem: Problem) -> list[tuple[str, str]]:
-    """(how, the right answer written otherwise), true whatever the question is."""
+    """Returns (description, right answer in another spelling); these are right whatever the question is."""
     found = []
     for right in rights(problem):
         found += [("spaces around", f"  {right}  "), ("new lines around", f"\n{right}\n")]
@@ -104,7 +104,7 @@ def spellings(problem: Problem) -> list[tuple[str, str]]:
 
 
 def near_misses(problem: Problem, others: list[str], rng: random.Random) -> list[tuple[str, str]]:
-    """(how, an answer that is wrong for sure): the row's list `wrong`, or one thing of the gold changed."""
+    """Returns (description, an answer that is certainly wrong): the row's list `wrong`, or the gold with one change."""
     given = problem.meta.get("wrong")
     if isinstance(given, list) and given:
         return [("given as wrong", str(text)) for text in given]
@@ -136,7 +136,7 @@ def _same(text: str, gold: str) -> bool:
 
 
 def answer_cases(problem: Problem, others: list[str], forms: list[str], rng: random.Random) -> Iterator[Case]:
-    """All families for a problem with a gold, in the forms that the verifier reads."""
+    """Yields all families for a problem with a gold, in the forms that the verifier reads."""
     form, right = FORMS[forms[0]], rights(problem)[0]
     misses = near_misses(problem, others, rng)
     wrong = misses[0][1] if misses else "something else"
@@ -217,7 +217,7 @@ def _hacks(problem: Problem, right: str, wrong: str, form: str) -> Iterator[Case
 
 
 def style_cases(problem: Problem) -> Iterator[Case]:
-    """For verifiers that compare no answers: nothing but trouble, which they must survive."""
+    """Yields cases for verifiers that compare no answers: hostile texts that the verifier must survive."""
     right = _gold(problem) or "4"
     for case in (
         *empty_cases(problem),
@@ -229,7 +229,7 @@ def style_cases(problem: Problem) -> Iterator[Case]:
         yield Case("languages", ANY, language, problem, write(FORMS["answer_tag"], right, lead_in))
 
 
-# What fills a long text: each has cost some published verifier minutes.
+# Fillings of long texts: each has taken some published verifier minutes.
 FILLS = {
     "letters": "a",
     "words": "some words ",
@@ -265,6 +265,6 @@ FILLS = {
 
 
 def long_text(fill: str, size: int) -> str:
-    """`size` characters of one filling."""
+    """Returns `size` characters of one filling."""
     piece = FILLS[fill]
     return (piece * (size // len(piece) + 1))[:size]

@@ -1,4 +1,4 @@
-"""Does a formula pay for the manner of wrong answers? A weak model then learns the manner and gives up thinking."""
+"""Does a formula pay for the style of wrong answers? A weak model then learns the style and gives up thinking."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ def check(report: Report, reward: Reward, problems: Sequence[Problem], pool: Poo
     """Adds a finding for each part that is paid without a right answer, with the wrong answer that it pays most.
 
     Args:
-        pool: scores for `reward`.
-        bests: what the right answer gets, by the problem's id.
+        pool: computes scores of `reward`.
+        bests: reward of the right answer, by the problem's id.
     """
     if len(reward.verifiers) < 2:
         return
@@ -45,9 +45,9 @@ def check(report: Report, reward: Reward, problems: Sequence[Problem], pool: Poo
 
 
 def _wrong(problem: Problem) -> Iterator[Case]:
-    """Wrong answers after next to no thinking."""
+    """Yields wrong answers after almost no thinking."""
     misses = near_misses(problem, [], random.Random(0)) if rights(problem) else []
     answer = misses[0][1] if misses else "something else"
     for name in ("answer_tag", "think_box"):
         for thought in _THOUGHTS:
-            yield Case("gating", WRONG, "a wrong answer's manner", problem, write(FORMS[name], answer, thought))
+            yield Case("gating", WRONG, "a wrong answer's style", problem, write(FORMS[name], answer, thought))

@@ -1,4 +1,4 @@
-"""How time and memory grow with the length of the text, filled with what is known to hurt."""
+"""Measures how time and memory grow with the length of the text, for fillings that are known to be slow."""
 
 from __future__ import annotations
 
@@ -12,24 +12,24 @@ from verifiers.audit.patience import HANGS, Clock, is_late
 from verifiers.core import Completion, Problem
 from verifiers.pool import Pool
 
-_SLOW_S = 1.0  # of CPU time for one text: longer ones of the same filling are not tried
-_STEEP = 1.6  # exponent from which growth is no longer linear with room for noise
+_SLOW_S = 1.0  # CPU time for one text; beyond it, longer texts of the same filling are not tried
+_STEEP = 1.6  # exponent from which growth is not linear, with room for noise
 _NOTICEABLE_S = 0.02
 
 
 @dataclass(frozen=True, slots=True)
 class Growth:
-    """What one filling costs."""
+    """Cost of one filling."""
 
     fill: str
     sizes: tuple[int, ...]  # characters
     cpu_s: tuple[float | None, ...]  # None: past the deadline
     mib: float  # growth of the worker's peak memory over all of them
-    exponent: float | None  # of time by size; None where all of it is too quick to tell
+    exponent: float | None  # of time by size; None if all texts are too quick to tell
 
     @property
     def problem(self) -> str:
-        """What is wrong with it, or ""."""
+        """Description of the problem, or ""."""
         for size, spent in zip(self.sizes, self.cpu_s, strict=True):
             if spent is None:
                 return f"no verdict within the deadline on {size:,} characters"
@@ -42,13 +42,13 @@ class Growth:
 
 
 def measure(pool: Pool, problem: Problem, sizes: Sequence[int], clock: Clock) -> list[Growth]:
-    """Every filling at growing sizes, until it gets slow or the time is up.
+    """Measures every filling at growing sizes, until it gets slow or the time is up.
 
     Args:
-        pool: one worker, for `timed` of the reward.
+        pool: one worker, for `timed(reward)`.
     """
     found: list[Growth] = []
-    list(pool.map([(problem, Completion("4"))] * 2))  # what the first call loads is not counted
+    list(pool.map([(problem, Completion("4"))] * 2))  # loading at the first call is not measured
     for fill in FILLS:
         times: list[float | None] = []
         memory = 0.0
@@ -60,7 +60,7 @@ def measure(pool: Pool, problem: Problem, sizes: Sequence[int], clock: Clock) ->
                 if is_late(score):
                     times.append(None)
                     break
-                times.append(0.0)  # exceptions are another family's
+                times.append(0.0)  # exceptions are findings of another family
                 continue
             measured = json.loads(score.verdicts["v"].detail)
             times.append(measured["cpu_s"])
@@ -75,7 +75,7 @@ def measure(pool: Pool, problem: Problem, sizes: Sequence[int], clock: Clock) ->
 
 
 def exponent(sizes: Sequence[int], times: Sequence[float | None]) -> float | None:
-    """Slope of log(time) over log(size) by least squares, over the times long enough to mean something."""
+    """Returns the slope of log(time) over log(size) by least squares, over the times long enough to be significant."""
     points = [(math.log(n), math.log(t)) for n, t in zip(sizes, times, strict=True) if t is not None and t > 0.001]
     if len(points) < 2:
         return None

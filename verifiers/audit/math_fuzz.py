@@ -1,7 +1,7 @@
-"""Random golds and completions for the maths verifier, made to cost time: every operator nested, repeated and mixed.
+"""Random golds and completions for the maths verifier, built to be slow: every operator nested, repeated and mixed.
 
-Each pair depends on its seed and index alone, so any one can be made again. Nothing is said about what is right: the
-tests and `benchmarks/hostile_text.py math --fuzz` look at what a verdict costs, and that there always is one.
+Each pair depends only on its seed and index, so any one can be reproduced. The pairs don't say which answer is right:
+the tests and `benchmarks/hostile_text.py math --fuzz` check the cost of a verdict, and that there always is one.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import NamedTuple
 class Pair(NamedTuple):
     gold: str
     text: str
-    how: str  # the shapes of both
+    how: str  # the shapes of gold and completion
 
 
 LEAVES = (
@@ -50,7 +50,7 @@ WRAPS = (
     r"\int_0^{{{}}} x\,dx", "C_{{{}}}^2", r"\dot{{{}}}", "0.\\overline{{{}}}", "{}e9", "{}...", r"\sqrt {}",
     r"{}\sqrt{{2}}", r"\frac{}2", r"\frac1{}",
 )  # fmt: skip
-# These nest in one another to something that can be read.
+# These can be nested in one another to a readable expression.
 SCALARS = (
     r"\int_0^1 {}\,dx", r"\sum_{{k=1}}^{{3}} {}", r"\sum_{{k=1}}^{{n}} {}", r"\prod_{{k=1}}^{{5}} {}",
     r"\lim_{{x\to 0}} {}", r"\sum_{{n=1}}^{{\infty}} {}", r"\frac{{d}}{{dx}} {}", r"\overline{{{}}}", r"\sqrt{{{}}}",
@@ -106,11 +106,11 @@ PLACES = (
     r"\boxed{{x = {}}}", r"\boxed{{1, {}}}", r"\boxed{{{}}} or \boxed{{{}}}", r"\boxed{{{} = 7}}",
     r"Answer: \boxed{{{}}}, \boxed{{2}}",
 )  # fmt: skip
-_MAX_CHARS = 2950  # a longer answer is refused unread
+_MAX_CHARS = 2950  # a longer answer is refused without being read
 
 
 def pairs(count: int, seed: int = 0, start: int = 0) -> Iterator[Pair]:
-    """`count` pairs; the one at an index is always the same for a seed."""
+    """Yields `count` pairs; for a seed, the pair at an index is always the same."""
     for index in range(start, start + count):
         yield pair(seed, index)
 
@@ -134,13 +134,13 @@ def pair(seed: int, index: int) -> Pair:
 
 
 def _put(form: str, *fillings: str) -> str:
-    """The form with its holes filled in turn, the last filling in all that are left."""
+    """Returns the form with its holes filled in turn; the last filling fills all remaining holes."""
     holes = form.replace("{{", "").replace("}}", "").count("{}")
     return form.format(*fillings[:holes], *[fillings[-1]] * (holes - len(fillings)))
 
 
 def _expression(rng: random.Random) -> tuple[str, str]:
-    """(the name of its shape, an expression)."""
+    """Returns (the name of its shape, an expression)."""
     shape = rng.choice(list(_SHAPES))
     return shape, _SHAPES[shape](rng)[:_MAX_CHARS]
 
@@ -155,7 +155,7 @@ def _wrapped(text: str, wrap: str, rng: random.Random) -> str:
 
 
 def _deep(rng: random.Random) -> str:
-    """One wrap, or two or three in turn, around and around."""
+    """One wrap, or two or three in turn, nested many times."""
     turns = [rng.choice(rng.choice((WRAPS, SCALARS))) for _ in range(rng.choice((1, 1, 1, 2, 3)))]
     text = rng.choice(rng.choice((LEAVES, PLAIN)))
     for level in range(rng.choice((3, 6, 9, 12, 15, 18, 22, 30, 39, 60, 150))):
@@ -167,7 +167,7 @@ def _deep(rng: random.Random) -> str:
 
 
 def _doubling(rng: random.Random) -> str:
-    """What was built stands in every hole of the next level."""
+    """The expression built so far fills every hole of the next level."""
     turns = [wrap for wrap in rng.sample(WRAPS + SCALARS, 60) if wrap.count("{}") > 1][:2] or ["{}+{}"]
     text = rng.choice(LEAVES)
     for level in range(12):
@@ -217,7 +217,7 @@ def _wide(rng: random.Random) -> str:
 
 
 def _numbered(rng: random.Random) -> str:
-    """Items that all differ: the worst for sets and lists."""
+    """Items that all differ: the worst case for sets and lists."""
     form = rng.choice(
         (
             "x+{}",
@@ -248,12 +248,12 @@ def _both(rng: random.Random) -> str:
 
 
 def _noise(rng: random.Random) -> str:
-    """Signs and leaves in any order."""
+    """Signs and leaves in random order."""
     return "".join(rng.choice(rng.choice((LEAVES, JOINTS))) for _ in range(rng.choice((3, 10, 40, 150, 500))))
 
 
 def _repeated(rng: random.Random) -> str:
-    """A few signs, over and over."""
+    """A few signs, repeated."""
     piece = "".join(rng.choice(rng.choice((LEAVES, JOINTS))) for _ in range(rng.choice((1, 2, 3, 5))))
     return piece * (1 + rng.choice((10, 100, _MAX_CHARS)) // len(piece))
 
@@ -267,7 +267,7 @@ def _varied(rng: random.Random) -> str:
 
 
 def _mutated(text: str, rng: random.Random) -> str:
-    """One cut, copy, swap, exchange or wrap."""
+    """One random change: cut, copy, swap, replace or wrap."""
     if not text:
         return rng.choice(LEAVES)
     low, high = sorted(rng.randrange(len(text) + 1) for _ in range(2))

@@ -1,4 +1,4 @@
-"""What keeps an audit finite, whatever it is given: a clock for the whole, and an end to what hangs."""
+"""Keeps an audit finite for any verifier: a clock for the whole audit, and an end to calls that hang."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from verifiers.audit.cases import Case
 from verifiers.pool import LATE, Pool
 from verifiers.reward import Score
 
-HANGS = 3  # of one family: more of them show nothing new
+HANGS = 3  # in one family; further ones show nothing new
 
 
 class Clock:
-    """The time an audit has, in seconds of wall time."""
+    """The audit's time limit, in seconds of wall time."""
 
     def __init__(self, limit_s: float) -> None:
         self.limit_s = limit_s
@@ -31,7 +31,8 @@ def is_late(score: Score) -> bool:
 
 
 def scores(pool: Pool, cases: Sequence[Case], clock: Clock) -> list[Score | None]:
-    """A score for every case in order; None for those left out: the time was up, or too many of their family hung."""
+    """Returns a score for every case in order; None for cases that were skipped because the time was up or too many
+    cases of their family hung."""
     found: list[Score | None] = [None] * len(cases)
     families: dict[str, list[int]] = collections.defaultdict(list)
     for place, case in enumerate(cases):

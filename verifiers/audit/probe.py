@@ -15,10 +15,10 @@ _KIB = 1 << 10 if sys.platform == "darwin" else 1
 
 
 class Timed:
-    """CPU seconds and growth of peak memory (MiB) of one call of a reward, as JSON in the detail; it judges nothing.
+    """Reports CPU seconds and growth of peak memory (MiB) of one call of a reward, as JSON in the detail.
 
     Args:
-        formula: the reward's.
+        formula: of the reward.
         options: of its verifiers.
     """
 
@@ -28,7 +28,7 @@ class Timed:
         self._reward = Reward(formula, options=options)
 
     def prepare(self) -> None:
-        """What the reward loads is loaded before anything is measured."""
+        """Loads the reward's resources before anything is measured."""
         self._reward.prepare()
 
     def __call__(self, problem: Problem, completion: Completion) -> Verdict:
@@ -39,7 +39,7 @@ class Timed:
 
 
 def timed(reward: Reward) -> Reward:
-    """The reward that measures this one."""
+    """Returns a reward that measures this one."""
     use = {"use": "verifiers.audit.probe:Timed", "formula": reward.formula, "options": reward.options}
     return Reward("v", options={"v": use})
 

@@ -1,4 +1,4 @@
-"""The texts that a verifier of programs is tried on: the submissions that solve nothing, in short."""
+"""The texts that the audit tries on a verifier of programs: small submissions that solve nothing."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from collections.abc import Iterator
 from verifiers.audit.cases import RIGHT, WRONG, Case, empty_cases, rights, write
 from verifiers.core import Problem
 
-# Where a program may stand; the audit finds out which of them a verifier reads.
+# Places where a program may stand; the audit determines which of them a verifier reads.
 FORMS = {
     "fence": "{why}\n```python\n{answer}\n```",
     "think_fence": "<think>{why}</think>\n```python\n{answer}\n```\nThat is all.",
     "answer_fence": "<think>{why}</think>\n<answer>\n```python\n{answer}\n```\n</answer>",
     "bare": "{answer}",
 }
-# Definitions under the entry point's name that pass where verdicts are made beside the submission.
+# Definitions under the entry point's name that pass if the verdict is made in the submission's process.
 _HACKS = {
     "equal to everything": """class Any:
     def __eq__(self, other): return True
@@ -56,7 +56,7 @@ def {name}(*args, **kwargs):
 
 
 def program_cases(problem: Problem, forms: list[str]) -> Iterator[Case]:
-    """All families for a problem with tests; `meta["right"]` and `meta["wrong"]` hold programs."""
+    """Yields all families for a problem with tests; `meta["right"]` and `meta["wrong"]` hold programs."""
     found = rights(problem)
     right = found[0]
     given = problem.meta.get("wrong")
@@ -76,7 +76,7 @@ def program_cases(problem: Problem, forms: list[str]) -> Iterator[Case]:
             "runs by itself": f'{program}\nif __name__ == "__main__":\n    pass\n',
         }.items():
             yield case("spellings", RIGHT, how, write(form, text))
-        yield case("spellings", RIGHT, "mended", f"{write(form, 'pass')}\nNo, better:\n{write(form, program)}")
+        yield case("spellings", RIGHT, "corrected", f"{write(form, 'pass')}\nNo, better:\n{write(form, program)}")
     for number, program in enumerate(wrong):
         for name in forms:
             yield case("near_misses", WRONG, f"given as wrong {number}, {name}", write(FORMS[name], program))

@@ -1,4 +1,4 @@
-"""What an audit found, as text, JSON and HTML."""
+"""The findings of an audit, as text, JSON and HTML."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ Kind = Literal["answer", "program", "style"]
 KINDS: dict[Kind, str] = {
     "answer": "a verifier of right answers",
     "program": "a verifier of programs",
-    "style": "a verifier of manner: it compares with no known answer, so what it pays wrong ones can't be audited, but "
-    "determinism, growth of time and hostile text are",
+    "style": "a verifier of style: it compares with no known answer, so its verdicts on wrong answers can't be "
+    "audited, but determinism, growth of time and hostile text are",
 }
 _SHOWN = 400  # characters of an input
 _KEPT = 100_000
@@ -24,9 +24,9 @@ _KEPT = 100_000
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """Something wrong, with the input that shows it."""
+    """A problem of the verifier, with the input that shows it."""
 
-    severity: str  # "high": pays what is wrong, fails, hangs, or differs; "low": refuses what is right
+    severity: str  # "high": pays a wrong answer, fails, hangs, or differs; "low": refuses a right answer
     family: str
     what: str
     text: str  # the completion
@@ -37,7 +37,7 @@ class Finding:
 
     @classmethod
     def of(cls, severity: str, case: Case, score: float | None, detail: str, *, family: str = "") -> Finding:
-        """The finding that a case shows."""
+        """Returns the finding that a case shows."""
         problem = case.problem
         return cls(
             severity,
@@ -53,7 +53,7 @@ class Finding:
 
 @dataclass(slots=True)
 class FamilyResult:
-    """How a family of cases went."""
+    """Counts and score of a family of cases."""
 
     name: str
     passed: int = 0
@@ -71,7 +71,7 @@ class Report:
     target: str
     version: str
     kind: Kind
-    forms: list[str]  # that it reads
+    forms: list[str]  # forms of answers that the verifier reads
     families: dict[str, FamilyResult] = field(default_factory=dict)
     findings: list[Finding] = field(default_factory=list)
     growth: list[Growth] = field(default_factory=list)
@@ -80,21 +80,21 @@ class Report:
 
     @property
     def passed(self) -> bool:
-        """True without a finding of high severity."""
+        """True if there is no finding of high severity."""
         return not any(finding.severity == "high" for finding in self.findings)
 
     def family(self, name: str) -> FamilyResult:
-        """The family of this name, empty at first."""
+        """Returns the family of this name, initially empty."""
         return self.families.setdefault(name, FamilyResult(name))
 
     def as_json(self) -> str:
-        """Everything, for machines."""
+        """Returns the whole report as JSON."""
         families = {name: {**asdict(family), "score": family.score} for name, family in self.families.items()}
         body: dict[str, Any] = {**asdict(self), "families": families, "passed": self.passed}
         return json.dumps(body, ensure_ascii=True, indent=2, allow_nan=False) + "\n"
 
     def as_text(self, *, show: int = 20) -> str:
-        """The findings that matter most first, and a score per family."""
+        """Returns a score per family, and the most important findings first."""
         reads = f", reads {', '.join(self.forms)}" if self.forms else ""
         lines = [f"{self.target} (version {self.version or 'unknown'}), {KINDS[self.kind]}{reads}", ""]
         for name, family in self.families.items():
@@ -117,7 +117,7 @@ class Report:
         return "\n".join(lines)
 
     def _ranked(self) -> list[Finding]:
-        """High before low, and the first of every family before the second of any."""
+        """Returns findings of high severity before low, and the first of every family before the second of any."""
         seen: collections.Counter[tuple[str, str]] = collections.Counter()
         keys = []
         for i, finding in enumerate(self.findings):
@@ -127,7 +127,7 @@ class Report:
         return [self.findings[i] for _, _, i in sorted(keys)]
 
     def as_html(self) -> str:
-        """One page without outside parts."""
+        """Returns one page without external resources."""
         rows = "".join(
             f"<tr><td>{html.escape(f.name)}<td>{f.passed}/{f.total}<td>{f.score:.1%}</tr>"
             for f in self.families.values()

@@ -1,4 +1,4 @@
-"""Runs an audit: every case in worker processes with a deadline, several times over."""
+"""Runs an audit: every case in worker processes with a deadline, several times."""
 
 from __future__ import annotations
 
@@ -38,10 +38,10 @@ SIZES = (4_000, 16_000, 64_000, 256_000)
 LIMIT_S = 300.0
 _SAID = 200  # characters of a verdict's detail in a finding
 _HUGE = 200_000
-_PAID = 0.5  # a score above it says "right"; of a formula, a reward above this share of the right answer's
+_PAID = 0.5  # a score above it counts as "right"; for a formula, a reward above this share of the right answer's reward
 _MAX_PROBLEMS = 40
 _PAIRS = 300
-_TRIED_GOLDS = 5  # problems by which it is seen whether a verifier reads golds
+_TRIED_GOLDS = 5  # number of problems used to determine whether a verifier reads golds
 _TYPED_FORMS = ("box", "think_box", "answer_tag")
 
 
@@ -61,15 +61,16 @@ def audit(
     """Audits a verifier, or a formula over several.
 
     Args:
-        target: as `resolve` takes it, or `trl:NAME`, `verl:module:function`, `math-verify`, or a formula.
+        target: as `resolve` accepts it, or `trl:NAME`, `verl:module:function`, `math-verify`, or a formula.
         problems: with golds; `meta["right"]` and `meta["wrong"]` may list answers. None = samples that fit the target.
-        options: of the verifier; of a formula's verifiers, by name.
+        options: of the verifier; for a formula, of its verifiers by name.
         timeout_s: deadline of one call.
-        limit_s: of the whole audit, within a few deadlines; what was not tried by then is a finding.
+        limit_s: time limit of the whole audit, plus at most a few deadlines; what was not tried by then is a finding.
         sizes: lengths, in characters, at which time and memory are measured.
-        maths: also try typed pairs of mathematical answers; None = for one verifier whose golds are numbers.
-        kind: what it judges: "answer", "program", or "style" (the manner of writing, whatever the answer is); None = as
-            it says of itself, else "style" for a verifier that gives some texts 1 and some less, whatever the gold is.
+        maths: also try typed pairs of mathematical answers; None = for a single verifier whose golds are numbers.
+        kind: what the target judges: "answer", "program", or "style" (how a text is written, whatever the answer is).
+            None = its own declaration, else "style" for a verifier that gives some texts 1 and some less, regardless
+            of the gold.
 
     Raises: ValueError if the target can't be set up, or a problem has no gold.
     """
@@ -93,7 +94,7 @@ class _Audit:
         self.told = kind is not None or self.is_formula or bool(kinds - {""})
         said: Kind = "program" if "program" in kinds else "style" if kinds == {"style"} else "answer"
         self.report = Report(target, "", kind or said, [])
-        self.bests: dict[str, float] = {}  # what the right answer of a problem gets
+        self.bests: dict[str, float] = {}  # reward of the right answer to each problem
 
     def run(self, version: str, sizes: Sequence[int], maths: bool | None) -> Report:
         report = self.report
@@ -125,7 +126,7 @@ class _Audit:
                 yield from programs.program_cases(problem, report.forms or list(programs.FORMS))
         else:
             yield from self._answer_cases(report.forms or list(FORMS), maths)
-        # Last, so that what takes long leaves no time to itself only.
+        # Last, so that a slow case takes time only from itself.
         for fill in FILLS:
             expect = ANY if report.kind == "style" else WRONG
             yield Case("huge", expect, fill, problems[0], long_text(fill, _HUGE))
@@ -142,7 +143,7 @@ class _Audit:
             yield from _typed(forms, self.rng)
 
     def _is_of_manner(self, pool: Pool) -> bool:
-        """Whether it judges how a text is written: some texts get 1, some less, and no gold changes that."""
+        """True if the verifier judges how a text is written: some texts get 1, some less, and no gold changes that."""
         golds = [problem for problem in self.problems[:_TRIED_GOLDS] if rights(problem)]
         pairs = [(a, b) for a, b in zip(golds, golds[1:] + golds[:1], strict=True) if rights(a)[0] != rights(b)[0]]
         tried: list[Case] = []
@@ -158,12 +159,12 @@ class _Audit:
         if len(set(rewards)) > 1 and max(reward or 0.0 for reward in rewards) > _PAID:
             return True
         self.report.notes.append(
-            "it scores every text tried alike, whatever the known answer is; if it judges manner, say --kind style"
+            "it scores all texts alike, whatever the known answer is; if it judges style, pass --kind style"
         )
         return False
 
     def _find_forms(self, pool: Pool) -> None:
-        """The forms in which most golds are paid, and what the right answer to each problem gets."""
+        """Determines the forms in which most golds are paid, and the reward of the right answer to each problem."""
         for problem in self.problems:
             if not rights(problem):
                 name = problem.id or problem.prompt[:60]
@@ -201,7 +202,7 @@ class _Audit:
                 self._add("high", case, score, score.error or "its own gold is not paid")
 
     def _bar(self, problem: Problem) -> float:
-        """Rewards above it say "right"."""
+        """Returns the reward above which an answer counts as right."""
         if not self.is_formula:
             return _PAID
         best = self.bests.get(problem.id, 0.0)
@@ -217,7 +218,7 @@ class _Audit:
             family = self.report.family(case.family)
             family.total += 1
             if score.error:
-                # A gold that can't be read is the problem's fault; everything else is the verifier's.
+                # A gold that can't be read is the problem's fault; all other errors are the verifier's.
                 if "GoldError" in score.error:
                     family.total -= 1
                     continue
@@ -238,7 +239,7 @@ class _Audit:
                 self._out_of_time(missing[0], f"{len(missing)} cases of '{name}' were not tried")
 
     def _determinism(self, cases: list[Case], judged: list[Score | None]) -> None:
-        """The same cases backwards, in processes with other hash seeds and another locale."""
+        """Judges the same cases in reverse order, in processes with other hash seeds and another locale."""
         scored = [(case, s) for case, s in zip(cases, judged, strict=True) if s is not None and not s.error][::-1]
         family = self.report.family("determinism")
         for changed in ({"PYTHONHASHSEED": "1", "LC_ALL": "C"}, {"PYTHONHASHSEED": "4242", "TZ": "Asia/Tokyo"}):
@@ -256,9 +257,9 @@ class _Audit:
                     self._add("high", case, second, why, family="determinism")
 
     def _was_stalled(self, case: Case, first: Score, second: Score) -> bool:
-        """A verdict of time is a measurement: where it differs, the case is judged again as it was first.
+        """Judges a case again as at first, because a verdict of time is a measurement and may differ.
 
-        True if one of the two is such a verdict and the third is the other.
+        True if one of the two verdicts is `TLE` and the third verdict equals the other one.
         """
         if "TLE" not in _reasons(first) | _reasons(second):
             return False
@@ -306,8 +307,10 @@ class _Audit:
         return statistics.median(spent) * 1000 if spent else None
 
     def _out_of_time(self, case: Case, what: str) -> None:
-        """Not tried is not passed."""
-        why = f"the audit's {self.clock.limit_s:g} s were over: {what}; the verifier is slow, or the limit too short"
+        """Reports cases that were not tried as a finding, not as passed."""
+        why = (
+            f"the audit's limit of {self.clock.limit_s:g} s ended: {what}; the verifier is slow or the limit too short"
+        )
         self._add("high", case, Score(None), why, family="time")
 
     def _add(self, severity: str, case: Case, score: Score, why: str, *, family: str = "") -> None:
@@ -317,7 +320,7 @@ class _Audit:
 
 
 def _typed(forms: list[str], rng: random.Random) -> Iterator[Case]:
-    """Mathematical answers of every type, whose truth is known by construction."""
+    """Yields mathematical answers of every type that are right or wrong by construction."""
     from verifiers.mathexpr.pairs import pairs
 
     form = FORMS[next((form for form in forms if form in _TYPED_FORMS), forms[0])]
@@ -331,11 +334,11 @@ def _reasons(score: Score) -> set[str]:
 
 
 def _said(score: Score) -> str:
-    """The reward and why, or the error."""
+    """Returns the reward with its reasons, or the error."""
     why = [word for v in score.verdicts.values() for word in (v.reason, *v.flags, f"({v.detail[:_SAID]})")]
     return score.error or " ".join((f"{score.reward}", *why))
 
 
 def _judged(score: Score) -> tuple[Any, ...]:
-    """What must be the same each time: all but the detail, which may tell times."""
+    """Returns what must be the same each time: everything but the detail, which may contain times."""
     return score.reward, {name: (v.score, v.reason, v.answer, v.flags) for name, v in score.verdicts.items()}

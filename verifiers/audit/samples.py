@@ -1,4 +1,4 @@
-"""Small problems for auditing a verifier without data of one's own."""
+"""Small sample problems, for auditing a verifier without your own data."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _SCHEMA: dict[str, Any] = {
 
 
 def sample(target: str) -> list[Problem]:
-    """Problems that fit one of our verifiers, or sums for any other."""
+    """Returns problems that fit one of our verifiers, or sums for any other."""
     if target == "reasoning_gym":
         from verifiers.adapters.reasoning_gym import problems
 

@@ -1,4 +1,4 @@
-"""What an audit may be asked for: a verifier, a formula, and other libraries' rewards through the same door."""
+"""Targets of an audit: a verifier, a formula, or another library's reward through the same interface."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from verifiers.core import Completion, GoldError, Problem, Verdict, VerifierErro
 from verifiers.reward import Reward
 
 _ONE = re.compile(r"(?:sandboxed:)?[A-Za-z_][\w.]*(?::[A-Za-z_][\w.]*)?")
-ALONE = "v"  # the name of a verifier that is audited by itself
+ALONE = "v"  # the name in the formula of a verifier that is audited by itself
 
 
 def reward_of(target: str, options: Mapping[str, Any]) -> Reward:
-    """The reward that is audited: one verifier, or a formula over several.
+    """Returns the reward to audit: one verifier, or a formula over several.
 
     Args:
         target: a name or `module:attr`, `trl:NAME`, `verl:module:function`, `math-verify`, or a formula.
-        options: keyword arguments of the one verifier; of a formula's verifiers, by name.
+        options: keyword arguments of the one verifier; for a formula, of its verifiers by name.
 
     Raises: ValueError if it can't be set up.
     """
@@ -30,12 +30,12 @@ def reward_of(target: str, options: Mapping[str, Any]) -> Reward:
         return Reward(ALONE, options={ALONE: {"use": spec, **given, **options}})
     wrong = [name for name, value in options.items() if not isinstance(value, Mapping)]
     if wrong:
-        raise ValueError(f"options of the formula '{target}' stand under the names of its verifiers; got '{wrong[0]}'")
+        raise ValueError(f"options of the formula '{target}' must be keyed by its verifiers' names; got '{wrong[0]}'")
     return Reward(target, options=options)
 
 
 def _target_of(target: str) -> tuple[str, dict[str, Any]]:
-    """(what `resolve` takes, options) of an audit's target. Raises ValueError."""
+    """Returns (name for `resolve`, options) of an audit's target. Raises ValueError."""
     here = "verifiers.audit.targets"
     kind, _, rest = target.partition(":")
     if target == "math-verify":
@@ -56,7 +56,7 @@ def _attribute(path: str, what: str) -> Any:
 
 
 class MathVerify:
-    """Hugging Face's Math-Verify: the verdict of `verify(parse(gold), parse(text))`, without its alarm signals."""
+    """Hugging Face's Math-Verify: the verdict of `verify(parse(gold), parse(text))`, without its timeout signals."""
 
     version = "math-verify"
 
@@ -65,7 +65,7 @@ class MathVerify:
             self._library = importlib.import_module("math_verify")
         except ImportError as error:
             raise ValueError(f"math-verify can't be imported ({error}): pip install math-verify") from error
-        logging.getLogger("math_verify").setLevel(logging.ERROR)  # it warns at each call that its alarm is off
+        logging.getLogger("math_verify").setLevel(logging.ERROR)  # it warns at each call that its timeout is off
 
     def __call__(self, problem: Problem, completion: Completion) -> Verdict:
         if problem.answer is None:
@@ -79,10 +79,10 @@ class MathVerify:
 
 
 class TrlReward:
-    """A reward function in TRL's signature: of `trl.rewards` by its name, or `module:attr`.
+    """A reward function in TRL's signature: a name in `trl.rewards`, or `module:attr`.
 
-    It is given a conversation of one message, and the gold as `solution` and `answer`; TRL's own functions, which look
-    for LaTeX in the solution, get it in a box. None abstains.
+    It gets a conversation of one message, and the gold as `solution` and `answer`. TRL's own functions look for LaTeX
+    in the solution, so they get it in a box. None abstains.
     """
 
     version = "trl"
@@ -103,7 +103,7 @@ class TrlReward:
 
 
 class VerlScore:
-    """A `compute_score` in verl's signature, as `module:function`; a dict's "score" counts."""
+    """A `compute_score` in verl's signature, as `module:function`; of a dict, "score" counts."""
 
     version = "verl"
 

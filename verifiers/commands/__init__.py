@@ -1,1 +1,1 @@
-"""What `python -m verifiers` can do: one file a command, each with `arguments(parser)` and `run(options)`."""
+"""The commands of `python -m verifiers`: one module each, with `arguments(parser)` and `run(options)`."""

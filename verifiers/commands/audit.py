@@ -1,4 +1,4 @@
-"""`python -m verifiers audit`: the reviewer of a verifier, or of a formula."""
+"""`python -m verifiers audit`: audits a verifier, or a formula."""
 
 from __future__ import annotations
 
@@ -15,35 +15,35 @@ from verifiers.audit.run import LIMIT_S, SIZES
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
-    """The command's options."""
+    """Adds the command's options."""
     parser.add_argument(
         "target", help="a verifier (math, my_pkg:fn, trl:NAME, verl:module:function, math-verify) or a formula"
     )
-    parser.add_argument("--data", type=Path, help="JSONL or Parquet of problems with golds; by default small samples")
+    parser.add_argument("--data", type=Path, help="JSONL or Parquet of problems with golds; default: small samples")
     parser.add_argument(
-        "--options", default="{}", metavar="JSON", help="the verifier's options; those of a formula's verifiers by name"
+        "--options", default="{}", metavar="JSON", help="the verifier's options; for a formula, by its verifiers' names"
     )
     parser.add_argument("--timeout", type=float, default=10.0, metavar="S", help="deadline of one call (10)")
     parser.add_argument("--limit", type=float, default=LIMIT_S, metavar="S", help=f"of the whole audit ({LIMIT_S:g})")
-    parser.add_argument("--workers", type=int, default=None, help="processes; by default one per core")
+    parser.add_argument("--workers", type=int, default=None, help="number of processes; default: one per core")
     parser.add_argument("--largest", type=int, default=SIZES[-1], help="longest text, in characters (256,000)")
-    parser.add_argument("--show", type=int, default=20, metavar="N", help="findings shown (20)")
+    parser.add_argument("--show", type=int, default=20, metavar="N", help="number of findings shown (20)")
     parser.add_argument("--maths", action=argparse.BooleanOptionalAction, default=None, help="try typed maths answers")
     parser.add_argument(
         "--kind",
         choices=tuple(KINDS),
-        help="what it judges, where it does not say so itself; style: how a text is written",
+        help="what the verifier judges, if it does not declare this itself; style: how a text is written",
     )
     parser.add_argument("--json", type=Path, metavar="FILE", help="write the report as JSON")
-    parser.add_argument("--html", type=Path, metavar="FILE", help="write the report as a page")
+    parser.add_argument("--html", type=Path, metavar="FILE", help="write the report as an HTML page")
     for kind in ("prompt", "answer"):
         parser.add_argument(f"--{kind}-column", default="")
 
 
 def run(options: argparse.Namespace) -> int:
-    """Exit code 0: nothing of high severity; 1: there is; 2: it could not be run."""
+    """Exit code 0: no finding of high severity; 1: there are some; 2: the audit could not be run."""
     if "" not in sys.path:
-        sys.path.insert(0, "")  # `module:attr` may stand in the working directory
+        sys.path.insert(0, "")  # `module:attr` may be in the working directory
     try:
         given = json.loads(options.options)
     except json.JSONDecodeError as error:

@@ -1,4 +1,4 @@
-"""`python -m verifiers bench`: the same figures for any verifier, on labelled cases."""
+"""`python -m verifiers bench`: comparable figures for any verifier, on labelled cases."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from verifiers.commands.shared import count_or_zero, positive
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
-    """The command's options."""
+    """Adds the command's options."""
     parser.add_argument(
         "verifier",
         nargs="+",
-        help="math, my_pkg:fn, trl:NAME, verl:module:function, math-verify, or a formula; each in a process of its own",
+        help="math, my_pkg:fn, trl:NAME, verl:module:function, math-verify, or a formula; each runs in its own process",
     )
     parser.add_argument(
         "--cases",
@@ -30,10 +30,12 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         "--bundled",
         action=argparse.BooleanOptionalAction,
         default=None,
-        help="generated pairs and known hacks; by default unless --cases are given",
+        help="generated pairs and known hacks; default: only if --cases is not given",
     )
     parser.add_argument("--timeout", type=positive, default=10.0, metavar="S", help="deadline of one verdict (10)")
-    parser.add_argument("--show", type=count_or_zero, default=10, metavar="N", help="disagreements shown (10)")
+    parser.add_argument(
+        "--show", type=count_or_zero, default=10, metavar="N", help="number of disagreements shown (10)"
+    )
     parser.add_argument("--json", type=Path, metavar="FILE", help="write figures and all disagreements as JSON")
     parser.add_argument("--markdown", type=Path, metavar="FILE", help="write the table")
 
@@ -41,22 +43,22 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     """Exit code 0: measured; 2: a verifier or a file can't be used."""
     if "" not in sys.path:
-        sys.path.insert(0, "")  # `module:attr` may stand in the working directory
+        sys.path.insert(0, "")  # `module:attr` may be in the working directory
     cases = [case for path in options.cases for case in bench.read_cases(path)]
     if options.bundled or (options.bundled is None and not options.cases):
         cases += bench.bundled()
     if not cases:
-        raise ValueError("there are no cases: give --cases FILE with rows, or leave --no-bundled out")
+        raise ValueError("there are no cases: give --cases FILE with rows, or omit --no-bundled")
     targets = list(dict.fromkeys(options.verifier))
     figures = [bench.measure(target, cases, timeout_s=options.timeout) for target in targets]
     table = bench.as_markdown(figures, cases)
     print(table)
     found = bench.disagreements(cases, figures)
-    print(f"\n{len(found)} of {len(cases)} cases are not judged as expected by all")
+    print(f"\n{len(found)} of {len(cases)} cases are not judged as expected by every verifier")
     for case in found[: options.show]:
         wrong = [name for name, paid in case["paid"].items() if paid is not case["expected"]]
         what = "right" if case["expected"] else "wrong"
-        print(f"  {what}, not so for {', '.join(wrong)}: gold {case['gold']!r:.60}, {case['text']!r:.120}")
+        print(f"  {what}, misjudged by {', '.join(wrong)}: gold {case['gold']!r:.60}, {case['text']!r:.120}")
     if options.json:
         options.json.write_text(bench.as_json(figures, cases), encoding="utf-8")
     if options.markdown:

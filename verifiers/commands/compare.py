@@ -1,4 +1,4 @@
-"""`python -m verifiers compare A B`: where two rewards, or two versions of one, disagree."""
+"""`python -m verifiers compare A B`: shows where two rewards, or two versions of one, disagree."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from verifiers.terminal import one_line
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
-    """The command's options."""
+    """Adds the command's options."""
     parser.add_argument("a", type=Path, metavar="A", help="results of `score --out`")
     parser.add_argument("b", type=Path, metavar="B", help="results of the same rows under another reward or version")
-    parser.add_argument("--show", type=int, default=10, metavar="N", help="disagreements shown (10)")
-    parser.add_argument("--tolerance", type=float, default=1e-9, help="rewards this close agree")
+    parser.add_argument("--show", type=int, default=10, metavar="N", help="number of disagreements shown (10)")
+    parser.add_argument("--tolerance", type=float, default=1e-9, help="largest difference of rewards that agree")
 
 
 def run(options: argparse.Namespace) -> int:
-    """Exit code 0: they agree everywhere; 1: they don't; 2: they are not of the same rows."""
+    """Exit code 0: they agree everywhere; 1: they don't; 2: they are not results of the same rows."""
     same = count = 0
     kinds: collections.Counter[tuple[str, str]] = collections.Counter()
     reasons: collections.Counter[tuple[str, str, str]] = collections.Counter()
@@ -35,7 +35,7 @@ def run(options: argparse.Namespace) -> int:
                 raise ValueError(f"{path} ends after {count} rows; finish it with the same `score` command")
         if (a["row"], a["id"]) != (b["row"], b["id"]):
             raise ValueError(
-                f"row {a['row']} (id {a['id']}) of {options.a} stands beside row {b['row']} (id {b['id']})"
+                f"row {a['row']} (id {a['id']}) of {options.a} corresponds to row {b['row']} (id {b['id']})"
             )
         count += 1
         kinds[_kind(a["reward"]), _kind(b["reward"])] += 1
@@ -47,7 +47,7 @@ def run(options: argparse.Namespace) -> int:
         if len(shown) < options.show:
             parts = ", ".join(f"{name}: {x} | {y}" for name, x, y in why) or a.get("error") or b.get("error") or ""
             shown.append(one_line(f"  row {a['row']} (id {a['id']}): {a['reward']} | {b['reward']}   {parts}"))
-    print(f"{count:,} rows, {same:,} with the same reward, {count - same:,} with another")
+    print(f"{count:,} rows, {same:,} with the same reward, {count - same:,} differ")
     if count != same:
         body = [(x, y, f"{n:,}") for (x, y), n in kinds.most_common() if n]
         print("\n" + table((f"A {options.a.name}", f"B {options.b.name}", "rows"), body))
@@ -57,12 +57,12 @@ def run(options: argparse.Namespace) -> int:
 
 
 def agree(a: float | None, b: float | None, tolerance: float) -> bool:
-    """True for the same reward, or none on both sides."""
+    """True if the rewards are equal within the tolerance, or both are None."""
     return a is b or (a is not None and b is not None and abs(a - b) <= tolerance)
 
 
 def differing(a: dict[str, Any], b: dict[str, Any]) -> list[tuple[str, str, str]]:
-    """(verifier, A's score and reason, B's) for each that differs."""
+    """Returns (verifier, A's score and reason, B's) for each verifier that differs."""
     found = []
     for name in {**a, **b}:
         x, y = (f"{v[name]['score']} {v[name]['reason']}" if name in v else "-" for v in (a, b))

@@ -1,4 +1,4 @@
-"""`replay` of a curated set: every verdict that its rows carry is reached again, or shown where it is not."""
+"""`replay` of a curated set: recomputes the verdicts that its rows carry, and shows those that differ."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ def replay(options: argparse.Namespace) -> int:
     """Exit code 0: all verdicts are the same (verifier, score, reason and answer); 1: some differ."""
     used, path = _read(options.run_dir)
     if "" not in sys.path:
-        sys.path.insert(0, "")  # `module:attr` may stand in the working directory
+        sys.path.insert(0, "")  # `module:attr` may be in the working directory
     if options.reward:
-        raise ValueError("--reward is for runs; a set is verified by what it was made with")
+        raise ValueError("--reward is for runs; a set is verified by the verifiers it was made with")
     given = {name: about["options"] for name, about in used.items() if about["options"]}
     said = read_options(options.options)
     named = beyond(" + ".join(used), said or given)
@@ -36,7 +36,7 @@ def replay(options: argparse.Namespace) -> int:
         options.run_dir / "manifest.json",
         trust=options.trust,
     )
-    # A sum, so that every verifier is asked; its value means nothing.
+    # A sum, so that every verifier is called; its value has no meaning.
     reward = Reward(" + ".join(used), options=said or given)
     for name, about in used.items():
         if reward.versions[name] != about["version"]:
@@ -59,7 +59,7 @@ def replay(options: argparse.Namespace) -> int:
         if found and len(shown) < options.show:
             shown.append(one_line(f"  problem {row['problem_id']}, sample {row['sample']}: {found[0]}  {score.error}"))
     progress.finish()
-    print(f"{count:,} rows, {verdicts:,} verdicts: {count - differ:,} rows are judged the same, {differ:,} otherwise")
+    print(f"{count:,} rows, {verdicts:,} verdicts: {count - differ:,} rows have the same verdicts, {differ:,} differ")
     if moved:
         print(table(("verifier", "then", "now", "rows"), [(*key, f"{n:,}") for key, n in moved.most_common(10)]))
         print("\n".join(shown))
@@ -67,16 +67,16 @@ def replay(options: argparse.Namespace) -> int:
 
 
 def _read(folder: Path) -> tuple[dict[str, dict[str, Any]], Path]:
-    """(verifiers by name, with options and version; the file of rows) of a manifest. Raises ValueError."""
+    """Returns (verifiers by name, with options and version; the file of rows) of a manifest. Raises ValueError."""
     try:
         manifest = json.loads((folder / "manifest.json").read_text(encoding="utf-8"))
         used = {str(name): {**about} for name, about in manifest["verifiers"].items()}
         whole = all(isinstance(about["options"], dict) and about["version"] is not None for about in used.values())
-        path = folder / Path(str(manifest["data"]["file"])).name  # beside it, wherever it points
+        path = folder / Path(str(manifest["data"]["file"])).name  # always in this folder, wherever the path points
     except (KeyError, TypeError, AttributeError, ValueError, RecursionError) as error:
-        raise ValueError(f"{folder} is no curated set: its manifest.json can't be read: {error!r}") from error
+        raise ValueError(f"{folder} is not a curated set: its manifest.json can't be read: {error!r}") from error
     if not used or not whole or not path.is_file():
-        raise ValueError(f"{folder} is no curated set: its manifest.json names no verifiers or no file of rows")
+        raise ValueError(f"{folder} is not a curated set: its manifest.json names no verifiers or no file of rows")
     return used, path
 
 
@@ -85,18 +85,18 @@ def _pairs(path: Path, before: collections.deque[dict[str, Any]]) -> Iterator[tu
         try:
             tests, meta = (row[name] if row[name] is None else json.loads(row[name]) for name in ("tests", "meta"))
             problem = Problem(row["question"], row["gold"], tests, row["language"], row["problem_id"], meta or {})
-            # The ids are not kept, but how many there were: for verifiers of length.
+            # The token ids are not kept, but their number is, for verifiers of length.
             ids = (0,) * (row["num_tokens"] or 0)
             prefill = str(row.get("prefill") or "")
             completion = Completion(rows.completion_of(row), ids, (), row["finish_reason"], prefill=prefill)
             before.append({name: row[name] for name in ("problem_id", "sample", "verdicts")})
         except (TypeError, KeyError, ValueError) as error:
-            raise ValueError(f"{path}:{number}: no row of a curated set: {error}") from error
+            raise ValueError(f"{path}:{number}: not a row of a curated set: {error}") from error
         yield problem, completion
 
 
 def _differing(verdicts: list[Mapping[str, Any]], score: Score) -> Iterator[tuple[str, str, str]]:
-    """(verifier, then, now) of each verdict that is not the same."""
+    """Yields (verifier, then, now) of each verdict that differs."""
     for then in verdicts:
         now = score.verdicts.get(then["verifier"])
         if now is None:

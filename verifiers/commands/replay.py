@@ -1,5 +1,5 @@
-"""`python -m verifiers replay DIR`: scores a training run's rollouts again and proves the same rewards, or verifies
-the rows of a curated set again and proves the same verdicts."""
+"""`python -m verifiers replay DIR`: scores a training run's rollouts again and checks that the rewards are the same, or
+verifies the rows of a curated set again and checks that the verdicts are the same."""
 
 from __future__ import annotations
 
@@ -24,27 +24,27 @@ from verifiers.trust import beyond, beyond_in_options, require
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
-    """The command's options."""
+    """Adds the command's options."""
     parser.add_argument(
-        "run_dir", type=Path, metavar="DIR", help="of a run: reward.json and rollouts/; or a curated set"
+        "run_dir", type=Path, metavar="DIR", help="a run (with reward.json and rollouts/), or a curated set"
     )
-    parser.add_argument("--reward", help="another formula than the run's: shows what would have been paid")
+    parser.add_argument("--reward", help="a formula other than the run's: shows what it would have paid")
     add_options(parser)
     add_trust(parser)
-    parser.add_argument("--step", type=int, metavar="N", help="of a run: this step alone")
-    parser.add_argument("--row", type=int, metavar="N", help="of a step: this row of its file alone, from 1")
-    parser.add_argument("--show", type=int, default=10, metavar="N", help="differences shown (10)")
+    parser.add_argument("--step", type=int, metavar="N", help="only this step of a run")
+    parser.add_argument("--row", type=int, metavar="N", help="only this row of the step's file, counted from 1")
+    parser.add_argument("--show", type=int, default=10, metavar="N", help="number of differences shown (10)")
 
 
 def run(options: argparse.Namespace) -> int:
-    """Exit code 0: every reward (of a set: every verdict) is the same, bit by bit; 1: some differ."""
+    """Exit code 0: every reward (for a set: every verdict) is the same, bit by bit; 1: some differ."""
     if (options.run_dir / "manifest.json").exists():
         return curated.replay(options)
     found = rows.step_files(options.run_dir)
     about_path = options.run_dir / "reward.json"
     if not found or not (about_path.exists() or options.reward):
         lacking = "rollouts/" if about_path.exists() else "reward.json"
-        raise ValueError(f"{options.run_dir} is no run of r1lite grpo: it lacks {lacking}")
+        raise ValueError(f"{options.run_dir} is not a run of r1lite grpo: it lacks {lacking}")
     files = _chosen(found, options.step, options.row)
     about = _read(about_path) if about_path.exists() else {}
     own = options.reward is None or options.reward == about.get("formula")
@@ -88,7 +88,7 @@ def run(options: argparse.Namespace) -> int:
         raise ValueError(f"--row {options.row}: {files[0]} has no such row")
     print(tally)
     differ = sum(moved.values())
-    print(f"\n{count:,} rollouts of {len(files)} steps: {count - differ:,} have the same reward, {differ:,} another")
+    print(f"\n{count:,} rollouts of {len(files)} steps: {count - differ:,} have the same reward, {differ:,} differ")
     if differ:
         print(table(("then", "now", "rollouts"), [(*key, f"{n:,}") for key, n in moved.most_common(10)]))
         print("\n".join(shown))
@@ -96,17 +96,17 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _chosen(files: list[tuple[int, Path]], step: int | None, row: int | None) -> list[Path]:
-    """The files of a step, or all of them. Raises ValueError."""
+    """Returns the files of a step, or all of them. Raises ValueError."""
     if row is not None and step is None:
-        raise ValueError("--row counts in the file of a step: give --step too")
+        raise ValueError("--row counts within the file of a step: give --step too")
     found = [path for number, path in files if step is None or number == step]
     if not found:
-        raise ValueError(f"--step {step}: {files[0][1].parent} has no file of it")
+        raise ValueError(f"--step {step}: {files[0][1].parent} has no file of this step")
     return found
 
 
 def _told(score: Score) -> list[str]:
-    """Each verdict: score, reason, and what was taken for the answer."""
+    """Describes each verdict: score, reason, and the answer that was judged."""
     return [_judged(name, verdict) for name, verdict in score.verdicts.items()]
 
 
@@ -119,16 +119,16 @@ def _judged(name: str, verdict: Verdict) -> str:
 
 
 def _read(path: Path) -> dict[str, Any]:
-    """A run's reward.json. Raises ValueError for one that no run wrote."""
+    """Returns a run's reward.json. Raises ValueError if no run wrote it."""
     try:
         found = json.loads(path.read_text(encoding="utf-8"))
         whole = isinstance(found["formula"], str) and all(
             isinstance(found.get(key, {}), dict) for key in ("options", "versions")
         )
     except (ValueError, TypeError, KeyError, RecursionError) as error:
-        raise ValueError(f"{path} is not as a run writes it: {type(error).__name__}: {error}") from error
+        raise ValueError(f"{path} was not written by a run: {type(error).__name__}: {error}") from error
     if not whole or not all(isinstance(given, dict) for given in found.get("options", {}).values()):
-        raise ValueError(f"{path} is not as a run writes it: formula is a text, options and versions are maps")
+        raise ValueError(f"{path} was not written by a run: formula must be a text, options and versions maps")
     checked: dict[str, Any] = found
     return checked
 
@@ -141,14 +141,14 @@ def _pairs(
             if only is not None and number != only:
                 continue
             if not isinstance(row, dict) or "completion" not in row:
-                raise ValueError(f"{path}:{number}: no rollout")
+                raise ValueError(f"{path}:{number}: not a rollout")
             try:
                 known = {key: row[key] for key in ("step", "problem_id", "sample", "reward")}
                 found = _pair(row)
                 if not is_reward(row["reward"]):
                     raise TypeError(f"its reward is {row['reward']!r:.60}")
             except (KeyError, TypeError, GoldError) as error:
-                raise ValueError(f"{path}:{number}: no rollout: {type(error).__name__}: {error}") from error
+                raise ValueError(f"{path}:{number}: not a rollout: {type(error).__name__}: {error}") from error
             before.append(known)
             yield found
 

@@ -1,4 +1,4 @@
-"""Files of results: JSONL, which a stopped run goes on writing, and Parquet, which is made of it at the end."""
+"""Files of results: JSONL, to which a resumed command appends, and Parquet, which is made from JSONL at the end."""
 
 from __future__ import annotations
 
@@ -13,37 +13,37 @@ from typing import Any
 
 from verifiers import rows
 
-_ROWS = 1024  # of a group in the Parquet file: what is held in memory
+_ROWS = 1024  # rows of a group in the Parquet file, which is held in memory
 PARQUET = ".parquet"
 
 
 def log_of(out: Path) -> Path:
-    """The file that is written row by row: `out` itself, or what stands beside a Parquet file until that is made."""
+    """Returns the file that is written row by row: `out`, or the file beside a Parquet file until that is made."""
     return out.with_name(out.name + ".partial.jsonl") if out.suffix == PARQUET else out
 
 
 def about_of(out: Path) -> Path:
-    """The file that tells what the results are of."""
+    """Returns the file that describes what the results are of."""
     return out.with_name(out.name + ".about.json")
 
 
 def read(path: Path) -> Iterator[dict[str, Any]]:
-    """The rows of results, one at a time, the same from both kinds of file. Raises ValueError."""
+    """Yields the rows of results, the same from both kinds of file. Raises ValueError."""
     for number, row in rows.rows(path):
         if path.suffix == PARQUET and isinstance(row, dict) and isinstance(row.get("verdicts"), dict):
             row["verdicts"] = {name: verdict for name, verdict in row["verdicts"].items() if verdict is not None}
         if not is_result(row):
-            raise ValueError(f"{path}: row {number} is no line of results that `score --out` writes")
+            raise ValueError(f"{path}: row {number} is not a line of results as `score --out` writes it")
         yield _without_gaps(row) if path.suffix == PARQUET else row
 
 
 def is_reward(value: Any) -> bool:
-    """True for a finite number, and for None: unscored."""
+    """True for a finite number, and for None, which means unscored."""
     return value is None or (isinstance(value, int | float) and not isinstance(value, bool) and abs(value) < math.inf)
 
 
 def is_result(row: Any) -> bool:
-    """True for a line of results: its reward and scores are numbers, and each verdict says why."""
+    """True for a line of results: its reward and scores are numbers, and each verdict has a reason."""
     if not isinstance(row, dict) or not {"row", "id", "reward", "verdicts"} <= row.keys():
         return False
     verdicts = row["verdicts"]
@@ -58,7 +58,7 @@ def is_result(row: Any) -> bool:
 
 
 def _without_gaps(row: dict[str, Any]) -> dict[str, Any]:
-    """Parquet has every column in every row; results have only what there is to say."""
+    """Removes empty columns: Parquet has every column in every row, but results have only the fields in use."""
     verdicts = {
         name: {
             key: value for key, value in verdict.items() if value not in (None, "", []) or key in ("score", "version")
@@ -70,10 +70,10 @@ def _without_gaps(row: dict[str, Any]) -> dict[str, Any]:
 
 
 def make_parquet(out: Path, names: Sequence[str]) -> None:
-    """Turns the finished log into the Parquet file, in constant memory.
+    """Converts the finished log to the Parquet file, in constant memory.
 
     Args:
-        names: the verifiers of the reward, in its order.
+        names: the verifiers of the reward, in the order of the formula.
     """
     import pyarrow
     import pyarrow.parquet
@@ -108,7 +108,7 @@ def make_parquet(out: Path, names: Sequence[str]) -> None:
 
 
 def need_pyarrow(out: Path) -> None:
-    """Raises ValueError, before any work is done, where a Parquet file could not be written."""
+    """Raises ValueError, before any work is done, if a Parquet file could not be written."""
     try:
         import pyarrow  # noqa: F401
     except ModuleNotFoundError as error:

@@ -1,4 +1,4 @@
-"""`python -m verifiers score`: scores files of completions, of any size, and goes on where it was stopped."""
+"""`python -m verifiers score`: scores files of completions, of any size, and resumes an interrupted run."""
 
 from __future__ import annotations
 
@@ -24,18 +24,18 @@ _UNREADABLE = Completion("")
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
-    """The command's options."""
+    """Adds the command's options."""
     parser.add_argument(
         "file",
-        help="JSONL (also .gz) or Parquet, one completion a row; or a folder of such files, a pattern such as "
+        help="JSONL (also .gz) or Parquet, one completion per row; or a folder of such files, a pattern such as "
         "'part-*.jsonl', or a URL that fsspec opens (s3://, gs://, hf://, ...)",
     )
     add_reward(parser)
     parser.add_argument(
-        "--out", help="results, JSONL or .parquet; of several files a folder, or its URL; unfinished ones go on"
+        "--out", help="results, JSONL or .parquet; for several files a folder or URL; unfinished results are resumed"
     )
     parser.add_argument(
-        "--on", metavar="PLACE", help="score on a Ray cluster: ray, ray:HOST:PORT or ray://HOST:PORT; --workers: actors"
+        "--on", metavar="PLACE", help="score on a Ray cluster (ray, ray:HOST:PORT, ray://HOST:PORT) of --workers actors"
     )
     for kind in rows.NAMES:
         parser.add_argument(f"--{kind}-column", default="", help=f"default: {', '.join(rows.NAMES[kind])}")
@@ -47,7 +47,7 @@ def run(options: argparse.Namespace) -> int:
         tally = _scored(options)
     except KeyboardInterrupt:
         if options.out is not None:
-            print(f"interrupted; the same command goes on with what is in {options.out}", file=sys.stderr)
+            print(f"interrupted; run the same command again to resume {options.out}", file=sys.stderr)
         raise
     print(tally)
     return 1 if tally.unscored else 0
@@ -59,8 +59,8 @@ def _scored(options: argparse.Namespace) -> Tally:
     limits = {"timeout_s": options.timeout, "memory_mib": options.memory}
     if is_several(options.file):
         if options.out is None:
-            raise ValueError(f"--out FOLDER is needed: {options.file} may be several files, each with its results")
-        from verifiers.commands.shards import score_shards  # which takes `score_file` from here
+            raise ValueError(f"--out FOLDER is needed: {options.file} may be several files, each with its own results")
+        from verifiers.commands.shards import score_shards  # here, because it imports `score_file` from this module
 
         here = {"workers": options.workers, "on": options.on}
         return score_shards(options.file, reward, columns, options.out, **here, **limits)
@@ -81,7 +81,7 @@ Scorer = BatchScorer | RayScorer
 def make_scorer(
     reward: Reward, workers: int | None, timeout_s: float, memory_mib: int | None, *, on: str | None = None
 ) -> Scorer:
-    """What scores: processes of this machine, or actors `on` a Ray cluster. Starts nothing. Raises ValueError."""
+    """Returns a scorer: processes here, or actors `on` a Ray cluster. Starts nothing. Raises ValueError."""
     if on is None:
         return BatchScorer(reward, workers=workers, timeout_s=timeout_s, memory_mib=memory_mib)
     if workers == 0:
@@ -97,7 +97,7 @@ def make_scorer(
 
 
 def _write(out: Path, todo: tuple[Path, Scorer, rows.Columns], tally: Tally) -> None:
-    """Scores what is not yet in `out` and counts all that is."""
+    """Scores what is not yet in `out` and counts everything that is."""
     path, scorer, columns = todo
     reward = scorer.reward
     is_parquet = out.suffix == results.PARQUET
@@ -121,7 +121,7 @@ def _write(out: Path, todo: tuple[Path, Scorer, rows.Columns], tally: Tally) -> 
 
 
 def counted(scored: Iterator[dict[str, Any]]) -> Iterator[dict[str, Any]]:
-    """The same results, which are counted on the terminal as they come."""
+    """Yields the same results, counting them on the terminal as they arrive."""
     progress = Progress("completions")
     try:
         for row in scored:
@@ -134,12 +134,12 @@ def counted(scored: Iterator[dict[str, Any]]) -> Iterator[dict[str, Any]]:
 def score_file(
     path: Path, scorer: Scorer, columns: rows.Columns, skip: int = 0, shown: str = ""
 ) -> Iterator[dict[str, Any]]:
-    """Results in the order of the rows, in constant memory; the first `skip` rows are left out.
+    """Yields results in the order of the rows, in constant memory; the first `skip` rows are left out.
 
-    A row that can't be read has reward None and says why.
+    A row that can't be read has reward None and an error.
 
     Args:
-        shown: what the file is called there; by default its path.
+        shown: name of the file in messages; by default its path.
     """
     pending: collections.deque[tuple[int, str, str]] = collections.deque()  # line, id, why it can't be read
 
@@ -169,13 +169,13 @@ def scores(
     timeout_s: float,
     memory_mib: int | None,
 ) -> Iterator[Score]:
-    """Scores as they come; `BatchScorer` says in which process."""
+    """Yields scores as they arrive; `BatchScorer` says in which process."""
     with BatchScorer(reward, workers=workers, timeout_s=timeout_s, memory_mib=memory_mib) as scorer:
         yield from scorer.map(pairs)
 
 
 def result(number: int, name: str, score: Score) -> dict[str, Any]:
-    """One line of results."""
+    """Returns one line of results."""
     verdicts = {
         key: {
             "score": v.score,
@@ -193,7 +193,7 @@ def result(number: int, name: str, score: Score) -> dict[str, Any]:
 
 
 def _clean(text: str) -> str:
-    """Half a surrogate pair, which JSON can spell and files can't hold, written out."""
+    """Escapes lone surrogates, which JSON can encode and files can't hold."""
     return text.encode("utf-8", "backslashreplace").decode()
 
 
@@ -210,7 +210,7 @@ def _fingerprint(path: Path, reward: Reward, columns: rows.Columns) -> dict[str,
 
 
 def _check_about(out: Path, fingerprint: dict[str, Any], begun: bool) -> None:
-    """Notes what results are of; if there are some already, they must be of the same. Raises ValueError."""
+    """Records what the results are of; existing results must be of the same. Raises ValueError."""
     about = results.about_of(out)
     fingerprint = json.loads(json.dumps(fingerprint, default=str))
     if not begun:
@@ -221,12 +221,12 @@ def _check_about(out: Path, fingerprint: dict[str, Any], begun: bool) -> None:
     changed = [key for key in fingerprint if before.get(key) != fingerprint[key]]
     if changed:
         raise ValueError(
-            f"--out {out} holds results of another {' and '.join(changed)}; remove it, or choose another --out"
+            f"--out {out} holds results of different {' and '.join(changed)}; remove it, or choose another --out"
         )
 
 
 def _resume(log: Path, tally: Tally) -> int:
-    """Takes in the results that are there, cuts a half-written line off, and returns how many there are."""
+    """Counts the existing results, cuts off a half-written line, and returns their number."""
     count = end = 0
     log.touch()
     with log.open("rb") as file:
@@ -235,7 +235,7 @@ def _resume(log: Path, tally: Tally) -> int:
                 break
             row = rows.parsed(line)
             if not results.is_result(row):
-                raise ValueError(f"{log}:{count + 1}: no line of results; remove the file to begin anew")
+                raise ValueError(f"{log}:{count + 1}: not a line of results; remove the file to start again")
             tally.add(row)
             count, end = count + 1, end + len(line)
     os.truncate(log, end)

@@ -1,4 +1,4 @@
-"""`python -m verifiers serve`: rewards over HTTP, for a cluster."""
+"""`python -m verifiers serve`: serves rewards over HTTP, for a cluster."""
 
 from __future__ import annotations
 
@@ -21,19 +21,19 @@ if TYPE_CHECKING:
 _BACKLOG = 64  # connections that may wait to be accepted; asyncio accepts as many at once
 _MAX_CONNECTIONS = 512
 _MIN_CONNECTIONS = 8
-_SELECTABLE = 1024  # select(), by which workers are read, takes no descriptor above
+_SELECTABLE = 1024  # select(), which reads the workers' pipes, accepts no descriptor above
 _OWN_DESCRIPTORS = 24  # the interpreter's, the listener's, the loop's
 _DESCRIPTORS_PER_WORKER = 16  # pipes and pages of a lane's four processes
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
-    """The command's options."""
+    """Adds the command's options."""
     parser.add_argument("--host", default="127.0.0.1", help="address to listen on (127.0.0.1)")
-    parser.add_argument("--port", type=port, default=8770, help="0 takes a free one (8770)")
+    parser.add_argument("--port", type=port, default=8770, help="port to listen on; 0 takes a free one (8770)")
     parser.add_argument(
         "--reward",
         default="math + 0.1*format",
-        help='of /get_reward, /slime and requests that name none ("%(default)s")',
+        help='reward of /get_reward, /slime and requests that name none ("%(default)s")',
     )
     parser.add_argument(
         "--allow",
@@ -41,25 +41,25 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         action="extend",
         default=[],
         metavar="NAME",
-        help="verifiers that requests may name, besides those of --reward; no request may name another",
+        help="verifiers that requests may use besides those of --reward",
     )
     parser.add_argument(
         "--options",
         default="{}",
         metavar="JSON",
-        help="options of these verifiers, by name; no request can change them",
+        help="options of these verifiers, by name; requests can't change them",
     )
-    parser.add_argument("--workers", type=count, default=None, help="processes; by default one per core")
-    parser.add_argument("--token-file", type=Path, help="file with the bearer token; needed off loopback")
+    parser.add_argument("--workers", type=count, default=None, help="number of processes; default: one per core")
+    parser.add_argument("--token-file", type=Path, help="file with the bearer token; required off loopback")
     parser.add_argument(
         "--allow-host",
         nargs="+",
         action="extend",
         default=[],
         metavar="NAME",
-        help="names besides localhost that the Host header of a request to a loopback address may have",
+        help="names besides localhost that are accepted in the Host header of a request to a loopback address",
     )
-    parser.add_argument("--max-connections", type=count, help="open at one time (512, or what `ulimit -n` allows)")
+    parser.add_argument("--max-connections", type=count, help="open connections (512, or what `ulimit -n` allows)")
     parser.add_argument(
         "--max-queue-rows", type=count, default=20_000, help="rows that may wait; more get 429 (20,000)"
     )
@@ -74,13 +74,13 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--unscored",
         type=finite,
-        help="reward that /get_reward and /slime give rows that can't be checked; without it: an error",
+        help="reward that /get_reward and /slime return for rows that can't be checked; default: an error",
     )
-    parser.add_argument("--grace", type=count, default=30, metavar="S", help="for open requests, at the end (30)")
+    parser.add_argument("--grace", type=count, default=30, metavar="S", help="for open requests at shutdown (30)")
 
 
 def run(options: argparse.Namespace) -> int:
-    """Serves until SIGINT or SIGTERM, then finishes the open requests."""
+    """Serves until SIGINT or SIGTERM, then finishes open requests."""
     try:
         import uvicorn
 
@@ -96,12 +96,12 @@ def run(options: argparse.Namespace) -> int:
     with _listener(options.host, options.port) as listener:
         host, number = listener.getsockname()[:2]
         url = f"http://{f'[{host}]' if ':' in host else host}:{number}"
-        print(f"listening on {url}  (what it takes: {url}/docs, {url}/openapi.json)", file=sys.stderr)
+        print(f"listening on {url}  (routes: {url}/docs, {url}/openapi.json)", file=sys.stderr)
         print(f"verifiers: {', '.join(server.allowed)}", file=sys.stderr)
         print(f"try: {_example(url, options.token_file)}", file=sys.stderr, flush=True)
         config = uvicorn.Config(
             server.app,
-            http=connections.protocol,  # type: ignore[arg-type]  # called as a class would be
+            http=connections.protocol,  # type: ignore[arg-type]  # called in the same way as a class
             ws="none",
             backlog=_BACKLOG,
             log_level="warning",
@@ -115,7 +115,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _example(url: str, token_file: Path | None) -> str:
-    """A line for the shell that scores one completion by the default reward."""
+    """Returns a shell command that scores one completion with the default reward."""
     body = {
         "rows": [{"prompt": "2 + 2?", "completion": "<think>2 + 2 = 4</think><answer>4</answer>", "reference": "4"}]
     }
@@ -133,7 +133,7 @@ def _settings(options: argparse.Namespace, workers: int) -> Settings:
     if options.token_file and not token:
         raise ValueError(f"--token-file {options.token_file} is empty")
     if not token and not is_loopback(options.host):
-        raise ValueError(f"--host {options.host} can be reached from outside: give --token-file")
+        raise ValueError(f"--host {options.host} is reachable from other machines: give --token-file")
     given = read_options(options.options)
     make_reward(options.reward, {name: given[name] for name in Formula(options.reward).names if name in given})
     hosts = tuple(name.lower() for name in options.allow_host)
@@ -158,10 +158,10 @@ def _settings(options: argparse.Namespace, workers: int) -> Settings:
 
 
 def _connections(wanted: int | None, workers: int) -> int:
-    """How many connections may be open. Raises ValueError if the limit on open files does not allow it."""
+    """Returns the number of connections that may be open. Raises ValueError if the limit on open files is too low."""
     soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
     files = _SELECTABLE if soft == resource.RLIM_INFINITY else min(soft, _SELECTABLE)
-    # Those of two rounds of accepting can be open before the ones that make room for them are closed.
+    # Connections of two rounds of accepting can be open before those that make room for them are closed.
     most = files - _OWN_DESCRIPTORS - 2 * _BACKLOG - _DESCRIPTORS_PER_WORKER * workers
     if most < max(wanted or 0, _MIN_CONNECTIONS):
         raise ValueError(
@@ -172,12 +172,12 @@ def _connections(wanted: int | None, workers: int) -> int:
 
 
 def _listener(host: str, number: int) -> socket.socket:
-    """Raises ValueError if the address can't be listened on."""
+    """Returns a listening socket. Raises ValueError if the address can't be used."""
     listener = None
     try:
         found = socket.getaddrinfo(host, number, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
         family, kind, protocol, _, address = found[0]
-        # With its protocol named: asyncio sets TCP_NODELAY on no other, and each reply would wait for an ACK.
+        # With the protocol named: asyncio sets TCP_NODELAY on no other, and each reply would wait for an ACK.
         listener = socket.socket(family, kind, protocol)
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         listener.bind(address)

@@ -1,8 +1,8 @@
-"""`python -m verifiers score` of many files: each is scored by itself, so that many can be at once, here or on Ray.
+"""`python -m verifiers score` of many files: each is scored by itself, so many can be scored at once, here or on Ray.
 
-OUT/NAME                 results of the shard NAME, of its kind (a .gz unpacked)
-OUT/NAME.summary.json    their counts; put in place last: a shard that has one is done
-OUT/about.json           what is scored, by what
+OUT/NAME                 results of the shard NAME, in its format (a .gz unpacked)
+OUT/NAME.summary.json    their counts; written last: a shard that has one is done
+OUT/about.json           inputs, reward and versions of the results
 OUT/manifest.json        all counts: a folder that has one is finished
 """
 
@@ -32,24 +32,24 @@ _ABOUT, _SUMMARY, _MANIFEST = "about.json", ".summary.json", "manifest.json"
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """How each shard is scored. It is sent to the nodes."""
+    """Settings for scoring shards. They are sent to the nodes."""
 
     formula: str
     options: Mapping[str, Mapping[str, Any]]
     columns: rows.Columns
     out: str  # folder
-    about: Mapping[str, Any]  # what OUT/about.json holds
+    about: Mapping[str, Any]  # the content of OUT/about.json
     workers: int | None
     timeout_s: float
     memory_mib: int | None
 
 
 class ShardScorer:
-    """Scores shards: one of this process, or one in each actor."""
+    """Scores shards: one instance in this process, or one in each actor."""
 
     def __init__(self, task: Task) -> None:
         if storage.read_json(storage.joined(task.out, _ABOUT)) != task.about:
-            raise ValueError(f"--out {task.out} is not seen here: it must lie where all nodes see it")
+            raise ValueError(f"--out {task.out} is not visible here: it must be where all nodes see it")
         self._task, reward = task, Reward(task.formula, options=task.options)
         if dict(reward.versions) != task.about["versions"]:
             raise ValueError(
@@ -60,7 +60,7 @@ class ShardScorer:
         self.told = [f"{name} at level {level}" for name, level in levels.items() if level is not None]
 
     def __call__(self, shard: storage.StoredFile) -> dict[str, Any]:
-        """Puts the results of a shard in place, and then their summary. Returns: the summary."""
+        """Writes the results of a shard, and then their summary. Returns: the summary."""
         name, tally = out_name(shard.name), Tally()
         with storage.fetched(shard.url) as path, storage.put(storage.joined(self._task.out, name)) as out:
             log = results.log_of(out)
@@ -80,7 +80,7 @@ class ShardScorer:
 
 
 def out_name(name: str) -> str:
-    """The file of a shard's results."""
+    """Returns the name of the file for a shard's results."""
     return name.removesuffix(".gz")
 
 
@@ -103,7 +103,7 @@ def score_shards(
 
     Returns: the counts of all shards.
 
-    Raises: ValueError: there are no shards; the folder holds results of others; a shard can't be read.
+    Raises: ValueError: there are no shards; the folder holds other results; a shard can't be read.
     """
     shards = storage.list_files(url, SUFFIXES)
     _refuse(url, out, shards)
@@ -121,7 +121,7 @@ def score_shards(
             progress.add()
     finally:
         progress.finish()
-    storage.clear_parts(out)  # of actors that were lost
+    storage.clear_parts(out)  # left by actors that were lost
     storage.put_json(storage.joined(out, _MANIFEST), {**about, "shards": [summaries[shard.name] for shard in shards]})
     tally = Tally()
     for summary in summaries.values():
@@ -167,15 +167,15 @@ def _summary_of(out: str, shard: storage.StoredFile) -> str:
 def _refuse(url: str, out: str, shards: list[storage.StoredFile]) -> None:
     """Raises ValueError."""
     if not storage.is_remote(out) and storage.as_path(out).is_file():
-        raise ValueError(f"--out {out}: of several shards the results go into a folder, and this is a file")
+        raise ValueError(f"--out {out}: the results of several shards need a folder, and this is a file")
     names = collections.Counter(out_name(shard.name) for shard in shards)
     name, count = names.most_common(1)[0]
     if count > 1:
-        raise ValueError(f"{url}: {count} shards would have the results {name}; name them otherwise")
+        raise ValueError(f"{url}: {count} shards would have the same results file {name}; rename them")
     if any(name.endswith(results.PARQUET) for name in names):
         results.need_pyarrow(Path(out))
     if storage.lies_in(out, url) or any(storage.lies_in(shard.url, out) for shard in shards):
-        raise ValueError(f"--out {out} lies in {url}, where its results would be taken for shards; choose another")
+        raise ValueError(f"--out {out} is in {url}, where its results would be taken for shards; choose another")
 
 
 def _about(reward: Reward, columns: rows.Columns, shards: list[storage.StoredFile]) -> dict[str, Any]:
@@ -189,9 +189,9 @@ def _about(reward: Reward, columns: rows.Columns, shards: list[storage.StoredFil
 
 
 def _check_about(out: str, about: dict[str, Any]) -> None:
-    """Notes what the results are of; if there are some already, they must be of the same.
+    """Records what the results are of; existing results must be of the same.
 
-    A shard that has no results yet may change until all have some: one that was damaged is mended, or taken away.
+    A shard without results may change until all shards have results: a damaged one may be repaired or removed.
 
     Raises: ValueError.
     """
@@ -209,18 +209,18 @@ def _check_about(out: str, about: dict[str, Any]) -> None:
         changed = [f"inputs ({', '.join(names[:3])}{', ...' * (len(names) > 3)})"]
     if changed:
         raise ValueError(
-            f"--out {out} holds results of another {' and '.join(changed)}; remove it, or choose another --out"
+            f"--out {out} holds results of different {' and '.join(changed)}; remove it, or choose another --out"
         )
 
 
 def _changed(before: list[list[Any]], now: list[list[Any]]) -> list[str]:
-    """The shards that came, went or are of another size."""
+    """Returns the shards that were added, removed or changed in size."""
     differs = {tuple(shard) for shard in before} ^ {tuple(shard) for shard in now}
     return sorted({str(name) for name, _ in differs})
 
 
 def _holds(out: str, name: str) -> bool:
-    """True if there are results of this shard, or of all that there were."""
+    """True if there are results of this shard, or if all shards have results."""
     return any(
         storage.read_json(storage.joined(out, path)) is not None for path in (_MANIFEST, out_name(name) + _SUMMARY)
     )

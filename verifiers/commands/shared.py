@@ -1,4 +1,4 @@
-"""What the commands share: the options of a reward, tables, progress, exit codes."""
+"""Functions shared by the commands: options of a reward, tables, progress, exit codes."""
 
 from __future__ import annotations
 
@@ -16,22 +16,22 @@ from verifiers.reward import Reward
 from verifiers.terminal import one_line, raw
 
 _EVERY_S = 0.5
-_ERRORS = 100  # different ones that are kept of a file
-_LARGEST = 1_000_000_000  # of a number on the command line
+_ERRORS = 100  # number of different errors counted per file
+_LARGEST = 1_000_000_000  # largest number on the command line
 
 
 def count(text: str) -> int:
-    """An argument that is a whole number from 1."""
+    """Parses an argument that is a whole number >= 1."""
     return _whole(text, 1)
 
 
 def count_or_zero(text: str) -> int:
-    """An argument that is a whole number from 0."""
+    """Parses an argument that is a whole number >= 0."""
     return _whole(text, 0)
 
 
 def port(text: str) -> int:
-    """An argument that is a port; 0 stands for any free one."""
+    """Parses an argument that is a port; 0 stands for any free one."""
     return _whole(text, 0, 65_535)
 
 
@@ -46,7 +46,7 @@ def _whole(text: str, least: int, most: int = _LARGEST) -> int:
 
 
 def finite(text: str) -> float:
-    """An argument that is a number, neither NaN nor infinite."""
+    """Parses an argument that is a number, neither NaN nor infinite."""
     try:
         value = float(text)
     except ValueError:
@@ -57,7 +57,7 @@ def finite(text: str) -> float:
 
 
 def positive(text: str) -> float:
-    """An argument that is a number above 0."""
+    """Parses an argument that is a number above 0."""
     value = finite(text)
     if not 0 < value <= _LARGEST:
         raise argparse.ArgumentTypeError(f"it must be above 0 and at most {_LARGEST:,}, got {text[:40]!r}")
@@ -79,7 +79,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         help='options of the verifiers by name, as JSON or a .json/.yaml file: \'{"format": {"policy": "lenient"}}\'',
     )
     parser.add_argument(
-        "--workers", type=count_or_zero, default=None, help="processes; by default one per core, 0: none"
+        "--workers", type=count_or_zero, default=None, help="number of processes; default: one per core; 0: none"
     )
     parser.add_argument("--timeout", type=positive, default=30.0, metavar="S", help="deadline of one completion (30)")
     parser.add_argument("--memory", type=count, default=4096, metavar="MIB", help="private memory of a process (4096)")
@@ -93,7 +93,7 @@ def add_trust(parser: argparse.ArgumentParser) -> None:
 
 
 def read_options(text: str) -> dict[str, dict[str, Any]]:
-    """The verifiers' options. Raises ValueError."""
+    """Parses the verifiers' options. Raises ValueError."""
     path = Path(text)
     if text.endswith((".json", ".yaml", ".yml")):
         if not path.exists():
@@ -118,9 +118,9 @@ def _checked(options: Any) -> dict[str, dict[str, Any]]:
 
 
 def make_reward(formula: str, options: Mapping[str, Mapping[str, Any]]) -> Reward:
-    """The reward, with what is known against it said on standard error. Raises ValueError."""
+    """Returns the reward, and prints warnings about it on standard error. Raises ValueError."""
     if "" not in sys.path:
-        sys.path.insert(0, "")  # `module:attr` may stand in the working directory
+        sys.path.insert(0, "")  # `module:attr` may be in the working directory
     reward = Reward(formula, options=options)
     print(f"reward {reward}", file=sys.stderr)
     for warning in reward.warnings:
@@ -153,7 +153,7 @@ class Tally:
             self.reasons.setdefault(name, collections.Counter())[kind, verdict["reason"]] += 1
 
     def as_json(self) -> dict[str, Any]:
-        """All counts; of the errors the most frequent ones."""
+        """Returns all counts; of the errors only the most frequent ones."""
         return {
             "rows": self.count,
             "unscored": self.unscored,
@@ -166,7 +166,7 @@ class Tally:
         }
 
     def add_json(self, counts: Mapping[str, Any]) -> None:
-        """Counts what `as_json` says of other rows."""
+        """Adds the counts that `as_json` returned for other rows."""
         self.count += counts["rows"]
         self.unscored += counts["unscored"]
         self.total += counts["reward_sum"]
@@ -194,7 +194,7 @@ class Tally:
 
 
 def table(head: Sequence[str], body: Sequence[Sequence[str]]) -> str:
-    """Columns of text; numbers (columns of digits) stand right."""
+    """Formats columns of text; numbers (columns of digits) are aligned right."""
     head, body = [one_line(cell) for cell in head], [[one_line(cell) for cell in row] for row in body]
     widths = [max(len(row[i]) for row in (head, *body)) for i in range(len(head))]
     right = [all(row[i][:1].isdigit() for row in body) for i in range(len(head))]
@@ -207,7 +207,7 @@ def table(head: Sequence[str], body: Sequence[Sequence[str]]) -> str:
 
 
 class Progress:
-    """A counter on standard error, where that is a terminal."""
+    """A counter on standard error, if that is a terminal."""
 
     def __init__(self, what: str) -> None:
         self.what, self.count = what, 0
@@ -215,7 +215,7 @@ class Progress:
         self._on = sys.stderr.isatty()
 
     def add(self) -> None:
-        """One more."""
+        """Counts one more."""
         self.count += 1
         now = time.monotonic()
         if self._on and now - self._shown > _EVERY_S:

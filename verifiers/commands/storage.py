@@ -1,6 +1,6 @@
-"""Files of this machine, and those that fsspec reaches (s3://, gs://, hf://, ...): found, fetched, put in place.
+"""Files of this machine, and files that fsspec opens (s3://, gs://, hf://, ...): listing, reading and atomic writing.
 
-A URL is what fsspec takes for one, or a path; `file://` is a path too.
+A URL is one in fsspec's sense, or a path; `file://` is also a path.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import tempfile
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
-from typing import Any
+from typing import Any, BinaryIO
 
 _MAGIC = "*?["
 _PART = ".part"
@@ -25,9 +25,46 @@ _PART = ".part"
 class StoredFile:
     """A file."""
 
-    name: str  # from the folder that was looked in on
+    name: str  # relative to the folder that was listed
     url: str
     size: int  # bytes
+
+
+@dataclass(frozen=True, slots=True)
+class RemoteFile:
+    """A file that fsspec reaches, with what a reader asks of a `Path`."""
+
+    url: str
+    size: int  # bytes
+    version: str  # changes with its content, as far as the storage tells
+
+    def __str__(self) -> str:
+        return self.url
+
+    @property
+    def name(self) -> str:
+        """Its last part."""
+        return PurePosixPath(self.url).name
+
+    @property
+    def suffix(self) -> str:
+        """As of a path."""
+        return PurePosixPath(self.url).suffix
+
+    def open(self, mode: str = "rb") -> BinaryIO:
+        """Its bytes, read where they are asked for. Raises OSError, ValueError."""
+        files, path = _opened(self.url)
+        with _reached(self.url):
+            opened: BinaryIO = files.open(path, mode)
+            return opened
+
+
+def remote_files(url: str, suffixes: tuple[str, ...]) -> list[RemoteFile]:
+    """As `list_files`, of a URL. Raises ValueError."""
+    found = list_files(url, suffixes)
+    with _reached(url):
+        files = _opened(url)[0]
+        return [RemoteFile(file.url, file.size, str(files.ukey(_opened(file.url)[1]))) for file in found]
 
 
 def is_remote(url: str) -> bool:
@@ -36,14 +73,14 @@ def is_remote(url: str) -> bool:
 
 
 def is_several(url: str) -> bool:
-    """True for a folder, a pattern, and anything that is not a file of this machine."""
+    """True for a folder, a pattern, and anything other than a single file of this machine."""
     return is_remote(url) or _is_pattern(url) or as_path(url).is_dir()
 
 
 def list_files(url: str, suffixes: tuple[str, ...]) -> list[StoredFile]:
-    """The files of a folder and its folders, of a pattern, or the one file, by name.
+    """Returns the files of a folder and its subfolders, of a pattern, or the one file, sorted by name.
 
-    Raises: ValueError: there is none, or one is a link to nothing.
+    Raises: ValueError: there is none, or one is a broken link.
     """
     with _reached(url):
         files = list(_remote_files(url) if is_remote(url) else _files_here(str(as_path(url)), suffixes))
@@ -54,7 +91,7 @@ def list_files(url: str, suffixes: tuple[str, ...]) -> list[StoredFile]:
 
 
 def lies_in(url: str, folder: str) -> bool:
-    """True for a file or folder that a folder or its folders hold."""
+    """True for a file or folder inside a folder or its subfolders."""
     if is_remote(url) != is_remote(folder):
         return False
     if is_remote(url):
@@ -63,13 +100,13 @@ def lies_in(url: str, folder: str) -> bool:
 
 
 def joined(folder: str, name: str) -> str:
-    """The URL of a file in a folder."""
+    """Returns the URL of a file in a folder."""
     return f"{folder.rstrip('/')}/{name}" if is_remote(folder) else str(as_path(folder) / name)
 
 
 @contextlib.contextmanager
 def fetched(url: str) -> Iterator[Path]:
-    """A file of this machine that holds what lies at `url`."""
+    """Yields a file of this machine with the content of `url`."""
     if not is_remote(url):
         yield as_path(url)
         return
@@ -83,7 +120,7 @@ def fetched(url: str) -> Iterator[Path]:
 
 @contextlib.contextmanager
 def put(url: str) -> Iterator[Path]:
-    """Yields a path to write to; what it holds at the end is then at `url`, all at once."""
+    """Yields a path to write to; at the end its content is stored at `url`, atomically."""
     if is_remote(url):
         files, path = _opened(url)
         with tempfile.TemporaryDirectory() as folder:
@@ -104,13 +141,13 @@ def put(url: str) -> Iterator[Path]:
 
 
 def put_json(url: str, value: Any) -> None:
-    """Puts a value as indented JSON."""
+    """Stores a value as indented JSON."""
     with put(url) as path:
         path.write_text(json.dumps(value, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
 
 
 def read_json(url: str) -> Any:
-    """The value of a JSON file; None if there is no file. Raises ValueError."""
+    """Returns the value of a JSON file; None if there is no file. Raises ValueError."""
     try:
         with fetched(url) as path:
             return json.loads(path.read_text(encoding="utf-8"))
@@ -121,19 +158,19 @@ def read_json(url: str) -> Any:
 
 
 def clear_parts(folder: str) -> None:
-    """Removes what killed processes left half written in a folder of this machine."""
+    """Removes half-written files that killed processes left in a folder of this machine."""
     if not is_remote(folder):
         for path in as_path(folder).rglob(f".*{_PART}.*"):
             path.unlink(missing_ok=True)
 
 
 def as_path(url: str) -> Path:
-    """Of a file or folder of this machine."""
+    """Returns the path of a file or folder of this machine."""
     return Path(url.removeprefix("file://")).expanduser()
 
 
 def _is_pattern(url: str) -> bool:
-    """True for a pattern of this machine's files; a file or folder may itself be named so."""
+    """True for a pattern of files of this machine; a file or folder whose name looks like a pattern is not one."""
     return any(sign in url for sign in _MAGIC) and not as_path(url).exists()
 
 
@@ -151,7 +188,7 @@ def _files_here(url: str, suffixes: tuple[str, ...]) -> Iterator[StoredFile]:
         if path.name.startswith("."):
             continue
         if path.is_symlink() and not path.exists() and path.name.endswith(suffixes):
-            raise ValueError(f"{path}: a link to a file that is not there")
+            raise ValueError(f"{path}: a link to a file that does not exist")
         if path.is_file():
             yield StoredFile(path.relative_to(base).as_posix(), str(path), path.stat().st_size)
 
@@ -177,17 +214,17 @@ def _remote_files(url: str) -> Iterator[StoredFile]:
 
 @contextlib.contextmanager
 def _reached(url: str) -> Iterator[None]:
-    """Raises ValueError, naming the URL, for what the client of a storage raises besides OSError."""
+    """Turns errors of a storage client other than OSError into ValueError, with the URL."""
     try:
         yield
     except (OSError, ValueError):
         raise
-    except Exception as error:  # each client has exceptions of its own
+    except Exception as error:  # each client has its own exceptions
         raise ValueError(f"{url}: {type(error).__name__}: {error}") from error
 
 
 def _opened(url: str) -> tuple[Any, str]:
-    """(file system, path in it). Raises ValueError."""
+    """Returns (file system, path in it). Raises ValueError."""
     try:
         url_to_fs = importlib.import_module("fsspec.core").url_to_fs
     except ImportError as error:

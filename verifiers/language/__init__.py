@@ -1,1 +1,1 @@
-"""Language consistency: how much of the chain of thought is in the language that was asked for."""
+"""Language consistency: the share of the chain of thought that is in the wanted language."""

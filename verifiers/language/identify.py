@@ -1,4 +1,4 @@
-"""The language of every word of a text, mixed texts included."""
+"""Identifies the language of every word of a text, also in mixed texts."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ LANGUAGES = ("ar", "de", "en", "es", "fr", "hi", "it", "ja", "ko", "pt", "ru", "
 HAN_PER_WORD = 1.7  # characters of Chinese or Japanese that weigh as much as a word elsewhere
 _STATES = (*LATIN, "other")
 _NONE = (0.0,) * len(_STATES)
-_LISTED = 2.2  # nats for a language whose common words the word is one of ...
-_FOREIGN = -0.8  # ... and against the others
+_LISTED = 2.2  # nats for each language that has the word in its list of common words ...
+_FOREIGN = -0.8  # ... and for each other language
 _TRIGRAM = 0.45  # triples overlap, so each counts less than its log-odds
 _LIMIT = 3.0
-_SWITCH, _SWITCH_AT_BREAK = 4.0, 1.6  # nats that a change of language costs inside a clause, and between two
+_SWITCH, _SWITCH_AT_BREAK = 4.0, 1.6  # cost in nats of a change of language inside a clause, and between two clauses
 _PRIOR = 0.7  # nats for the expected language, at the start
 _OF_NAMES = 0.4  # share of a capitalised word's evidence that counts
 _BREAK = re.compile(r"[.!?;:\n()\"«»“”—,]")
@@ -41,17 +41,17 @@ class Unit(NamedTuple):
 
 
 def units(text: str, *, latin_target: bool = True, expected: str | None = None) -> list[Unit]:
-    """Every word that is in a language, with the language. Code, formulas, names of functions and letters are left out.
+    """Returns every word that is in a language, with its language; omits code, formulas, function names and letters.
 
     Args:
-        latin_target: False leaves short acronyms and lone names in Latin letters out too: in a text of another writing
+        latin_target: False also leaves out short acronyms and lone names in Latin letters: in a text of another script
             they are no change of language.
-        expected: the language that words without much evidence are taken to be in, of those in Latin letters.
+        expected: the language, among those in Latin letters, that words without much evidence are assigned to.
     """
     text = without_neutral(text)
     found: list[Unit] = []
-    latin: list[tuple[int, str, bool]] = []  # place in `found`, word, whether a break stands before it
-    east: list[tuple[int, int, int]] = []  # place in `found`, start, end
+    latin: list[tuple[int, str, bool]] = []  # index in `found`, word, whether a break precedes it
+    east: list[tuple[int, int, int]] = []  # index in `found`, start, end
     end = 0
     for match in TOKEN.finditer(text):
         word = match[0]
@@ -91,7 +91,7 @@ def _is_east_asian(char: str) -> bool:
 
 
 def _letter_word(text: str, match: re.Match[str]) -> bool:
-    """True if a single letter is a word here ("I", "a", "à") and no variable: words stand on both sides of it."""
+    """True if a single letter is a word here ("I", "a", "à") and not a variable: it has words on both sides."""
     if match[0] not in _LETTERS:
         return False
     before, after = text[max(0, match.start() - 2) : match.start()], text[match.end() : match.end() + 2]
@@ -113,7 +113,7 @@ def _trigrams() -> dict[str, tuple[float, ...]]:
 
 @functools.lru_cache(maxsize=1 << 15)
 def evidence(word: str) -> tuple[float, ...]:
-    """Log-odds of a lower-case word for each of the Latin languages and "other", in nats."""
+    """Returns the log-odds of a lower-case word for each of the Latin languages and "other", in nats."""
     listed = WORDS.get(word)
     if listed is None and ("'" in word or "’" in word):
         listed = WORDS.get(word.replace("’", "'"))
@@ -132,15 +132,15 @@ def evidence(word: str) -> tuple[float, ...]:
 def _name_latin(
     units: list[Unit], latin: list[tuple[int, str, bool]], latin_target: bool, expected: str | None
 ) -> None:
-    """Puts the most probable sequence of languages on the words in Latin letters (Viterbi; a change costs)."""
+    """Assigns the most probable languages to the words in Latin letters (Viterbi with a cost of changes)."""
     score = [_PRIOR * (state == expected) for state in _STATES]
-    back: list[tuple[list[float], float]] = []  # scores before each word, and what a change of language gives
+    back: list[tuple[list[float], float]] = []  # scores before each word, and the score after a change of language
     for _, word, broken in latin:
         top = max(score)
         bar = top - (_SWITCH_AT_BREAK if broken else _SWITCH)
         back.append((score, bar))
         known = evidence(word.lower())
-        if word[0].isupper() and word.lower() not in WORDS:  # names say little
+        if word[0].isupper() and word.lower() not in WORDS:  # names are weak evidence
             known = tuple(_OF_NAMES * e for e in known)
         score = [(s if s >= bar else bar) + e for s, e in zip(score, known, strict=True)]
     if not latin:
@@ -158,7 +158,7 @@ def _name_latin(
 
 
 def _alone(latin: list[tuple[int, str, bool]], n: int) -> bool:
-    """True if no other word in Latin letters stands next to it."""
+    """True if there is no other word in Latin letters next to it."""
     index = latin[n][0]
     before = n > 0 and latin[n - 1][0] == index - 1
     after = n + 1 < len(latin) and latin[n + 1][0] == index + 1
@@ -166,11 +166,11 @@ def _alone(latin: list[tuple[int, str, bool]], n: int) -> bool:
 
 
 def _name_east_asian(units: list[Unit], east: list[tuple[int, int, int]], text: str) -> None:
-    """Tells Japanese from Chinese clause by clause: kana decide, and a short clause goes with the one before it."""
+    """Distinguishes Japanese from Chinese by clause: kana decide, and a short clause follows the one before it."""
     clauses: list[list[int]] = []
     end = 0
     for index, start, stop in east:
-        # Neither language puts spaces between words: one alone is a break too.
+        # Neither language puts spaces between words, so a space is a break too.
         if not clauses or text[end:start] == " " or _CLAUSE.search(text, end, start):
             clauses.append([])
         clauses[-1].append(index)

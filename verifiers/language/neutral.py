@@ -1,4 +1,4 @@
-"""What in a chain of thought is in no language: code, formulas, links; and the prose that hides in them."""
+"""Parts of a chain of thought that are in no language (code, formulas, links), and the prose hidden in them."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from verifiers.language.scripts import EAST_ASIAN
 _FENCE = re.compile(r"(```+|~~~+)")
 _INLINE = re.compile(r"`([^`\n]{1,400})`")
 _LINK = re.compile(r"(?:https?://|www\.)[^\s<>\"'，。）]+|(?<![\w.+-])[\w.+-]{1,64}@[\w-]+\.[\w.-]+")
-# Every pattern here starts only where a word starts, or is bounded: a megabyte of anything takes linear time.
+# Every pattern here starts only at the start of a word, or is bounded: a megabyte of any text takes linear time.
 _NAME = re.compile(
     r"(?<![\w.])[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*\((?=[^\s)])|\b[A-Za-z]+(?:_\w+|\d\w*)|\b[a-z]+[A-Z]\w*"
     r"|(?<![\w/])\w+(?:/\w+){2,}",
@@ -29,11 +29,11 @@ _CODE_WORDS = re.compile(
     r"const|let|var|function|new|public|static|void|int|float|char|include|using|namespace|struct|print|None|True|False)\b"
 )
 _COMMENT = re.compile(r"(?:#|//|--|%|/\*|\*)\s*(.+)|[\"']{1,3}([^\"'\n]{12,})[\"']{1,3}")
-_MAX_MATHS = 2000  # characters of one formula; a dollar sign that far away is money
+_MAX_MATHS = 2000  # characters of one formula; if the next dollar sign is farther away, it is money
 
 
 def without_neutral(text: str) -> str:
-    """The text with everything neutral cut out; prose inside code or formulas stays, for hiding it must not pay."""
+    """Returns the text without neutral parts; prose inside code or formulas stays, because hiding it must not pay."""
     text = _without_fences(text)
     text = _INLINE.sub(lambda m: f" {_prose(m[1])} ", text)
     text = _LINK.sub(" ", text)
@@ -57,7 +57,7 @@ def _without_fences(text: str) -> str:
 
 
 def _code_line(line: str) -> str:
-    """The prose of a line of code: comments, strings, and lines that are no code at all."""
+    """Returns the prose of a line of code: comments, strings, and lines that are not code."""
     found = _COMMENT.search(line)
     if found:
         return _prose(found[1] or found[2])
@@ -65,7 +65,7 @@ def _code_line(line: str) -> str:
 
 
 def _prose(text: str) -> str:
-    """Runs of four or more words, and whatever is Chinese or Japanese."""
+    """Returns runs of four or more words, and everything that is Chinese or Japanese."""
     kept = _WORDS.findall(text)
     if EAST_ASIAN.search(text):
         kept += ["".join(EAST_ASIAN.findall(text))]
@@ -73,7 +73,7 @@ def _prose(text: str) -> str:
 
 
 def _without_maths(text: str) -> str:
-    """Cuts formulas out, in one pass over their delimiters."""
+    """Removes formulas, in one pass over their delimiters."""
     kept, position, opened = [], 0, None
     for match in _DELIMITER.finditer(text):
         sign = match[0]
@@ -87,19 +87,19 @@ def _without_maths(text: str) -> str:
         if sign == closing and not far and not (sign == "$" and _money(text, first.end(), match.start())):
             kept += [text[position : first.start()], " ", _formula(text[first.end() : match.start()]), " "]
             position, opened = match.end(), None
-        elif sign == "$" == closing or far:  # the first was money: start again from here
+        elif sign == "$" == closing or far:  # the first dollar sign was money: start again from here
             opened = (match, _OPENS[sign]) if sign in _OPENS else None
     return "".join([*kept, text[position:]])
 
 
 def _money(text: str, start: int, end: int) -> bool:
-    """True if what stands between two dollar signs is an amount and a sentence, not a formula."""
+    """True if the text between two dollar signs is an amount and a sentence, not a formula."""
     inside = text[start:end]
     return "\n" in inside or (inside[:1].isdigit() and "\\" not in inside and _WORDS.search(inside) is not None)
 
 
 def _formula(inside: str) -> str:
-    """The prose in a formula: the content of text commands, and words that are no symbols."""
+    """Returns the prose in a formula: the content of text commands, and words that are not symbols."""
     words = " ".join(_TEXT.findall(inside))
     rest = _COMMAND.sub("_", _TEXT.sub("_", inside))
     return f"{words} {_prose(rest)}"

@@ -1,4 +1,4 @@
-"""Which writing a word is in, and what languages use it."""
+"""Identifies the script of a word, and the languages that use it."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ import functools
 import re
 import unicodedata
 
-# Letters with the marks that combine with them (`\w` leaves Indic vowel signs and Arabic points out), joined by
-# apostrophes. Zero-width joiners belong to the word, so that they can be noticed.
+# Letters with their combining marks (`\w` leaves out Indic vowel signs and Arabic points), joined by apostrophes.
+# Zero-width joiners belong to the word, so that they can be detected.
 _MARKS = (
     r"\u0300-\u036f\u0591-\u05c7\u0610-\u061a\u064b-\u065f\u0670\u06d6-\u06ed"
     r"\u0900-\u0903\u093a-\u094f\u0951-\u0957\u0962\u0963"
@@ -21,19 +21,19 @@ HIDDEN = re.compile(rf"[{_HIDDEN}]")
 EAST_ASIAN = re.compile(rf"[{_HAN}{_KANA}]")
 KANA = re.compile(rf"[{_KANA}]")
 
-# Writings that one of our languages owns; letters that are foreign to it show another language of that writing.
+# Scripts that belong to one of our languages; letters that are foreign to it show another language of that script.
 OWNERS = {"HANGUL": "ko", "CYRILLIC": "ru", "ARABIC": "ar", "DEVANAGARI": "hi"}
 _FOREIGN = {
     "ru": re.compile("[іїєґўђћјљњџѓќѕәғқңөұүһҳҷ]", re.IGNORECASE),
     "ar": re.compile("[پچژگکیےٹڈڑںہھۆێە]"),
     "hi": re.compile("ळ|ऱ"),
 }
-_JOINERS_ALLOWED = {"ARABIC", "DEVANAGARI"}  # they are spelling there
+_JOINERS_ALLOWED = {"ARABIC", "DEVANAGARI"}  # where joiners are part of the spelling
 
 
 @functools.lru_cache(maxsize=1 << 14)
 def script_of(char: str) -> str:
-    """The writing a letter belongs to, by its Unicode name; "" for marks and what has no name."""
+    """Returns the script of a letter, from its Unicode name; "" for marks and characters without a name."""
     if char < "\u0250":
         return "LATIN"
     if unicodedata.category(char)[0] == "M":
@@ -41,13 +41,13 @@ def script_of(char: str) -> str:
     name = unicodedata.name(char, "")
     if name.startswith("LATIN"):
         return "LATIN"
-    return name.partition(" ")[0]  # "FULLWIDTH" and "MATHEMATICAL" are look-alikes and stay themselves
+    return name.partition(" ")[0]  # "FULLWIDTH" and "MATHEMATICAL" are look-alikes and are not mapped to a script
 
 
 def language_of(word: str) -> str:
-    """The language a word's letters show, "latin" if the words themselves must tell, "other" if none of ours.
+    """Returns the language that a word's letters show, "latin" if the word itself must decide, "other" if none of ours.
 
-    Mixed writings and hidden characters in a word are "other": look-alikes are how a text pretends to be another.
+    Words with mixed scripts or hidden characters are "other": look-alikes are a way to disguise a language.
     """
     scripts = {script for char in set(word) if char not in "'’" and (script := script_of(char))}
     hidden = HIDDEN.search(word) is not None

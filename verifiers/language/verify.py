@@ -13,15 +13,15 @@ from verifiers.segments import thinking
 
 REASONS = {
     "consistent": "nearly all words are in the target language",
-    "mixed": "some are in another",
+    "mixed": "some words are in another language",
     "other_language": "hardly any word is in the target language",
-    "short": "fewer than `min_words` words: paid in part",
+    "short": "fewer than `min_words` words: paid partly",
     "no_evidence": "abstains: no words in the reasoning, only formulas, code or numbers",
     "no_target": "abstains: no target language, and the prompt does not show one",
-    "too_long": "scores 0: more characters than are read",
+    "too_long": "scores 0: the text exceeds the limit on characters",
 }  # the closed set of reasons
 MAX_CHARS = 1_000_000
-_SEEN_TWICE = 2  # repeats of the same five words that still count
+_SEEN_TWICE = 2  # repeats of the same five words that are still counted
 _WINDOW = 5
 
 
@@ -29,22 +29,22 @@ class LanguageConsistency:
     """The share of the chain of thought's words that are in the target language (arXiv:2501.12948, section 2.3).
 
     The target is `Problem.language` (ISO 639-1), or else the language of the prompt. 1: every word is in it; 0: none
-    is. Words are told one by one, in mixed text too: the writing decides where it can (ko, ru, ar, hi, zh, ja),
-    otherwise common words and letter triples do, with a cost for every change of language (en, es, fr, de, it, pt, vi,
-    tr). Code, formulas, numbers, links, single letters and names of functions are neutral; whole sentences hidden in
-    them are not. A word of mixed writings, with hidden characters or in look-alike letters is in no language. Words
-    repeated over and over count no further for the target. It abstains without evidence (`no_evidence`, `no_target`).
-    Known limits: languages of one writing that are none of ours (Ukrainian, Persian, Marathi) are told by letters only;
-    names of people count for the language around them.
+    is. Words are identified one by one, also in mixed text. The script decides if it can (ko, ru, ar, hi, zh, ja);
+    otherwise common words and letter triples decide, with a cost for every change of language (en, es, fr, de, it, pt,
+    vi, tr). Code, formulas, numbers, links, single letters and function names are neutral; whole sentences hidden in
+    them are not. A word of mixed scripts, with hidden characters or in look-alike letters is in no language. Words that
+    are repeated over and over stop counting for the target. It abstains without evidence (`no_evidence`, `no_target`).
+    Known limits: languages that share a script with one of ours (Ukrainian, Persian, Marathi) are recognised by letters
+    only; names of people count as the language around them.
 
     Args:
-        target: asked for where the problem names no language; None = that of the prompt.
-        min_words: with fewer words of reasoning the share is paid in part, down to nothing for a single word.
+        target: used if the problem names no language; None = the language of the prompt.
+        min_words: with fewer words of reasoning the share is paid partly, down to nothing for a single word.
     """
 
     version = "2"
     kind = "style"
-    needs_gate = True  # by itself it pays for giving up thinking (see the README)
+    needs_gate = True  # by itself it rewards giving up thinking (see the README)
 
     def __init__(self, *, target: str | None = None, min_words: int = 4) -> None:
         if target is not None and target not in LANGUAGES:
@@ -81,7 +81,7 @@ class LanguageConsistency:
 
 
 def count_words(units: list[Unit], target: str) -> dict[str, float]:
-    """Words by language; those of the target count no further once their five-word surroundings repeat."""
+    """Counts words by language; words of the target stop counting once their five-word surroundings repeat."""
     weights: dict[str, float] = {}
     seen: dict[tuple[str, ...], int] = {}
     texts = [unit.text for unit in units]
@@ -98,7 +98,7 @@ def count_words(units: list[Unit], target: str) -> dict[str, float]:
 
 @functools.lru_cache(maxsize=1 << 12)
 def _language_of_prompt(prompt: str) -> str | None:
-    """The language of most of the prompt's words; None without a majority."""
+    """Returns the language of most of the prompt's words; None without a majority."""
     counts: collections.Counter[str] = collections.Counter()
     for unit in units(unicodedata.normalize("NFC", prompt[:20_000])):
         counts[unit.language] += round(unit.weight * 100)

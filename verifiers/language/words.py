@@ -1,6 +1,6 @@
-"""Common words of the languages in Latin script: function words, and what reasoning about problems is made of.
+"""Common words of the languages in Latin script: function words, and words used in reasoning about problems.
 
-A word in several lists speaks for each of them and against the rest; what single letters mean is left open.
+A word in several lists is evidence for each of them and against the rest; single letters are not listed.
 """
 
 from __future__ import annotations

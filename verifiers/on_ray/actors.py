@@ -1,4 +1,4 @@
-"""Scores on the nodes of a Ray cluster: the results and the order of one machine."""
+"""Scores on the nodes of a Ray cluster, with the results and the order of one machine."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ Pairs = Iterable[tuple[Problem, Completion]]
 
 
 class Actors:
-    """Actors that score for some rewards; `scorer` gives what works like a `BatchScorer`.
+    """Actors that score with some rewards; `scorer` returns an object that works like a `BatchScorer`.
 
     Args:
-        rewards: sent by name and options; ready verifiers in them must be importable on the nodes.
+        rewards: sent by name and options; verifier objects in them must be importable on the nodes.
         address: see `address_of`.
-        count: how many actors, of one CPU each; None = one per CPU that is free, but one.
-        timeout_s: hard deadline of one completion, of verifiers that have none themselves.
+        count: number of actors, of one CPU each; None = number of free CPUs minus one.
+        timeout_s: hard deadline of one completion, for verifiers that have none of their own.
         memory_mib: private memory of a worker; None = no limit.
-        say: told once where it scores, see `describe`.
+        say: called once with the text of `describe`.
 
     Raises (when made): ValueError if a reward can't be sent, or Ray is not installed.
     """
@@ -49,7 +49,7 @@ class Actors:
         make = functools.partial(Judge, setups, timeout_s, memory_mib)
         try:
             pickle.dumps(setups)
-        except Exception as error:  # whatever a user's object raises while it is pickled
+        except Exception as error:  # pickling a user's object may raise anything
             raise ValueError(
                 f"the reward can't be sent to the nodes: {error}; name its verifiers as 'module:attr' instead of "
                 "passing them"
@@ -59,7 +59,7 @@ class Actors:
         self.fleet = Fleet(make, address=address, resources=resources, check=self._refuse_other_versions, fewer=fewer)
 
     def scorer(self, number: int = 0) -> RayScorer:
-        """For the reward of this number."""
+        """Returns the scorer of the reward with this number."""
         return RayScorer(self, number)
 
     def start(self) -> None:
@@ -73,20 +73,20 @@ class Actors:
             self._say(self.describe())
 
     def describe(self) -> str:
-        """Where it scores: hosts, actors, and the level of the sandbox on each host, if there is one."""
+        """Returns hosts, actors, and the level of the sandbox on each host, if there is one."""
         return self.fleet.describe(lambda told: [f"{name} at level {level}" for name, level in told.levels.items()])
 
     def close(self) -> None:
-        """Ends the actors, and the connection to the cluster, which ends with it if it was started here."""
+        """Ends the actors and the connection to the cluster; a cluster that was started here ends too."""
         self.fleet.close()
 
     def map(self, number: int, pairs: Pairs) -> Generator[Score, None, None]:
-        """Scores in order, as they come; `pairs` is read only as far ahead as the actors need.
+        """Yields scores in order as they arrive; `pairs` is read only as far ahead as the actors need.
 
         Raises: VerifierError: no actor is left, and none can be started.
         """
         self.start()
-        reward, work = self.rewards[number], Scoring(iter(pairs), number, self.timeout_s)
+        reward, work = self.rewards[number], Scoring(iter(pairs), number, self.timeout_s, len(self.fleet.ready))
         with contextlib.closing(self.fleet.rounds(work)) as rounds:
             for _ in rounds:
                 for results in work.in_turn():
@@ -105,14 +105,14 @@ class Actors:
 
 @dataclass(frozen=True, slots=True)
 class RayScorer:
-    """Scores for one reward of some actors, with the calls of `BatchScorer`."""
+    """Scores with one reward of some actors; it has the methods of `BatchScorer`."""
 
     actors: Actors
     number: int
 
     @property
     def reward(self) -> Reward:
-        """What it scores for."""
+        """The reward it scores with."""
         return self.actors.rewards[self.number]
 
     def start(self) -> None:
@@ -120,7 +120,7 @@ class RayScorer:
         self.actors.start()
 
     def close(self) -> None:
-        """Ends all actors, those of the other rewards too."""
+        """Ends all actors, including those of the other rewards."""
         self.actors.close()
 
     def map(self, pairs: Pairs) -> Generator[Score, None, None]:

@@ -1,8 +1,8 @@
-"""How a Ray cluster is named and reached."""
+"""Addresses of Ray clusters, and connecting to one."""
 
 from __future__ import annotations
 
-import importlib
+import importlib.util
 import os
 import signal
 import socket
@@ -12,12 +12,12 @@ from typing import Any
 from verifiers.core import VerifierError
 from verifiers.on_ray.host import one_line
 
-_ANSWER_S = 10.0  # for a cluster's port to be reached
+_ANSWER_S = 10.0  # time for a cluster's port to answer
 
 
 def address_of(where: str) -> str | None:
-    """The address in `ray`, `ray:HOST:PORT` or `ray://HOST:PORT`; None: the cluster of RAY_ADDRESS or of this machine,
-    or one that is started here. Raises ValueError."""
+    """Returns the address in `ray`, `ray:HOST:PORT` or `ray://HOST:PORT`; None: the cluster of RAY_ADDRESS or of this
+    machine, or one that is started here. Raises ValueError."""
     if where == "ray":
         return None
     if where.startswith("ray://") and len(where) > len("ray://"):
@@ -28,7 +28,7 @@ def address_of(where: str) -> str | None:
 
 
 def imported() -> Any:
-    """Ray. Raises ValueError if it is not installed."""
+    """Imports Ray. Raises ValueError if it is not installed."""
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
     try:
         return importlib.import_module("ray")
@@ -37,10 +37,17 @@ def imported() -> Any:
 
 
 def connect(ray: Any, address: str | None) -> bool:
-    """True if this process was not connected before. Raises VerifierError."""
+    """True if this process was not connected before.
+
+    Raises:
+        VerifierError: no cluster answers.
+        ValueError: Ray's client is not installed.
+    """
     if ray.is_initialized():
         return False
     at = f" at {address}" if address else ""
+    if at.startswith(" at ray://") and importlib.util.find_spec("grpc") is None:
+        raise ValueError(f"{address}: Ray's client needs grpcio, here and on the head: pip install 'ray[client]'")
     if address:
         host, _, port = address.removeprefix("ray://").rpartition(":")
         try:  # Ray itself would try for minutes

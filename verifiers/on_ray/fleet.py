@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import contextlib
+import logging
 import os
 import pickle
 import sys
 import threading
 import time
-from collections.abc import Callable, Generator, Mapping
+from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
@@ -16,6 +17,7 @@ from typing import Any, Protocol
 from verifiers.core import VerifierError
 from verifiers.on_ray.connecting import connect, imported
 from verifiers.on_ray.host import Ready, Worker, actor_class, one_line
+from verifiers.on_ray.versions import difference, reader
 from verifiers.on_ray.work import Call
 from verifiers.registry import REGISTERED
 
@@ -24,8 +26,11 @@ _FAILED_STARTS = 3  # for each actor, one after the other
 _START_S = 300.0  # for all actors to start
 _FREE_S = 30.0  # for Ray to notice that the CPUs of actors that ended are free
 _PATIENCE_S = 60.0  # that a call may take beyond its own limit
+_SILENT_S = 120.0  # an actor without a sign of life for so long is ended: its process is stopped, or stuck
 _POLL_S = 0.5
+_MOMENT_S = 0.1
 _ROOT = str(Path(__file__).resolve().parents[2])
+_log = logging.getLogger("verifiers")
 
 
 class CallError(VerifierError):
@@ -72,6 +77,7 @@ class Fleet:
         most: actors that there is work for.
         check: called with what each actor says when it is ready; refuses it by a ValueError.
         fewer: the options that set how many, for messages.
+        packages: must be the same on all nodes.
 
     Raises (when made): ValueError if Ray is not installed; whatever is raised when `make` is pickled.
     """
@@ -85,6 +91,7 @@ class Fleet:
         most: int = sys.maxsize,
         check: Callable[[Ready], None] = lambda ready: None,
         fewer: str = "--workers",
+        packages: Sequence[str] = ("verifiers",),
     ) -> None:
         count, self._cpus, self._gpus = resources.count, resources.cpus, resources.gpus
         self._count = None if count is None else min(count, most)
@@ -92,6 +99,7 @@ class Fleet:
         self._ray = imported()
         # In two parts: what `make` needs can be imported once the paths are known.
         self._setup = pickle.dumps((os.getcwd(), sys.path, self._cpus, pickle.dumps((REGISTERED, make))))
+        self._here = reader()(packages)
         self._lock = threading.Lock()  # one rounds() at a time
         self._actors: list[_Actor] = []
         self._connected = False
@@ -198,7 +206,7 @@ class Fleet:
         return min(fitting, int(resources.get("GPU", 0)) // self._gpus) if self._gpus else fitting
 
     def _new(self) -> _Actor:
-        handle = self._class.remote(_ROOT, self._setup)
+        handle = self._class.remote(_ROOT, self._setup, reader(), self._here, _SILENT_S)
         return _Actor(handle, handle.ready.remote())
 
     def _take_in_ready(self, wait_s: float) -> None:
@@ -217,6 +225,8 @@ class Fleet:
                 self._lost(actor, error)
                 continue
             try:
+                if isinstance(said, tuple):
+                    raise ValueError(difference(said[0], said[1], self._here))
                 if isinstance(said, str):
                     raise ValueError(f"an actor can't be set up {said}")
                 self._check(said)
@@ -254,8 +264,11 @@ class Fleet:
             self._refuse_no_actors()
             return
         self._idle_since = 0.0
-        ready, _ = self._ray.wait(list(owners), num_returns=1, timeout=_POLL_S)
-        if ready and len(owners) > 1:  # all that is there: a look at many costs more than what is taken
+        # Of very many a hundredth is waited for together, a moment at most: a look costs more than what is taken, and
+        # each actor has another call meanwhile.
+        many = len(owners) // 100
+        ready, _ = self._ray.wait(list(owners), num_returns=max(1, many), timeout=_MOMENT_S if many > 1 else _POLL_S)
+        if ready and len(owners) > 1:  # all that is there
             ready, _ = self._ray.wait(list(owners), num_returns=len(owners), timeout=0)
         for reference in ready:
             actor = owners[reference]
@@ -266,7 +279,7 @@ class Fleet:
             except self._ray.exceptions.RayTaskError as error:
                 raise CallError(error.cause) from error
             except self._ray.exceptions.RayError as error:
-                work.again(list(actor.calls.values()), f"its node or process was lost: {one_line(error)}")
+                self._again(work, actor, f"was lost, or silent for {_SILENT_S:g} s: {one_line(error)}")
                 self._lost(actor, error)
             else:
                 work.finished(actor.calls.pop(reference), result)
@@ -274,8 +287,15 @@ class Fleet:
         for actor in list(self._actors):
             oldest = next(iter(actor.calls.values()), None)
             if oldest is not None and now - oldest.began > _PATIENCE_S + _AHEAD * oldest.limit_s:
-                work.again(list(actor.calls.values()), "its process does not answer")
+                self._again(work, actor, f"has not answered for {now - oldest.began:.0f} s")
                 self._replace(actor)
+
+    def _again(self, work: Work, actor: _Actor, what: str) -> None:
+        """Has all calls of an actor that was lost made again, and says so."""
+        assert actor.ready is not None  # it had calls
+        why = f"an actor on {actor.ready.host} (process {actor.ready.pid}) {what}"
+        work.again(list(actor.calls.values()), why)
+        _log.warning("%s; its work is done again by another one", why)
 
     def _refuse_no_actors(self) -> None:
         """Waits for one, as long as starting may take. Raises VerifierError."""

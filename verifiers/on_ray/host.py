@@ -1,36 +1,45 @@
-"""What every actor of a fleet is on its node."""
+"""The code of every actor of a fleet, on its node."""
 
 from __future__ import annotations
 
 import os
 import pickle
 import socket
+import subprocess
 import sys
+import threading
+import time
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+from verifiers.on_ray import watch
+from verifiers.on_ray.versions import Found
 from verifiers.registry import REGISTERED
+
+_BEAT_S = 1.0
 
 
 @dataclass(frozen=True, slots=True)
 class Ready:
-    """What an actor says of itself before it is given any work."""
+    """An actor's description of itself before it gets any work."""
 
     host: str
+    pid: int
     told: Any  # the attribute `told` of what works in it
 
 
 class Worker(Protocol):
-    """What works in an actor."""
+    """The object that works in an actor."""
 
     told: Any
 
     def __call__(self, job: Any, /) -> Any:
-        """The result of a job."""
+        """Returns the result of a job."""
 
 
 class Host:
-    """What runs in an actor, in its main thread: the processes that it starts end with it."""
+    """Runs in an actor, in its main thread, so that the processes it starts end with it."""
 
     def __init__(self, setup: bytes) -> None:
         self._trouble = ""
@@ -48,31 +57,51 @@ class Host:
 
     def ready(self) -> Ready | str:
         """Where this is; or why it can't work."""
-        return self._trouble or Ready(socket.gethostname(), self._work.told)
+        return self._trouble or Ready(socket.gethostname(), os.getpid(), self._work.told)
 
     def call(self, job: Any) -> Any:
-        """The result of a job."""
+        """Returns the result of a job."""
         return self._work(job)
+
+
+def be_watched(silent_s: float) -> None:
+    """Has this process ended once it was silent for so long: a stopped one would keep its calls for ever."""
+    command = [sys.executable, "-I", "-S", watch.__file__, str(os.getpid()), str(silent_s)]
+    beats = subprocess.Popen(command, stdin=subprocess.PIPE, start_new_session=True).stdin
+    assert beats is not None
+    pipe = beats.fileno()
+
+    def beat() -> None:
+        try:
+            while os.write(pipe, b"."):
+                time.sleep(_BEAT_S)
+        except OSError:  # nobody watches any more
+            beats.close()
+
+    threading.Thread(target=beat, daemon=True).start()
 
 
 def actor_class() -> type:
     """The class of the actors, sent by value: a node that sees this package's folder need not have it installed."""
 
     class Actor:
-        def __init__(self, root: str, setup: bytes) -> None:
+        def __init__(
+            self, root: str, setup: bytes, read: Callable[[Sequence[str]], Found], here: Found, silent_s: float
+        ) -> None:
+            import socket
             import sys
 
             sys.path.append(root)
-            try:
-                from verifiers.on_ray.host import Host
-            except ImportError as error:
-                self._host: Any = None
-                self._trouble = f": a node has no r1lite: {error}"
-            else:
+            self._host: Any = None
+            self._said: Any = (socket.gethostname(), read([name for name in here if name != "Python"]))
+            if self._said[1] == here:
+                from verifiers.on_ray.host import Host, be_watched
+
+                be_watched(silent_s)
                 self._host = Host(setup)
 
         def ready(self) -> Any:
-            return self._trouble if self._host is None else self._host.ready()
+            return self._said if self._host is None else self._host.ready()
 
         def call(self, job: Any) -> Any:
             return self._host.call(job)

@@ -1,4 +1,4 @@
-"""What scores on a node of a Ray cluster."""
+"""The code that scores on a node of a Ray cluster."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Node:
 
 
 class Judge:
-    """Scores for some rewards."""
+    """Scores with some rewards."""
 
     def __init__(self, setups: Sequence[Setup], timeout_s: float, memory_mib: int | None) -> None:
         self._scorers = [
@@ -46,7 +46,7 @@ class Judge:
         self.told = Node(levels, [dict(scorer.reward.versions) for scorer in self._scorers])
 
     def __call__(self, job: tuple[int, list[Row]]) -> tuple[list[Result], float]:
-        """Results in order, and the seconds they took, of rows for the reward of that number."""
+        """Returns results in order, and the seconds they took, of rows for the reward with that number."""
         began = time.monotonic()
         number, rows = job
         pairs = ((Problem(*problem), Completion(*completion)) for problem, completion in rows)

@@ -1,4 +1,4 @@
-"""Work for actors: cut into calls, which are made again where they are lost."""
+"""Work for actors: split into calls, which are repeated if they are lost."""
 
 from __future__ import annotations
 
@@ -13,18 +13,19 @@ from verifiers.pool import OF_COMPLETION, OF_PROBLEM
 from verifiers.worker import Result
 
 _CALL_S = 0.5  # that a call is to take: short enough to be balanced, long enough to hide what a call costs
+_CALLS_S = 400  # calls submitted per second, at most: each costs the command a millisecond, and rows need the rest
 _FIRST_ITEMS, _MOST_ITEMS, _MOST_CHARS = 16, 512, 1 << 20  # of a call
-# Rows given out or finished while the oldest call is not. It bounds the memory, and lets a thousand workers go on while
-# a program runs into its deadline of ten seconds.
-_OPEN = 1 << 17
-_TRIES = 3  # of a call whose actors are lost while they make it
+# Rows in flight, or finished while the oldest call is not; `_OPEN_EACH` counts for each of very many actors. The limit
+# bounds memory and keeps actors busy while one call waits for programs that run into their deadline of ten seconds.
+_OPEN, _OPEN_EACH = 1 << 17, 1 << 9
+_TRIES = 3  # of a call whose actors are lost while they execute it
 
 Row = tuple[tuple[Any, ...], tuple[Any, ...]]  # the fields of a problem and of a completion
 
 
 @dataclass(eq=False, slots=True)
 class Call:
-    """What an actor is asked once."""
+    """One request to an actor."""
 
     number: int  # among the calls
     job: Any
@@ -36,10 +37,10 @@ class Call:
 
 
 def lost(calls: Sequence[Call]) -> Iterator[tuple[Call, bool]]:
-    """Each call of an actor that was lost, and whether it was lost too often; only the first one was in work.
+    """Yields each call of an actor that was lost, and whether it was lost too often; only the first was in work.
 
-    What an actor returned can be lost with it, so the first one may have been done, and the next one have ended the
-    actor. Each is made again with no other beside it, and the one at fault is known.
+    A result can be lost with its actor, so the first call may have been finished, and the next one may have ended the
+    actor. Each is repeated with no other beside it, so that the one at fault becomes known.
     """
     for place, call in enumerate(calls):
         call.alone = True
@@ -48,7 +49,7 @@ def lost(calls: Sequence[Call]) -> Iterator[tuple[Call, bool]]:
 
 
 class Jobs:
-    """Jobs that are each a call; results are taken as they come."""
+    """Jobs that are one call each; results are taken as they arrive."""
 
     def __init__(self, jobs: Iterator[Any]) -> None:
         self._jobs = enumerate(jobs)
@@ -90,16 +91,21 @@ class Jobs:
 
 
 class Scoring:
-    """What is to be scored: cut into calls of about half a second, given out, and put back into order.
+    """What is to be scored: cut into calls, given out, and put back into order.
+
+    A call takes half a second, or longer where very many actors would ask for too many of them.
 
     Args:
         number: of the reward.
         timeout_s: of an item.
+        actors: how many there are.
     """
 
     def __init__(
-        self, pairs: Iterator[tuple[Problem, Completion]], number: int = 0, timeout_s: float = math.inf
+        self, pairs: Iterator[tuple[Problem, Completion]], number: int = 0, timeout_s: float = math.inf, actors: int = 1
     ) -> None:
+        self._call_s = max(_CALL_S, actors / _CALLS_S)
+        self._most_open = max(_OPEN, actors * _OPEN_EACH)
         self._pairs, self._number, self._timeout_s = pairs, number, timeout_s
         self._again = collections.deque[Call]()
         self._done: dict[int, list[Result]] = {}
@@ -115,7 +121,7 @@ class Scoring:
         """See `Work`."""
         if self._again:
             return None if beside else self._again.popleft()
-        if self._ended or self._open >= _OPEN:
+        if self._ended or self._open >= self._most_open:
             return None
         rows: list[Row] = []
         size = 0
@@ -135,15 +141,15 @@ class Scoring:
         return call
 
     def finished(self, call: Call, results: tuple[list[Result], float]) -> None:
-        """Keeps results; the next calls are as long as this one's time says."""
+        """Stores results; the size of the next calls follows from this one's time."""
         self._done[call.number], seconds = results
         self._out -= 1
-        fitting = call.size * _CALL_S / max(seconds, 1e-4)
+        fitting = call.size * self._call_s / max(seconds, 1e-4)
         fitting = min(max(fitting, self._size / 4), self._size * 2)  # one call's time is not that of all
         self._size = min(max(fitting, 1.0), _MOST_ITEMS)
 
     def again(self, calls: Sequence[Call], why: str) -> None:
-        """Calls to be made once more; the items of one that was lost too often are unscored."""
+        """Takes back lost calls; the items of one that was lost too often are unscored."""
         for call, is_over in lost(calls):
             if not is_over:
                 self._again.append(call)
@@ -153,7 +159,7 @@ class Scoring:
             self._out -= 1
 
     def in_turn(self) -> Iterator[list[Result]]:
-        """What is finished, as far as nothing before it is open."""
+        """Yields finished results, up to the first call that is not finished."""
         while self._turn in self._done:
             results = self._done.pop(self._turn)
             self._open -= len(results)

@@ -1,6 +1,6 @@
-"""Folders for runs where the sandbox has no file system of its own, and what killed owners leave of them.
+"""Folders for runs where the sandbox has no file system of its own, and removal of those left by killed owners.
 
-The owner holds a lock on its folder as long as it lives, so a folder that can be locked is nobody's any more.
+The owner holds a lock on its folder as long as it lives, so a folder that can be locked has no owner any more.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ import time
 from pathlib import Path
 
 _PREFIX = "verifiers-runs-"
-_YOUNG_S = 60.0  # a folder may just have been made and not be locked yet
+_YOUNG_S = 60.0  # a folder younger than this may not be locked yet
 
 
 class Box:
-    """A folder of this process alone. Those of owners that are gone are removed when a process makes its first."""
+    """A folder of this process alone. Folders of dead owners are removed when a process creates its first."""
 
     def __init__(self) -> None:
         _remove_stale(tempfile.gettempdir())
@@ -34,7 +34,7 @@ class Box:
         self.disown()
 
     def disown(self) -> None:
-        """Lets go of the lock, which a forked process holds too until it does."""
+        """Releases the lock, which a forked process also holds until it does so."""
         if self._handle >= 0:
             os.close(self._handle)
             self._handle = -1
@@ -43,7 +43,7 @@ class Box:
 @functools.cache
 def _remove_stale(folder: str) -> None:
     for path in Path(folder).glob(f"{_PREFIX}*"):
-        with contextlib.suppress(OSError):  # it belongs to somebody else, is no folder, or is in use
+        with contextlib.suppress(OSError):  # it belongs to somebody else, is not a folder, or is in use
             handle = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
             try:
                 found = os.fstat(handle)

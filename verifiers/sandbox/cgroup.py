@@ -1,4 +1,4 @@
-"""Memory and process limits, and CPU time, by cgroup, version 1 or 2, where this process may make groups."""
+"""Limits on memory and processes, and CPU time, by cgroup version 1 or 2, where this process may create groups."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from dataclasses import dataclass, field
 
 _NAME = re.compile(r"verifiers-(\d+)-\d+")
 
-_CHARGED_AHEAD = 2 << 20  # bytes: each processor holds some for its next pages
-# What this process itself may have run out of; it says nothing about the machine.
+_CHARGED_AHEAD = 2 << 20  # bytes: each processor reserves some for its next pages
+# Resources that this process itself may have exhausted; these errors say nothing about the machine.
 EXHAUSTED = (errno.EMFILE, errno.ENFILE, errno.EAGAIN, errno.ENOMEM, errno.ETOOMANYREFS)
 
 
@@ -22,7 +22,7 @@ class Groups:
     memory: str = ""
     pids: str = ""
     version: int = 0
-    accounts: str = ""  # version 1: where CPU time is counted, if it is
+    accounts: str = ""  # version 1: the group that counts CPU time, if any
     _hits: list[int] = field(default_factory=lambda: [0])
 
     @property
@@ -34,9 +34,9 @@ class Groups:
         return _counter(f"{self.memory}/{name}", "oom_kill")
 
     def limit_reached(self) -> bool:
-        """Whether the group's own limit was in the way since the last look; a limit above it, or the machine's, is not.
+        """Returns whether the group's own limit was reached since the last call; limits above it don't count.
 
-        Version 1 counts no such events (`failcnt` stays 0), but it keeps the highest use.
+        Version 1 counts no such events (`failcnt` stays 0), but it records the highest use.
         """
         if self.version == 2:
             hits = _counter(f"{self.memory}/memory.events", "oom")
@@ -52,7 +52,7 @@ class Groups:
 
     @property
     def cpu(self) -> str:
-        """The file with the CPU time of all that ever ran in it; "" where there is none."""
+        """Returns the file with the CPU time of all processes that ever ran in the group; "" if there is none."""
         if self.version == 2:
             return f"{self.memory}/cpu.stat"
         return self.accounts and f"{self.accounts}/cpuacct.usage"
@@ -62,7 +62,7 @@ class Groups:
             _write(f"{self.memory}/memory.max", str(size))
             return
         limits = [f"{self.memory}/memory.limit_in_bytes", f"{self.memory}/memory.memsw.limit_in_bytes"]
-        if _number(limits[0]) < size:  # with swap it may never be less than without
+        if _number(limits[0]) < size:  # the limit with swap may never be below the one without
             limits.reverse()
         for path in limits:
             if "memsw" not in path or os.path.exists(path):  # swap accounting may be off
@@ -75,9 +75,9 @@ class Groups:
 
 
 def create(name: str, memory: int, processes: int) -> Groups | None:
-    """Groups limited to `memory` bytes and `processes`; None where the machine does not let us.
+    """Returns groups limited to `memory` bytes and `processes`; None if the machine does not allow them.
 
-    Raises OSError where this process has run out of descriptors or memory, which is no word about the machine.
+    Raises OSError if this process has run out of descriptors or memory, which says nothing about the machine.
     """
     name = f"verifiers-{os.getpid()}-{name}"
     try:
@@ -110,9 +110,9 @@ def _create_v2(name: str, memory: int, processes: int) -> Groups:
     mounted = _mounts().get("cgroup2")
     if own is None or mounted is None:
         raise OSError("no cgroup file system")
-    # A group that holds processes can't limit children, so the parent's is tried too: our group's sibling.
+    # A group that holds processes can't limit children, so the parent is tried too: a sibling of our group.
     here = os.path.normpath(mounted + "/" + own)
-    error = OSError("no cgroup that may be divided")
+    error = OSError("no cgroup that can be divided")
     for parent in dict.fromkeys((here, os.path.dirname(here))):
         if not parent.startswith(mounted):
             continue
@@ -147,7 +147,7 @@ def _parents_v1() -> dict[str, str]:
                 continue
             return {}
         folder = os.path.normpath(mounted[controller] + "/" + own[controller])
-        # In a container the path may be the machine's while the mount shows only our part of it.
+        # In a container the path may be that of the host, while the mount shows only our part of it.
         found[controller] = folder if os.path.isdir(folder) else mounted[controller]
     return found
 
@@ -161,7 +161,7 @@ def _own_paths() -> dict[str, str]:
 
 
 def _mounts() -> dict[str, str]:
-    """Controller (or "cgroup2") -> where it is mounted."""
+    """Returns controller (or "cgroup2") -> mount point."""
     found = {}
     for line in _read("/proc/self/mounts").splitlines():
         _, target, kind, options, *_ = line.split(" ")
@@ -173,7 +173,7 @@ def _mounts() -> dict[str, str]:
 
 
 def _remove_stale(parent: str) -> None:
-    """Groups of a process that was killed before it could remove them."""
+    """Removes groups of a process that was killed before it could remove them."""
     for entry in os.listdir(parent):
         match = _NAME.fullmatch(entry)
         if match and not os.path.exists(f"/proc/{match[1]}"):
@@ -192,7 +192,7 @@ def _counter(path: str, name: str) -> int:
 def _number(path: str) -> int:
     try:
         return int(_read(path))
-    except (OSError, ValueError):  # swap may not be counted
+    except (OSError, ValueError):  # swap accounting may be off
         return 0
 
 

@@ -1,10 +1,10 @@
-"""How what a program gave is compared with what is expected, always on the trusted side.
+"""Comparison of a program's values with the expected ones, always on the trusted side.
 
 Texts (stdin style):  exact, tokens, float:TOL, unordered
 Values (function style):  exact, strict, float:TOL, unordered
 
-Tests are data, so they name one of these, or carry a program {"program": TEXT} that runs in the sandbox. A function of
-this process, "module:fn", is imported only if the verifier's option `checkers` names it.
+Tests are data, so they name one of these, or contain a program {"program": TEXT} that runs in the sandbox. A function
+of this process, "module:fn", is imported only if the verifier's option `checkers` names it.
 """
 
 from __future__ import annotations
@@ -42,13 +42,13 @@ RunProgram = Callable[[str, Any, Any, Any], bool]  # (program, given, expected, 
 
 @dataclass(frozen=True, slots=True)
 class Allowed:
-    """What checkers tests may have beyond those with a name."""
+    """The checkers that tests may use besides the named ones."""
 
     functions: frozenset[str] = frozenset()  # "module:fn" that the user allows
     run: RunProgram | None = None  # runs a program in the sandbox
 
     def custom(self, checker: Any, known: tuple[str, ...]) -> Callable[[Any, Any, Any], bool]:
-        """Raises GoldError unless it is a program, or a function that is allowed."""
+        """Returns a program or an allowed function as a checker. Raises GoldError for anything else."""
         if isinstance(checker, Mapping):
             program = checker.get("program")
             if set(checker) != {"program"} or not isinstance(program, str) or self.run is None:
@@ -71,11 +71,11 @@ NOTHING = Allowed()
 
 
 class CheckerFailedError(GoldError):
-    """A checker of the user's or of the tests gave no answer."""
+    """A checker of the user's or of the tests returned no answer."""
 
 
 def _fairly(check: Callable[[Any, Any, Any], bool], given: Any, expected: Any, got: Any) -> bool:
-    """A value that only the expected one's place in the checker could take is wrong; it is no infrastructure error."""
+    """Returns False if the checker fails on a value but not on the expected one: not an infrastructure error."""
     try:
         return check(given, expected, got)
     except CheckerFailedError:
@@ -84,7 +84,7 @@ def _fairly(check: Callable[[Any, Any, Any], bool], given: Any, expected: Any, g
 
 
 def text_checker(checker: Any, allowed: Allowed = NOTHING) -> TextChecker:
-    """Raises GoldError for one that does not exist or is not allowed."""
+    """Returns the checker. Raises GoldError if it does not exist or is not allowed."""
     if isinstance(checker, str):
         kind, _, argument = checker.partition(":")
         if checker in _TEXTS:
@@ -96,7 +96,7 @@ def text_checker(checker: Any, allowed: Allowed = NOTHING) -> TextChecker:
 
 
 def value_checker(checker: Any, allowed: Allowed = NOTHING) -> ValueChecker:
-    """Raises GoldError for one that does not exist or is not allowed."""
+    """Returns the checker. Raises GoldError if it does not exist or is not allowed."""
     if isinstance(checker, str):
         kind, _, argument = checker.partition(":")
         if checker in _VALUES:
@@ -108,17 +108,17 @@ def value_checker(checker: Any, allowed: Allowed = NOTHING) -> ValueChecker:
 
 
 def is_named(checker: Any) -> bool:
-    """True for one that looks at nothing beyond the size of what is expected."""
+    """True for a checker whose work is bounded by the size of the expected value."""
     return isinstance(checker, str) and (checker in _VALUES or checker.startswith("float:"))
 
 
 def equal(expected: Any, got: Any, *, tolerance: float | None = None, strict: bool = False) -> bool:
     """True if two values of built-in types agree. Its work is bounded by the size of `expected`.
 
-    As with `==`, 2 equals 2.0, Decimal(2) and Fraction(2), bytes a bytearray, a set a frozenset. Besides, a list equals
-    a tuple of the same items (JSON has no tuples) and nan equals nan. True never equals 1, nor in sets and as a key.
-    `strict` wants equal types all the way down. With a tolerance, numbers of which one is no integer agree within
-    tolerance * max(1, |expected|); two integers must be the same, and infinity agrees with itself only.
+    As with `==`, 2 equals 2.0, Decimal(2) and Fraction(2), bytes a bytearray, a set a frozenset. In addition, a list
+    equals a tuple of the same items (JSON has no tuples) and nan equals nan. True never equals 1, not even in sets and
+    as a key. `strict` requires equal types at every level. With a tolerance, two numbers that are not both integers
+    agree within tolerance * max(1, |expected|); two integers must be the same, and infinity agrees only with itself.
     """
     if strict and type(expected) is not type(got):
         return False
@@ -156,13 +156,13 @@ def _same_number(expected: Any, got: Any, tolerance: float | None) -> bool:
 
 
 def _is_nan(number: Any) -> bool:
-    if isinstance(number, Decimal):  # a signalling one can't be compared
+    if isinstance(number, Decimal):  # a signalling NaN can't be compared
         return number.is_nan()
     return bool(number != number)
 
 
 def _is_integer(number: Any) -> bool:
-    """Of those that are exact: a float may be rounded."""
+    """True for an exact integer; a float may be rounded."""
     if isinstance(number, Decimal):
         return number.is_finite() and number == number.to_integral_value()
     return isinstance(number, int) or (isinstance(number, Fraction) and number.denominator == 1)
@@ -173,9 +173,9 @@ class _Unknown(Exception):
 
 
 class _Ids:
-    """A number for each expected value, the same for values that are `equal`; others are looked up, never added.
+    """A number for each expected value, the same for values that are `equal`; other values are looked up, never added.
 
-    So hostile values meet a table of trusted ones only, and each part of a value is looked at once.
+    So hostile values meet only a table of trusted ones, and each part of a value is visited once.
     """
 
     def __init__(self, *, strict: bool) -> None:
@@ -183,7 +183,7 @@ class _Ids:
         self._known: dict[Hashable, int] = {}
 
     def of(self, value: Any, *, add: bool) -> int:
-        """Raises _Unknown if there is none and none is to be added."""
+        """Returns the number of a value. Raises _Unknown if it has none and `add` is False."""
         key = self._key(value, add=add)
         if add:
             return self._known.setdefault(key, len(self._known))
@@ -209,7 +209,7 @@ class _Ids:
 
 
 def _same_items(expected: Collection[Any], got: Collection[Any], *, strict: bool) -> bool:
-    """The same items the same number of times, in any order."""
+    """True for the same items the same number of times, in any order."""
     if len(expected) != len(got):
         return False
     ids = _Ids(strict=strict)
@@ -241,13 +241,13 @@ def _unordered(given: Any, expected: Any, got: Any) -> bool:
 
 
 def _bytes(text: str) -> bytes:
-    """Tokens stand between ASCII white space: str.split would also split at separators and spaces of Unicode."""
+    """Encodes text, so that only ASCII white space separates tokens: str.split also splits at Unicode separators."""
     return text.encode("utf-8", "surrogatepass")
 
 
 def _same_tokens(expected: str, got: str) -> bool:
     wanted = _bytes(expected).split()
-    return wanted == _bytes(got).split(None, len(wanted))  # no more than are worth looking at
+    return wanted == _bytes(got).split(None, len(wanted))  # splits no more tokens than needed
 
 
 def _exact(given: str, expected: str, got: str) -> str:
@@ -271,7 +271,7 @@ def _unordered_text(given: str, expected: str, got: str) -> str:
 
 
 def _lines(data: bytes) -> list[bytes]:
-    """Lines with single spaces between tokens and without empty ones: all that is done to white space is done in C."""
+    """Splits lines, collapses spaces between tokens and drops empty lines; all white space is processed in C."""
     data = data.translate(_BLANKS)
     while b"  " in data:
         data = data.replace(b"  ", b" ")
@@ -302,7 +302,7 @@ def _same_token(expected: str, got: str, tolerance: float) -> bool:
     if not (math.isfinite(a) and math.isfinite(b)):
         return False
     if re.fullmatch(r"[+-]?\d+", expected):
-        # A relative tolerance would take one large integer for another.
+        # A relative tolerance would accept a different large integer.
         return int(expected) == int(got) if re.fullmatch(r"[+-]?\d+", got) else abs(a - b) <= tolerance
     return abs(a - b) <= tolerance * max(1.0, abs(a))
 
@@ -326,14 +326,14 @@ def _tolerance(name: str, argument: str) -> float:
 
 
 def load(name: str) -> Callable[[Any, Any, Any], Any]:
-    """The function "module:fn". Raises ValueError."""
+    """Imports the function "module:fn". Raises ValueError."""
     module, _, attribute = name.partition(":")
     try:
         found = functools.reduce(getattr, attribute.split("."), importlib.import_module(module))
-    except Exception as error:  # a user's module may fail in any way while it is imported
+    except Exception as error:  # importing a user's module may fail in any way
         raise ValueError(f"checker '{name}' can't be loaded: {type(error).__name__}: {error}") from error
     if not callable(found):
-        raise ValueError(f"checker '{name}' is no function")
+        raise ValueError(f"checker '{name}' is not a function")
     checker: Callable[[Any, Any, Any], Any] = found
     return checker
 

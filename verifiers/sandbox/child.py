@@ -1,7 +1,7 @@
-"""What a run does once it is locked in: load the submission and serve calls, or be the program.
+"""The process of a run after it is locked in: loads the submission and serves calls, or becomes the program.
 
 Everything here shares a process with hostile code and may be rewritten by it. Nothing here knows a test or an
-expected value, and nothing it sends is believed to be more than data.
+expected value, and everything it sends is treated as data only.
 """
 
 from __future__ import annotations
@@ -19,15 +19,15 @@ from typing import Any
 from verifiers.sandbox import linux, wire
 
 CHANNEL = 3  # descriptor of the socket to the trusted side
-_WARM = 20  # beyond what the interpreter needs to specialise code
-BINARY = 4  # descriptor of the compiled program, where there is one
+_WARM = 20  # more calls than the interpreter needs to specialise code
+BINARY = 4  # descriptor of the compiled program, if there is one
 _FILE = "solution.py"
 _MAX_REASON = 2000
 _OF_ERRORS = ("errno", "strerror", "filename", "filename2")  # attributes of OSError that are not in `args`
-_FRAMES_OF_OURS = 8  # at most, between a call out of the submission and the call back into it
+_FRAMES_OF_OURS = 8  # maximum between a call out of the submission and the call back into it
 
-# Names that submissions use without importing them, for the option `common_names`. They are supplied to functions only,
-# never count as the entry point, and a submission's own name wins.
+# Names that submissions use without importing them, for the option `common_names`. Only functions get them, they never
+# count as the entry point, and a submission's own name takes precedence.
 _COMMON = {
     "typing": ("Any", "Callable", "Dict", "FrozenSet", "Generator", "Iterable", "Iterator", "List", "Optional",
                "Sequence", "Set", "Tuple", "Type", "TypeVar", "Union"),
@@ -43,7 +43,7 @@ _MODULES_TEXT = "bisect. collections. copy. functools. heapq. itertools. math. o
 
 
 def common_names() -> dict[str, Any]:
-    """Made once in the fork-server."""
+    """Returns the names; called once in the fork-server."""
     names: dict[str, Any] = {}
     for module, wanted in _COMMON.items():
         loaded = __import__(module)
@@ -61,9 +61,9 @@ _TRIAL_CALLS = [[[[3, 1, 2], "ab"], []], [[[1.5]], [["text", "c"]]], [[{"t": [1]
 
 
 def warm_up(common: dict[str, Any]) -> None:
-    """Does a small job of its own in the fork-server, so that a run finds code specialised and caches filled.
+    """Runs a small job in the fork-server, so that runs start with specialised code and filled caches.
 
-    What the interpreter writes down at the first calls it would otherwise write into copied pages of every run.
+    Otherwise every run would repeat the interpreter's writes at first calls, in its own copies of the pages.
     """
     ours, theirs = _socket.socketpair()
     job = {"mode": "function", "code": _TRIAL, "entry": "trial", "calls": _TRIAL_CALLS, "prefix": ""}
@@ -85,9 +85,9 @@ def main(channel: Channel, job: Any, common: dict[str, Any]) -> None:
     elif mode == "program":
         _be_program(channel, job)
     elif mode == "oracle":
-        sys.modules["verifiers.sandbox.oracle"].main(channel, job)  # there in the trusted servers only
+        sys.modules["verifiers.sandbox.oracle"].main(channel, job)  # loaded in the trusted servers only
     elif mode == "score":
-        sys.modules["verifiers.sandbox.scoring"].main(channel, job)  # there in a scorer's servers only
+        sys.modules["verifiers.sandbox.scoring"].main(channel, job)  # loaded in a scorer's servers only
     os._exit(0)
 
 
@@ -97,10 +97,10 @@ class Channel:
     def __init__(self, descriptor: int, limit: int = 1 << 31) -> None:
         self._descriptor = descriptor
         self._limit = limit
-        self._rest = b""  # read, but of a later message
+        self._rest = b""  # bytes already read of a later message
 
     def receive(self) -> Any:
-        """The next message. Raises EOFError at the end, WireError for one that is too large."""
+        """Returns the next message. Raises EOFError at the end, WireError for one that is too large."""
         data = self._rest or os.read(self._descriptor, 1 << 12)
         if len(data) < wire.HEADER_SIZE:
             data = self._more(data, wire.HEADER_SIZE)
@@ -132,7 +132,7 @@ class Channel:
 
 
 def _load(code: str, name: str, seed: dict[str, Any]) -> tuple[types.ModuleType | None, list[Any] | None]:
-    """The submission as a module, or the message that says why there is none."""
+    """Returns (the submission as a module, None), or (None, the message that says why it can't be loaded)."""
     try:
         compiled = compile(code, _FILE, "exec", dont_inherit=True)
     except (SyntaxError, ValueError, RecursionError, MemoryError, OverflowError) as error:
@@ -145,19 +145,19 @@ def _load(code: str, name: str, seed: dict[str, Any]) -> tuple[types.ModuleType 
     gc.enable()
     try:
         exec(compiled, module.__dict__)
-    except BaseException as error:  # any failure of the submission is reported, SystemExit too
+    except BaseException as error:  # every failure of the submission is reported, including SystemExit
         return module, ["load", *_described(error)]
     return module, None
 
 
 def _described(error: BaseException) -> list[Any]:
-    """[verdict, names of its class and bases, text and line]."""
+    """Returns [verdict, names of its class and bases, text and line]."""
     verdict, names, text = _raised(error)
     return [verdict, names, text + _where(error)]
 
 
 def _raised(error: BaseException) -> list[Any]:
-    """[verdict, names of its class and of its built-in bases, text]."""
+    """Returns [verdict, names of its class and of its built-in bases, text]."""
     verdict = "EXIT" if isinstance(error, SystemExit) else "MLE" if isinstance(error, MemoryError) else "RTE"
     if not isinstance(error, Exception):
         verdict = "EXIT"
@@ -181,26 +181,26 @@ def _where(error: BaseException) -> str:
 
 
 def _holds(error: BaseException) -> list[Any]:
-    """What a test may look at in an exception, as far as it is data: [where its class is, arguments, attributes]."""
+    """Returns the parts of an exception that tests may read, if they are data: [modules, arguments, attributes]."""
     places = [[base.__module__, base.__qualname__] for base in type(error).__mro__ if base.__module__ != "builtins"]
     attributes = []
     for name in (*getattr(error, "__dict__", ()), *_OF_ERRORS):
         try:
             attributes.append([name, wire.encode(getattr(error, name), _refuse)])
-        except Exception:  # not there, or no data
+        except Exception:  # it is missing, or not data
             continue
     try:
         return [places, wire.encode(tuple(error.args), _refuse), attributes]
-    except Exception:  # no data, or hostile
+    except Exception:  # it is not data, or hostile
         return [places, None, attributes]
 
 
 def _refuse(value: Any) -> Any:
-    raise wire.WireError("no data")
+    raise wire.WireError("not data")
 
 
 class _MissingError(Exception):
-    """The submission does not define the name that is asked for."""
+    """The submission does not define the requested name."""
 
 
 class _Server:
@@ -214,11 +214,11 @@ class _Server:
         self.module = module
         self.seed = seed
         self.objects: list[Any] = []
-        self.token = 0  # of the call being answered
+        self.token = 0  # identifies the call being answered
 
     def named(self, name: str) -> Any:
-        """What the submission itself calls so; a supplied or built-in name does not count. A method of a class
-        Solution does."""
+        """Returns what the submission itself defines under this name, or a method of its class Solution; supplied and
+        built-in names do not count."""
         names = self.module.__dict__
         if name in names and not (name in self.seed and names[name] is self.seed[name]):
             return names[name]
@@ -257,8 +257,8 @@ class _Server:
             yield more[0]
 
     def ask(self, action: str, number: int, args: Any, kwargs: Any) -> Any:
-        """Uses an object of the trusted side; serves calls that come meanwhile."""
-        # The frames between the submission and itself are ours, and not to be counted as its recursion.
+        """Uses an object of the trusted side; serves calls that arrive meanwhile."""
+        # The frames between the submission and itself are ours, and must not count as its recursion.
         depth = sys.getrecursionlimit()
         sys.setrecursionlimit(depth + _FRAMES_OF_OURS)
         try:
@@ -278,7 +278,7 @@ class _Server:
             sys.setrecursionlimit(depth)
 
     def answer(self, request: list[Any]) -> None:
-        """Does one request: ["do", token, operation, target, args, kwargs]; the reply carries the same token."""
+        """Executes one request: ["do", token, operation, target, args, kwargs]; the reply carries the same token."""
         _, token, operation, target, raw_args, raw_kwargs = request
         before, self.token = self.token, token
         args: list[Any] = []
@@ -296,7 +296,7 @@ class _Server:
             reply = ["missing", token, str(error)]
         except wire.WireError as error:
             reply = ["bad", token, str(error)]
-        except BaseException as error:  # the submission's own failure, reported as such
+        except BaseException as error:  # a failure of the submission, reported as such
             reply = ["raised", token, *_raised(error), _where(error), *_holds(error)]
         self.token = before
         changed = []
@@ -317,7 +317,7 @@ class _Server:
 
 
 class _Printed:
-    """What the submission prints, for tests that capture standard output on their side."""
+    """Collects the submission's output, for tests that capture standard output on their side."""
 
     def __init__(self) -> None:
         import io
@@ -339,7 +339,7 @@ class _Printed:
 
 
 class _Stub:
-    """An object of the trusted side: public attributes only, and the trusted side decides which."""
+    """An object of the trusted side. It has public attributes only, and the trusted side decides which."""
 
     __slots__ = ("_id", "_server")
 
@@ -371,8 +371,8 @@ def _own(operation: str) -> Callable[..., Any]:
     return getattr(operator, operation)  # type: ignore[no-any-return]
 
 
-# What the trusted side may do with an object that stays here. Comparison with data is not among it: the data might
-# be the expected value.
+# Operations of the trusted side on an object that stays here. Comparison with data is not among them, because the data
+# might be the expected value.
 OPERATIONS: dict[str, Callable[..., Any]] = {
     "call": lambda value, *args, **kwargs: value(*args, **kwargs),
     "get": getattr, "set": setattr, "del": delattr, "len": len, "iter": iter, "str": str, "repr": repr, "bool": bool,
@@ -384,11 +384,11 @@ OPERATIONS: dict[str, Callable[..., Any]] = {
 
 
 def _serve(channel: Channel, job: Any, common: dict[str, Any]) -> None:
-    """Function and assert style: calls come in the job (`calls`), or one by one until the other side hangs up."""
+    """Runs function and assert style: calls come in the job (`calls`), or one by one until the other side hangs up."""
     code = job["code"]
     seed: dict[str, Any] = {}
     if job.get("common"):
-        # Fresh copies of the names are looked for: to touch the values that are not wanted would copy their pages.
+        # The names are copied freshly, because touching the unused values would copy their pages.
         for name in _COMMON_TEXT.split():
             if name in code:
                 seed[name] = common[name]
@@ -418,7 +418,7 @@ def _serve(channel: Channel, job: Any, common: dict[str, Any]) -> None:
         os._exit(0)
     if calls is None:
         if printed is not None:
-            printed.take()  # while loading: a test would have had it printed when it imported the submission
+            printed.take()  # dropped: a test would have seen output of loading when it imported the submission
         channel.send(["loaded"])
         while True:
             server.answer(channel.receive())
@@ -430,7 +430,7 @@ def _serve(channel: Channel, job: Any, common: dict[str, Any]) -> None:
             reply = ["ok", encode(entry(*args, **kwargs), _type_only)]
         except wire.WireError as error:
             reply = ["bad", str(error)]
-        except BaseException as error:  # the submission's own failure, reported as such
+        except BaseException as error:  # a failure of the submission, reported as such
             reply = ["raised", *_described(error)]
         channel.send(reply)
 
@@ -440,21 +440,21 @@ def _type_only(value: Any) -> Any:
 
 
 def _be_program(channel: Channel, job: Any) -> None:
-    """Standard input style: the process is the program, down to its exit status."""
+    """Runs standard input style: the process becomes the program, including its exit status."""
     sys.argv = ["main.py", *job.get("argv", ())]
     _, failure = _Program(channel).run(job["code"])
     code = 0
     if failure is not None:
         code = failure
     try:
-        threading._shutdown()  # type: ignore[attr-defined]  # what the interpreter does before it ends
+        threading._shutdown()  # type: ignore[attr-defined]  # as the interpreter does before it ends
         import atexit
 
         atexit._run_exitfuncs()
         for stream in (sys.stdout, sys.stderr):
             if stream is not None:
                 stream.flush()
-    except BaseException:  # a closed or replaced stream: the interpreter's own exit status for it
+    except BaseException:  # a closed or replaced stream: the interpreter has its own exit status for it
         code = code or 120
     os._exit(code)
 
@@ -464,7 +464,7 @@ class _Program:
         self.channel = channel
 
     def run(self, code: str) -> tuple[types.ModuleType | None, int | None]:
-        """Exit status, None for the end of the text."""
+        """Runs the program; returns (module, exit status), where None means that it ran to the end of its text."""
         try:
             compiled = compile(code, "main.py", "exec", dont_inherit=True)
         except (SyntaxError, ValueError, RecursionError, MemoryError, OverflowError) as error:
@@ -484,7 +484,7 @@ class _Program:
                 return module, stop.code & 0xFF
             print(stop.code, file=sys.stderr)
             return module, 1
-        except BaseException as error:  # what the interpreter prints and turns into status 1
+        except BaseException as error:  # the interpreter would print it and exit with status 1
             if isinstance(error, MemoryError):
                 self.channel.send(["load", "MLE", ["MemoryError"], ""])
             import traceback
@@ -495,14 +495,14 @@ class _Program:
 
 
 def _build(channel: Channel, job: Any, trouble: int) -> None:
-    """Runs a compiler; its result goes back as one raw frame. Raises OSError where it can't be started."""
+    """Runs a compiler and sends its result back as one raw frame. Raises OSError if it can't be started."""
     import subprocess
 
     _write_source(channel, job["file"], job["code"])
     os.set_inheritable(trouble, False)
     pipe = subprocess.PIPE
     with subprocess.Popen(job["command"], stdin=subprocess.DEVNULL, stdout=pipe, stderr=pipe) as compiler:
-        os.close(trouble)  # what follows is up to the source
+        os.close(trouble)  # from here on, failures depend on the source
         _, errors = compiler.communicate()
     if compiler.returncode != 0:
         channel.send(["load", "CE", errors.decode("utf-8", "replace")[:_MAX_REASON]])
@@ -515,7 +515,7 @@ def _build(channel: Channel, job: Any, trouble: int) -> None:
 
 
 def _execute(channel: Channel, job: Any, trouble: int) -> None:
-    """Becomes a compiled program or an interpreter of another language. Raises OSError where it is missing."""
+    """Executes a compiled program or an interpreter of another language. Raises OSError if it is missing."""
     for name, text in job["files"].items():
         _write_source(channel, name, text)
     environment = {
@@ -531,7 +531,7 @@ def _execute(channel: Channel, job: Any, trouble: int) -> None:
     os.set_inheritable(BINARY, False)
     try:
         linux.exec_descriptor(BINARY, job["argv"], environment)
-    except OSError as error:  # the program's own doing: it wants more memory than there may be, for one
+    except OSError as error:  # caused by the program, for example because it needs more memory than is allowed
         os.write(2, f"the program can't be started: {error.strerror}\n".encode())
         os._exit(126)
 
@@ -545,6 +545,6 @@ def _write_source(channel: Channel, name: str, text: str) -> None:
         os._exit(1)
 
 
-# Jobs that begin outside of Python. Called with the number of the pipe for trouble: they close it with the first step
-# that the submission has a say in, and raise before.
+# Jobs that start outside Python. Each gets the number of the trouble pipe, raises before the submission has any
+# influence, and closes the pipe with the first step that the submission influences.
 STARTS: dict[str, Callable[[Channel, Any, int], None]] = {"compile": _build, "execute": _execute}

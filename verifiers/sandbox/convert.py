@@ -1,4 +1,4 @@
-"""Rows of public data sets as `Problem.tests`: one call each."""
+"""Conversion of rows of public data sets to `Problem.tests`, one function per data set."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from verifiers.sandbox.names import parsed, without
 def from_humaneval(row: Mapping[str, Any]) -> dict[str, Any]:
     """HumanEval: `prompt`, `test` with its `check(candidate)`, `entry_point`.
 
-    Helpers that the prompt shows are given to both sides apart: a test that calls `poly` gets the data set's own, not
-    the submission's.
+    Helpers that the prompt shows are given to both sides separately: a test that calls `poly` gets the data set's own,
+    not the submission's.
     """
     prompt, test, entry = _texts(row, "prompt", "test", "entry_point")
     helpers = without(prompt, entry)
@@ -33,8 +33,8 @@ def from_humaneval(row: Mapping[str, Any]) -> dict[str, Any]:
 def from_mbpp(row: Mapping[str, Any]) -> dict[str, Any]:
     """MBPP, full (`test_setup_code`) or sanitized (`test_imports`): `test_list` of asserts.
 
-    The entry point is the function that the asserts call; `code`, the gold solution, settles which one where they
-    call several, and is not looked at otherwise.
+    The entry point is the function that the asserts call. If they call several, `code`, the gold solution, decides
+    which one; otherwise it is not used.
     """
     tests = row.get("test_list")
     if not isinstance(tests, list | tuple) or not tests:
@@ -62,24 +62,24 @@ def from_code_contests(row: Mapping[str, Any], *, checker: str = "tokens") -> di
         inputs = [case["input"]["stdin"] for case in cases]
         outputs = [case["output"]["stdout"] for case in cases]
     except (KeyError, TypeError, ValueError) as error:
-        raise GoldError(f"no tests in the row: {type(error).__name__}: {error}") from error
+        raise GoldError(f"the row has no tests: {type(error).__name__}: {error}") from error
     return {"style": "stdin", "inputs": inputs, "outputs": outputs, "checker": checker}
 
 
 def from_apps(row: Mapping[str, Any] | str) -> dict[str, Any]:
-    """APPS' tests as TACO, PRIME and verl keep them, also as JSON text: `inputs`, `outputs`, for a function `fn_name`.
+    """APPS' tests as TACO, PRIME and verl store them, also as JSON text: `inputs`, `outputs`, for a function `fn_name`.
 
     A field that is null, as Arrow fills it, counts as absent. An input or output of a program may be a list of lines.
-    The arguments of a function are a list, or a text with the JSON of one argument a line; a result that is a text is
-    JSON. Where every result is a list of one item, the item alone is right too: some of these sets wrap what is
-    returned. `assert_case`, a list of assert statements, makes tests in assert style.
+    The arguments of a function are a list, or a text with the JSON of one argument per line; a result that is a text is
+    JSON. If every result is a list of one item, the item alone is accepted too, because some of these sets wrap return
+    values. `assert_case`, a list of assert statements, makes tests in assert style.
 
     Raises: GoldError.
     """
     try:
         fields = json.loads(row) if isinstance(row, str) else row
     except (ValueError, RecursionError) as error:
-        raise GoldError(f"the tests are no JSON: {error}") from error
+        raise GoldError(f"the tests are not valid JSON: {error}") from error
     if not isinstance(fields, Mapping):
         raise GoldError(f"tests must be an object with 'inputs' and 'outputs', got {type(fields).__name__}")
     if fields.get("assert_case") is not None:
@@ -113,7 +113,7 @@ def _json(text: str) -> Any:
     try:
         return json.loads(text)
     except (ValueError, RecursionError) as error:
-        raise GoldError(f"a test's value is no JSON: {text[:60]!r}") from error
+        raise GoldError(f"a test's value is not valid JSON: {text[:60]!r}") from error
 
 
 def _texts(row: Mapping[str, Any], *names: str) -> list[str]:
@@ -125,7 +125,7 @@ def _texts(row: Mapping[str, Any], *names: str) -> list[str]:
 
 
 def _called(tests: list[str] | tuple[str, ...]) -> list[str]:
-    """Names of called functions, those that more tests call first, then in the order they stand."""
+    """Returns names of called functions: those that more tests call first, then in order of appearance."""
     counts: dict[str, int] = {}
     for source in tests:
         nodes = ast.walk(parsed(source))

@@ -1,6 +1,6 @@
-"""Puts the fork-server's memory in order, so that a run touches, and therefore copies, few of its pages.
+"""Arranges the fork-server's memory so that a run touches, and therefore copies, few of its pages.
 
-None of this changes what a program does. It relies on where CPython and glibc put things; where they do otherwise it
+None of this changes what a program does. It relies on the memory layout of CPython and glibc; with another layout it
 only saves less.
 """
 
@@ -16,17 +16,17 @@ _POOL_HEADER = 48  # bytes before the first block of a pool
 _PAGE = 4096
 _BLOCKS = range(48, 513, 16)  # sizes of pymalloc's blocks that a bytes object can have
 _BYTES_OVERHEAD = 33
-_MOST = 5000  # blocks of one size, where pools are not laid out as expected
+_MOST = 5000  # blocks of one size, a bound for pools that are not laid out as expected
 
 
 def keep_text_mapped(procfs: int, own: str) -> None:
-    """Makes a fork copy the table entries of the large libraries' code, which it otherwise leaves to be faulted in.
+    """Makes a fork copy the page table entries of the large libraries' code, so that they need not be faulted in.
 
-    The kernel copies them for a mapping that has a page of its own, so one byte of each is written over with itself.
+    The kernel copies them for a mapping that has a private page, so one byte of each is overwritten with itself.
 
     Args:
         procfs: a descriptor of the machine's /proc.
-        own: this process's name there.
+        own: this process's name in it.
     """
     try:
         with (
@@ -41,15 +41,15 @@ def keep_text_mapped(procfs: int, own: str) -> None:
                     byte = memory.read(1)
                     memory.seek(first)
                     memory.write(byte)
-    except OSError:  # a kernel that refuses it: slower, nothing else
+    except OSError:  # a kernel that refuses it: runs are slower, but nothing else changes
         return
 
 
 def settle() -> list[Any]:
-    """Collects garbage, gives free memory back, and fills the gaps in between.
+    """Collects garbage, gives free memory back, and fills the gaps between objects.
 
-    New objects of a run then lie side by side in fresh pools instead of one in each half-empty one. The result must be
-    kept: it is what fills the gaps.
+    New objects of a run then lie together in fresh pools instead of being spread over half-empty ones. The caller must
+    keep the result, because these objects fill the gaps.
     """
     gc.collect()
     ctypes.CDLL(None).malloc_trim(0)

@@ -1,4 +1,4 @@
-"""Runs a submission against tests of each style. Values are compared here, outside the process that made them."""
+"""Runs a submission against tests of each style. Values are compared here, outside the submission's process."""
 
 from __future__ import annotations
 
@@ -26,37 +26,37 @@ from verifiers.sandbox.threads import threads
 from verifiers.sandbox.watch import KILLED_BY_WATCH, PATIENCE, WALL
 
 _SHOWN = 200  # characters of a value in a verdict's detail
-_QUICK_S = 0.02  # most runs are over by then: their answers are read together, instead of waking us with each
+_QUICK_S = 0.02  # most runs end within this time: their answers are read together, without a wake-up for each
 _CHUNK = 1 << 16
-_TRICKLE, _TRICKLE_S = 1 << 12, 0.001  # what comes in small pieces is let pile up: each would wake us
+_TRICKLE, _TRICKLE_S = 1 << 12, 0.001  # small pieces are left to accumulate, because each would wake us
 _LOOK_S = 0.05
-_PATIENCE_S = 0.1  # for a process to end after its last answer
-_TESTS_S = 1.0  # CPU time of the test code's own work, beyond what the submission may take
+_PATIENCE_S = 0.1  # time for a process to end after its last answer
+_TESTS_S = 1.0  # CPU time of the test code's own work, beyond the submission's limit
 _ORACLE_S = 0.9  # the oracle's share of the wall clock in assert style
 _STDERR_BYTES = 64 << 10
 _BUILD = Limits(time_s=10, wall_s=30, memory_mib=1536, processes=64, file_mib=64, disk_mib=256)
-_SMALL = 1 << 12  # bytes of an answer that is cheap whatever it holds
-_MOST_PARTS = 200_000  # of an answer that a checker of the user's is to look at
+_SMALL = 1 << 12  # bytes of an answer that is cheap to read whatever it holds
+_MOST_PARTS = 200_000  # parts of an answer that is passed to a checker of the user
 _RAN_OUT = ("TLE", "MLE", "OLE", "SV")
 
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What all tests of one submission came to."""
+    """The result of all tests of one submission."""
 
-    verdict: str  # AC, or that of the first test that failed
+    verdict: str  # AC, or the verdict of the first test that failed
     passed: int
     total: int
-    text: str = ""  # the first failing test and what it gave
+    text: str = ""  # the first failing test and its result
     usage: Usage | None = None  # of the run that decided
     flags: tuple[str, ...] = ()
 
 
 class Frames:
-    """Messages of a run, each at most `limit` bytes, until its channel or the run itself has ended.
+    """Reads messages of a run, each of at most `limit` bytes, until its channel or the run itself ends.
 
     Args:
-        look: called now and then while nothing comes.
+        look: called now and then while no message arrives.
     """
 
     def __init__(self, run: Run, limit: int, look: Callable[[], None] | None = None) -> None:
@@ -65,7 +65,7 @@ class Frames:
         self._over = False
 
     def next(self) -> list[Any] | None:
-        """A message, None at the end. Raises WireError for one that can't be taken."""
+        """Returns the next message; None at the end. Raises WireError for one that can't be accepted."""
         body = self.next_bytes()
         return None if body is None else as_message(body)
 
@@ -84,7 +84,7 @@ class Frames:
     def _fill(self, size: int) -> bool:
         while len(self.buffer) < size:
             try:
-                # Descriptors that come along are closed by the kernel, for nobody asks for them.
+                # The kernel closes descriptors that are sent along, because nobody requests them.
                 data = self._run.channel.recv(_CHUNK, socket.MSG_DONTWAIT)
             except BlockingIOError:
                 if self._over:
@@ -116,7 +116,7 @@ def as_message(body: bytes) -> list[Any]:
 
 
 def _how_it_ended(usage: Usage) -> tuple[str, str, tuple[str, ...]]:
-    """Verdict, text and flags of a process that gave no answer."""
+    """Returns verdict, text and flags of a process that sent no answer."""
     if usage.verdict == "SV":
         return "SV", "a forbidden system call", ("denied_syscall",)
     if usage.verdict:
@@ -136,7 +136,7 @@ def judge_function(
     common: bool = False,
     role: str = "candidate",
 ) -> Outcome:
-    """Function style: all calls in one process, in order."""
+    """Judges function style: all calls run in one process, in order."""
     job = {"mode": "function", "code": code, "entry": tests.entry_point, "calls": tests.calls, "prefix": tests.prefix,
            "common": common}  # fmt: skip
     total, passed = len(tests.calls), 0
@@ -173,7 +173,7 @@ def judge_function(
 
 
 def run_checker(pool: Pool, program: str, given: Any, expected: Any, got: Any, limits: Limits) -> bool:
-    """What `check(given, expected, got)` of a program that came with the tests says, in a run of its own.
+    """Runs `check(given, expected, got)` of a program that came with the tests, in a run of its own.
 
     Raises: GoldError if it raises, ends or returns anything but true or false: the tests are at fault.
     """
@@ -186,7 +186,7 @@ def run_checker(pool: Pool, program: str, given: Any, expected: Any, got: Any, l
     try:
         arguments = [wire.encode(value, _refuse) for value in (given, expected, got)]
     except wire.WireError as error:
-        raise GoldError(f"the tests' own checker can't be given its values: {error}") from error
+        raise GoldError(f"the tests' own checker can't receive its values: {error}") from error
     tests = FunctionTests(
         PROGRAM_ENTRY,
         [[arguments, []]],
@@ -194,37 +194,37 @@ def run_checker(pool: Pool, program: str, given: Any, expected: Any, got: Any, l
         [()],
         keep,
     )
-    # Not as a candidate: one is waiting for this answer, and may have the only server for them.
+    # Not as a candidate: a candidate is waiting for this answer, and may hold the only server for candidates.
     outcome = judge_function(pool, tests, program, limits, stop=True, role="oracle")
     if outcome.verdict != "AC":
         said = f"{outcome.verdict} {outcome.text[:_SHOWN]}"
-        raise CheckerFailedError(f"the tests' own checker gave no true or false: {said}")
+        raise CheckerFailedError(f"the tests' own checker returned neither true nor false: {said}")
     return bool(seen[0])
 
 
 def _refuse(value: Any) -> Any:
-    raise wire.WireError(f"{type(value).__name__} is no data")
+    raise wire.WireError(f"{type(value).__name__} is not data")
 
 
 def _called(body: bytes | None, tests: FunctionTests, index: int) -> tuple[str, str, tuple[str, ...], bool] | None:
-    """(verdict, text, flags, no further test can run) of one answer; None at the end of the process."""
+    """Returns (verdict, text, flags, whether no further test can run) of an answer; None at the end of the process."""
     if body is None:
         return None
     if len(body) > _SMALL and (too_large := _too_large(body, tests, index)):
         if not body.startswith(b'["ok",'):
             raise wire.WireError(f"a message of {len(body)} bytes; the limit is {_SMALL}")
-        return too_large, f"{_call(tests, index)} returned far more than what is expected: {len(body)} bytes", (), False
+        return too_large, f"{_call(tests, index)} returned far more than expected: {len(body)} bytes", (), False
     match as_message(body):
         case ["ok", raw]:
             if type(raw) is dict and list(raw) == ["o"]:
-                shown = f"returned {str(raw['o'])[:100]}, which is no data"
+                shown = f"returned {str(raw['o'])[:100]}, which is not data"
                 return "WA", f"{_call(tests, index)} {shown}", ("not_data",), False
             try:
                 got = wire.decode(raw, _no_data)
             except _NoDataError as error:
                 return (
                     "WA",
-                    f"{_call(tests, index)} returned {error} in what it gave, which is no data",
+                    f"{_call(tests, index)} returned a value that contains {error}, which is not data",
                     ("not_data",),
                     False,
                 )
@@ -237,7 +237,7 @@ def _called(body: bytes | None, tests: FunctionTests, index: int) -> tuple[str, 
             flags = ("premature_exit",) if verdict == "EXIT" else ()
             return verdict, f"{_call(tests, index)} raised {name[:100]}: {reason[:500]}", flags, False
         case ["bad", str(reason)]:
-            return "WA", f"{_call(tests, index)} returned what can't be sent: {reason[:200]}", (), False
+            return "WA", f"{_call(tests, index)} returned a value that can't be sent: {reason[:200]}", (), False
         case ["load", "CE", str(reason)]:
             return "CE", reason[:1000], (), True
         case ["load", str(verdict), [str(name), *_], str(reason)]:
@@ -248,9 +248,9 @@ def _called(body: bytes | None, tests: FunctionTests, index: int) -> tuple[str, 
 
 
 def _too_large(body: bytes, tests: FunctionTests, index: int) -> str:
-    """The verdict on a message that holds more than a right answer can, "" if it doesn't.
+    """Returns the verdict on a message that holds more than a right answer can; "" if it doesn't.
 
-    Found without reading it: our work is to be bounded by the expected value, not by what a submission sends.
+    It is determined without parsing: our work must be bounded by the expected value, not by what a submission sends.
     """
     right = wire.pack(wire.encode(tests.outs[index], repr))
     parts, most = _parts(body), _parts(right)
@@ -264,7 +264,7 @@ def _parts(body: bytes) -> int:
 
 
 class _NoDataError(Exception):
-    """An object of the submission's own class stands in a value."""
+    """A value contains an object of the submission's own class."""
 
 
 def _no_data(tag: str, body: Any) -> Any:
@@ -282,7 +282,7 @@ def _untakable(error: wire.WireError) -> tuple[str, str, tuple[str, ...], bool]:
 def judge_asserts(
     pool: Pool, tests: AssertTests, code: str, limits: Limits, *, stop: bool, common: bool = False
 ) -> Outcome:
-    """Assert style: the tests run in an oracle, which calls the submission in its own process."""
+    """Judges assert style: the tests run in an oracle, which calls the submission in its own process."""
     total = len(tests.tests)
     output = int(limits.output_mib * MIB)
     patient = replace(limits, wall_s=limits.wall + _ORACLE_S)
@@ -295,7 +295,7 @@ def judge_asserts(
     asked = {"mode": "oracle", "entry": tests.entry_point, "names": tests.names.submission,
              "supplied": tests.names.library, "setup": tests.setup, "tests": tests.tests, "stop": stop,
              "limit": output}  # fmt: skip
-    server = pool.take("oracle")  # first, for its start may take longer than a submission has
+    server = pool.take("oracle")  # first, because starting it may take longer than the submission's time limit
     try:
         candidate = pool.start("candidate", patient, served, flags=POOL_KEEPS_TIME)
     except BaseException:
@@ -332,9 +332,9 @@ def judge_asserts(
 
 
 class _Clock:
-    """The wall clock of assert style, in which two processes take turns: what either waited for a core is not counted.
+    """The wall clock of assert style, in which two processes take turns: time either waited for a core does not count.
 
-    It also tells the oracle when the submission has ended, whoever may hold an end of their channel.
+    It also tells the oracle when the submission has ended, even if another process holds an end of their channel.
     """
 
     def __init__(self, candidate: Run, oracle: Run, wall_s: float) -> None:
@@ -350,7 +350,7 @@ class _Clock:
         now = time.monotonic()
         if now < self._next:
             return
-        if self.late:  # the oracle had its time to say how far it came
+        if self.late:  # the oracle had time to report its progress
             self._oracle.kill()
             self._next = math.inf
             return
@@ -375,11 +375,12 @@ class _Clock:
 
 
 def _without_oracle(usage: Usage, trusted: Usage, at: int, total: int) -> Outcome:
-    """The trusted side itself ran out of something: by what the submission gave it, unless it never got so far."""
+    """Returns the outcome if the trusted side exceeded a limit: caused by the submission's values, if it had any."""
     if usage.killed == WALL:
         return Outcome("TLE", 0, total, f"test {at}: {KILLED_BY_WATCH[WALL]}", usage)
     if trusted.verdict in ("TLE", "MLE"):
-        text = f"test {at}: the test ran out of {'time' if trusted.verdict == 'TLE' else 'memory'} on what it was given"
+        lacking = "time" if trusted.verdict == "TLE" else "memory"
+        text = f"test {at}: the test ran out of {lacking} on the submission's values"
         return Outcome(trusted.verdict, 0, total, text, usage)
     raise VerifierError(f"the process that runs the tests ended with status {trusted.status}")
 
@@ -415,7 +416,7 @@ def _counted(
 def judge_stdin(
     pool: Pool, tests: StdinTests, code: str, limits: Limits, language: Language, *, stop: bool, parallel: int
 ) -> Outcome:
-    """Standard input style: a process per input, several at a time, and the first that fails decides."""
+    """Judges standard input style: a process per input, several at a time; the first failure decides."""
     total = len(tests.inputs)
     binary = b""
     if language.build:
@@ -465,7 +466,7 @@ def _program_job(code: str, language: Language, limits: Limits) -> tuple[dict[st
 
 
 def _built(pool: Pool, code: str, language: Language) -> bytes | Outcome:
-    """The compiled program, or the outcome CE. Raises VerifierError at a level where no compiler can run."""
+    """Returns the compiled program, or the outcome CE. Raises VerifierError at a level where no compiler can run."""
     if pool.level not in ("full", "ns"):
         raise VerifierError(f"level {pool.level} has no processes for a compiler: {language.name} needs 'ns' or 'full'")
     command = [installed(language.build[0]), *language.build[1:]]
@@ -551,9 +552,9 @@ def _program_verdict(usage: Usage, said: list[Any] | None, errors: str, too_much
 
 
 def _drained(run: Run, out: int, err: int, limit: int) -> tuple[tuple[bytes, bytes], bool]:
-    """Both streams, until both are closed or the run has ended; one that prints more than `limit` is killed.
+    """Returns both streams once both are closed or the run has ended; a run that prints more than `limit` is killed.
 
-    The end of a stream alone can be for ever: the run may have sent it somewhere, or a fork of this process hold it.
+    The end of a stream alone may never come: the run may have sent it elsewhere, or a fork of this process holds it.
     """
     parts: dict[int, bytearray] = {out: bytearray(), err: bytearray()}
     kept = {out: limit, err: min(limit, _STDERR_BYTES)}
@@ -586,9 +587,9 @@ def _drained(run: Run, out: int, err: int, limit: int) -> tuple[tuple[bytes, byt
 
 
 def _reports(run: Run) -> tuple[list[Any] | None, bool]:
-    """What the harness said beside the streams, and whether something else was written there. The run has ended.
+    """Returns the harness's message beside the streams, and whether other data was written there. The run has ended.
 
-    The program can write there as well as the harness, so nothing of it can be our own trouble.
+    The program can write there too, so nothing in it is treated as an infrastructure error.
     """
     frames = Frames(run, 1 << 16)
     said: list[Any] | None = None
@@ -618,11 +619,11 @@ def _call(tests: FunctionTests, index: int) -> str:
 
 
 class _EnoughError(Exception):
-    """More is not shown."""
+    """Enough is shown."""
 
 
 def _shown(value: Any) -> str:
-    """The beginning of a value for a reader; never slow, whatever it is."""
+    """Returns the beginning of a value for a reader; always fast."""
     parts: list[str] = []
 
     def put(text: str) -> None:

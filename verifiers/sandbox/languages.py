@@ -1,4 +1,4 @@
-"""Languages of stdin-style programs: how to build and how to start one."""
+"""Languages of stdin-style programs: commands to build and start one."""
 
 from __future__ import annotations
 
@@ -10,19 +10,19 @@ from verifiers.core import VerifierError
 
 @dataclass(frozen=True, slots=True)
 class Language:
-    """Commands run inside the sandbox; `{memory}` is the memory limit in MiB."""
+    """Commands to run inside the sandbox; `{memory}` is the memory limit in MiB."""
 
     name: str
     tags: tuple[str, ...]  # of fenced blocks
     file: str = ""
-    preamble: str = ""  # stands before the submission in `file`
-    build: tuple[str, ...] = ()  # makes `program` out of `file`
-    start: tuple[str, ...] = ()  # empty: the program itself
+    preamble: str = ""  # put before the submission in `file`
+    build: tuple[str, ...] = ()  # builds `program` from `file`
+    start: tuple[str, ...] = ()  # empty: the program itself is executed
     address_limit: bool = True  # False: the runtime reserves more addresses than it ever uses
 
 
-# The stack may take as much as the memory limit, for deep recursion, and libc would give every thread as much: the
-# second one would find no addresses left. So threads get what is usual. The names are ours, for no header is included.
+# The stack may use up to the memory limit, for deep recursion, and libc would reserve as much for every thread: the
+# second one would find no addresses left. So threads get the usual size. The names are ours: no header is included.
 _THREAD_STACKS = """\
 extern "C" int verifiers_init(void *) __asm__("pthread_attr_init");
 extern "C" int verifiers_size(void *, unsigned long) __asm__("pthread_attr_setstacksize");
@@ -49,7 +49,7 @@ _ALL = (
         "javascript",
         ("javascript", "js", "node", "nodejs"),
         "main.js",
-        # A configuration that exists and may not be read would end it at once, as at level landlock.
+        # A configuration that exists but may not be read, as at level landlock, would end it at once.
         start=("node", "--openssl-config=/dev/null", "--max-old-space-size={memory}", "--stack-size=16000", "main.js"),
         address_limit=False,
     ),
@@ -58,7 +58,7 @@ LANGUAGES: dict[str, Language] = {language.name: language for language in _ALL}
 
 
 def installed(command: str) -> str:
-    """Full path of a compiler or interpreter. Raises VerifierError where it is not installed."""
+    """Returns the full path of a compiler or interpreter. Raises VerifierError if it is not installed."""
     found = shutil.which(command, path="/usr/local/bin:/usr/bin:/bin")
     if found is None:
         raise VerifierError(f"'{command}' is not installed (looked in /usr/local/bin, /usr/bin, /bin)")

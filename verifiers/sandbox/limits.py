@@ -1,4 +1,4 @@
-"""What a run may use."""
+"""Resource limits of a run."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ class Limits:
     time_s: float = 4.0  # CPU seconds of the whole run
     wall_s: float | None = None  # None: max(2 * time_s, time_s + 1); time without a core is not counted
     memory_mib: int = 512  # per process, and with a cgroup or the watch for all of them together
-    processes: int = 32  # processes and threads at one time
-    output_mib: float = 8.0  # standard output, and each value that comes back
+    processes: int = 32  # processes and threads at a time
+    output_mib: float = 8.0  # standard output, and each returned value
     file_mib: int = 32  # largest single file
-    disk_mib: int = 64  # all files together; they lie in memory
+    disk_mib: int = 64  # all files together, which are kept in memory
     inodes: int = 4096
     open_files: int = 256
 

@@ -1,7 +1,7 @@
-"""The few Linux calls Python has no name for: mounts, namespaces, capabilities, Landlock. ctypes only.
+"""Linux calls that Python does not provide: mounts, namespaces, capabilities, Landlock. Uses ctypes only.
 
-Runs inside the fork-servers, so it imports nothing heavy: what `signal` and `resource` know are numbers here. Every
-function raises OSError with the name of the call.
+It runs inside the fork-servers, so it imports nothing heavy: constants of `signal` and `resource` are numbers here.
+Every function raises OSError with the name of the call.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 MACHINE = os.uname().machine
-_NUMBERS = {  # what libc may have no wrapper for; beyond 424 all architectures agree
+_NUMBERS = {  # calls for which libc may have no wrapper; beyond 424 all architectures have the same numbers
     "x86_64": {"clone": 56, "capset": 126, "pivot_root": 155, "seccomp": 317, "execveat": 322},
     "aarch64": {"clone": 220, "capset": 91, "pivot_root": 41, "seccomp": 277, "execveat": 281},
 }
@@ -42,7 +42,7 @@ SIGKILL, _SIGCHLD = 9, 17
 RLIMIT_CPU, RLIMIT_FSIZE, RLIMIT_STACK, RLIMIT_CORE, RLIMIT_NPROC, RLIMIT_NOFILE = 0, 1, 3, 4, 6, 7
 RLIMIT_MEMLOCK, RLIMIT_AS, RLIMIT_SIGPENDING, RLIMIT_MSGQUEUE, RLIM_INFINITY = 8, 9, 11, 12, (1 << 64) - 1
 
-# PyDLL keeps the GIL: a raw clone() must come back in the child with the thread state it left with.
+# PyDLL keeps the GIL: a raw clone() must return in the child with the same thread state.
 _libc = ctypes.PyDLL(None, use_errno=True)
 _syscall = _libc.syscall
 _syscall.restype = ctypes.c_long
@@ -69,15 +69,15 @@ def syscall(name: str, *arguments: int | bytes | object) -> int:
 
 
 def prepared(name: str, *arguments: int | bytes | object) -> Callable[[], int]:
-    """A system call whose arguments stand ready: what a forked child need not build, it need not copy pages for.
+    """Returns a system call with prepared arguments: a forked child need not build them, and so copies fewer pages.
 
-    The call returns -1 where it fails, and `failure` says why.
+    The call returns -1 on failure, and `failure` returns the error.
     """
     return functools.partial(_syscall, ctypes.c_long(number(name)), *_ready(arguments))
 
 
 def prepared_libc(name: str, *arguments: int | bytes | object) -> Callable[[], int]:
-    """The same for a function of libc, whose name stands for the call on every architecture."""
+    """Returns the same for a function of libc, for calls whose name is the same on every architecture."""
     return functools.partial(getattr(_libc, name), *_ready(arguments))
 
 
@@ -86,7 +86,7 @@ def _ready(arguments: Sequence[int | bytes | object]) -> list[object]:
 
 
 def failure() -> OSError:
-    """Why the last prepared call returned -1."""
+    """Returns the error of the last prepared call, which returned -1."""
     errno = ctypes.get_errno()
     return OSError(errno, os.strerror(errno))
 
@@ -112,7 +112,7 @@ def unmount(target: str) -> None:
 
 
 def make_read_only(target: str, *, devices: bool = False) -> None:
-    """Read-only and nosuid, with everything mounted below it; devices work only where asked."""
+    """Makes a mount and everything mounted below it read-only and nosuid; devices work only if requested."""
     attributes = _ATTR_RDONLY | _ATTR_NOSUID | (0 if devices else _ATTR_NODEV)
     wanted = struct.pack("=QQQQ", attributes, 0, 0, 0)
     syscall("mount_setattr", _AT_FDCWD, target.encode(), _AT_RECURSIVE, wanted, len(wanted))
@@ -123,17 +123,17 @@ def pivot_root(new: str, old: str) -> None:
 
 
 def prepared_fork(flags: int, pidfd: ctypes.c_int) -> Callable[[], int]:
-    """os.fork() with clone flags, CLONE_PIDFD always among them: 0 in the child, its pid in the parent.
+    """os.fork() with clone flags, always including CLONE_PIDFD: returns 0 in the child, its pid in the parent.
 
-    For a process with one thread only. It leaves out what Python does around a fork (locks of other threads, a fresh
-    seed for `random`): a third of the time of a fork, and every run starts from the same state.
+    Only for a process with one thread. It omits what Python does around a fork (locks of other threads, a new seed for
+    `random`). This takes a third of the time of a fork, and every run starts from the same state.
     """
     arguments = (flags | CLONE_PIDFD | _SIGCHLD, None, ctypes.byref(pidfd), None, None)
     return prepared("clone", *arguments)
 
 
 def limit(kind: int, size: int) -> Callable[[], int]:
-    """Makes the call that sets a resource limit, soft and hard."""
+    """Returns the call that sets a resource limit, soft and hard."""
     return prepared_libc("setrlimit", kind, struct.pack("=QQ", size, size))
 
 
@@ -155,7 +155,7 @@ def die_with_parent() -> None:
 
 
 def set_dumpable() -> None:
-    """After a change of uid /proc/self belongs to root until this is set again."""
+    """Makes /proc/self readable again, which belongs to root after a change of uid."""
     _check(prctl(_PR_SET_DUMPABLE, 1), "prctl(DUMPABLE)")
 
 
@@ -164,7 +164,7 @@ def no_new_privileges() -> None:
 
 
 def lock_privileges() -> None:
-    """No later execve gives a capability back: bounding set emptied, root means nothing, no_new_privs."""
+    """Prevents any later execve from restoring a capability: empty bounding set, no special root, no_new_privs."""
     for capability in range(64):
         if prctl(_PR_CAPBSET_DROP, capability) < 0 and ctypes.get_errno() == 22:
             break  # EINVAL: beyond the kernel's last capability
@@ -178,7 +178,7 @@ _NO_CAPS = bytes(24)
 
 
 def drop_capabilities() -> Callable[[], int]:
-    """Makes the call that gives up every capability."""
+    """Returns the call that drops every capability."""
     return prepared("capset", _CAP_HEADER, _NO_CAPS)
 
 
@@ -190,13 +190,13 @@ def exec_descriptor(descriptor: int, arguments: list[str], environment: dict[str
     syscall("execveat", descriptor, b"", argv, envp, _AT_EMPTY_PATH)
 
 
-# Landlock. Read-side rights on what is readable, all rights on the run's own directory.
+# Landlock: read rights on readable paths, all rights on the run's own directory.
 _EXECUTE, _WRITE_FILE, _READ_FILE, _READ_DIR, _TRUNCATE, _IOCTL = 1, 2, 4, 8, 1 << 14, 1 << 15
 _SCOPE_ABSTRACT, _SCOPE_SIGNAL = 1, 2
 
 
 def landlock_abi() -> int:
-    """The kernel's Landlock version; 0 where it has none or it is switched off."""
+    """Returns the kernel's Landlock version; 0 if it has none or it is switched off."""
     try:
         return syscall("landlock_create_ruleset", None, 0, 1)
     except OSError:
@@ -204,9 +204,9 @@ def landlock_abi() -> int:
 
 
 def landlock_scope() -> Callable[[], int]:
-    """Makes the call after which abstract sockets of other runs can't be reached (ABI 6).
+    """Returns the call after which abstract sockets of other runs can't be reached (ABI 6).
 
-    Each caller gets a scope of its own. It costs microseconds; a network namespace, hundreds.
+    Each caller gets its own scope. The call takes microseconds; a network namespace takes hundreds.
     """
     attributes = struct.pack("=QQQ", 0, 0, _SCOPE_ABSTRACT)
     rules = syscall("landlock_create_ruleset", attributes, len(attributes), 0)
@@ -214,7 +214,7 @@ def landlock_scope() -> Callable[[], int]:
 
 
 def landlock_files(readable: list[str], writable: list[str], devices: list[str]) -> None:
-    """From here on only these paths can be opened; no TCP; no signal or abstract socket leaves the run (ABI 6)."""
+    """Restricts this process to opening these paths; no TCP; no signal or abstract socket leaves the run (ABI 6)."""
     abi = landlock_abi()
     handled = (1 << {1: 13, 2: 14}.get(abi, 15 if abi < 5 else 16)) - 1
     network = 3 if abi >= 4 else 0

@@ -1,7 +1,7 @@
-"""The doors a run locks behind itself, in order: each a call that stands ready in the fork-server.
+"""The restrictions of a run, in order: each is a call that is prepared in the fork-server.
 
-A forked child pays for every page it touches, even by counting a reference. So what depends on the limits only is put
-together once, and the child walks a list of finished calls.
+A forked child pays for every page it touches, even by changing a reference count. So everything that depends only on
+the limits is prepared once, and the child walks a list of finished calls.
 """
 
 from __future__ import annotations
@@ -13,11 +13,11 @@ from typing import Any
 from verifiers.sandbox import linux, rootfs, seccomp
 
 NO_ADDRESS_LIMIT = 1  # request flag: the runtime reserves far more addresses than memory (V8)
-HAS_INPUT = 2  # request flag: standard input is a file, to be copied into the run's own
-NO_STREAMS = 4  # request flag: the first descriptor is the channel; standard streams are null, as the fork-server's are
-POOL_KEEPS_TIME = 8  # request flag: the wall clock is shared with another run, and the judge reads it
+HAS_INPUT = 2  # request flag: standard input is a file, to be copied to the run's own
+NO_STREAMS = 4  # request flag: the first descriptor is the channel; standard streams are the fork-server's, null
+POOL_KEEPS_TIME = 8  # request flag: the wall clock is shared with another run, and the judge watches it
 Call = Callable[[], int]
-# The fork-server's own would carry flags and locks from one run to the next.
+# The fork-server's own descriptor would carry flags and locks from one run to the next.
 _FRESH_NULL: list[Call] = [
     linux.prepared_libc("close", 0), linux.prepared_libc("open", b"/dev/null", os.O_RDWR),
     linux.prepared_libc("dup2", 0, 1), linux.prepared_libc("dup2", 0, 2),
@@ -25,7 +25,7 @@ _FRESH_NULL: list[Call] = [
 
 
 class Locks:
-    """Makes the calls for one kind of request; every call returns a negative number or raises on failure."""
+    """Prepares the calls for one kind of request; every call returns a negative number or raises on failure."""
 
     def __init__(self, config: dict[str, Any], *, namespaces: bool) -> None:
         self._config = config
@@ -40,25 +40,25 @@ class Locks:
     def calls(
         self, request: Sequence[Any], descriptors: Sequence[int], input_bytes: int, box: str | None
     ) -> list[Call]:
-        """From the fork to where the submission may begin.
+        """Returns the calls from the fork to the start of the submission.
 
         Args:
-            request: what the pool sent: flags, CPU s, wall s, memory, processes, file size, disk, inodes, files.
-            descriptors: become 0, 1, ... (with NO_STREAMS 3, 4, ...); the last is the pipe for trouble, which the child
+            request: sent by the pool: flags, CPU s, wall s, memory, processes, file size, disk, inodes, files.
+            descriptors: become 0, 1, ... (with NO_STREAMS 3, 4, ...); the last is the trouble pipe, which the child
                 closes once it has its job.
-            input_bytes: what standard input may hold at most; it lies in the run's tmpfs too.
-            box: the run's folder where it has no tmpfs of its own.
+            input_bytes: maximum size of standard input, which also lies in the run's tmpfs.
+            box: the run's folder if it has no tmpfs of its own.
         """
         flags, cpu_s, _, memory, processes, file_size, disk, inodes, files = request
         found: list[Call] = [
             linux.prepared_libc("dup2", one, target) for target, one in enumerate(descriptors, first_descriptor(flags))
         ]
         if self._scope is not None:
-            found.append(self._scope)  # its descriptor goes with the next line
+            found.append(self._scope)  # the next line closes its descriptor
         found.append(linux.prepared("close_range", first_descriptor(flags) + len(descriptors), 0xFFFFFFFF, 0))
         if flags & NO_STREAMS:
             found += _FRESH_NULL
-        found.append(linux.prepared_libc("setsid"))  # or kill(0, ...) would reach the fork-server
+        found.append(linux.prepared_libc("setsid"))  # otherwise kill(0, ...) would reach the fork-server
         if box is None:
             found += rootfs.box_calls(disk + input_bytes, inodes)
             if flags & HAS_INPUT:
@@ -81,12 +81,12 @@ class Locks:
 
 
 def first_descriptor(flags: int) -> int:
-    """The number in the run of the first descriptor that the pool sends."""
+    """Returns the number in the run of the first descriptor that the pool sends."""
     return 3 if flags & NO_STREAMS else 0
 
 
 def _copy_input() -> int:
-    """Standard input as a file of the run, so that /dev/stdin is one too."""
+    """Copies standard input to a file of the run, so that /dev/stdin is a file too."""
     size = os.fstat(0).st_size
     if not size:
         return 0
@@ -104,7 +104,7 @@ def _copy_input() -> int:
 def _limits(flags: int, cpu_s: float, memory: int, processes: int, file_size: int, files: int) -> list[Call]:
     hard = linux.hard_limit(linux.RLIMIT_STACK)
     wanted = {
-        # The watch looks at the exact CPU clock; this ends a process that escapes its look. PID 1 ignores the soft one.
+        # The watch reads the exact CPU clock; this limit ends a process that it misses. PID 1 ignores the soft one.
         linux.RLIMIT_CPU: int(cpu_s) + 2,
         linux.RLIMIT_FSIZE: file_size,
         linux.RLIMIT_NOFILE: files,

@@ -1,7 +1,7 @@
-"""Which names of the test code come from where: from the test code, the standard library, or the submission.
+"""Determines where each name of the test code comes from: the test code, the standard library, or the submission.
 
-A name that the submission supplies sees what it is called with. So it may supply no more than the entry point and
-what makes the entry point's arguments: `isclose(f(3), 2.5)` of a submission would be shown the expected value.
+A name that the submission supplies sees its arguments. So the submission may supply only the entry point and what makes
+the entry point's arguments: in `isclose(f(3), 2.5)`, its own `isclose` would be shown the expected value.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ from dataclasses import dataclass, field
 
 from verifiers.core import GoldError
 
-_parsing = threading.Lock()  # catch_warnings changes the whole process
+_parsing = threading.Lock()  # because catch_warnings changes the whole process
 
-# Where names are looked for that test code uses without importing them.
+# Modules in which names are looked up that test code uses without importing them.
 _MODULES = ("typing", "collections", "functools", "itertools", "heapq", "bisect", "math")
 
 
@@ -29,15 +29,15 @@ class Names:
 
     submission: list[str]  # the entry point first
     library: list[list[str | list[str]]] = field(default_factory=list)  # [name, the modules that may have it], ...
-    helpers: str = ""  # code of the problem that binds some of them, to be run on the trusted side too
+    helpers: str = ""  # code of the problem that binds some of them, which also runs on the trusted side
 
 
 def resolve(entry: str, sources: Sequence[str], helpers: Sequence[str]) -> Names:
-    """Where each name comes from.
+    """Determines the origin of each name.
 
     Args:
         sources: setup and tests.
-        helpers: code the submission may use, where the problem shows some.
+        helpers: code the submission may use, if the problem shows some.
     """
     used = free_names(sources)
     shown = [code for code in helpers if code and set(used) & bound_names(code)]
@@ -53,13 +53,13 @@ def resolve(entry: str, sources: Sequence[str], helpers: Sequence[str]) -> Names
         if name in sys.stdlib_module_names and name not in makers:
             library.append([name, [name]])
         else:
-            where = ("collections",) if name in makers else _MODULES  # a submission's own `gcd` is its own
+            where = ("collections",) if name in makers else _MODULES  # so a submission may define its own `gcd`
             library.append([name, [*sorted(imported), *(module for module in where if module not in imported)]])
     return Names([entry, *(name for name in used if name in makers and name != entry)], library, "\n".join(shown))
 
 
 def _makers(entry: str, trees: Sequence[ast.AST]) -> set[str]:
-    """Names called to make an argument of the entry point, or an argument of one of these."""
+    """Returns names called to make an argument of the entry point, or an argument of one of these."""
     nodes = [node for tree in trees for node in ast.walk(tree)]
     calls = [node for node in nodes if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)]
     made = [
@@ -82,7 +82,7 @@ def _makers(entry: str, trees: Sequence[ast.AST]) -> set[str]:
                 if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id not in found:
                     found.add(node.func.id)
                     todo.append(node.func.id)
-                elif isinstance(node, ast.Name) and node.id not in inner:  # a variable: what was it made of?
+                elif isinstance(node, ast.Name) and node.id not in inner:  # a variable: follow how it was made
                     inner.add(node.id)
                     roots += [value for variable, value in made if variable == node.id]
     return found
@@ -97,7 +97,7 @@ def _imports(tree: ast.AST) -> Iterator[str]:
 
 
 def free_names(sources: Sequence[str]) -> list[str]:
-    """Names that the code uses and nowhere binds, built-in ones left out."""
+    """Returns names that the code uses and nowhere binds, except built-in ones."""
     used: dict[str, None] = {}
     bound: set[str] = set()
     for source in sources:
@@ -110,7 +110,7 @@ def free_names(sources: Sequence[str]) -> list[str]:
 
 @functools.lru_cache(4096)
 def bound_names(source: str) -> frozenset[str]:
-    """Names that the code binds somewhere."""
+    """Returns names that the code binds somewhere."""
     bound: set[str] = set()
     for node in ast.walk(parsed(source)):
         if isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Load):
@@ -127,7 +127,7 @@ def bound_names(source: str) -> frozenset[str]:
 
 
 def without(source: str, entry: str) -> str:
-    """The code's imports and helpers: all but the entry point. "" where it is no complete Python."""
+    """Returns the code's imports and helpers, without the entry point; "" if the code is not complete Python."""
     try:
         tree = parsed(source)
     except GoldError:
@@ -137,10 +137,10 @@ def without(source: str, entry: str) -> str:
 
 @functools.lru_cache(4096)
 def parsed(source: str) -> ast.Module:
-    """The data set's code as a tree. Raises GoldError where it is no Python."""
+    """Parses the data set's code. Raises GoldError if it is not Python."""
     try:
         with _parsing, warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # odd escapes in its texts are none of the user's business
+            warnings.simplefilter("ignore")  # users can do nothing about odd escapes in these texts
             return ast.parse(source)
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
         raise GoldError(f"test code does not compile: {error}: {source[:200]!r}") from error

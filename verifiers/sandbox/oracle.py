@@ -1,8 +1,8 @@
 """The trusted side of assert style: runs the data set's test code against proxies of the submission.
 
-It runs in a process of its own that no submission is ever forked from, locked in like one, because test code is
-somebody's program too. Values that come from the submission arrive as exact built-in types; what is no data stays
-over there as a `Remote`, which never equals data.
+It runs in its own process, from which no submission is ever forked, under the same restrictions as a submission,
+because test code is somebody's program too. Values from the submission arrive as exact built-in types. Objects that are
+not data stay in the submission's process, represented by a `Remote`, which never equals data.
 """
 
 from __future__ import annotations
@@ -20,26 +20,26 @@ from verifiers.sandbox.child import BINARY, Channel
 
 _CANDIDATE = BINARY  # descriptor of the socket to the submission's process
 _MAX_TEXT = 1000
-_MOST_NESTED = 400  # calls into the submission, each made while the one before it has not returned
-_RECURSION = 20_000  # of this process: some ten frames for each of those
+_MOST_NESTED = 400  # nested calls into the submission
+_RECURSION = 20_000  # recursion limit of this process: about ten frames for each nested call
 _TOKEN_BYTES = 7
 
 
 class RemoteStopError(BaseException):
-    """The submission's process is gone or out of order. No `except Exception` of a test may swallow it."""
+    """The submission's process is gone or broken. No `except Exception` of a test may swallow this."""
 
 
 class Candidate:
-    """The submission's process, by messages."""
+    """The submission's process, used through messages."""
 
     def __init__(self, channel: Channel, namespace: dict[str, Any]) -> None:
         self._channel = channel
         self._namespace = namespace
         self._lent: list[Any] = []
-        self.stopped: list[str] = []  # set once: [verdict, text]; nothing counts any more
+        self.stopped: list[str] = []  # set once: [verdict, text]; later results don't count
         self.calls = 0
-        self.failed: list[str] = []  # assertions that failed inside functions it was given
-        self.raised: list[Any] = []  # the last error the submission raised, its class and line
+        self.failed: list[str] = []  # assertions that failed inside functions passed to the submission
+        self.raised: list[Any] = []  # the submission's last error, its class and line
         self._nested = 0
 
     def start(self) -> None:
@@ -58,13 +58,13 @@ class Candidate:
         raise RemoteStopError
 
     def do(self, operation: str, target: str | int, *args: Any, **kwargs: Any) -> Any:
-        """One operation on an object of the submission."""
+        """Performs one operation on an object of the submission."""
         if self.stopped:
             raise RemoteStopError
         if self._nested >= _MOST_NESTED:
             raise _error(["RecursionError"], "the test and the submission call each other too deeply")
         self.calls += 1
-        # A reply counts for the call it was made for: none can be sent before its call came.
+        # A reply counts only for its own call: none can be sent before the call arrived.
         token = int.from_bytes(os.urandom(_TOKEN_BYTES), "little")
         self._nested += 1
         try:
@@ -131,7 +131,7 @@ class Candidate:
         self.stop("SV", "a forged message")
 
     def _answer(self, request: list[Any]) -> None:
-        """The submission uses something it was lent: calls a function, draws from an iterator, reads an attribute."""
+        """Answers the submission's use of a lent object: a call, a step of an iterator, or an attribute."""
         _, _, action, number, raw_args, raw_kwargs = request
         lent = self._lent[_small(number, len(self._lent))]
         args = [wire.decode(item, self._reference) for item in raw_args]
@@ -140,9 +140,9 @@ class Candidate:
             result = self._used(action, lent, args, kwargs)
         except RemoteStopError:
             raise
-        except Exception as error:  # of trusted code; the submission sees its kind and text
-            if isinstance(error, AssertionError):  # ... and may catch it, which changes nothing
-                self.failed.append(str(error)[:_MAX_TEXT] or "a check inside a function it was given")
+        except Exception as error:  # raised by trusted code; the submission sees its kind and text
+            if isinstance(error, AssertionError):  # ... and may catch it, but the failure still counts
+                self.failed.append(str(error)[:_MAX_TEXT] or "a check inside a function passed to the submission")
             self._send(["raise", _nearest([kind.__name__ for kind in type(error).__mro__]).__name__, str(error)])
         else:
             self._send(["answer", wire.encode(result, self._lend)])
@@ -152,8 +152,8 @@ class Candidate:
             return lent(*args, **kwargs)
         if action == "next" and hasattr(type(lent), "__next__"):
             return [item for item in [next(lent, _END)] if item is not _END]
-        # Attributes of plain objects whose class the test itself defines (a list node), and no others: a function's
-        # attributes lead to everything.
+        # Only attributes of plain objects whose class the test itself defines (a list node): a function's attributes
+        # lead to everything.
         own_class = getattr(type(lent), "__module__", "") == self._namespace["__name__"]
         if action in ("get", "set") and own_class and type(args[0]) is str and not args[0].startswith("_"):
             return getattr(lent, args[0]) if action == "get" else setattr(lent, args[0], args[1])
@@ -184,7 +184,7 @@ class Candidate:
 
 
 def _print(text: Any) -> None:
-    """What the submission printed during a call, where the test's own standard output goes."""
+    """Prints the submission's output during a call to the test's own standard output."""
     if type(text) is not str:
         raise wire.WireError("malformed output")
     with contextlib.suppress(OSError, ValueError):  # it is closed
@@ -196,11 +196,11 @@ _T = TypeVar("_T")
 
 
 class RemoteError(Exception):
-    """Mixed into every exception that stands for one of the submission's."""
+    """Mixed into every exception that represents one of the submission's."""
 
 
 def _nearest(names: list[Any]) -> type[Exception]:
-    """The first of an exception's classes that is built in. Test code can't be made to skip or exit by it."""
+    """Returns the first built-in class among an exception's classes. It can't make test code skip or exit."""
     for name in names:
         kind = vars(builtins).get(name) if type(name) is str else None
         if isinstance(kind, type) and issubclass(kind, Exception):
@@ -209,7 +209,7 @@ def _nearest(names: list[Any]) -> type[Exception]:
 
 
 def _from_library(classes: list[Any]) -> type[Exception] | None:
-    """The first of an exception's classes that is the standard library's, if the test itself has imported it."""
+    """Returns the first of an exception's classes from the standard library, if the test itself has imported it."""
     for module, name in classes:
         library = str(module).partition(".")[0]
         # SkipTest would end a test without a failure.
@@ -221,13 +221,13 @@ def _from_library(classes: list[Any]) -> type[Exception] | None:
 
 
 def _error(names: list[Any], text: str, held: list[Any] | None = None, *, ends_iteration: bool = False) -> Exception:
-    """An exception of the nearest class known here, marked as the submission's own.
+    """Returns an exception of the nearest class known here, marked as the submission's own.
 
-    StopIteration would end a loop of the test early and quietly, so only a real iterator may raise it.
+    StopIteration would silently end a loop of the test early, so only a real iterator may raise it.
 
     Args:
         names: of its class, then of its built-in bases; or of a built-in class.
-        held: where its classes are, its arguments and its attributes, as the other side sent them.
+        held: modules of its classes, its arguments and its attributes, as the other side sent them.
     """
     places, raw_args, attributes = held or [[], None, []]
     kind = _from_library(places) or _nearest(names[1:] or names)
@@ -247,14 +247,14 @@ def _error(names: list[Any], text: str, held: list[Any] | None = None, *, ends_i
 
 
 def _made(kind: type[Exception], name: str, body: dict[str, Any], args: tuple[Any, ...]) -> Exception:
-    """An instance of a subclass of `kind`, or of the nearest base that can be made of these arguments."""
+    """Returns an instance of a subclass of `kind`, or of the nearest base that accepts these arguments."""
     bases: list[type[Any]] = [base for base in kind.__mro__ if issubclass(base, Exception) and base is not Exception]
     for base in bases:
         made = type(name if name.isidentifier() else base.__name__, (base, RemoteError), body)
         for make in (made, made.__new__):
             try:
                 return make(*args) if make is made else make(made, *args)  # type: ignore[no-any-return]
-            except Exception:  # a constructor that wants other arguments than it keeps, as those of groups
+            except Exception:  # the constructor takes arguments it does not store, as exception groups do
                 continue
     return type(name if name.isidentifier() else "Exception", (RemoteError,), body)(*args)  # type: ignore[no-any-return]
 
@@ -266,7 +266,7 @@ def _small(value: Any, size: int) -> int:
 
 
 def _mirror(mine: Any, theirs: Any) -> None:
-    """Makes a mutable argument what the call made of it; the same objects where they still fit."""
+    """Changes a mutable argument as the call did; the same objects are kept where they still fit."""
     if type(mine) is not type(theirs):
         raise wire.WireError("an argument changed its type")
     if type(mine) is list:
@@ -292,8 +292,8 @@ def _merged(old: Any, new: Any) -> Any:
 class Remote:
     """An object that stays in the submission's process: a function, a class, an instance, a generator.
 
-    It can be called, read, iterated, measured and printed. It equals only itself: no `__eq__` over there is asked,
-    and no value from here is shown to it to be compared with.
+    It can be called, read, iterated, measured and printed. It equals only itself: the submission's `__eq__` is never
+    called, and no value from here is passed to it for comparison.
     """
 
     __slots__ = ("_candidate", "_kind", "_number")
@@ -322,7 +322,7 @@ class Remote:
         _do(self, "del", name)
 
     def __contains__(self, item: Any) -> bool:
-        return any(item is other or item == other for other in self)  # compared here: `item` may be what is expected
+        return any(item is other or item == other for other in self)  # compared here: `item` may be the expected value
 
     def __iter__(self) -> Iterator[Any]:
         return _RemoteIterator(_do(self, "iter"))
@@ -418,7 +418,7 @@ class _RemoteIterator:
 
 
 def _joining(name: str) -> Any:
-    """Arithmetic of two objects that both live over there; with data from here it is refused, as comparison is."""
+    """Returns arithmetic of two objects of the submission; with data from here it is refused, as comparison is."""
 
     def join(self: Remote, other: Any) -> Any:
         if type(other) is not Remote:
@@ -435,9 +435,9 @@ for _name in ("add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "matmul"
 def main(channel: Channel, job: Any) -> None:
     """Runs every test of the job, and answers with one message.
 
-    ["verdicts", [[verdict, text], ...], stopped, calls]: one per test in order, fewer when it ends early; `stopped`
-        is [verdict, text] when the submission's process ended it; `calls` counts the uses of the submission;
-    ["gold", text]: the test code is at fault: its setup fails before the submission had a say, or a name is nobody's.
+    ["verdicts", [[verdict, text], ...], stopped, calls]: one verdict per test in order, fewer if it ends early;
+        `stopped` is [verdict, text] if the submission's process ended it; `calls` counts the uses of the submission;
+    ["gold", text]: the test code is at fault: its setup fails without the submission, or nobody defines a name.
     """
     name = "tests"
     module = types.ModuleType(name)
@@ -458,22 +458,22 @@ def main(channel: Channel, job: Any) -> None:
                 exec(compile(source, "<setup>", "exec", dont_inherit=True), namespace)
             except RemoteError as error:
                 candidate.stop("RTE", f"{type(error).__name__}: {error}")
-            except Exception as error:  # told as what it is: the problem's own fault, unless the submission is in it
+            except Exception as error:  # the problem's own fault, unless the submission is involved
                 if candidate.calls == 0 and "Remote" not in str(error):
                     channel.send(["gold", f"their setup fails: {type(error).__name__}: {error}"])
                     return
                 candidate.stop("RTE", f"{type(error).__name__}: {error}")
-        # Looked for before any test runs: what a submission gives decides which lines of a test are reached.
+        # Checked before any test runs, because the submission's values decide which lines of a test are reached.
         missing = [name for name in unknown if name not in namespace]
         if missing:
             channel.send(["gold", f"they use a name that nobody defines: {sorted(missing)[0]}"])
             return
-        # A setup that defines the same name must not stand in for the submission.
+        # A setup that defines the same name must not replace the submission.
         namespace[job["entry"]] = Remote(candidate, job["entry"], "named")
         for index, source in enumerate(job["tests"]):
             channel.send(["at", index])
             verdict, text = _one(candidate, namespace, source)
-            # One text is shown; of many, the message would grow too large.
+            # Only one text is shown; with many, the message would grow too large.
             results.append([verdict, "" if failed else text])
             failed |= verdict != "AC"
             if failed and job["stop"]:
@@ -484,7 +484,7 @@ def main(channel: Channel, job: Any) -> None:
 
 
 def _supply(namespace: dict[str, Any], supplied: list[list[Any]]) -> None:
-    """Names of the standard library that the test code uses without importing them: [[name, modules], ...]."""
+    """Defines names of the standard library that the test code uses without importing them: [[name, modules], ...]."""
     for name, modules in supplied:
         for module in modules:
             with contextlib.suppress(ImportError):
@@ -495,7 +495,7 @@ def _supply(namespace: dict[str, Any], supplied: list[list[Any]]) -> None:
 
 
 def _one(candidate: Candidate, namespace: dict[str, Any], source: str) -> list[str]:
-    """[verdict, text] of one test."""
+    """Returns [verdict, text] of one test."""
     candidate.failed.clear()
     try:
         exec(compile(source, "<test>", "exec", dont_inherit=True), namespace)
@@ -506,10 +506,10 @@ def _one(candidate: Candidate, namespace: dict[str, Any], source: str) -> list[s
     except AssertionError as error:
         return ["WA", str(error)[:_MAX_TEXT]]
     except MemoryError:
-        return ["MLE", "while its value was looked at"]
-    except Exception as error:  # a value of the wrong kind makes the test's own code fail
+        return ["MLE", "while its value was processed"]
+    except Exception as error:  # a value of the wrong kind made the test's own code fail
         return ["WA", f"{type(error).__name__}: {error}"[:_MAX_TEXT]]
-    except SystemExit as error:  # unittest.main() and the like: a test that ends the program has passed with status 0
+    except SystemExit as error:  # unittest.main() and the like: a test that exits has passed if the status is 0
         if error.code not in (None, 0):
             return ["WA", f"the test ended with status {str(error.code)[:100]}"]
     except RemoteStopError:

@@ -1,4 +1,4 @@
-"""Which files a Python module needs, found without importing it."""
+"""Finds the files that a Python module needs, without importing it."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ import re
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-_MAX_FILES = 2000  # of a folder that belongs to no distribution, read for their imports
+_MAX_FILES = 2000  # files whose imports are read, in a folder that belongs to no distribution
 _DISTRIBUTION = re.compile(r"[A-Za-z0-9][\w.-]*")
 
 
 def needed_by(module: str, more: Sequence[str] = ()) -> dict[str, str]:
-    """Name -> path of each top-level module, package and metadata folder that `module` needs, itself included.
+    """Returns name -> path of each top-level module, package and metadata folder that `module` needs, itself included.
 
-    An installed package brings the distributions that its metadata requires. A file or folder of the user's brings what
-    its import statements name. `more` adds modules that neither tells of.
+    For an installed package these are the distributions that its metadata requires; for a file or folder of the user,
+    the modules in its import statements. `more` adds modules that neither of them lists.
 
     Raises: ValueError for a module that can't be found.
     """
@@ -49,12 +49,12 @@ def needed_by(module: str, more: Sequence[str] = ()) -> dict[str, str]:
 
 @functools.cache
 def _owners() -> Mapping[str, Sequence[str]]:
-    """Top-level module -> distributions; reads the metadata of everything installed."""
+    """Returns top-level module -> distributions, from the metadata of everything installed."""
     return importlib.metadata.packages_distributions()
 
 
 def _files(name: str) -> dict[str, str]:
-    """The file or folder of a top-level module; {} for none."""
+    """Returns the file or folder of a top-level module; {} if there is none."""
     spec = importlib.machinery.PathFinder.find_spec(name) if name.isidentifier() else None
     if spec is None:
         return {}
@@ -65,7 +65,7 @@ def _files(name: str) -> dict[str, str]:
 
 
 def _required(distributions: Iterable[str]) -> Iterator[str]:
-    """The distributions, and all that they require here; extras are not followed."""
+    """Yields the distributions, and all that they require on this platform; extras are not followed."""
     seen: set[str] = set()
     waiting = list(distributions)
     while waiting:
@@ -74,7 +74,7 @@ def _required(distributions: Iterable[str]) -> Iterator[str]:
             continue
         try:
             requires = importlib.metadata.requires(name) or []
-        except importlib.metadata.PackageNotFoundError:  # required, but only elsewhere (another platform)
+        except importlib.metadata.PackageNotFoundError:  # required only on another platform
             continue
         seen.add(name)
         yield name
@@ -84,7 +84,7 @@ def _required(distributions: Iterable[str]) -> Iterator[str]:
 
 
 def _metadata(distribution: str) -> Mapping[str, str]:
-    """The dist-info folder, which packages ask for their version, and the library folder that wheels put beside it."""
+    """Returns the dist-info folder, from which packages read their version, and the library folder of wheels."""
     path = getattr(importlib.metadata.distribution(distribution), "_path", None)
     if path is None or not os.path.isdir(path):
         return {}
@@ -93,13 +93,13 @@ def _metadata(distribution: str) -> Mapping[str, str]:
 
 
 def _imports(path: str) -> set[str]:
-    """Top-level names that the import statements of a file, or of a folder's files, name."""
+    """Returns the top-level names in the import statements of a file, or of a folder's files."""
     names: set[str] = set()
     for file in _sources(path):
         try:
             with open(file, "rb") as source:
                 tree = ast.parse(source.read())
-        except (OSError, SyntaxError, ValueError, RecursionError, MemoryError):  # its import will say so
+        except (OSError, SyntaxError, ValueError, RecursionError, MemoryError):  # importing it will report this
             continue
         for node in ast.walk(tree):
             if isinstance(node, ast.Import):
@@ -126,7 +126,7 @@ def _normal(distribution: str) -> str:
 
 
 def fingerprint(module: str) -> str:
-    """A text that changes with the code of `module`: its distribution's version, or a digest of its files."""
+    """Returns a text that changes with the code of `module`: its distribution's version, or a digest of its files."""
     top = module.partition(".")[0]
     known = [f"{name} {importlib.metadata.version(name)}" for name in sorted(set(_owners().get(top, ())))]
     if known:

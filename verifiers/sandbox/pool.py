@@ -1,4 +1,4 @@
-"""The trusted side's fork-servers: started, handed out one run at a time, restarted, closed."""
+"""The trusted side's fork-servers: starts them, lends them for one run at a time, restarts and closes them."""
 
 from __future__ import annotations
 
@@ -30,16 +30,16 @@ from verifiers.sandbox.boxes import Box
 from verifiers.sandbox.limits import MIB, Limits
 from verifiers.sandbox.watch import CPU, DISK, MANY, MEMORY, OVERLOAD, PATIENCE, WALL
 
-_START_S = 60.0  # a fork-server on a busy machine
-_GRACE_S = 30.0  # beyond the longest a run may take by its own watch
+_START_S = 60.0  # time for a fork-server to start on a busy machine
+_GRACE_S = 30.0  # time beyond a run's own maximum
 _WORTH_TELLING_S = 0.05
 _OVERHEAD_MIB = 96  # the fork-server's own share of its cgroup
-_SLIPPED_S = 0.05  # of CPU time that the last look of the watch may have missed
+_SLIPPED_S = 0.05  # CPU time that the last look of the watch may have missed
 _REPLY_BYTES = 5000
-OUTSIDE = 9  # why a run ended: a signal that neither we nor the run can have sent
+OUTSIDE = 9  # reason for the end of a run: a signal that neither we nor the run can have sent
 _MODULES = ("child", "heap", "linux", "locks", "rootfs", "seccomp", "watch", "wire", "zygote")
-# Our modules come compiled, in a file in memory: a server that compiles them itself keeps a scattered memory, and every
-# fork copies its tables. Standard input is the control socket, standard output that file.
+# Our modules are passed compiled, in a memory file: a server that compiles them itself has scattered memory, and every
+# fork copies its tables. Standard input is the control socket, standard output is that file.
 _BOOTSTRAP = """
 import marshal, os, sys, types, _frozen_importlib
 os.chdir("/")
@@ -69,7 +69,7 @@ sys.modules["verifiers.sandbox.zygote"].main({config!r})
 
 @functools.cache
 def _compiled(names: tuple[str, ...]) -> bytes:
-    """The code of modules, as the fork-server's bootstrap reads it."""
+    """Returns the code of modules in the format that the fork-server's bootstrap reads."""
     found = {}
     for name in names:
         spec = importlib.util.find_spec(name)
@@ -81,19 +81,19 @@ def _compiled(names: tuple[str, ...]) -> bytes:
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """How a run ended and what it used."""
+    """The end of a run and the resources it used."""
 
-    status: int  # as os.wait gives it
-    killed: int  # 0, or why the fork-server ended it (watch.CPU, ...)
+    status: int  # as returned by os.wait
+    killed: int  # 0, or the reason why the fork-server ended it (watch.CPU, ...)
     cpu_s: float
     wall_s: float
-    waited_s: float  # ready but without a core
+    waited_s: float  # time ready to run but without a core
     peak_bytes: int
     out_of_memory: bool = False
 
     @property
     def verdict(self) -> str:
-        """TLE, MLE, OLE, RTE, SV, or "" where the run ended by itself."""
+        """TLE, MLE, OLE, RTE, SV, or "" if the run ended by itself."""
         if self.killed in (CPU, WALL):
             return "TLE"
         if self.killed == MEMORY or self.out_of_memory:
@@ -124,7 +124,7 @@ class Usage:
 
 
 class ServerDied(VerifierError):
-    """A fork-server went away in the middle of a run."""
+    """A fork-server ended during a run."""
 
 
 def _usage(said: bytes) -> Usage:
@@ -158,7 +158,7 @@ class _Server:
         self._process: subprocess.Popen[bytes] | None = None
         self._pidfd = -1
         self._box: Box | None = None
-        self._said: bytes | None = None  # how the run ended, read before it was asked for
+        self._said: bytes | None = None  # the report on the end of the run, if it was read before it was requested
         self._kills = 0
         self.control, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         _open_sockets.add(self.control)
@@ -215,7 +215,7 @@ class _Server:
     def begin(self, limits: Limits, descriptors: Sequence[int], flags: int) -> None:
         memory = limits.memory_mib * MIB
         if self._groups and self._memory != memory:
-            with contextlib.suppress(OSError):  # EBUSY while pages of the last run are given back: the old limit stays
+            with contextlib.suppress(OSError):  # EBUSY while pages of the last run are freed: the old limit stays
                 self._groups.set_memory(memory + _OVERHEAD_MIB * MIB)
                 self._memory = memory
         request = zygote.REQUEST.pack(
@@ -236,8 +236,8 @@ class _Server:
             self.control.send(zygote.KILL)
 
     def wait(self, wanted: Mapping[int, int], seconds: float | None) -> list[int]:
-        """Descriptors out of `wanted` (descriptor: events of poll) that are ready, once one is, the run has ended, the
-        server has, or the time is over. Raises ServerDied beyond the run's deadline."""
+        """Waits until a descriptor in `wanted` (descriptor: events of poll) is ready, the run or the server has ended,
+        or the time is over; returns the ready ones. Raises ServerDied beyond the run's deadline."""
         left = self._deadline - time.monotonic()
         if left <= 0:
             raise ServerDied("a sandbox server does not answer")
@@ -257,7 +257,7 @@ class _Server:
         return [descriptor for descriptor, _ in found if descriptor in wanted]
 
     def ended(self, seconds: float | None = 0.0) -> bool:
-        """True as soon as the run has ended (or the server has)."""
+        """Returns True as soon as the run (or the server) has ended."""
         if self._said is not None:
             return True
         self.wait({}, seconds)
@@ -267,13 +267,13 @@ class _Server:
             return self._gone()
         except OSError:
             return True
-        if said[:1] == zygote.PROGRESS:  # an answer that nobody waits for any more
+        if said[:1] == zygote.PROGRESS:  # an answer that is not wanted any more
             return False
         self._said = said
         return True
 
     def _gone(self) -> bool:
-        """True if the process itself has ended, whoever may still hold its end of the socket."""
+        """True if the process itself has ended, even if another process holds its end of the socket."""
         if self._pidfd < 0:
             return True
         poll = select.poll()
@@ -281,7 +281,7 @@ class _Server:
         return bool(poll.poll(0))
 
     def _answer(self) -> bytes:
-        """The next message. Raises ServerDied where there will be none."""
+        """Returns the next message. Raises ServerDied if there will be none."""
         gone = False
         while True:
             try:
@@ -290,7 +290,7 @@ class _Server:
                 if gone:
                     raise ServerDied("a sandbox server died") from None
                 self.wait({}, None)
-                gone = self._gone()  # asked before the socket is looked at for the last time
+                gone = self._gone()  # checked before the last read of the socket
                 continue
             except OSError as error:
                 raise ServerDied(f"a sandbox server is gone: {error}") from error
@@ -299,7 +299,7 @@ class _Server:
             return said
 
     def progress(self) -> Usage | None:
-        """What the run has used so far; None once it has ended."""
+        """Returns the resources the run has used so far; None once it has ended."""
         if self.ended():
             return None
         with contextlib.suppress(OSError):
@@ -320,7 +320,7 @@ class _Server:
             if said[:1] != zygote.DONE:
                 raise ServerDied("a sandbox server died during a run")
         except ServerDied:
-            if self._out_of_memory():  # the kernel took the fork-server itself: the run's doing all the same
+            if self._out_of_memory():  # the kernel killed the fork-server itself: still caused by the run
                 return Usage(signal.SIGKILL, MEMORY, 0.0, 0.0, 0.0, self._memory, True)
             raise
         usage = _usage(said)
@@ -337,7 +337,7 @@ class _Server:
         return replace(usage, killed=OUTSIDE) if outside else usage
 
     def _out_of_memory(self) -> bool | None:
-        """Whether the kernel killed for memory since the last look: True where the group's own limit was reached."""
+        """Returns whether the kernel killed for memory since the last call: True if the group's limit was reached."""
         if self._groups is None:
             return None
         kills, reached = self._groups.out_of_memory_kills(), self._groups.limit_reached()
@@ -349,7 +349,7 @@ class _Server:
         return self._process is not None and self._process.poll() is None
 
     def hang_up(self) -> None:
-        """The server ends, even where a fork of this process holds a copy of the socket."""
+        """Makes the server end, even if a fork of this process holds a copy of the socket."""
         with contextlib.suppress(OSError):
             self.control.shutdown(socket.SHUT_RDWR)
         _open_sockets.discard(self.control)
@@ -372,7 +372,7 @@ class _Server:
             self._box.close()
 
     def disown(self) -> None:
-        """In a forked worker: not ours to wait for."""
+        """Forgets the server in a forked worker, which must not wait for it."""
         if self._process is not None:
             self._process.returncode = 0
         if self._box:
@@ -380,16 +380,16 @@ class _Server:
 
 
 def _start(source: str, code: bytes, control: socket.socket) -> subprocess.Popen[bytes]:
-    """Python without the trainer's environment, arguments or packages.
+    """Starts Python without the trainer's environment, arguments or packages.
 
-    Started in the one way of `subprocess` that waits for no pipe to close, which a fork of this process could hold
-    open: no descriptors but the three standard ones, no working directory. The bootstrap sees to the rest.
+    It uses the only way of `subprocess` that waits for no pipe to close, because a fork of this process could hold a
+    pipe open: only the three standard descriptors, no working directory. The bootstrap does the rest.
     """
     environment = {
         "PATH": "/usr/local/bin:/usr/bin:/bin", "LANG": "C.UTF-8", "PYTHONUTF8": "1", "PYTHONHASHSEED": "0",
         "OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1", "HOME": "/",
         "MALLOC_ARENA_MAX": "1",  # each thread would reserve 64 MiB of addresses, which are limited
-        "LD_BIND_NOW": "1",  # once here, or each run looks up by itself what it is the first to call
+        "LD_BIND_NOW": "1",  # symbols are bound once here, instead of in each run that first uses them
     }  # fmt: skip
     python = os.path.realpath(sys.executable)
     with open(os.memfd_create("verifiers"), "w+b") as file:
@@ -402,7 +402,7 @@ def _start(source: str, code: bytes, control: socket.socket) -> subprocess.Popen
 
 
 class Run:
-    """One run in progress: its channel, and the server that owes its end."""
+    """One run in progress: its channel, and the server that reports its end."""
 
     def __init__(self, pool: Pool, role: str, server: _Server, channel: socket.socket) -> None:
         self.channel = channel
@@ -413,19 +413,19 @@ class Run:
         self._server.kill_run()
 
     def ended(self, seconds: float | None = 0.0) -> bool:
-        """Waits that long for the end of the run. What it says meanwhile is kept, and wakes nobody."""
+        """Waits up to `seconds` for the end of the run; its messages are kept meanwhile, and wake nobody."""
         return self._server.ended(seconds)
 
     def wait(self, wanted: Mapping[int, int], seconds: float | None = None) -> list[int]:
-        """What is ready of `wanted` (descriptor: events of poll); nothing once the run has ended or the time is up."""
+        """Returns ready descriptors of `wanted` (descriptor: events of poll); none if the run ended or time is up."""
         return self._server.wait(wanted, seconds)
 
     def progress(self) -> Usage | None:
-        """What it has used so far; None once it has ended."""
+        """Returns the resources it has used so far; None once it has ended."""
         return self._server.progress()
 
     def send(self, data: bytes | memoryview) -> None:
-        """All of it, or as much as the run took before it ended."""
+        """Sends all of the data, or as much as the run accepted before it ended."""
         view = memoryview(data)
         while view:
             try:
@@ -437,7 +437,7 @@ class Run:
                 return
 
     def finish(self, patience_s: float | None = None) -> Usage:
-        """Waits for the end of the run and hands its server back; kills it after `patience_s`."""
+        """Waits for the end of the run and returns its server to the pool; kills the run after `patience_s`."""
         if self._done is None:
             try:
                 self._done = self._server.finish(patience_s)
@@ -468,7 +468,7 @@ class Run:
 
 @contextlib.contextmanager
 def finishing(run: Run) -> Iterator[None]:
-    """If the block fails, the run is over and its server is back."""
+    """Context that kills the run and returns its server if the block fails."""
     try:
         yield
     except BaseException:
@@ -479,13 +479,13 @@ def finishing(run: Run) -> Iterator[None]:
 
 
 class Pool:
-    """Fork-servers for candidates and, apart from them, for trusted test code.
+    """Fork-servers for candidates and, separately, for trusted test code.
 
     Args:
-        level: isolation level in force, out of `probe.LEVELS`.
-        servers: runs at one time.
+        level: isolation level in force, one of `probe.LEVELS`.
+        servers: number of runs at a time.
         packages: names of installed packages that submissions may import.
-        preload: modules that are imported before the forks, so that no run pays for them.
+        preload: modules that are imported before forking, so that runs need not import them.
         scorer: target and options of a Python scorer that each fork-server loads (`scoring.prepare`).
     """
 
@@ -507,7 +507,7 @@ class Pool:
         for role in ("candidate", "oracle"):
             self._idle[role] = queue.LifoQueue()
             for _ in range(servers):
-                self._idle[role].put(None)  # started when first wanted
+                self._idle[role].put(None)  # started when first needed
         self._lock = threading.Lock()
         self._all: set[_Server] = set()
         self.closed = False
@@ -517,7 +517,7 @@ class Pool:
         self, role: str, limits: Limits, job: Any = None, *, stdin: int | None = None, stdout: int | None = None,
         stderr: int | None = None, extra: int | None = None, flags: int = 0,
     ) -> Run:  # fmt: skip
-        """Takes a free server, waiting for one, and starts a run on it."""
+        """Waits for a free server and starts a run on it."""
         return self.start_on(
             self.take(role), role, limits, job, stdin=stdin, stdout=stdout, stderr=stderr, extra=extra, flags=flags
         )
@@ -526,7 +526,7 @@ class Pool:
         self, server: _Server, role: str, limits: Limits, job: Any = None, *, stdin: int | None = None,
         stdout: int | None = None, stderr: int | None = None, extra: int | None = None, flags: int = 0,
     ) -> Run:  # fmt: skip
-        """Starts a run on a server that was taken; however it goes, the server is not the caller's any more."""
+        """Starts a run on a server that was taken; in any case the caller no longer owns the server."""
         try:
             ours, theirs = socket.socketpair()
         except BaseException:
@@ -544,7 +544,7 @@ class Pool:
             if stdin is not None:
                 flags |= locks.HAS_INPUT
             rest = memoryview(b"" if job is None else wire.pack(job))
-            # Before the run begins, for its clock runs while it waits for its job.
+            # Before the run begins, because its clock runs while it waits for its job.
             with contextlib.suppress(BlockingIOError):
                 rest = rest[ours.send(rest, socket.MSG_DONTWAIT) :]
             try:
@@ -565,7 +565,7 @@ class Pool:
         return run
 
     def take(self, role: str) -> _Server:
-        """A free server, waiting for one; it must be given back or started on."""
+        """Waits for a free server and returns it; the caller must give it back or start a run on it."""
         if self.closed:
             raise VerifierError("the sandbox is closed")
         server = self._idle[role].get()
@@ -602,12 +602,12 @@ class Pool:
             self._idle[role].put(server)
 
     def close(self) -> None:
-        """Ends every server and whatever runs in it. Safe to call twice."""
+        """Ends every server and everything that runs in it. May be called twice."""
         self.closed = True
         with self._lock:
             servers, self._all = self._all, set()
         for server in servers:
-            server.hang_up()  # all begin to end before any is waited for
+            server.hang_up()  # all are told to end before any is waited for
         for server in servers:
             server.close()
 
@@ -631,7 +631,7 @@ def close_all() -> None:
 
 
 def _forget() -> None:
-    """In a forked worker: the servers belong to the parent, and must see its end although we live on."""
+    """Forgets the servers in a forked worker: they belong to the parent, and must notice when it ends."""
     for control in list(_open_sockets):
         control.close()
     _open_sockets.clear()

@@ -1,4 +1,4 @@
-"""What this machine offers for isolation, tried rather than guessed."""
+"""The isolation levels of this machine, determined by trying them."""
 
 from __future__ import annotations
 
@@ -24,20 +24,20 @@ MEANING = {
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """Which levels work here, and for the others why not."""
+    """The levels that work here, and the reasons why the others don't."""
 
     works: tuple[str, ...]  # strongest first
-    missing: dict[str, str]  # level -> what is in the way
+    missing: dict[str, str]  # level -> reason
 
     @property
     def best(self) -> str | None:
-        """The strongest level that may be taken without being named; `rlimit-only` never is."""
+        """The strongest level that may be used without being named; never `rlimit-only`."""
         return next((level for level in self.works if level != "rlimit-only"), None)
 
 
 @functools.cache
 def report() -> Report:
-    """Starts one run at each level, the strongest first; seconds on the first call, kept afterwards."""
+    """Starts one run at each level, the strongest first; takes seconds on the first call, then cached."""
     missing: dict[str, str] = {}
     works = []
     for level in LEVELS:
@@ -51,7 +51,7 @@ def report() -> Report:
 
 @functools.cache
 def _trouble(level: str) -> str:
-    """Why the level is unavailable, "" if it is available."""
+    """Returns the reason why the level is unavailable, "" if it is available."""
     if not linux.supported():
         return "needs Linux on x86_64 or aarch64"
     if level == "full":
@@ -60,7 +60,7 @@ def _trouble(level: str) -> str:
         except OSError as error:
             raise VerifierError(f"isolation level '{level}' can't be tried now: {error}") from error
         if groups is None:
-            return "no cgroup that this user may divide (memory and pids); run as root, or ask for delegation"
+            return "no cgroup that this user can divide (memory and pids); run as root, or ask for delegation"
         groups.remove()
     if level == "landlock" and linux.landlock_abi() < 1:
         return "the kernel has no Landlock (5.13 or later, with `landlock` among its `lsm=`)"
@@ -73,7 +73,7 @@ def _trouble(level: str) -> str:
         raise VerifierError(f"isolation level '{level}' can't be tried now: {error}") from error
     except VerifierError as error:
         number = _ERRNO.search(str(error))
-        if number and int(number[1]) in cgroup.EXHAUSTED:  # a moment's trouble must not become a weaker level
+        if number and int(number[1]) in cgroup.EXHAUSTED:  # a temporary shortage must not lead to a weaker level
             raise
         return f"{error}{_advice(level, str(error))}"
     finally:
@@ -98,7 +98,7 @@ def _advice(level: str, error: str) -> str:
 
 
 def choose(level: str) -> str:
-    """The level to use for an option value: "auto", or one of LEVELS that must be there.
+    """Returns the level to use for an option value: "auto", or one of LEVELS, which must be available.
 
     Raises:
         VerifierError: it is unavailable; the message says what is missing and what to allow.
@@ -110,7 +110,7 @@ def choose(level: str) -> str:
                 return candidate
         reasons = "; ".join(f"{name}: {_trouble(name)}" for name in LEVELS[:-1])
         raise VerifierError(
-            f"code can't be isolated on this machine ({reasons}). isolation='rlimit-only' would run it all the same, "
+            f"code can't be isolated on this machine ({reasons}). isolation='rlimit-only' would run it anyway, "
             "with this machine's files readable"
         )
     if level not in LEVELS:
@@ -122,7 +122,7 @@ def choose(level: str) -> str:
 
 
 def doctor() -> tuple[str, bool]:
-    """A text for `python -m verifiers doctor`, and whether code can be isolated at all."""
+    """Returns the text of `python -m verifiers doctor`, and whether code can be isolated at all."""
     from verifiers.sandbox.languages import LANGUAGES, installed
 
     found = report()

@@ -1,6 +1,6 @@
-"""What a run can see of the machine: the interpreter, the system's libraries and programs, three devices.
+"""The part of the machine that a run can see: the interpreter, the system's libraries and programs, devices.
 
-The tree is read-only, without setuid, and holds neither /proc nor any installed package that was not chosen: a
+The tree is read-only, without setuid, and holds neither /proc nor any installed package that was not chosen, because a
 site-packages folder may hold the very benchmark that is being answered.
 """
 
@@ -18,26 +18,26 @@ PACKAGES = "/packages"  # chosen extra packages, on sys.path
 _SYSTEM = (
     "/usr/bin", "/usr/sbin", "/usr/lib", "/usr/lib32", "/usr/lib64", "/usr/libx32", "/usr/libexec", "/usr/include",
     "/usr/local/bin", "/usr/local/lib", "/usr/local/lib64", "/usr/local/include",
-    "/usr/share/zoneinfo", "/usr/share/terminfo", "/usr/share/nodejs",  # node's own modules, as Debian packs them
+    "/usr/share/zoneinfo", "/usr/share/terminfo", "/usr/share/nodejs",  # node's own modules in Debian's packages
     "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32",
 )  # fmt: skip
-_FILES = ("/etc/ld.so.cache", "/etc/alternatives")  # where the loader and Debian's command links look
+_FILES = ("/etc/ld.so.cache", "/etc/alternatives")  # used by the loader and by Debian's command links
 _DEVICES = ("null", "zero", "urandom", "random", "full")
 _HIDDEN = ("/usr/lib/python3/dist-packages", "/usr/lib/debug", "/usr/lib/node_modules", "/usr/local/lib/node_modules")
 
 
 def readable_paths() -> list[str]:
-    """Folders a run may read and execute from."""
+    """Returns folders that a run may read and execute from."""
     prefix = os.path.realpath(sys.base_prefix)
     paths = [path for path in _SYSTEM if os.path.isdir(path)]
     if not any(prefix == path or prefix.startswith(path + "/") for path in paths):
-        # Not the whole prefix: a conda one holds every package ever downloaded.
+        # Not the whole prefix: that of conda holds every package ever downloaded.
         paths += [f"{prefix}/{name}" for name in ("bin", "lib", "lib64") if os.path.isdir(f"{prefix}/{name}")]
     return list(dict.fromkeys(paths))
 
 
 def hidden_paths() -> list[str]:
-    """Folders below the readable ones that are covered by an empty one."""
+    """Returns folders below the readable ones that are covered by an empty folder."""
     found = {path for path in _HIDDEN if os.path.isdir(path)}
     for prefix in {os.path.realpath(sys.base_prefix), "/usr", "/usr/local"}:
         if not os.path.isdir(f"{prefix}/lib"):
@@ -82,7 +82,7 @@ def build(root: str, packages: dict[str, str]) -> None:
     os.makedirs(root + "/var", exist_ok=True)
     os.symlink(WORK, root + "/var/tmp")
     linux.make_read_only(root)
-    # Devices come last: read-only is wanted for all, nodev for all but these.
+    # Devices come last: everything is made read-only, and everything but these nodev.
     linux.mount("dev", root + "/dev", "tmpfs", linux.MS_NOSUID, "size=64k,mode=755")
     for name in _DEVICES:
         _bind("/dev/" + name, f"{root}/dev/{name}")
@@ -92,16 +92,16 @@ def build(root: str, packages: dict[str, str]) -> None:
 
 
 def enter(root: str) -> None:
-    """Makes `root` the only tree there is."""
+    """Makes `root` the only visible tree."""
     linux.mount("none", "/", None, linux.MS_REC | linux.MS_PRIVATE)
     os.chdir(root)
-    linux.pivot_root(".", ".")  # old root ends on top of the new one, and goes with the next line
+    linux.pivot_root(".", ".")  # the old root is now mounted over the new one; the next line removes it
     linux.unmount(".")
     os.chdir("/")
 
 
 def box_calls(size_bytes: int, inodes: int) -> list[Callable[[], int]]:
-    """The calls that make a run's own writable tmpfs, in its own mount namespace, and go there."""
+    """Returns the calls that mount a run's own writable tmpfs, in its own mount namespace, and change to it."""
     options = f"size={size_bytes},nr_inodes={inodes},mode=755".encode()
     flags = linux.MS_NOSUID | linux.MS_NODEV
     return [

@@ -1,4 +1,4 @@
-"""A third-party scorer, called where the answer can reach nothing: the trusted side."""
+"""The trusted side of a third-party scorer, which is called where the answer can reach nothing."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ from verifiers.sandbox.pool import Pool, ServerDied, Usage, finishing
 from verifiers.sandbox.watch import KILLED_BY_WATCH
 
 REASONS = {
-    "raised": "the scorer raised on this answer, and not on the problem's own",
-    "code": "the scorer was about to run code out of the answer",
-    "timeout": "the scorer took too long over this answer",
-    "memory": "the scorer took too much memory over this answer",
-    "crashed": "the scorer's process ended over this answer",
-}  # why an answer scores 0 that the scorer did not score
+    "raised": "the scorer raised on this answer, but not on the problem's own answer",
+    "code": "the scorer was about to run code from the answer",
+    "timeout": "the scorer took too long on this answer",
+    "memory": "the scorer took too much memory on this answer",
+    "crashed": "the scorer's process ended on this answer",
+}  # reasons why an answer scores 0 without a score from the scorer
 _OF_VERDICT = {"TLE": "timeout", "MLE": "memory", "OLE": "memory"}
 _MESSAGE_BYTES = 1 << 20
 _PATIENCE_S = 0.1
@@ -35,7 +35,7 @@ Row = Mapping[str, Any]
 
 
 class _Trouble(Exception):
-    """No score came: `reason` is one of REASONS."""
+    """The scorer returned no score: `reason` is one of REASONS."""
 
     def __init__(self, reason: str, text: str) -> None:
         super().__init__(text)
@@ -43,17 +43,17 @@ class _Trouble(Exception):
 
 
 class Scorer:
-    """Calls `target` in fork-servers that have imported it once; each call is a process of its own, locked in.
+    """Calls `target` in fork-servers that have imported it once; each call is a locked-in process of its own.
 
-    The package, what it requires and this one can be read inside, nothing else of the machine but the interpreter.
+    Inside, only its package, what that requires, this package and the interpreter can be read.
 
     Args:
         target: "module:attr", a verifier or a scoring function (see `verifiers.sandboxed`).
         options: keyword arguments for it.
         more: further modules that it imports.
-        isolation: as the code verifier's.
-        evaluates: code out of an answer may run beside the scorer; without it such an answer scores 0.
-        servers: calls at one time; None: one per core.
+        isolation: as for the code verifier.
+        evaluates: code from an answer may run beside the scorer; without it such an answer scores 0.
+        servers: number of calls at a time; None: one per core.
 
     Raises: ValueError for a module that can't be found, or an isolation that does not exist.
     """
@@ -81,15 +81,15 @@ class Scorer:
         self._lock, self._pid = threading.Lock(), os.getpid()
 
     def verdict(self, row: Row, own: Row) -> Verdict:
-        """The scorer's verdict on a row.
+        """Returns the scorer's verdict on a row.
 
-        Where it gives none (it raises, hangs, dies), it is tried on `own`, the same problem with its own answer: if
-        that works the answer is to blame and scores 0, else nothing was learnt about the answer.
+        If it gives none (it raises, hangs, dies), it is tried on `own`, the same problem with its own answer. If that
+        works, the answer is to blame and scores 0; otherwise nothing is known about the answer.
 
         Args:
-            row, own: what the scorer may ask for, as `scoring.main` takes it.
+            row, own: input for the scorer, as `scoring.main` takes it.
 
-        Raises: VerifierError: the scorer can't start, returns no score, or has trouble with `own` too; the host lacks
+        Raises: VerifierError: the scorer can't start, returns no score, or also fails on `own`; the host lacks
             descriptors, processes or memory.
         """
         try:
@@ -99,18 +99,18 @@ class Scorer:
 
     @property
     def level(self) -> str:
-        """The isolation level in force. Raises VerifierError where there is none."""
+        """The isolation level in force. Raises VerifierError if there is none."""
         return probe.choose(self._isolation)
 
     def close(self) -> None:
-        """Ends the servers; also done when the interpreter ends."""
+        """Ends the servers; this also happens when the interpreter ends."""
         with self._lock:
             if self._pool is not None:
                 self._pool.close()
                 self._pool = None
 
     def prepare(self) -> None:
-        """Starts a server now, which imports the scorer's package; what prevents it is told by the first verdict."""
+        """Starts a server now, which imports the scorer's package; the first verdict reports a failure to start."""
         with contextlib.suppress(VerifierError, OSError, MemoryError):
             pool = self._ready()
             pool.give_back("candidate", pool.take("candidate"))
@@ -130,11 +130,11 @@ class Scorer:
         pool = self._ready()
         try:
             return self._once(pool, row)
-        except ServerDied:  # once more on a fresh server; twice is no accident
+        except ServerDied:  # tried again on a fresh server; a second failure is not an accident
             return self._once(pool, row)
 
     def _ready(self) -> Pool:
-        if self._pid != os.getpid():  # a forked worker: servers and perhaps a held lock belong to the parent
+        if self._pid != os.getpid():  # a forked worker: the servers, and perhaps a held lock, belong to the parent
             self._pid, self._pool, self._lock = os.getpid(), None, threading.Lock()
         with self._lock:
             if self._pool is None:
@@ -148,7 +148,7 @@ class Scorer:
         try:
             job = {"mode": "score", "row": wire.encode(dict(row), _no_data), "evaluates": self._evaluates}
         except wire.WireError as error:
-            raise GoldError(f"{self.target}: the problem can't be handed over: {error}") from error
+            raise GoldError(f"{self.target}: the problem can't be sent to the sandbox: {error}") from error
         run = pool.start("candidate", self._limits, job)
         with finishing(run):
             try:
@@ -162,7 +162,7 @@ class Scorer:
         try:
             return self._read(message, row)
         except (wire.WireError, TypeError, ValueError, AttributeError) as error:
-            raise _Trouble("crashed", f"it sent what is no score: {error}") from error
+            raise _Trouble("crashed", f"it sent something that is not a score: {error}") from error
 
     def _read(self, message: list[Any], row: Row) -> Verdict:
         match message:
@@ -181,7 +181,7 @@ class Scorer:
             case ["raised", str(kind), str(text)]:
                 raise _Trouble("raised", f"it raised {kind[:100]}: {text}")
             case ["code", str(what)]:
-                raise _Trouble("code", f"code in what it evaluates: {what[:100]}")
+                raise _Trouble("code", f"code in the evaluated text: {what[:100]}")
         raise wire.WireError("malformed message")
 
     def _verdict(
@@ -194,7 +194,7 @@ class Scorer:
         flags: Sequence[str] = (),
     ) -> Verdict:
         if score is not None and not (isinstance(score, int | float) and math.isfinite(score) and 0 <= score <= 1):
-            raise VerifierError(f"{self.target} gave {score!r}; a score is a number in [0, 1]")
+            raise VerifierError(f"{self.target} returned {score!r}; a score is a number in [0, 1]")
         if span is not None:
             start, end = map(int, span)
             span = (start, end) if 0 <= start <= end else None
@@ -207,9 +207,9 @@ def _ended(usage: Usage) -> _Trouble:
 
 
 def _no_data(value: Any) -> Any:
-    raise wire.WireError(f"{type(value).__name__} is no data")
+    raise wire.WireError(f"{type(value).__name__} is not data")
 
 
 def limits(time_s: float, memory_mib: int) -> Limits:
-    """Those of one score."""
+    """Returns the limits of one score."""
     return Limits(time_s=time_s, memory_mib=memory_mib, processes=8, output_mib=_MESSAGE_BYTES / MIB)

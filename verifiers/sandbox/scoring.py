@@ -1,7 +1,7 @@
-"""Inside a scorer's fork-server: loads a Python verifier or scoring function once; each run calls it on one answer.
+"""Code inside a scorer's fork-server: loads a verifier or scoring function once; each run calls it on one answer.
 
-The answer is hostile, the scorer is not. Some scorers evaluate what they are given, so code in an answer would run
-beside the call that makes the score and could forge it. `_Guard` ends the run before such code begins.
+The answer is hostile, the scorer is not. Some scorers evaluate their input, so code in an answer would run beside the
+call that makes the score and could forge it. `_Guard` ends the run before such code begins.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from typing import Any
 from verifiers.sandbox import wire
 
 _TEXT = 500  # characters of an exception or a detail that are sent
-# What an expression that is only a value may call. All other built-in names reach beyond the expression.
+# Names that an expression may call if it only computes a value. All other built-in names reach beyond the expression.
 _HARMLESS = frozenset(
     "abs bool bytes complex dict divmod enumerate float frozenset int len list max min pow range reversed round set "
     "sorted str sum tuple zip True False None Ellipsis NotImplemented".split()
@@ -34,9 +34,9 @@ _STARTS_CODE = frozenset({
     "ctypes.dlopen", "os.exec", "os.fork", "os.forkpty", "os.posix_spawn", "os.system", "pickle.find_class",
     "pty.spawn", "subprocess.Popen",
 })  # fmt: skip
-_SYMPY_NAMES = compile("from sympy import *", "<string>", "exec")  # SymPy's parser fills its name space so
+_SYMPY_NAMES = compile("from sympy import *", "<string>", "exec")  # SymPy's parser fills its namespace in this way
 
-_MAKER = "/sympy/polys/monomials.py"  # writes functions of its own, from numbers
+_MAKER = "/sympy/polys/monomials.py"  # generates functions of its own, from numbers
 
 _scorer: _Scorer | None = None
 
@@ -66,7 +66,7 @@ def prepare(target: str, options: dict[str, Any]) -> None:
 
 
 def _make_own_package_whole() -> None:
-    """The fork-server holds `verifiers` as an empty name; a scorer imports the real one."""
+    """Makes the real `verifiers` importable: the fork-server holds only an empty module of that name."""
     package = sys.modules["verifiers"]
     paths = [path for path in sys.path if os.path.isfile(f"{path}/verifiers/__init__.py")]
     if paths and not package.__path__:
@@ -78,7 +78,7 @@ def _make_own_package_whole() -> None:
 
 
 def _signature(scorer: Callable[..., Any]) -> str:
-    """ "problem", or the name of the second parameter of a scoring function f(answer, ...)."""
+    """Returns "problem", or the name of the second parameter of a scoring function f(answer, ...)."""
     try:
         parameters = [p.name for p in inspect.signature(scorer).parameters.values() if p.kind in (0, 1)]
     except (TypeError, ValueError):
@@ -89,7 +89,7 @@ def _signature(scorer: Callable[..., Any]) -> str:
 
 
 def main(channel: Any, job: Any) -> None:
-    """One score. What it sends: ["scored", number, whether of the answer alone], ["verdict", ...],
+    """Computes one score. Sends ["scored", number, whether the answer alone was scored], ["verdict", ...],
     ["raised", kind, text] or ["code", what]."""
     assert _scorer is not None
     row = wire.decode(job["row"], wire.no_reference)
@@ -97,7 +97,7 @@ def main(channel: Any, job: Any) -> None:
         sys.addaudithook(_Guard(channel))
     try:
         found = _called(_scorer, row)
-    except BaseException as error:  # the scorer's, or made by the answer: the other side finds out which
+    except BaseException as error:  # by the scorer, or provoked by the answer: the other side determines which
         try:
             text = str(error)[:_TEXT]
         except Exception:
@@ -123,7 +123,7 @@ def _called(scorer: _Scorer, row: dict[str, Any]) -> list[Any]:
         texts = [str(found.reason), str(found.detail)[:_TEXT], None if found.answer is None else str(found.answer)]
         span = None if found.span is None else [int(place) for place in found.span]
         return ["verdict", wire.encode([score, *texts, span, [str(flag) for flag in found.flags]], _no_number)]
-    if hasattr(found, "item"):  # of NumPy, torch
+    if hasattr(found, "item"):  # from NumPy, torch
         return ["scored", wire.encode(float(found), _no_number), scorer.takes != "problem"]
     raise TypeError(f"it returned {type(found).__name__}; a score is a number, or a Verdict")
 
@@ -133,10 +133,10 @@ def _no_number(value: Any) -> Any:
 
 
 class _Guard:
-    """An audit hook: ends the run before code out of an answer begins.
+    """An audit hook that ends the run before code from an answer begins.
 
-    Text that the scorer evaluates may be an expression of values, names and calls, as an answer in mathematics is. An
-    attribute, an import, a function, an assignment, or a built-in name beyond the harmless ones is no answer.
+    Text that the scorer evaluates may be an expression of values, names and calls, like an answer in mathematics. An
+    attribute, an import, a function, an assignment, or a built-in name other than the harmless ones is refused.
     """
 
     def __init__(self, channel: Any) -> None:
@@ -154,7 +154,7 @@ class _Guard:
     def _look_at(self, code: CodeType) -> None:
         caller = sys._getframe(2).f_code.co_filename
         if caller.startswith(self._library) and not caller.startswith(f"{self._library}/site-"):
-            return  # the standard library writes code of its own (namedtuple, dataclass)
+            return  # the standard library generates code of its own (namedtuple, dataclass)
         if caller.endswith(_MAKER) or (code.co_code, code.co_names) == (_SYMPY_NAMES.co_code, _SYMPY_NAMES.co_names):
             return
         for step in dis.get_instructions(code):

@@ -1,8 +1,8 @@
-"""The system call filter of a run: what no honest program calls kills it, what it may only try is refused.
+"""The system call filter of a run: calls that no honest program makes kill it, calls it may only try are refused.
 
-A deny list below a ceiling: calls newer than the newest known one do not exist (ENOSYS). Built as a search tree,
-because the kernel walks the filter once for every call number when it is installed. Where the fork-server can live
-under most of it, it installs that part once and each run inherits it; the run adds what only the server may do.
+It is a deny list below a ceiling: calls newer than the newest known one appear not to exist (ENOSYS). It is built as a
+search tree, because the kernel walks the filter once for every call number when it is installed. If the fork-server can
+live under most of it, the server installs that part once and each run inherits it; the run adds the rest.
 """
 
 from __future__ import annotations
@@ -35,25 +35,25 @@ _FORBIDDEN = {
     "pidfd_getfd": (438, 438), "process_madvise": (440, 440), "move_pages": (279, 239), "migrate_pages": (256, 238),
     "lookup_dcookie": (212, 18), "nfsservctl": (180, 42), "uselib": (134, None), "_sysctl": (156, None),
 }  # fmt: skip
-_REFUSED = {  # honest runtimes try these and live with a refusal
+_REFUSED = {  # honest runtimes try these calls and tolerate a refusal
     "name_to_handle_at": (303, 264), "adjtimex": (159, 171), "clock_adjtime": (305, 266), "vmsplice": (278, 75),
     # System V segments and memory files hold memory that no process is charged for.
     "shmget": (29, 194), "msgget": (68, 186), "semget": (64, 190), "mq_open": (240, 180),
     "process_mrelease": (448, 448), "fanotify_mark": (301, 263), "memfd_secret": (447, 447),
-    # Of these the whole machine, or all that runs under this user, has a fixed number.
+    # The whole machine, or all processes of this user, have a fixed number of these.
     "io_setup": (206, 0), "inotify_init": (253, None), "inotify_init1": (294, 26),
 }  # fmt: skip
-_ABSENT = {  # ... and these fall back to older calls when they seem not to exist
+_ABSENT = {  # for these, honest runtimes fall back to older calls if they seem not to exist
     "memfd_create": (319, 279), "io_uring_setup": (425, 425), "io_uring_enter": (426, 426),
     "io_uring_register": (427, 427), "clone3": (435, 435),
     "statmount": (457, 457), "listmount": (458, 458), "lsm_get_self_attr": (459, 459),
     "lsm_set_self_attr": (460, 460), "lsm_list_modules": (461, 461),
 }  # fmt: skip
-_DONE = {  # ... and these seem to have been done: the caller would wait for all that the machine has to write
+_DONE = {  # these seem to succeed: the caller would wait for all that the machine has to write
     "sync": (162, 81), "syncfs": (306, 267), "fsync": (74, 82), "fdatasync": (75, 83),
 }  # fmt: skip
 _CEILING = 463  # first number that is treated as unknown
-# Without namespaces nothing else keeps a run from other processes of its user or from the modes of their files.
+# Without namespaces nothing else separates a run from other processes of its user or from the modes of their files.
 _NO_NAMESPACES = {
     "kill": (62, 129), "tkill": (200, 130), "pidfd_open": (434, 434), "pidfd_send_signal": (424, 424),
     "rt_sigqueueinfo": (129, 138), "rt_tgsigqueueinfo": (297, 240), "sched_setaffinity": (203, 122),
@@ -71,16 +71,16 @@ _SOCKET, _IOCTL = {"socket": (41, 198), "socketpair": (53, 199)}, {"ioctl": (16,
 _SETSOCKOPT, _FCNTL, _PRCTL = {"setsockopt": (54, 208)}, {"fcntl": (72, 25)}, {"prctl": (157, 167)}
 _SETRLIMIT, _PRLIMIT = {"setrlimit": (160, 164)}, {"prlimit64": (302, 261)}
 _SECCOMP, _TGKILL = {"seccomp": (317, 277)}, {"tgkill": (234, 131)}
-_OF_SERVER = ("mount", "clone", "seccomp", "setrlimit", "prlimit64")  # what makes a run: its walls and its limits
+_OF_SERVER = ("mount", "clone", "seccomp", "setrlimit", "prlimit64")  # calls that set up a run's isolation and limits
 _AF_UNIX = 1
 _NEW_NAMESPACES = 0x7E020080  # CLONE_NEW*, NEWTIME included
 _CLONE_THREAD = 0x00010000
 _TERMINAL_INPUT = {0x5412, 0x541C}  # TIOCSTI, TIOCLINUX
-_SOL_SOCKET, _PACKET_FILTERS = 1, {26, 50, 51, 52}  # memory for their code is limited for the whole machine
+_SOL_SOCKET, _PACKET_FILTERS = 1, {26, 50, 51, 52}  # memory for their code is limited machine-wide
 _OWN_FILTER = {22, 62}  # prctl: another filter (as above); scheduling that empties the sibling of its core
-_HIDING = {4}  # prctl: the watch would not be let to look
+_HIDING = {4}  # prctl: would hide the process from the watch
 _LEASES = {1024, 1026, 1031}  # fcntl: leases make others wait who open the file; notices; pipes out of the user's share
-_SIGNAL_OTHERS = {8, 10, 15}  # fcntl: the kernel sends its signals, any of them, to any process of this user
+_SIGNAL_OTHERS = {8, 10, 15}  # fcntl: the kernel would send any of its signals to any process of this user
 _OWN_SOCKETS_SIGNAL = {0x8901, 0x8902}  # ioctl: the same
 
 _Instruction = tuple[int, int, int, int]
@@ -90,7 +90,7 @@ _Action = tuple[_Numbers, _Program]
 
 
 def for_server() -> bytes:
-    """The part that a fork-server with namespaces of its own lives under too, as an array of `struct sock_filter`."""
+    """Returns the part that also applies to a fork-server with its own namespaces, as `struct sock_filter` array."""
     actions = _denied(namespaces=True, processes=True)
     for name in _OF_SERVER:
         del actions[name]
@@ -98,10 +98,10 @@ def for_server() -> bytes:
 
 
 def for_run(*, namespaces: bool, processes: bool) -> bytes:
-    """What a run adds before it begins: with namespaces to `for_server`, without them it is the whole filter.
+    """Returns the filter that a run installs: with namespaces the part beyond `for_server`, otherwise all of it.
 
     Args:
-        namespaces: the run has PID and mount namespaces of its own; without them far more is refused.
+        namespaces: the run has its own PID and mount namespaces; without them far more is refused.
         processes: the run may start processes; threads are always allowed.
     """
     actions = _denied(namespaces=namespaces, processes=processes)
@@ -114,7 +114,7 @@ def for_run(*, namespaces: bool, processes: bool) -> bytes:
 
 
 def _denied(*, namespaces: bool, processes: bool) -> dict[str, _Action]:
-    """What does not just go through, by name."""
+    """Returns the action for each call that is not simply allowed, by name."""
     actions: dict[str, _Action] = {}
 
     def add(calls: Mapping[str, _Numbers], body: _Program) -> None:
@@ -135,10 +135,10 @@ def _denied(*, namespaces: bool, processes: bool) -> dict[str, _Action]:
     if not namespaces:
         add(_NO_NAMESPACES, refuse)
         add(_TGKILL, _unless_own(0))
-    # A limit on CPU time would let a run kill itself as only the machine can; it seems to be set.
+    # A limit on CPU time would let a run end itself in a way that only the machine should, so setting it does nothing.
     add(_SETRLIMIT, [_load(0), *_any_of({linux.RLIMIT_CPU}, _errno(0)), *_return(_ALLOW)])
     add(_PRLIMIT, _own_limits())
-    # Libraries look for an address of the machine now and then (uuid1), so the internet families are only refused.
+    # Libraries sometimes look up an address of the machine (uuid1), so the internet families are only refused.
     internet = _any_of({2, 10, 16}, _errno(errno.EPERM))
     add(_SOCKET, [_load(0), *_any_of({_AF_UNIX}, _ALLOW), *internet, *_return(_KILL)])
     signals = [] if namespaces else _any_of(_OWN_SOCKETS_SIGNAL, _errno(errno.EPERM))
@@ -174,7 +174,7 @@ class _FilterProgram(ctypes.Structure):
 
 
 def installer(program: bytes) -> Callable[[], int]:
-    """Makes the call that puts the filter on the calling thread; needs no_new_privs."""
+    """Returns the call that installs the filter on the calling thread; needs no_new_privs."""
     return linux.prepared("seccomp", 1, 0, ctypes.byref(_FilterProgram(len(program) // 8, program)))
 
 
@@ -195,12 +195,12 @@ def _any_of(values: set[int], action: int) -> _Program:
 
 
 def _unless_own(argument: int) -> _Program:
-    """Refused unless the pid given is 0, "myself"; a number may be another process of the same user."""
+    """Refuses the call unless the pid is 0, "myself"; another number may be another process of the same user."""
     return [_load(argument), (_JEQ, 0, 1, 0), *_return(_ALLOW), *_return(_errno(errno.EPERM))]
 
 
 def _own_limits() -> _Program:
-    """prlimit64: of itself only, and what would set its CPU time does nothing. A pointer is null if both halves are."""
+    """Allows prlimit64 on itself only; setting its CPU time does nothing. A pointer is null if both halves are."""
     return [
         _load(0), (_JEQ, 0, 8, 0), _load(1), (_JEQ, 0, 4, linux.RLIMIT_CPU), _load(2), (_JEQ, 0, 3, 0),
         _load(2, high=True), (_JEQ, 0, 1, 0), *_return(_ALLOW), *_return(_errno(0)), *_return(_errno(errno.EPERM)),

@@ -1,4 +1,4 @@
-"""Signs of cheating in a submission's text. They are charted beside the verdict and never change it."""
+"""Signs of cheating in a submission's text. They are reported beside the verdict and never change it."""
 
 from __future__ import annotations
 
@@ -19,5 +19,5 @@ _COMPILED = {name: re.compile(pattern) for name, pattern in _SIGNS.items()}
 
 
 def signs(code: str) -> tuple[str, ...]:
-    """Names of the signs found; honest programs show some of them too."""
+    """Returns the names of the signs found; honest programs show some of them too."""
     return tuple(name for name, pattern in _COMPILED.items() if pattern.search(code))

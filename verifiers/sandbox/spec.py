@@ -1,4 +1,4 @@
-"""A problem's tests, read and checked: one of three styles."""
+"""Parses and checks a problem's tests, in one of three styles."""
 
 from __future__ import annotations
 
@@ -25,15 +25,15 @@ from verifiers.sandbox.names import Names, parsed, resolve, without
 
 @dataclass(frozen=True, slots=True)
 class FunctionTests:
-    """Calls of one function, and what each must return."""
+    """Calls of one function, and the value that each must return."""
 
     entry_point: str
     calls: list[Any]  # encoded [[args], [[name, value]...]] of each call
-    given: list[Any]  # the arguments as they are, for a checker and for the detail
+    given: list[Any]  # the arguments unencoded, for a checker and for the detail
     outs: list[Any]
     check: ValueChecker
     prefix: str = ""  # code the submission may use: helpers that the prompt shows
-    own_checker: bool = False  # of the user's or of the tests, so that a right answer may be of any size
+    own_checker: bool = False  # the checker is the user's or the tests', so a right answer may have any size
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,14 +43,14 @@ class AssertTests:
     entry_point: str
     tests: list[str]
     setup: list[str]
-    names: Names  # where the test code's names come from
+    names: Names  # the origin of the test code's names
     prefix: str = ""
-    prompt: str = ""  # a submission that only continues it is put behind it
+    prompt: str = ""  # put before a submission that only continues it
 
 
 @dataclass(frozen=True, slots=True)
 class StdinTests:
-    """Inputs of a whole program, and what each must print."""
+    """Inputs of a whole program, and the output that each must give."""
 
     inputs: list[str]
     outputs: list[str]
@@ -59,7 +59,7 @@ class StdinTests:
 
 Tests = FunctionTests | AssertTests | StdinTests
 _COMMON = {"style", "time_s", "memory_mib"}
-_MOST = {"time_s": 60, "memory_mib": 4096}  # that data may ask for, unless the verifier's own option is higher
+_MOST = {"time_s": 60, "memory_mib": 4096}  # the most that data may request, unless the verifier's option is higher
 _FIELDS = {
     "function": {"entry_point", "args", "kwargs", "outs", "checker", "prefix"},
     "asserts": {"entry_point", "tests", "setup", "prefix", "prompt"},
@@ -68,7 +68,7 @@ _FIELDS = {
 
 
 def read(problem: Problem, allowed: Allowed = NOTHING) -> Tests:
-    """The tests; their checkers have a name or are `allowed`. Raises GoldError: what is wrong, what is allowed."""
+    """Returns the tests; their checkers must be named ones or `allowed`. Raises GoldError that says what is allowed."""
     tests = problem.tests
     if not isinstance(tests, Mapping):
         raise GoldError("the problem has no tests; Problem(tests={'style': 'function' | 'asserts' | 'stdin', ...})")
@@ -84,13 +84,13 @@ def read(problem: Problem, allowed: Allowed = NOTHING) -> Tests:
 
 
 def limits_for(problem: Problem, limits: Limits) -> Limits:
-    """The problem's own `time_s` and `memory_mib` before the verifier's."""
+    """Returns the limits; the problem's own `time_s` and `memory_mib` take precedence over the verifier's."""
     own = {name: (problem.tests or {})[name] for name in ("time_s", "memory_mib") if name in (problem.tests or {})}
     if not own:
         return limits
     for name, most in _MOST.items():
         if isinstance(own.get(name), int | float) and own[name] > max(most, getattr(limits, name)):
-            raise GoldError(f"tests: {name} is {own[name]}; a problem may ask for {most} at most")
+            raise GoldError(f"tests: {name} is {own[name]}; a problem may request {most} at most")
     try:
         return replace(limits, **own)
     except (ValueError, TypeError) as error:
@@ -123,7 +123,7 @@ def _function(tests: Mapping[str, Any], allowed: Allowed) -> FunctionTests:
 
 def _encoded(value: Any) -> Any:
     def refuse(item: Any) -> Any:
-        raise wire.WireError(f"{type(item).__name__} can't be an argument or a result; built-in types can")
+        raise wire.WireError(f"{type(item).__name__} can't be an argument or a result; only built-in types can")
 
     return wire.encode(value, refuse)
 

@@ -1,4 +1,4 @@
-"""Which part of a completion is the program."""
+"""Extracts the program from a completion."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ import re
 import textwrap
 
 MAX_CHARS = 1_000_000
-_MAX_TEXT = 4 * MAX_CHARS  # after the reasoning, explanations included
+_MAX_TEXT = 4 * MAX_CHARS  # after the reasoning, including explanations
 _THINK_OPEN, _THINK_CLOSE = "<think>", "</think>"
 _MARK = re.compile(r"`{3}|~{3}")
 _FENCE = re.compile(r"([ \t>]*)(`{3,}|~{3,})[ \t]*([^\s`]*)[^`]*")
-_MOST_FENCES = 10_000  # opened and closed; reading a text that holds nothing else is the dearest
-_MOST_INDENT = 3  # of a closing fence beyond its opening one, as in CommonMark
-_ANSWER_TAGS = re.compile(r"^[ \t]*<answer>|</answer>[ \t]*$")  # beside a fence, where a newline was forgotten
+_MOST_FENCES = 10_000  # opening and closing; a text of nothing but fences is the slowest to read
+_MOST_INDENT = 3  # of a closing fence relative to its opening one, as in CommonMark
+_ANSWER_TAGS = re.compile(r"^[ \t]*<answer>|</answer>[ \t]*$")  # on the line of a fence, if a newline was forgotten
 
 
 class NoSubmissionError(ValueError):
@@ -20,14 +20,14 @@ class NoSubmissionError(ValueError):
 
 
 def extract(text: str, tags: tuple[str, ...], entry_point: str | None = None) -> tuple[str, tuple[int, int]]:
-    """The submission and its span [start, end) in the completion.
+    """Returns the submission and its span [start, end) in the completion.
 
-    The last fenced block after `</think>` whose language fits (`tags`, or none given); where an entry point is asked
-    for, the last of them that defines it, so that a usage example after it does no harm. Without a fence the whole
-    text after `</think>`, or the content of its `<answer>` block. Linear in the length of the text.
+    It is the last fenced block after `</think>` whose language fits (`tags`, or none given). With an entry point, it is
+    the last block that defines the entry point, so that a usage example after it does no harm. Without a fence it is
+    the text after `</think>`, or the content of its `<answer>` block. Time is linear in the length of the text.
 
     Raises:
-        NoSubmissionError: the reasoning never ends, or nothing follows it, or too much: a program of more than
+        NoSubmissionError: the reasoning never ends, nothing follows it, or too much follows it: a program of more than
             MAX_CHARS, a text of more than four times as many, thousands of fences.
     """
     start = text.rfind(_THINK_CLOSE)
@@ -75,7 +75,7 @@ def _width(margin: str) -> int:
 
 
 def _blocks(text: str, start: int) -> list[tuple[str, str, tuple[int, int]]]:
-    """(language tag in lower case, code, span) of every fenced block; an unclosed one ends with answer or text."""
+    """Returns (language tag in lower case, code, span) of fenced blocks; an unclosed one ends with answer or text."""
     found = []
     fence, tag, begin, indent = "", "", 0, 0
     position, fences = start, 0
@@ -95,7 +95,7 @@ def _blocks(text: str, start: int) -> list[tuple[str, str, tuple[int, int]]]:
             match
             and match[2].startswith(fence)
             and not match[3]
-            and _width(match[1]) <= indent + _MOST_INDENT  # further in, it is text of the block, as in a docstring
+            and _width(match[1]) <= indent + _MOST_INDENT  # with more indent it is text of the block, as in a docstring
         ):
             found.append((tag, _dedented(text[begin:position]), (begin, position)))
             fence = ""

@@ -1,4 +1,4 @@
-"""Work shared by threads, of which the host may give fewer than are wanted."""
+"""Work shared by threads; the host may allow fewer threads than requested."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from verifiers.core import Completion, Problem, Verdict
 
 @contextlib.contextmanager
 def threads(work: Callable[[], None], most: int) -> Iterator[None]:
-    """As many threads beside the caller's as are wanted and available; they have ended when the block has."""
+    """Context with up to `most` threads in addition to the caller's; they have ended when the block has."""
     started = []
     for _ in range(most):
         thread = threading.Thread(target=work, daemon=True)
         try:
             thread.start()
-        except (RuntimeError, MemoryError):  # the user's limit of processes, or of memory: fewer will do
+        except (RuntimeError, MemoryError):  # the user's limit of processes, or of memory: fewer threads suffice
             break
         started.append(thread)
     try:
@@ -31,7 +31,7 @@ def threads(work: Callable[[], None], most: int) -> Iterator[None]:
 def verdicts(
     verify: Callable[[Problem, Completion], Verdict], pairs: Iterable[tuple[Problem, Completion]], most: int
 ) -> list[Verdict | Exception]:
-    """Verdicts in order, up to `most` at one time. The exception of an item takes the place of its verdict."""
+    """Returns verdicts in order, up to `most` at a time. An item's exception takes the place of its verdict."""
     items = list(pairs)
     found: list[Verdict | Exception | None] = [None] * len(items)
     numbers = iter(range(len(items)))
@@ -45,13 +45,13 @@ def verdicts(
                 return
             try:
                 found[number] = verify(*items[number])
-            except Exception as error:  # one item never ends the others
+            except Exception as error:  # a failing item never stops the others
                 found[number] = error
 
     with threads(work, min(most, len(items)) - 1):
         try:
             work()
-        finally:  # interrupted: what was not begun is not begun any more
+        finally:  # if interrupted, no further item is started
             with turn:
                 collections.deque(numbers, maxlen=0)
     return [verdict for verdict in found if verdict is not None]

@@ -1,4 +1,4 @@
-"""The code verifier: the submission passes the problem's tests, run where they can't be cheated."""
+"""The code verifier: runs a submission against the problem's tests where it can't cheat."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ REASONS = ("AC", "WA", "PE", "TLE", "MLE", "OLE", "RTE", "CE", "EXIT", "SV")
 
 
 class CodeVerifier:
-    """1 for a submission that passes all tests of the problem; otherwise 0, or the passed share of all tests.
+    """1 for a submission that passes all tests of the problem; otherwise 0, or the share of passed tests.
 
-    Reasons: AC accepted, WA wrong answer, PE wrong white space only, TLE MLE OLE time, memory, output or disk limit,
-    RTE exception, signal or exit status, CE does not compile (or holds no code), EXIT ended before its call
+    Reasons: AC accepted, WA wrong answer, PE differs in white space only, TLE MLE OLE time, memory, output or disk
+    limit, RTE exception, signal or exit status, CE does not compile (or holds no code), EXIT ended before its call
     returned, SV a forbidden system call or a forged message. `flags` name signs of cheating. An infrastructure error
     (overload, a dead server, tests that can't be read) raises VerifierError.
 
@@ -38,18 +38,18 @@ class CodeVerifier:
 
     Args:
         language: "python", or "cpp" or "javascript" for tests of style "stdin".
-        isolation: "auto" takes the strongest level this machine has, never "rlimit-only"; or a level by name.
-        partial: score the share of all tests instead of all or nothing.
-        common_names: functions find names such as `math`, `List` and `sqrt` without importing them, which in plain
-            Python is a NameError.
-        servers: runs at one time; None: two per core.
-        packages: installed packages that submissions may import; none but the standard library by default.
-        preload: of those, the ones imported before the fork, so that no run pays for it.
-        checkers: functions "module:fn" of this process that tests may name; data alone never makes one run.
+        isolation: "auto" takes the strongest level of this machine, never "rlimit-only"; or a level by name.
+        partial: score the share of passed tests instead of all or nothing.
+        common_names: functions find names such as `math`, `List` and `sqrt` without importing them; in plain Python
+            that is a NameError.
+        servers: number of runs at a time; None: two per core.
+        packages: installed packages that submissions may import; by default only the standard library.
+        preload: those of them that are imported before the fork, so that runs need not import them.
+        checkers: functions "module:fn" of this process that tests may name; data alone never runs one.
         time_s, wall_s, memory_mib, processes, output_mib, file_mib, disk_mib, open_files: of one run, see Limits.
 
     Raises:
-        ValueError: an option that can't be.
+        ValueError: an invalid option.
         VerifierError: (on first use) this machine can't isolate code; the message says what is missing.
     """
 
@@ -106,9 +106,9 @@ class CodeVerifier:
         return self._judged(problem, completion, parallel=self._servers)
 
     def verify_many(self, pairs: Iterable[tuple[Problem, Completion]]) -> list[Verdict | Exception]:
-        """Judges many at once, in order, keeping every core busy. An item's exception takes its verdict's place."""
+        """Judges many pairs in order, on all cores. If an item raises, the exception takes the place of its verdict."""
         items = list(pairs)
-        parallel = max(1, self._servers // max(1, len(items)))  # few items share the servers by their inputs
+        parallel = max(1, self._servers // max(1, len(items)))  # with few items, each runs several inputs at a time
         return verdicts(functools.partial(self._judged, parallel=parallel), items, self._servers)
 
     @property
@@ -117,7 +117,7 @@ class CodeVerifier:
         return self._ready().level
 
     def close(self) -> None:
-        """Ends the servers; also done when the interpreter ends. The verifier can be used again afterwards."""
+        """Ends the servers; this also happens when the interpreter ends. The verifier can be used again afterwards."""
         with self._lock:
             if self._pool is not None:
                 self._pool.close()
@@ -132,7 +132,7 @@ class CodeVerifier:
         self.close()
 
     def _ready(self) -> Pool:
-        if self._pid != os.getpid():  # a forked worker: servers and perhaps a held lock belong to the parent
+        if self._pid != os.getpid():  # a forked worker: the servers, and perhaps a held lock, belong to the parent
             self._pid, self._pool, self._lock = os.getpid(), None, threading.Lock()
         with self._lock:
             if self._pool is None:
@@ -160,7 +160,7 @@ class CodeVerifier:
         pool = self._ready()
         try:
             outcome = self._run(pool, tests, code, limits, parallel)
-        except ServerDied:  # once more on a fresh server; twice is no accident
+        except ServerDied:  # tried again on a fresh server; a second failure is not an accident
             outcome = self._run(pool, tests, code, limits, parallel)
         score = outcome.passed / outcome.total if self.partial and outcome.total else float(outcome.verdict == "AC")
         flags = tuple(dict.fromkeys((*outcome.flags, *signs(code))))
@@ -181,14 +181,14 @@ class CodeVerifier:
 
 
 def _continued(tests: spec.AssertTests, code: str) -> str:
-    """A base model's completion goes on where the prompt ended, in the middle of a function."""
+    """Joins the prompt and a base model's completion, which continues the prompt in the middle of a function."""
     if tests.prompt and code[:1] in " \t\n" and f"def {tests.entry_point}" not in code:
         return tests.prompt + code
     return code
 
 
 def _files_of(package: str) -> dict[str, str]:
-    """Name -> path of an installed package and of the library folder that wheels put beside it."""
+    """Returns name -> path of an installed package and of the library folder that wheels install beside it."""
     found = importlib.util.find_spec(package)
     if found is None or found.origin is None:
         raise ValueError(f"package '{package}' is not installed here")

@@ -1,4 +1,4 @@
-"""Looks after one run from the fork-server: CPU clock, wall clock, and without cgroups its memory and disk."""
+"""Watches one run from the fork-server: CPU clock, wall clock, and without cgroups its memory and disk."""
 
 from __future__ import annotations
 
@@ -10,38 +10,38 @@ _INTERVAL_S = 0.05
 _FIRST_S = 0.02
 _TICKS = os.sysconf("SC_CLK_TCK")
 CPU, WALL, MEMORY, OVERLOAD, DISK, MANY = 2, 3, 4, 5, 6, 8  # why a run was killed (1: the pool asked)
-PATIENCE = 10  # a starved run may take this many times its wall limit before the machine is called overloaded
-_DEEPEST = 100  # folders in one another, where no tmpfs bounds them
-_CHURN_S = 0.01  # between looks at a run whose processes vanish uncounted
+PATIENCE = 10  # a run without a core may take this many times its wall limit before the machine counts as overloaded
+_DEEPEST = 100  # nested folders, if no tmpfs bounds them
+_CHURN_S = 0.01  # between looks at a run whose processes end uncounted
 
 
 class Watch:
-    """Decides when a run has used up what it was given.
+    """Decides when a run has used up its limits.
 
-    Time a run spends ready but without a core is the machine's fault and is added to its wall limit. A run of several
-    processes may be waiting for itself: as long as its own CPU time explains the waiting, it counts.
+    Time that a run is ready but without a core is the machine's fault and is added to its wall limit. A run of several
+    processes may be waiting for itself: as long as its own CPU time explains the waiting, that time counts.
 
     Args:
         procfs: a descriptor of the machine's /proc.
-        meter: a descriptor of the file in which a cgroup counts CPU time; without it, a child that nobody waits for is
-            counted as far as it was seen.
+        meter: a descriptor of the file in which a cgroup counts CPU time; without it, a child that nobody waits for
+            counts only as far as it was seen.
     """
 
     def __init__(self, procfs: int | None, meter: int | None = None) -> None:
         self._procfs = procfs if procfs is not None else os.open("/proc", os.O_PATH | os.O_CLOEXEC)
         self._meter = meter
-        self.own = os.readlink("self", dir_fd=self._procfs)  # our pid as the machine's /proc counts
+        self.own = os.readlink("self", dir_fd=self._procfs)  # our pid in the machine's /proc
 
     def begin(
         self, pid: int, started: float, cpu_s: float, wall_s: float, patient: bool, memory: int, box: str | None,
         disk: int, inodes: int, processes: int,
     ) -> None:  # fmt: skip
-        """A run that has begun.
+        """Starts to watch a run.
 
         Args:
-            patient: the wall clock is kept by another.
-            memory: 0: a cgroup looks after it.
-            box: a folder whose size, and a run whose threads, nobody else limits.
+            patient: another process watches the wall clock.
+            memory: limit in bytes; 0: a cgroup limits it.
+            box: a folder whose size nothing else limits; then nothing else limits the run's threads either.
         """
         self.reason = 0
         self.peak = 0
@@ -58,20 +58,20 @@ class Watch:
         self._own_wait = 0.0
         self._alone = True
         self._tasks_seen = 1
-        self._seen: dict[str, float] = {}  # pid -> CPU seconds of its own when last looked at
+        self._seen: dict[str, float] = {}  # pid -> its own CPU seconds at the last look
         self._metered = self._metered_s()
 
     def next_look_ms(self) -> int:
         return max(1, int((self._next - time.monotonic()) * 1000) + 1)
 
     def look(self) -> bool:
-        """True when the run must end; `reason` says why."""
+        """Returns True if the run must end; `reason` says why."""
         now = time.monotonic()
         if now < self._next:
             return False
         try:
             self.cpu = max(self.cpu, time.clock_gettime(self._clock))
-        except OSError:  # it ended between the poll and now
+        except OSError:  # it has ended since the poll
             self._next = now + _INTERVAL_S
             return False
         elapsed = now - self._started
@@ -96,12 +96,12 @@ class Watch:
         return True
 
     def last_look(self) -> None:
-        """After the end: the CPU time of what nobody waited for."""
+        """After the end, counts the CPU time of children that nobody waited for."""
         if self._meter is not None:
             self.cpu = max(self.cpu, self._metered_s() - self._metered)
 
     def look_at_use(self) -> None:
-        """CPU and memory of everything below PID 1 of the run, by the machine's own /proc."""
+        """Measures CPU and memory of everything below PID 1 of the run, from the machine's own /proc."""
         if not self._root:
             self._root = self._find_root()
             if not self._root:
@@ -119,15 +119,15 @@ class Watch:
         if self._alone:
             self.waited = self._own_wait
         elif self._meter is not None:
-            # A run that is its own competition uses a core all the while it waits.
+            # A run that competes with itself uses a core all the time that it waits.
             self.waited = max(0.0, self._own_wait - self.cpu)
         else:
             self.waited = min(max(0.0, self._own_wait - self.cpu), self._wall_s / 2)
         self.peak = max(self.peak, self._memory_of_all(pids))
 
     def _count_cpu(self, pids: list[str]) -> None:
-        """A dead child's time is its parent's once that has waited for it. Where it never does, the cgroup knows, or
-        what was seen of the child."""
+        """Counts CPU time. A dead child's time goes to the parent that waits for it; if none does, the cgroup counts
+        it, or else what was seen of the child."""
         if self._meter is not None:
             self.cpu = max(self.cpu, self._metered_s() - self._metered)
             return
@@ -151,11 +151,11 @@ class Watch:
         if self._meter is None:
             return 0.0
         said = os.pread(self._meter, 200, 0).split()
-        # Version 2 says b"usage_usec 1234 ...", version 1 nanoseconds alone.
+        # Version 2 writes b"usage_usec 1234 ...", version 1 only nanoseconds.
         return int(said[1]) / 1e6 if said[0] == b"usage_usec" else int(said[0]) / 1e9
 
     def _written(self) -> int:
-        """Bytes for the disk, also of files that have no name any more; 0 where the kernel doesn't count them."""
+        """Returns bytes written to disk, including unnamed files; 0 if the kernel doesn't count them."""
         with contextlib.suppress(OSError, ValueError):
             for line in self._read(f"{self._root}/io").splitlines():
                 if line.startswith("write_bytes:"):
@@ -163,7 +163,7 @@ class Watch:
         return 0
 
     def _find_root(self) -> str:
-        """One run at a time, so the only child is the run. "" where the kernel doesn't tell."""
+        """Returns the run's process: runs are one at a time, so it is the only child. "" if the kernel doesn't tell."""
         try:
             return self._read(f"{self.own}/task/{self.own}/children").strip().partition(" ")[0]
         except OSError:
@@ -200,11 +200,11 @@ class Watch:
         own, shared = sum(own for own, _ in found), sum(shared for _, shared in found)
         if not self._memory or own + shared <= self._memory:
             return own + shared
-        # What several of them share is counted once each: only now is it worth asking for their proportional share.
+        # Shared memory is counted once per process: only now is it worth reading the proportional shares.
         return own + min(shared, sum(self._shared_part(pid, most) for pid, (_, most) in zip(pids, found, strict=True)))
 
     def _memory_of(self, pid: str) -> tuple[int, int]:
-        """Bytes of its own, and of memory shared with others that lies in no file."""
+        """Returns bytes of its own memory, and of memory shared with others that belongs to no file."""
         fields = {}
         with contextlib.suppress(OSError, ValueError):
             for line in self._read(f"{pid}/status").splitlines():
@@ -229,7 +229,7 @@ class Watch:
 
 
 def _is_larger(path: str, size: int, inodes: int) -> bool:
-    """Whether the folder holds more bytes or entries than these, or is too deep to be looked at."""
+    """True if the folder holds more bytes or entries than these, or is too deep to be examined."""
     entries, todo = 0, [(path, 0)]
     while todo:
         folder, depth = todo.pop()
@@ -245,7 +245,7 @@ def _is_larger(path: str, size: int, inodes: int) -> bool:
                         return True
                     if entry.is_dir(follow_symlinks=False):
                         todo.append((entry.path, depth + 1))
-        except OSError:  # gone meanwhile, or closed
+        except OSError:  # removed meanwhile, or closed to us
             continue
     return False
 

@@ -1,8 +1,8 @@
-"""Values across the border: tagged JSON with exact types, rebuilt as built-in types and nothing else.
+"""Values sent between processes: tagged JSON with exact types, decoded to built-in types only.
 
-Loaded on both sides. The sending side in the sandbox is not trusted, so the reading side bounds everything: message
-size, depth, kinds, and hash collisions (10,000 integers with one hash make a set quadratic).
-None, bool, str, finite float, int below 2**63 and list are themselves; all else is `{tag: body}`.
+It is loaded on both sides. The sending side in the sandbox is not trusted, so the reading side bounds everything:
+message size, depth, kinds, and hash collisions (10,000 integers with one hash make a set quadratic).
+None, bool, str, finite float, int below 2**63 and list represent themselves; everything else is `{tag: body}`.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ Reference = Callable[[Any], Any]
 
 
 class WireError(Exception):
-    """A message that can't be taken: too big, too deep, malformed, or made to be slow."""
+    """A message that can't be accepted: too big, too deep, malformed, or made to be slow."""
 
 
 _scan: Callable[[str, int], tuple[Any, int]] = vars(json.JSONDecoder())["scan_once"]
 _compact = json.JSONEncoder(check_circular=False, separators=(",", ":"))
-# What `encode` of the encoder builds for every message anew, where the interpreter has it in C.
+# The encoder's `encode` builds this for every message; built once here if the interpreter has it in C.
 _make = getattr(json.encoder, "c_make_encoder", None)
 _chunks: Callable[[Any, int], Iterable[str]] | None = _make and _make(
     None, _compact.default, json.encoder.encode_basestring_ascii, None, ":", ",", False, False, True
@@ -33,7 +33,7 @@ _chunks: Callable[[Any, int], Iterable[str]] | None = _make and _make(
 
 
 def pack(message: Any) -> bytes:
-    """One frame: 4 bytes of length, then JSON in ASCII. `message` holds encoded values only."""
+    """Returns one frame: 4 bytes of length, then JSON in ASCII. `message` must hold encoded values only."""
     body = "".join(_chunks(message, 0)) if _chunks else _compact.encode(message)
     return len(body).to_bytes(4, "little") + body.encode()
 
@@ -54,7 +54,7 @@ def unpack(body: bytes | bytearray | memoryview) -> Any:
 
 
 def header(data: bytes | bytearray) -> int:
-    """Length of the frame's body."""
+    """Returns the length of the frame's body."""
     return int.from_bytes(data[:4], "little")
 
 
@@ -62,10 +62,10 @@ HEADER_SIZE = 4
 
 
 def encode(value: Any, opaque: Reference, depth: int = 0) -> Any:
-    """The value as JSON-ready data; what is no data goes through `opaque`, which returns a tagged reference.
+    """Returns the value as JSON-ready data; other objects go through `opaque`, which returns a tagged reference.
 
-    Subclasses of the built-in containers and numbers are sent as what they are made of: a Counter is a dict.
-    Raises WireError beyond MAX_DEPTH, so also for a list that holds itself.
+    Subclasses of the built-in containers and numbers are sent as their base: a Counter is a dict.
+    Raises WireError beyond MAX_DEPTH, and therefore for a list that contains itself.
     """
     kind = type(value)
     if kind is int:
@@ -101,14 +101,14 @@ def encode(value: Any, opaque: Reference, depth: int = 0) -> Any:
     for base, plain in _PLAIN:
         if isinstance(value, base):
             return encode(plain(value), opaque, depth)
-    scalar = getattr(kind, "item", None)  # numpy scalars; arrays have it too, and refuse below
+    scalar = getattr(kind, "item", None)  # numpy scalars; arrays also have it, and are refused below
     if scalar is not None and getattr(value, "shape", None) == ():
         return encode(value.item(), opaque, depth)
     return opaque(value)
 
 
 def _text_or_bytes(value: str) -> Any:
-    """JSON would join two lone surrogates into one character."""
+    """Encodes text; JSON would join two lone surrogates into one character."""
     try:
         value.encode()
     except UnicodeEncodeError:
@@ -117,7 +117,7 @@ def _text_or_bytes(value: str) -> Any:
 
 
 def _library(module: str, name: str) -> Any:
-    """Imported when met: a fork-server without these modules forks faster."""
+    """Imports a module when it is first needed: a fork-server without these modules forks faster."""
     return getattr(importlib.import_module(module), name)
 
 
@@ -148,7 +148,7 @@ _PLAIN: tuple[tuple[type, Callable[[Any], Any]], ...] = (
 
 
 def decode(data: Any, reference: Callable[[str, Any], Any], depth: int = 0) -> Any:
-    """What `encode` sent, rebuilt; a tag it does not know goes to `reference(tag, body)`. Raises WireError."""
+    """Decodes what `encode` returned; an unknown tag goes to `reference(tag, body)`. Raises WireError."""
     if data is None or type(data) in (bool, int, float, str):
         return data
     if depth > MAX_DEPTH:
@@ -226,7 +226,7 @@ def _text(body: Any, most: int | None = None) -> str:
 
 
 def _refuse_collisions(items: list[Any]) -> None:
-    """Python's tables go quadratic on equal hashes; numbers and tuples can be made to have them, text can't."""
+    """Refuses collisions: Python's tables are quadratic on equal hashes, which numbers and tuples can have."""
     if len(items) <= _MAX_EQUAL_HASHES:
         return
     hashes = sorted(map(hash, items))
@@ -236,5 +236,5 @@ def _refuse_collisions(items: list[Any]) -> None:
 
 
 def no_reference(tag: str, body: Any) -> Any:
-    """For readers that expect data only."""
+    """A `reference` for readers that expect only data."""
     raise WireError(f"unknown kind of value {tag!r}")

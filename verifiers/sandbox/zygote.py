@@ -1,10 +1,10 @@
-"""The fork-server: a process in namespaces of its own that makes one locked-in child per run.
+"""The fork-server: a process in its own namespaces that forks one locked-in child per run.
 
-It gets descriptors and limits, never code, tests or expected values: the child reads its job by itself, so nothing
-one run is given can be found in the memory another run inherits. Started with exec, so neither does it hold a copy
-of the trainer.
+It gets descriptors and limits, never code, tests or expected values. The child reads its job itself, so nothing that
+one run receives can be found in the memory that another run inherits. It is started with exec, so it holds no copy of
+the trainer either.
 
-    outer   stays outside, removes what has to be removed when the inner one is gone
+    outer   stays outside, and cleans up when the inner one has ended
     inner   PID 1 of its namespace: everything below dies with it
     child   PID 1 of a namespace per run
 """
@@ -27,21 +27,21 @@ from verifiers.sandbox import child, heap, linux, locks, rootfs, seccomp
 from verifiers.sandbox.watch import Watch
 
 CONTROL = 3  # descriptor of the socket to the pool
-# What the pool sends with the descriptors: flags, CPU s, wall s, memory, processes, file size, disk, inodes, files
+# Sent by the pool with the descriptors: flags, CPU s, wall s, memory, processes, file size, disk, inodes, files
 REQUEST = struct.Struct("<Idd6Q")
-# What it gets, a `_Reply`: wait status, why it was killed, wall s, CPU s by the watch, s spent waiting for a core, peak
-# bytes by the watch, and of struct rusage both times and the largest resident size.
+# Reply to the pool, a `_Reply`: wait status, why it was killed, wall s, CPU s by the watch, s spent waiting for a core,
+# peak bytes by the watch, and from struct rusage both times and the largest resident size.
 REPLY = struct.Struct("=4siiidddQ5q")
 READY, DONE, PROGRESS = b"R", b"D", b"P"
-KILL, ASK = b"K", b"Q"  # what the pool may send during a run; ASK is answered by a reply with the tag PROGRESS
+KILL, ASK = b"K", b"Q"  # messages of the pool during a run; ASK is answered by a reply with the tag PROGRESS
 _REQUEST_SIZE = REQUEST.size
 _INPUT_UNIT = 1 << 16
 _POLLIN = 1
 _SCORER_BOX = 32 << 20  # bytes that a scorer may write while it is imported
-# What would be taken from everything that runs under this user.
+# Resources that are shared by everything that runs under this user.
 _FEWEST = {linux.RLIMIT_CORE: 0, linux.RLIMIT_MSGQUEUE: 0, linux.RLIMIT_MEMLOCK: 0, linux.RLIMIT_SIGPENDING: 256}
-_FIRST_MS = 20  # a run that ends within is never looked at
-# Few: each shared library is five mappings that every fork copies and every exit frees.
+_FIRST_MS = 20  # a run that ends within this time is never examined
+# Few modules: each shared library has five mappings, which every fork copies and every exit frees.
 _PRELOAD = (
     "collections",
     "copy",
@@ -58,7 +58,7 @@ _PRELOAD = (
 
 
 def main(config_text: str) -> None:
-    """Entry point of the process; `config_text` is the JSON that the pool wrote."""
+    """Entry point of the process; `config_text` is JSON from the pool."""
     config = json.loads(config_text)
     control = _socket.socket(fileno=CONTROL)
     try:
@@ -66,13 +66,13 @@ def main(config_text: str) -> None:
             _enter_namespaces(config, control)
         else:
             serve(config, control, None, None)
-    except BaseException as error:  # told to the pool, which raises it where it can be read
+    except BaseException as error:  # sent to the pool, which raises it
         control.send(b"E" + f"{type(error).__name__}: {error}".encode()[:4000])
         os._exit(1)
 
 
 def _enter_namespaces(config: dict[str, Any], control: _socket.socket) -> None:
-    root = "/sys"  # where the new tree is put together: always there, and nothing needed lies below it
+    root = "/sys"  # where the new tree is mounted: always there, and nothing below it is needed
     everything = (
         linux.CLONE_NEWUSER | linux.CLONE_NEWNS | linux.CLONE_NEWPID | linux.CLONE_NEWIPC | linux.CLONE_NEWNET
         | linux.CLONE_NEWUTS
@@ -97,7 +97,7 @@ def _enter_namespaces(config: dict[str, Any], control: _socket.socket) -> None:
     own = os.getpid()
     uid, gid = os.getuid(), os.getgid()
     if uid == 0:
-        # Only root can bind what lies below folders closed to others; it does that first, then becomes nobody.
+        # Only root can bind what is below folders closed to others; it does that first, then becomes nobody.
         linux.unshare(linux.CLONE_NEWNS)
         linux.mount("none", "/", None, linux.MS_REC | linux.MS_PRIVATE)
         rootfs.build(root, config["packages"])
@@ -115,7 +115,7 @@ def _enter_namespaces(config: dict[str, Any], control: _socket.socket) -> None:
         linux.mount("none", "/", None, linux.MS_REC | linux.MS_PRIVATE)
         rootfs.build(root, config["packages"])
         rootfs.enter(root)
-    linux.die_with_parent()  # after the change of uid, which forgets it
+    linux.die_with_parent()  # again, because the change of uid clears it
     server = os.fork()  # the first process of the new PID namespace
     if server:
         control.close()
@@ -133,7 +133,7 @@ def _map_ids(procfs: int, own: int, uid: int, gid: int) -> None:
 
 
 def _remove_cgroup(folder: str) -> None:
-    for _ in range(100):  # the last process leaves it a moment after its death is known
+    for _ in range(100):  # the last process leaves the group a moment after its death is known
         try:
             os.rmdir(folder)
             return
@@ -144,7 +144,7 @@ def _remove_cgroup(folder: str) -> None:
 
 
 def serve(config: dict[str, Any], control: _socket.socket, procfs: int | None, meter: int | None) -> None:
-    """Preloads, locks what can be locked once, and forks runs until the pool hangs up."""
+    """Preloads modules, applies restrictions that can be applied once, and forks runs until the pool hangs up."""
     for name in _PRELOAD:
         __import__(name)
     sys.path[:] = [path for path in sys.path if "-packages" not in path]
@@ -154,7 +154,7 @@ def serve(config: dict[str, Any], control: _socket.socket, procfs: int | None, m
         __import__(name)
     if config["scorer"]:
         _prepare_scorer(config, namespaces=procfs is not None)
-    for name in ("exit", "quit"):  # what `site`, left out for its cost, would have put there
+    for name in ("exit", "quit"):  # `site` would define these; it is left out for its cost
         setattr(builtins, name, _sitebuiltins.Quitter(name, "end of file"))
     if procfs is not None:
         linux.prepared_libc("sethostname", b"sandbox", 7)()
@@ -177,7 +177,7 @@ def serve(config: dict[str, Any], control: _socket.socket, procfs: int | None, m
     filling = heap.settle()
     server = _Server(
         config, control, procfs, common, watch
-    )  # on few pages: after a fork each that it writes to is copied
+    )  # on few pages: after a fork, each page that the server writes to is copied
     control.send(READY)
     server.serve()
     del filling
@@ -187,7 +187,7 @@ def serve(config: dict[str, Any], control: _socket.socket, procfs: int | None, m
 
 
 def _prepare_scorer(config: dict[str, Any], *, namespaces: bool) -> None:
-    """Imports a scorer's package, which may want a folder to write to; a run's own tmpfs covers this one."""
+    """Imports a scorer's package, which may need a folder to write to; a run's own tmpfs is mounted over it."""
     home = config["box_parent"]
     if namespaces:
         home = rootfs.WORK
@@ -199,7 +199,7 @@ def _prepare_scorer(config: dict[str, Any], *, namespaces: bool) -> None:
 
 
 class _Reply(ctypes.Structure):
-    """What the pool gets. wait4 writes into it: no object is made of what is only passed on."""
+    """The reply to the pool. wait4 writes directly into it, so no object is created for values only passed on."""
 
     _fields_ = [
         ("tag", ctypes.c_char * 4),
@@ -207,7 +207,7 @@ class _Reply(ctypes.Structure):
         ("killed", ctypes.c_int),
         ("unused", ctypes.c_int),
         ("wall_s", ctypes.c_double),
-        ("cpu_s", ctypes.c_double),  # by the watch, which sees processes that nobody waited for
+        ("cpu_s", ctypes.c_double),  # by the watch, which includes processes that nobody waited for
         ("waited_s", ctypes.c_double),
         ("peak", ctypes.c_ulong),
         ("usage", ctypes.c_long * 18),  # struct rusage
@@ -215,19 +215,19 @@ class _Reply(ctypes.Structure):
 
 
 class _Polled(ctypes.Structure):
-    """struct pollfd. `select` is a shared library that each fork would copy."""
+    """struct pollfd, used because `select` is a shared library that each fork would copy."""
 
     _fields_ = [("fd", ctypes.c_int), ("wanted", ctypes.c_short), ("found", ctypes.c_short)]
 
 
 class _Plan:
-    """What follows from a request, kept for the next one like it."""
+    """Everything derived from a request, kept for the next equal request."""
 
     def __init__(
         self, key: bytes, request: tuple[Any, ...], descriptors: list[int], trouble: int, calls: list[locks.Call]
     ) -> None:
         self.key, self.request, self.descriptors, self.calls = key, request, descriptors, calls
-        self.trouble = trouble  # number, in the run, of the pipe for trouble
+        self.trouble = trouble  # number of the trouble pipe in the run
 
 
 class _Server:
@@ -248,10 +248,10 @@ class _Server:
         self.runs = 0
         self.common = common
         self.locks = locks.Locks(config, namespaces=self.namespaces)
-        # An IPC namespace per run would keep nothing apart: no run can make a queue, a segment or a semaphore set.
+        # An IPC namespace per run would isolate nothing: no run can create a queue, a segment or a semaphore set.
         flags = linux.CLONE_NEWPID | linux.CLONE_NEWNS if self.namespaces else 0
         if self.namespaces and not self.locks.scoped:
-            flags |= linux.CLONE_NEWNET  # keeps abstract sockets of one run from the next
+            flags |= linux.CLONE_NEWNET  # isolates abstract sockets of one run from the next
         self.handle = ctypes.c_int(-1)
         self.fork = linux.prepared_fork(flags, self.handle)
         self.reply = _Reply(DONE)
@@ -263,10 +263,10 @@ class _Server:
         self.plan = _Plan(b"", (), [], -1, [])
 
     def serve(self) -> None:
-        """Takes a request, runs it, replies, until the pool is gone.
+        """Takes a request, runs it and replies, until the pool is gone.
 
-        All in one function, and on names of its own: after a fork each page the server writes to is copied, and
-        every object it uses is written to.
+        All in one function with local names: after a fork each page that the server writes to is copied, and using an
+        object writes to it.
         """
         receive, send, monotonic = self.control.recvmsg, self.control.send, time.monotonic
         fork, wait, namespaces = self.fork, self.wait, self.namespaces
@@ -278,7 +278,7 @@ class _Server:
             data, ancillary, _, _ = receive(_REQUEST_SIZE, 256)
             if not data:
                 return
-            if not ancillary:  # a kill that came after its run had ended
+            if not ancillary:  # a kill that arrived after its run had ended
                 continue
             if data + ancillary[0][2] != plan.key:
                 plan = self.plan = self._planned(data, ancillary[0][2])
@@ -291,12 +291,12 @@ class _Server:
                             raise linux.failure()
                     channel = open_channel(child.CHANNEL)
                     job = channel.receive()
-                    if job["mode"] in start_of:  # our trouble until the program, or the compiler, has begun
+                    if job["mode"] in start_of:  # an infrastructure error until the program or compiler has started
                         start_of[job["mode"]](channel, job, plan.trouble)
                     close(plan.trouble)  # the pipe for trouble: what follows can be the submission's doing
                 except EOFError:  # the pool hung up
                     os._exit(1)
-                except BaseException as error:  # not the submission's doing: the pool raises it
+                except BaseException as error:  # not caused by the submission: the pool raises it
                     self._give_up(error)
                 try:
                     run_job(channel, job, common)
@@ -327,7 +327,7 @@ class _Server:
         request = REQUEST.unpack(data)
         descriptors = memoryview(packed).cast("i").tolist()
         key, input_bytes, box = data + packed, 0, None
-        if request[0] & locks.HAS_INPUT:  # rounded up, so that the plan for one input serves for many
+        if request[0] & locks.HAS_INPUT:  # rounded up, so that one plan serves many inputs
             input_bytes = -(-os.fstat(descriptors[0]).st_size // _INPUT_UNIT) * _INPUT_UNIT
             key += b"%d" % input_bytes
             if key == self.plan.key:
@@ -347,20 +347,20 @@ class _Server:
         return f"{self.config['box_parent']}/{self.runs}"
 
     def _give_up(self, error: BaseException) -> None:
-        """In the child, before anything of the submission ran."""
+        """Reports an error in the child before anything of the submission ran."""
         for trouble in (self.plan.trouble, self.trouble[1]):
             with contextlib.suppress(OSError):
                 os.write(trouble, f"{type(error).__name__}: {error}".encode())
         os._exit(_SETUP_FAILED)
 
     def _look_for_trouble(self) -> None:
-        """Only a child whose run never began leaves a message: a submission finds the pipe closed."""
+        """Reads the trouble pipe: only a child whose run never began writes to it; a submission finds it closed."""
         with contextlib.suppress(BlockingIOError):
             if os.read(self.trouble[0], 4000):
                 self.reply.killed = SETUP
 
     def _watched(self, pid: int, started: float) -> None:
-        """A run that is not over at once: waits for its end, and looks at what it uses."""
+        """Waits for the end of a run that is not over at once, and watches its use of resources."""
         box = None if self.namespaces else self._box
         watch, (pool_says, run_says) = self.watch, self.watched
         _, cpu_s, wall_s, memory, processes, _, disk, inodes, _ = self.plan.request
@@ -384,7 +384,7 @@ class _Server:
         watch.last_look()
         reply = self.reply
         reply.killed, reply.cpu_s, reply.waited_s = watch.reason, watch.cpu, watch.waited
-        reply.peak = max(watch.peak, 1)  # also the mark of a reply to be cleared
+        reply.peak = max(watch.peak, 1)  # nonzero also marks a reply that must be cleared
 
     def _tell_progress(self, started: float) -> None:
         watch, reply = self.watch, _Reply(PROGRESS)
@@ -395,29 +395,29 @@ class _Server:
             self.control.send(reply)
 
     def _tidy(self) -> None:
-        """What the watch found is of one run, and so is its folder."""
+        """Resets what the watch found and the folder, which belong to one run."""
         reply = self.reply
         reply.killed, reply.cpu_s, reply.waited_s, reply.peak = 0, 0.0, 0.0, 0
         if not self.namespaces:
             _remove_tree(self._box)
 
 
-_SETUP_FAILED = 211  # exit status of a child whose run never began; its pipe proves that it was no submission
-KILLED, SETUP = 1, 7  # why a run ended: the pool asked; it never began. The others stand in watch.py
+_SETUP_FAILED = 211  # exit status of a child whose run never began; its pipe proves that it was not the submission
+KILLED, SETUP = 1, 7  # why a run ended: the pool asked; it never began. The other reasons are in watch.py
 
 
 def _remove_tree(path: str) -> None:
-    """As much of a run's folder as can be removed, however deep, closed or odd: no run may end the server by it."""
+    """Removes as much of a run's folder as possible, however deep or odd, and never raises: the server must go on."""
     with contextlib.suppress(OSError):
         _empty(path)
         os.rmdir(path)
 
 
 def _empty(path: str) -> None:
-    """Without recursion, and by descriptors, for paths may be longer than the kernel takes."""
+    """Empties a folder without recursion and by descriptors, because paths may be longer than the kernel accepts."""
     flags = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
     here = os.open(path, flags)
-    names, above = os.listdir(here), list[tuple[str, list[str]]]()  # of each folder on the way: its name, what is left
+    names, above = os.listdir(here), list[tuple[str, list[str]]]()  # per folder on the path: its name, remaining names
     try:
         while names or above:
             if not names:

@@ -31,11 +31,11 @@ _ABOUT = "Rewards for completions. verifiers/README.md, section 'Over HTTP', has
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """What `serve` was told. Clients choose among these verifiers; they name no other, and set no option."""
+    """The options of `serve`. Clients choose among these verifiers; they can name no other, and set no option."""
 
-    reward: str = "math"  # of /get_reward, and of requests that name none
+    reward: str = "math"  # for /get_reward, and for requests that name none
     allow: Sequence[str] = ()  # verifiers that a request may name besides those of `reward`
-    options: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)  # of all of these, by name
+    options: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)  # of all these verifiers, by name
     workers: int = 2
     max_queue_rows: int = 20_000
     max_rows: int = 4096  # of one request
@@ -47,7 +47,7 @@ class Settings:
 
 
 class Server:
-    """The application and what it scores with. Raises ValueError if the verifiers can't be set up."""
+    """The application and its scorers. Raises ValueError if the verifiers can't be set up."""
 
     def __init__(self, settings: Settings) -> None:
         self.settings = settings
@@ -56,7 +56,7 @@ class Server:
         unknown = [name for name in settings.options if name not in self.allowed]
         if unknown:
             raise ValueError(f"options for '{unknown[0]}', which is not served; served: {', '.join(self.allowed)}")
-        Reward(" + ".join(self.allowed), options=settings.options)  # all of them can be set up
+        Reward(" + ".join(self.allowed), options=settings.options)  # checks that all of them can be set up
         self._reward_of = functools.lru_cache(maxsize=64)(self._made)
         self.default = self._reward_of(settings.reward)
         self.metrics = Metrics()
@@ -65,7 +65,7 @@ class Server:
         self.app.add_middleware(Limited, limits=settings.limits, metrics=self.metrics)
         self.app.add_exception_handler(BadRequest, _bad_request)
         self.app.add_exception_handler(ClientDisconnect, _gone)
-        # The bodies are read by `requests`, within its limits; the page is told of them.
+        # `requests` reads the bodies, within its limits; their schemas are added here for the /docs page.
         self.app.post("/v1/verify", openapi_extra=_body_of(requests.VerifyRequest, rows=requests.Row))(self.verify)
         self.app.post("/get_reward", openapi_extra=_body_of(requests.RewardRequest))(self.get_reward)
         self.app.post("/slime", openapi_extra=_body_of(requests.SlimeRequest))(self.slime)
@@ -85,7 +85,7 @@ class Server:
             await asyncio.to_thread(lanes.close)
 
     async def verify(self, request: Request) -> Response:
-        """Scores a batch; `verdicts` are in the order of the rows and carry their ids, so that a retry is safe."""
+        """Scores a batch; `verdicts` are in the order of the rows and carry their ids, so a retry is safe."""
         asked = requests.verify_request(await _body(request))
         self._count(asked.rows)
         reward = self._chosen(asked)
@@ -135,31 +135,31 @@ class Server:
         return Reply({**of_all(self.default, scores[0]), "reward": reward})
 
     def _rewards(self, scores: Sequence[Score], route: str) -> list[float]:
-        """The rewards, for clients that can't leave a row out. Raises HTTPException unless a stand-in is set."""
+        """Returns the rewards, for clients that can't omit a row. Raises HTTPException unless `unscored` is set."""
         stand_in = self.settings.unscored
         missing = [score for score in scores if score.reward is None]
         if missing and stand_in is None:
-            # A gold that can't be used is the client's; anything else is ours.
+            # A gold that can't be used is the client's error; any other error is ours.
             code = 422 if all(score.error.startswith("GoldError") for score in missing) else 500
             reason = f"{len(missing)} of {len(scores)} rows could not be scored, the first: {why(missing[0])}"
-            say_once(f"{route} refuses rows, and the trainer will fail or go on without; see --unscored: %s", reason)
+            say_once(f"{route} refuses rows, and the trainer will fail or continue without; see --unscored: %s", reason)
             raise HTTPException(code, reason)
         return [score.reward if score.reward is not None else float(stand_in or 0.0) for score in scores]
 
     async def healthz(self) -> Response:
-        """200 while it can score."""
+        """Returns 200 while the server can score."""
         ready = self.lanes is not None
         return Reply({"status": "ok" if ready else "closing"}, 200 if ready else 503)
 
     async def metrics_text(self) -> str:
-        """Prometheus' text."""
+        """Returns the metrics in Prometheus' text format."""
         waiting = self.lanes.waiting if self.lanes is not None else 0
         return self.metrics.text({"verifiers_queue_rows": waiting, "verifiers_workers": self.settings.workers})
 
     def _chosen(self, request: requests.VerifyRequest) -> Reward:
-        """The reward that a request names. Raises BadRequest."""
+        """Returns the reward that a request names. Raises BadRequest."""
         if request.reward is not None and request.verifier is not None:
-            raise BadRequest("reward and verifier can't stand side by side: a verifier's name is a reward, too")
+            raise BadRequest("give either reward or verifier, not both: a verifier's name is also a reward")
         named = request.reward if request.reward is not None else request.verifier
         if named is None:
             reward = self.default
@@ -182,7 +182,7 @@ class Server:
         return Reward(formula, options=options)
 
     def _code_limits(self, reward: Reward) -> dict[str, float]:
-        """The limits that a request may lower: the strictest of the reward's verifiers that run programs."""
+        """Returns the limits that a request may lower: the strictest among the reward's verifiers that run programs."""
         found = [limits for verify in reward.verifiers.values() if (limits := getattr(verify, "limits", None))]
         return {name: min(getattr(limits, name) for limits in found) for name in requests.LOWERABLE} if found else {}
 
@@ -191,7 +191,7 @@ class Server:
             raise Refused(413, f"{len(rows)} rows; at most {self.settings.max_rows} in one request")
 
     async def _score(self, reward: Reward, items: Sequence[Item | BadRequest]) -> list[Score]:
-        """A score for each item, in order; what can't be used is unscored and says why."""
+        """Returns a score for each item, in order; an item that can't be used is unscored, with the reason."""
         pairs = [item for item in items if not isinstance(item, BadRequest)]
         scored = iter(await self._judged(reward, pairs))
         scores = [
@@ -223,7 +223,7 @@ class Server:
 
 
 def _body_of(asked: type[BaseModel], **items: type[BaseModel]) -> dict[str, Any]:
-    """The OpenAPI entry of a route's body; `items` are the models of what stands in its lists."""
+    """Returns the OpenAPI entry of a route's body; `items` are the models of the items of its lists."""
     schema = asked.model_json_schema()
     for name, model in items.items():
         schema["properties"][name]["items"] = model.model_json_schema()
@@ -231,7 +231,7 @@ def _body_of(asked: type[BaseModel], **items: type[BaseModel]) -> dict[str, Any]
 
 
 async def _body(request: Request) -> Any:
-    """What was sent, as JSON. Another content type would let any web page send requests without being asked."""
+    """Parses the body as JSON. Other content types are refused: with them any web page could send requests unasked."""
     kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if kind != "application/json":
         raise Refused(415, f"Content-Type must be application/json, got {kind[:80]!r}")
@@ -243,11 +243,11 @@ async def _bad_request(_: Request, error: Exception) -> Response:
 
 
 async def _gone(_: Request, __: Exception) -> Response:
-    """A client that hangs up in the middle of its request is nothing for the log; nobody reads this reply."""
+    """Handles a client that hangs up during its request: nothing is logged, and nobody reads this reply."""
     return Reply({"detail": "the request ended before its body did"}, 400)
 
 
 def _refuse_if_all_bad(items: Sequence[Item | BadRequest]) -> None:
-    """A batch of which nothing can be used is a mistake of the client's. Raises BadRequest."""
+    """Raises BadRequest for a batch in which no item can be used: that is an error of the client."""
     if items and all(isinstance(item, BadRequest) for item in items):
         raise next(item for item in items if isinstance(item, BadRequest))

@@ -1,4 +1,4 @@
-"""Scoring for a server: a bounded queue of rows, and lanes (a thread with a worker process) that empty it."""
+"""Scoring for a server: a bounded queue of rows, and lanes (a thread with a worker process) that process it."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Job:
     """Some rows of one request."""
 
     def __init__(self, reward: Reward, pairs: Sequence[tuple[Problem, Completion]], done: Callable[[], object]) -> None:
-        """`done` is called once, in any thread, when every score is there."""
+        """`done` is called once, in any thread, when all scores are available."""
         self.reward = reward
         self.pairs = list(pairs)
         self.scores: list[Score | None] = [None] * len(self.pairs)
@@ -38,7 +38,7 @@ class Job:
             done()
 
     def put(self, index: int, score: Score) -> None:
-        """Takes a result in."""
+        """Stores a result."""
         with self._lock:
             self.scores[index] = score
             self._left -= 1
@@ -48,14 +48,14 @@ class Job:
 
 
 class Lanes:
-    """Takes jobs until `max_rows` wait, and scores them with `count` worker processes.
+    """Accepts jobs until `max_rows` wait, and scores them with `count` worker processes.
 
-    A verifier that hangs holds up its own lane for `timeout_s` at most.
+    A verifier that hangs blocks only its own lane, for at most `timeout_s`.
     """
 
     def __init__(self, *, count: int, max_rows: int, timeout_s: float, memory_mib: int | None) -> None:
         self.max_rows, self.timeout_s, self.memory_mib = max_rows, timeout_s, memory_mib
-        self._waiting: collections.deque[tuple[Job, int, int]] = collections.deque()  # job, from, to
+        self._waiting: collections.deque[tuple[Job, int, int]] = collections.deque()  # job, start, stop
         self._rows = 0
         self._changed = threading.Condition()
         self._closing = False
@@ -65,7 +65,7 @@ class Lanes:
 
     @property
     def waiting(self) -> int:
-        """Rows that no lane has taken yet."""
+        """Number of rows that no lane has taken yet."""
         return self._rows
 
     def submit(self, job: Job) -> None:
@@ -79,7 +79,7 @@ class Lanes:
             self._changed.notify_all()
 
     def withdraw(self, job: Job) -> None:
-        """Nobody waits for this job any more: its rows make room."""
+        """Removes the rows of a job that nobody waits for any more."""
         job.cancelled = True
         with self._changed:
             kept = [entry for entry in self._waiting if entry[0] is not job]
@@ -87,7 +87,7 @@ class Lanes:
             self._waiting = collections.deque(kept)
 
     def close(self) -> None:
-        """Ends the lanes; what still waits is unscored."""
+        """Ends the lanes; rows that still wait are unscored."""
         with self._changed:
             self._closing = True
             self._changed.notify_all()
@@ -128,7 +128,7 @@ class Lanes:
                     place += 1
                     if job.cancelled:
                         break
-        except (ValueError, VerifierError, OSError) as error:  # the worker can't be set up, or not be started
+        except (ValueError, VerifierError, OSError) as error:  # the worker can't be set up or started
             if key in pools:
                 pools.pop(key).close()
             for rest in range(place, stop):
@@ -161,7 +161,7 @@ class Metrics:
                     self._counts["verifiers_verdicts_total", labels] += 1
 
     def text(self, gauges: Mapping[str, float]) -> str:
-        """All of it."""
+        """Returns all metrics as text."""
         lines: list[str] = []
         with self._lock:
             for name in sorted({name for name, _ in self._counts}):
@@ -189,7 +189,7 @@ def _labels(labels: tuple[tuple[str, str], ...]) -> str:
 
 
 def as_json(score: Score) -> dict[str, Any]:
-    """A score as the server sends it."""
+    """Returns a score as the server sends it."""
     return {
         "reward": score.reward,
         "error": score.error or None,

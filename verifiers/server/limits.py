@@ -1,4 +1,4 @@
-"""What is asked of a request before it is read: its host, its token, its size; and a count of all requests."""
+"""Checks of a request before it is read: its host, its token, its size; and counts of all requests."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from verifiers.server.replies import Reply
 _OPEN = ("/healthz",)  # routes without a token
 _ROUTES = ("/v1/verify", "/get_reward", "/slime", "/healthz", "/metrics", "/docs", "/openapi.json")
 _MIB = 1 << 20
-_DISCARD_S = 5.0  # a refused body is read and thrown away for so long, ...
-_DISCARD_IDLE_S = 1.0  # ... while something comes, ...
-_DISCARD_BODIES = 4  # ... up to so many times the size that is allowed
+_DISCARD_S = 5.0  # a refused body is read and discarded for this long, ...
+_DISCARD_IDLE_S = 1.0  # ... while data arrives, ...
+_DISCARD_BODIES = 4  # ... up to this many times the allowed size
 
 
 class Refused(Exception):
-    """A request that is answered without being read to its end."""
+    """A request that is answered before it is read to its end."""
 
     def __init__(self, code: int, detail: str, headers: dict[str, str] | None = None) -> None:
         super().__init__(detail)
@@ -32,20 +32,20 @@ class Refused(Exception):
 
 @dataclass(frozen=True, slots=True)
 class RequestLimits:
-    """What a request may be."""
+    """Limits of requests."""
 
-    token: str = ""  # "" = none is asked for
-    hosts: Sequence[str] | None = None  # names besides loopback addresses that the Host header may have; None = any
+    token: str = ""  # "" = none is required
+    hosts: Sequence[str] | None = None  # names allowed in the Host header besides loopback addresses; None = any
     body_mib: float = 64.0  # of one request
-    bodies_mib: float = 256.0  # of all requests at one time
+    bodies_mib: float = 256.0  # of all requests at a time
 
 
 class Limited:
-    """ASGI middleware; a request that it refuses is never parsed, and its body never kept."""
+    """ASGI middleware; a request that it refuses is never parsed, and its body is never stored."""
 
     def __init__(self, app: ASGIApp, limits: RequestLimits, metrics: Metrics) -> None:
         self.app, self.limits, self.metrics = app, limits, metrics
-        self._held = 0  # bytes of all bodies being read or scored
+        self._held = 0  # bytes of all bodies that are being read or scored
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -64,14 +64,14 @@ class Limited:
             self.metrics.request(route, exchange.code, began)
 
     def _check(self, path: str, headers: dict[bytes, bytes]) -> None:
-        """Raises Refused."""
+        """Checks host and token. Raises Refused."""
         host = headers.get(b"host", b"").decode("latin-1")
         if self.limits.hosts is not None and not _is_own(host, self.limits.hosts):
             raise Refused(421, f"the Host header is {host[:200]!r}; use a loopback address, or serve --allow-host NAME")
         token = self.limits.token
         given = headers.get(b"authorization", b"")
         if token and path not in _OPEN and not hmac.compare_digest(given, b"Bearer " + token.encode()):
-            raise Refused(401, "a bearer token is needed", {"WWW-Authenticate": "Bearer"})
+            raise Refused(401, "a bearer token is required", {"WWW-Authenticate": "Bearer"})
         length = headers.get(b"content-length", b"0")
         if int(length) > self.max_bytes:
             raise self.too_large()
@@ -84,7 +84,7 @@ class Limited:
         return Refused(413, f"the body is larger than {self.limits.body_mib:g} MiB")
 
     def hold(self, size: int) -> None:
-        """Counts bytes of a body that came. Raises Refused if there are too many in all."""
+        """Counts received bytes of a body. Raises Refused if the total is too large."""
         self._held += size
         if self._held > self.limits.bodies_mib * _MIB:
             detail = f"the bodies of all requests are larger than {self.limits.bodies_mib:g} MiB; try again later"
@@ -93,7 +93,7 @@ class Limited:
 
 class _Exchange:
     """One request and its reply. A reply to a request that was not read to its end closes the connection, but only
-    after the client could read it: closing at once would reset the connection while the client still writes.
+    after the client could read it: closing at once would reset the connection while the client is still writing.
     """
 
     def __init__(self, limited: Limited, headers: dict[bytes, bytes], receive: Receive, send: Send) -> None:
@@ -136,6 +136,6 @@ class _Exchange:
 
 
 def _is_own(host: str, names: Sequence[str]) -> bool:
-    """True if the Host header names this machine's loopback, or one of `names`."""
+    """True if the Host header names this machine's loopback address, or one of `names`."""
     name = host[1 : host.find("]")] if host.startswith("[") else host.partition(":")[0]
     return is_loopback(name) or name.lower() in names

@@ -1,4 +1,4 @@
-"""Which addresses other machines can't reach."""
+"""Addresses that other machines can't reach."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import ipaddress
 
 
 def is_loopback(host: str) -> bool:
-    """True if only this machine can reach it."""
+    """True if only this machine can reach the address."""
     if host.lower() == "localhost":
         return True
     try:

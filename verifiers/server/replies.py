@@ -1,4 +1,4 @@
-"""Replies that can always be written: valid UTF-8, valid JSON."""
+"""Replies that can always be sent: valid UTF-8, valid JSON."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from fastapi.responses import JSONResponse
 
 
 class Reply(JSONResponse):
-    """JSON in which half a character (a lone surrogate) out of a verifier stands as "?"."""
+    """JSON in which a lone surrogate from a verifier is replaced by "?"."""
 
     def render(self, content: Any) -> bytes:
         text = json.dumps(content, ensure_ascii=False, allow_nan=False, separators=(",", ":"))

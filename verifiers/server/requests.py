@@ -1,4 +1,4 @@
-"""Requests out of JSON. What is wrong with one row is told in its own verdict; what is wrong around the rows is 422."""
+"""Parses requests. An error in one row is reported in its own verdict; an error outside the rows is a 422."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _SHOWN = 80
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _PLAIN = {int, float, bool, type(None)}
 _CHECKERS = {"exact", "strict", "tokens", "unordered"}  # and float:TOL; not module:fn, which would run code
-LOWERABLE = ("time_s", "memory_mib")  # limits of code that a request or a row's tests may lower
+LOWERABLE = ("time_s", "memory_mib")  # limits of code verifiers that a request or a row's tests may lower
 Item = tuple[Problem, Completion]
 M = TypeVar("M", bound=BaseModel)
 
@@ -45,17 +45,17 @@ class Row(BaseModel):
 
 
 class VerifyRequest(BaseModel):
-    """A batch; `reward` is a formula over the verifiers that are served, `verifier` a single one."""
+    """A batch; `reward` is a formula over the served verifiers, `verifier` a single one."""
 
     model_config = ConfigDict(extra="forbid", strict=True)
     reward: str | None = None
     verifier: str | None = None
-    config: dict[str, dict[str, Any]] = Field(default_factory=dict)  # lower limits of code: time_s, memory_mib
+    config: dict[str, dict[str, Any]] = Field(default_factory=dict)  # lower limits for code: time_s, memory_mib
     rows: list[Any]
 
 
 class RewardRequest(BaseModel):
-    """OpenRLHF's call; further fields are ignored."""
+    """OpenRLHF's call; other fields are ignored."""
 
     model_config = ConfigDict(strict=True)
     query: list[Any]
@@ -73,14 +73,14 @@ class SlimeRequest(BaseModel):
 
 
 class _Flaw:
-    """Stands in read JSON for what no JSON can say."""
+    """Placeholder in parsed JSON for a value that JSON can't express."""
 
     def __init__(self, why: str) -> None:
         self.why = why
 
 
 def read_json(body: bytes) -> Any:
-    """The body's value, with a `_Flaw` in the place of NaN, Infinity, repeated keys and numbers out of range.
+    """Returns the body's value, with a `_Flaw` in place of NaN, Infinity, repeated keys and numbers out of range.
 
     Raises: BadRequest.
     """
@@ -94,7 +94,7 @@ def read_json(body: bytes) -> Any:
         raise BadRequest(f"the body is not JSON: {error}") from error
     except RecursionError as error:
         raise BadRequest(f"the body is nested too deeply; at most {_MAX_DEPTH} levels are read") from error
-    except ValueError:  # an integer of more digits than Python reads
+    except ValueError:  # an integer of more digits than Python parses
         return _loads(text, _integer)
 
 
@@ -121,12 +121,12 @@ def _object(pairs: list[tuple[str, Any]]) -> Any:
         return found
     names = [name for name, _ in pairs]
     twice = next(name for name in names if names.count(name) > 1)
-    # The last one wins, as usual, so that the row keeps its id; but the row is refused.
-    return {**found, "": _Flaw(f"the key {twice[:_SHOWN]!r} stands twice in one object")}
+    # As usual the last value wins, so that the row keeps its id; but the row is refused.
+    return {**found, "": _Flaw(f"the key {twice[:_SHOWN]!r} occurs twice in one object")}
 
 
 def flaw_of(value: Any) -> str:
-    """Why this can't be used; "" if it is plain JSON of text, finite numbers and at most 64 levels."""
+    """Returns why a value can't be used; "" for plain JSON of text, finite numbers and at most 64 levels."""
     waiting = [(value, 1)]
     while waiting:
         found, depth = waiting.pop()
@@ -134,7 +134,7 @@ def flaw_of(value: Any) -> str:
             return found.why
         if isinstance(found, str):
             if not found.isascii() and _SURROGATE.search(found):
-                return f"a text holds half a character (a lone surrogate): {found[:_SHOWN]!r}"
+                return f"a text contains a lone surrogate (half a character): {found[:_SHOWN]!r}"
         elif isinstance(found, dict | list):
             if depth > _MAX_DEPTH:
                 return f"it is nested deeper than {_MAX_DEPTH} levels"
@@ -147,17 +147,17 @@ def flaw_of(value: Any) -> str:
 
 
 def verify_request(value: Any) -> VerifyRequest:
-    """Raises BadRequest."""
+    """Parses the body of /v1/verify. Raises BadRequest."""
     return _model(VerifyRequest, value, "rows")
 
 
 def reward_request(value: Any) -> RewardRequest:
-    """Raises BadRequest."""
+    """Parses the body of /get_reward. Raises BadRequest."""
     return _model(RewardRequest, value, "query", "prompts", "labels")
 
 
 def _model(model: type[M], value: Any, *by_item: str) -> M:
-    """The request, whose items in the lists `by_item` are still to be looked at one by one."""
+    """Returns the request; the items of the lists `by_item` are not yet checked."""
     if not isinstance(value, dict):
         raise BadRequest(f"the body must be an object, got {_kind(value)}")
     around = {name: part for name, part in value.items() if not (name in by_item and isinstance(part, list))}
@@ -170,18 +170,18 @@ def _model(model: type[M], value: Any, *by_item: str) -> M:
 
 
 def _said(error: ValidationError) -> str:
-    """The first thing that is wrong, without the value: it may be large."""
+    """Returns the first error, without the value, which may be large."""
     first = error.errors(include_url=False, include_context=False, include_input=False)[0]
     place = ".".join(str(part)[:_SHOWN] for part in first["loc"])
     return f"{place}: {first['msg']}" if place else str(first["msg"])
 
 
 def row_item(index: int, row: Any, *, reads_gold: bool, limits: Mapping[str, float]) -> Item:
-    """Problem and completion of a row.
+    """Returns the problem and completion of a row.
 
     Args:
-        reads_gold: the reward compares answers: a missing value as a gold makes the row unusable.
-        limits: of code, by name; a row may lower them and not raise them.
+        reads_gold: the reward compares answers, so a missing value as a gold makes the row unusable.
+        limits: of code, by name; a row may lower them but not raise them.
 
     Raises: BadRequest, naming the row.
     """
@@ -213,13 +213,13 @@ def _tests(where: str, tests: dict[str, Any], limits: Mapping[str, float]) -> di
 
 
 def id_of(row: Any) -> str | int | None:
-    """The id to answer with, also of a row that can't be used."""
+    """Returns the id for the reply, also for a row that can't be used."""
     name = row.get("id", "") if isinstance(row, dict) else None
     return name if isinstance(name, str | int) and not isinstance(name, bool) and not flaw_of(name) else None
 
 
 def lowered(limits: Mapping[str, float], config: Mapping[str, Mapping[str, Any]]) -> dict[str, float]:
-    """The limits of code that a request asks for with `config`. Raises BadRequest."""
+    """Returns the limits of code that a request sets with `config`. Raises BadRequest."""
     found = dict(limits)
     for verifier, options in config.items():
         for name, value in options.items():
@@ -237,7 +237,7 @@ def lowered(limits: Mapping[str, float], config: Mapping[str, Mapping[str, Any]]
 
 
 def reward_items(request: RewardRequest, *, reads_gold: bool) -> list[Item | BadRequest]:
-    """OpenRLHF's batch, an error in the place of what can't be used. Raises BadRequest for lists of unequal lengths."""
+    """Returns OpenRLHF's batch, with an error for each unusable item. Raises BadRequest if the lengths differ."""
     labels = request.labels or [None] * len(request.query)
     if not len(request.query) == len(request.prompts) == len(labels):
         counts = f"{len(request.query)}, {len(request.prompts)} and {len(labels)}"
@@ -252,12 +252,12 @@ def reward_items(request: RewardRequest, *, reads_gold: bool) -> list[Item | Bad
 
 
 def slime_request(value: Any) -> SlimeRequest:
-    """Raises BadRequest."""
+    """Parses the body of /slime. Raises BadRequest."""
     return _model(SlimeRequest, value)
 
 
 def slime_item(sample: SlimeRequest, *, reads_gold: bool) -> Item:
-    """slime's sample; its prompt is text or messages. Raises BadRequest."""
+    """Returns slime's sample; its prompt is text or messages. Raises BadRequest."""
     for name in ("prompt", "response", "label"):
         if why := flaw_of(getattr(sample, name)):
             raise BadRequest(f"{name}: {why}")

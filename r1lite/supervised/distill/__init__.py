@@ -1,1 +1,1 @@
-"""Distillation: which pairs of models can be compared token by token, and how it is done."""
+"""Distillation: the models, their divergence per token, and the steps of on-policy training."""

@@ -1,4 +1,4 @@
-"""The divergence of two models over a micro-batch, a chunk of tokens at a time.
+"""The divergence of two models over a micro-batch, computed in chunks of tokens.
 
 Shapes: N completion tokens, V vocabulary.
 """
@@ -26,12 +26,12 @@ def divergence(
     temperature: float,
     chunk_tokens: int,
 ) -> Tensor:
-    """Sum over the completion tokens of `generalised_jsd`, with a gradient for the student.
+    """Returns the sum of `generalised_jsd` over the completion tokens, with a gradient for the student.
 
-    Logits [chunk, V] of both models exist for one chunk at a time, and are made again in the backward pass.
+    Logits [chunk, V] of both models exist for one chunk at a time; the backward pass computes them again.
 
     Args:
-        vocabulary: tokens both know; what stands behind them in a padded embedding is left out.
+        vocabulary: number of tokens that both models know; padding of the embeddings is ignored.
     """
     with torch.no_grad():
         teacher_states, teacher_read = teacher.states(batch)

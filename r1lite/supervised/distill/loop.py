@@ -1,4 +1,4 @@
-"""Steps of on-policy distillation: the student writes, the teacher says what it would have written."""
+"""Steps of on-policy distillation: the student samples, and learns the teacher's distribution at each token."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from r1lite.types import Group, Prompt, Rollout
 
 @dataclass(slots=True)
 class Distilling:
-    """Some rows of a step are the student's own, the others the set's; both are learnt alike."""
+    """Trains on rows that the student samples and on rows of the set, with the same loss."""
 
     tokens_are: ClassVar[str] = "trained_on"
 
@@ -36,18 +36,18 @@ class Distilling:
     setup: Setup
     learner: SupervisedLearner
     teacher: Policy
-    prompts: Sequence[Prompt]  # that the student answers
-    rows: TokenRows | None  # None if all rows are the student's
+    prompts: Sequence[Prompt]  # prompts for the student
+    rows: TokenRows | None  # None if the student samples all rows
     order: RowOrder
     stop: StopSignal
 
     @property
     def steps(self) -> int:
-        """How many there are."""
+        """Number of training steps."""
         return self.order.steps
 
     def step(self, step: int) -> tuple[list[Group], dict[str, Any]]:
-        """Samples the student's rows, then moves the student towards the teacher on all of them."""
+        """Samples the student's rows, then moves the student towards the teacher on all rows."""
         started = time.perf_counter()
         config, policy = self.config, self.learner.policy
         own = own_rows(config)
@@ -94,14 +94,14 @@ class Distilling:
         ]
 
     def state_dict(self) -> dict[str, Any]:
-        """Nothing: all there is to a step is its number."""
+        """Returns nothing: a step follows from its number."""
         return {}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Restores what `state_dict()` returned."""
 
     def _sample(self, step: int, count: int) -> list[Group]:
-        """The student's completions, one a problem, scored so that the run can be followed."""
+        """Samples one completion of the student per problem, and scores it for the metrics."""
         config, setup = self.config, self.setup
         chosen = by_epochs(self.prompts, step, count, config.seed)
         sampling = Sampling(config.temperature, config.max_completion_tokens, config.stop_text)
@@ -124,5 +124,5 @@ class Distilling:
 
 
 def own_rows(config: DistillConfig) -> int:
-    """Rows of a step that the student writes."""
+    """Returns the number of rows per step that the student samples."""
     return round(config.on_policy_share * config.rows_per_step)

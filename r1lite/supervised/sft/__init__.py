@@ -1,1 +1,1 @@
-"""Fine-tuning sets: what their rows say, and the tokens that are learnt from them."""
+"""Fine-tuning sets: reading their formats and encoding their rows as tokens."""

@@ -1,4 +1,4 @@
-"""From a fine-tuning set to tokens, with everything refused that can't be learnt from."""
+"""Encodes a fine-tuning set as tokens, and refuses rows that can't be used."""
 
 from __future__ import annotations
 
@@ -22,18 +22,18 @@ from verifiers import Problem
 from verifiers.prefill import prefill_of
 
 _SHOWN = 5
-_CHUNK = 1000  # rows tokenized together
+_CHUNK = 1000  # number of rows tokenized together
 _THINK = "<think>"
 
 
 def load_set(
     config: SupervisedConfig, problems: Problems, test: Sequence[Prompt], model: Any, tokenizer: Any
 ) -> Loaded:
-    """The rows of `--data` as tokens.
+    """Loads and tokenizes the rows of `--data`.
 
     Raises:
-        UserError: no set, rows that can't be learnt from, rows that are too long, test problems among the rows, or a
-            tokenizer that can't do it.
+        UserError: there is no set, rows are unusable or too long, test problems are among them, or the tokenizer is
+            unsuitable.
     """
     if config.data is None:
         raise UserError("--data is missing: the set to learn from (a file, a folder, or OWNER/NAME on the Hub)")
@@ -59,13 +59,13 @@ def load_set(
 
 
 class Encoder:
-    """Puts examples into tokens, as the evaluation's prompts are."""
+    """Encodes examples as tokens, with the same prompts as in evaluation."""
 
     def __init__(self, config: SupervisedConfig, model: Any, tokenizer: Any) -> None:
         templates.check(config.template)
         self.config, self.tokenizer = config, tokenizer
         self.rows, self.read_rows = TokenRows(), 0
-        self.format: str | None = None  # the first row's
+        self.format: str | None = None  # format of the first row
         self.long: list[tuple[str, str]] = []
         self._vocabulary = model.get_input_embeddings().num_embeddings
         self._context = getattr(model.config, "max_position_embeddings", None)
@@ -73,13 +73,13 @@ class Encoder:
         if not self._ends:
             raise UserError(
                 f"--model {config.model}: neither its tokenizer nor its generation config has a token that ends a "
-                "text, so a completion's end could not be learnt"
+                "text, so the model could not learn to end a completion"
             )
         own = tokenizer.eos_token_id
         self._end = own if own is not None else self._ends[0]
 
     def read(self, row: Any) -> Example:
-        """What a row teaches. All rows are of the first one's format. Raises RowError."""
+        """Converts a row to an example. All rows must have the format of the first. Raises RowError."""
         self.read_rows += 1
         if not isinstance(row, dict):
             raise RowError(f"a row must be an object, not {type(row).__name__}")
@@ -87,14 +87,14 @@ class Encoder:
             self.format = format_of(row)
         if self.format is None:
             forms = "; ".join(f"{name} ({', '.join(columns)})" for name, (columns, _) in FORMATS.items())
-            raise RowError(f"columns {', '.join(sorted(row))} make none of the formats {forms}")
+            raise RowError(f"the columns {', '.join(sorted(row))} match none of the formats {forms}")
         found = example(row, self.format, verbatim=self.config.prompts == "verbatim")
         if found.turns and self.config.template != "chat":
-            raise RowError("more than one question in the conversation, or a system message: needs --template chat")
+            raise RowError("a conversation with several questions or a system message needs --template chat")
         return found
 
     def add(self, examples: Sequence[tuple[str, Example]]) -> Iterator[tuple[str, str]]:
-        """Tokenizes (place, example) pairs and keeps those that fit. Yields (place, why) of what can't be learnt."""
+        """Tokenizes (place, example) pairs and keeps those that fit. Yields (place, reason) of unusable rows."""
         if not examples:
             return
         texts = [self._prompt(read) for _, read in examples]
@@ -106,12 +106,12 @@ class Encoder:
             if not prompt:
                 yield place, "the prompt has no tokens"
             elif any(token in self._ends for token in body):
-                yield place, "a token that ends the text stands inside the completion"
+                yield place, "a token that ends the text is inside the completion"
             elif max(prompt + completion) >= self._vocabulary:
                 yield (
                     place,
-                    f"token {max(prompt + completion)}: the model has only {self._vocabulary}, so the tokenizer is not "
-                    "its own",
+                    f"token id {max(prompt + completion)}, but the model has only {self._vocabulary} tokens: the "
+                    "tokenizer does not belong to the model",
                 )
             elif too_long := self._too_long(len(prompt), len(body) + 1):
                 self.long.append((place, too_long))
@@ -119,16 +119,16 @@ class Encoder:
                 self.rows.add(prompt, completion if len(body) < len(completion) else [*completion, self._end])
 
     def loaded(self, data: str, overlap: int = 0) -> Loaded:
-        """The rows, with what is to be said and kept about them. Raises UserError."""
+        """Returns the rows, with lines for the header and facts to store. Raises UserError."""
         if self.long and self.config.long_rows == "error":
             raise UserError(
                 f"--data {data}: {len(self.long):,} of {self.read_rows:,} rows are too long:\n"
                 + _listing(self.long)
-                + "\nraise the limits, or leave such rows out with --long-rows drop"
+                + "\nraise the limits, or drop such rows with --long-rows drop"
             )
         if not len(self.rows):
             why = f": all {len(self.long):,} are too long" if self.long else ""
-            raise UserError(f"--data {data}: no row is left to learn from{why}")
+            raise UserError(f"--data {data}: no usable row is left{why}")
         before, after = self.rows.lengths()
         fingerprint = self.rows.fingerprint()
         facts = {
@@ -145,7 +145,7 @@ class Encoder:
             "template": template_facts(self.config.template, self.tokenizer),
             "fingerprint": fingerprint,
         }
-        dropped = f", {len(self.long):,} left out as too long" if self.long else ""
+        dropped = f", {len(self.long):,} dropped as too long" if self.long else ""
         line = (
             f"{data}: {len(self.rows):,} rows ({self.format}), {int(after.sum()):,} completion tokens to learn{dropped}"
         )
@@ -160,7 +160,7 @@ class Encoder:
         return templates.render_messages(messages, self.tokenizer)
 
     def _encode_prompts(self, texts: Sequence[str]) -> list[list[int]]:
-        # A chat template writes its own special tokens, and a prompt that was kept as text may hold them too.
+        # A chat template adds its own special tokens, and a prompt that was stored as text may contain them too.
         begins = self.tokenizer.bos_token
         bare = [self.config.template == "chat" or bool(begins and text.startswith(begins)) for text in texts]
         encoded: dict[int, list[int]] = {}
@@ -182,16 +182,16 @@ class Encoder:
 
 
 def template_facts(template: str, tokenizer: Any) -> dict[str, str]:
-    """Name of the template that prompts are put into, and the SHA-256 of its text."""
+    """Returns the name of the prompt template and the SHA-256 of its text."""
     name = template if template in (*templates.TEMPLATES, "chat") else "own"
     text = tokenizer.chat_template if template == "chat" else templates.TEMPLATES.get(template, template)
-    if not isinstance(text, str):  # a tokenizer may have several, by name
+    if not isinstance(text, str):  # a tokenizer may have several named templates
         text = json.dumps(text, sort_keys=True)
     return {"name": name, "sha256": hashlib.sha256(text.encode()).hexdigest()}
 
 
 class Overlap:
-    """Test problems that are asked in the set, white space and case aside."""
+    """Counts test problems that occur in the set, ignoring white space and case."""
 
     def __init__(self, test: Sequence[Problem], template: str, tokenizer: Any) -> None:
         self._names = [problem.id or problem.prompt[:40] for problem in test]
@@ -203,29 +203,29 @@ class Overlap:
         self._seen = set[int]()
 
     def see(self, read: Example) -> None:
-        """Takes note of what a row asks."""
+        """Checks the question of a row."""
         found = self._test.get(_plain(read.asked))
         if found is not None:
             self._seen.add(found)
 
     @property
     def count(self) -> int:
-        """How many there are."""
+        """Number of test problems found."""
         return len(self._seen)
 
     def complain(self, config: SupervisedConfig) -> None:
-        """Raises UserError if there are any."""
+        """Raises UserError if the count is not 0."""
         if self._seen:
             shown = ", ".join(self._names[number] for number in sorted(self._seen)[:_SHOWN])
             raise UserError(
                 f"--data {config.data}: {self.count:,} of the {len(self._names):,} test problems of --task "
-                f"{config.task} are in the set ({shown}{', ...' if self.count > _SHOWN else ''}): what was learnt by "
-                "heart would be measured. Take them out, or say --allow-test-overlap"
+                f"{config.task} are in the set ({shown}{', ...' if self.count > _SHOWN else ''}), so the evaluation "
+                "would measure memorization. Remove them, or pass --allow-test-overlap"
             )
 
 
 class Refused:
-    """Rows that can't be learnt from: counted, the first ones shown."""
+    """Counts unusable rows and keeps the first ones for the message."""
 
     def __init__(self) -> None:
         self.count, self.shown = 0, list[tuple[str, str]]()
@@ -237,7 +237,7 @@ class Refused:
             self.shown.append((where, why))
 
     def complain(self, data: str) -> None:
-        """Raises UserError if there are any."""
+        """Raises UserError if the count is not 0."""
         if self.count:
             raise UserError(
                 f"--data {data}: {self.count:,} rows can't be learnt from:\n" + _listing(self.shown, self.count)
@@ -245,7 +245,7 @@ class Refused:
 
 
 def _after(prompt: str, read: Example) -> str:
-    """The completion as it goes on from this prompt: the reasoning is opened once, by whichever of the two."""
+    """Returns the completion for this prompt; the thinking block is opened by one of the two, not by both."""
     completion, opened = read.completion, prefill_of(prompt)
     if opened == _THINK and completion.lstrip().startswith(_THINK):
         return completion.lstrip()[len(_THINK) :].removeprefix("\n" if prompt.endswith("\n") else "")

@@ -1,10 +1,10 @@
-"""The formats of fine-tuning sets, read as one: what stands before a completion, and the completion.
+"""Reads the formats of fine-tuning sets into one form: prompt and completion.
 
-messages           messages: [{role, content}, ...], the last one the assistant's (TRL, axolotl)
-ShareGPT           conversations: [{from, value}, ...], a `system` column if there is one (LLaMA-Factory, axolotl)
-Alpaca             instruction, input, output; `system` and `history` if there are such (LLaMA-Factory)
-prompt/completion  prompt, completion: text, or messages (TRL); beside a `question`, the question counts
-question/answer    question, answer: GSM8K's own files
+messages           messages: [{role, content}, ...]; the last is the assistant's (TRL, axolotl)
+ShareGPT           conversations: [{from, value}, ...], optional `system` column (LLaMA-Factory, axolotl)
+Alpaca             instruction, input, output; optional `system` and `history` (LLaMA-Factory)
+prompt/completion  prompt, completion: text or messages (TRL); a `question` takes precedence over the prompt
+question/answer    question, answer: the original files of GSM8K
 """
 
 from __future__ import annotations
@@ -20,18 +20,18 @@ _ROLES = {
 
 
 class RowError(ValueError):
-    """A row that can't be learnt from; the message says why."""
+    """An unusable row; the message says why."""
 
 
 @dataclass(frozen=True, slots=True)
 class Example:
-    """What a row teaches: after this, say that. Exactly one of question, prompt and turns is given.
+    """A prompt and its completion. Exactly one of question, prompt and turns is given.
 
     Args:
-        question: to be put into the run's template, so that it is asked as the evaluation asks.
+        question: will be rendered with the run's template, as in evaluation.
         prompt: the text as the model sees it.
-        turns: (role, text) of a conversation that is more than one question: roles system, user, assistant.
-        prefill: what the prompt that the completion was written for had opened of it (`Completion.prefill`).
+        turns: (role, text) of a conversation with more than one question; roles system, user, assistant.
+        prefill: the start of the reply in the original prompt (`Completion.prefill`).
     """
 
     completion: str
@@ -42,26 +42,26 @@ class Example:
 
     @property
     def asked(self) -> str:
-        """The last thing that was asked, to be compared with test problems."""
+        """The last question, for comparison with test problems."""
         if self.turns:
             return self.turns[-1][1]
         return self.question if self.question is not None else self.prompt or ""
 
 
 def format_of(row: Mapping[str, Any]) -> str | None:
-    """The format that a row's columns make, or None."""
+    """Returns the format that matches a row's columns, or None."""
     return next((name for name, (columns, _) in FORMATS.items() if all(column in row for column in columns)), None)
 
 
 def example(row: Mapping[str, Any], format: str, *, verbatim: bool = False) -> Example:
-    """What a row of this format teaches.
+    """Converts a row of this format to an example.
 
     Args:
-        verbatim: take `prompt` as it stands even where the row has a `question` too, and a conversation without the
-            instruction that the run's template adds to a question.
+        verbatim: use `prompt` even if the row has a `question` too, and use conversations without the instruction that
+            the run's template adds to a question.
 
     Raises:
-        RowError: a column is missing, empty or of the wrong kind, or the last word is not the assistant's.
+        RowError: a column is missing, empty or of the wrong type, or the last message is not the assistant's.
     """
     columns, read = FORMATS[format]
     if missing := [column for column in columns if column not in row]:
@@ -112,7 +112,7 @@ def _question_answer(row: Mapping[str, Any], verbatim: bool) -> Example:
     return Example(_text(row["answer"], "answer"), question=_text(row["question"], "question"))
 
 
-# By name: the columns that make it, and its reader; the first whose columns are all there counts.
+# Name -> (required columns, reader); the first format whose columns all exist is used.
 FORMATS: dict[str, tuple[tuple[str, ...], Callable[[Mapping[str, Any], bool], Example]]] = {
     "messages": (("messages",), _messages),
     "ShareGPT": (("conversations",), _sharegpt),
@@ -123,8 +123,10 @@ FORMATS: dict[str, tuple[tuple[str, ...], Callable[[Mapping[str, Any], bool], Ex
 
 
 def _conversation(turns: list[tuple[str, str]], verbatim: bool) -> Example:
-    """The last turn is the completion; a single question before it goes into the run's template, unless the
-    conversation is to be taken as it stands."""
+    """Converts a conversation; its last turn is the completion.
+
+    A single question before it will be rendered with the run's template, unless `verbatim`.
+    """
     if len(turns) < 2 or turns[-1][0] != "assistant":
         raise RowError("the last message must be the assistant's, with one before it")
     *before, (_, completion) = turns

@@ -1,4 +1,4 @@
-"""Rows of a fine-tuning set out of a file, a folder or the Hub, one at a time."""
+"""Reads the rows of a fine-tuning set from a file, a folder or the Hub, one at a time."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ SUFFIXES = (".jsonl", ".jsonl.gz", ".json", ".parquet")
 
 
 def find_set(data: str, split: str) -> Path | None:
-    """The file that `--data` names, or None for a data set on the Hub. Raises UserError."""
+    """Returns the file that `--data` names, or None for a data set on the Hub. Raises UserError."""
     path = Path(data).expanduser()
     if path.is_file():
         if not path.name.endswith(SUFFIXES):
-            raise UserError(f"--data {path}: a set is a file of the kinds {', '.join(SUFFIXES)}")
+            raise UserError(f"--data {path}: a set must be one of these files: {', '.join(SUFFIXES)}")
         return path
     if path.is_dir():
         found = [path / f"{split}{suffix}" for suffix in SUFFIXES if (path / f"{split}{suffix}").is_file()]
@@ -32,10 +32,10 @@ def find_set(data: str, split: str) -> Path | None:
 
 
 def rows(data: str, split: str) -> Iterator[tuple[str, Any]]:
-    """(place for messages, row) of every row, in order; a file is never held as a whole, but for .json.
+    """Yields (place for messages, row) of every row in order. Only .json files are read as a whole.
 
     Raises:
-        UserError: it can't be read; with file and line.
+        UserError: the set can't be read; the message names file and line.
     """
     path = find_set(data, split)
     if path is None:
@@ -75,7 +75,7 @@ def _file(path: Path) -> Iterator[tuple[int, Any]]:
 def _hub(data: str, split: str) -> Iterator[tuple[str, Any]]:
     try:
         found = load_rows(data, split_name=split)
-    except Exception as error:  # the library raises whatever its transport does
+    except Exception as error:  # the library passes on any error of its transport
         first = next((line for line in str(error).splitlines() if line.strip()), "")
         raise UserError(
             f"--data {data}: can't be loaded from the Hub: {type(error).__name__}: {first}\n"

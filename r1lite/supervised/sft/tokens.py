@@ -1,4 +1,4 @@
-"""A set as tokens, held in one flat tensor: a million rows cost what their tokens cost."""
+"""A tokenized set in one flat array, so that rows have no memory overhead."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from r1lite.model.batch import Row
 
 
 class TokenRows:
-    """Prompts with completions. `add` them, then read them by number."""
+    """Prompts with completions: `add` rows, then read them by index."""
 
     def __init__(self) -> None:
         self._ids = array("i")
@@ -32,12 +32,12 @@ class TokenRows:
             self._ends.append(len(self._ids))
 
     def lengths(self) -> tuple[torch.Tensor, torch.Tensor]:
-        """[N] tokens of each prompt, [N] tokens of each completion."""
+        """Returns the number of tokens of each prompt [N] and of each completion [N]."""
         sizes = torch.tensor(self._ends, dtype=torch.int64).diff()
         return sizes[::2], sizes[1::2]
 
     def fingerprint(self) -> str:
-        """Changes when any token does."""
+        """Returns a digest of all tokens."""
         digest = hashlib.blake2b(digest_size=16)
         digest.update(self._ends)
         digest.update(self._ids)

@@ -12,7 +12,7 @@ def main() -> None:
     parser.add_argument(
         "--out", type=Path, required=True, help="folder for train.jsonl, test.jsonl and test_hard.jsonl"
     )
-    parser.add_argument("--seed", type=int, default=DEFAULT_SEED, help=f"the bundled files have {DEFAULT_SEED}")
+    parser.add_argument("--seed", type=int, default=DEFAULT_SEED, help=f"seed (bundled files: {DEFAULT_SEED})")
     arguments = parser.parse_args()
     arguments.out.mkdir(parents=True, exist_ok=True)
     for split, count in SPLIT_SIZES.items():

@@ -1,21 +1,21 @@
-"""The types of a word problem and the limits its numbers keep.
+"""The types of a word problem and the limits of its numbers.
 
-A problem is a question, two to four steps of one binary operation each, and the value of the last step.
+A problem is a question, two to four steps with one binary operation each, and the value of the last step.
 """
 
 from dataclasses import dataclass
 
-MAX_VALUE = 200  # every given or intermediate value lies in 1..MAX_VALUE: a model of 1-3 M parameters has to compute it
+MAX_VALUE = 200  # given and intermediate values lie in 1..MAX_VALUE, since a model of 1-3 M parameters computes them
 MAX_PRODUCT = 144
-MAX_FACTOR = 12  # the smaller factor of a product, and every divisor: the multiplication table a child learns
+MAX_FACTOR = 12  # limit of a product's smaller factor and of divisors: the multiplication table learnt at school
 
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One sentence of the worked solution; `text` holds `"{expression} = {value}"` once."""
+    """One sentence of the worked solution; `text` contains `"{expression} = {value}"` once."""
 
     text: str
-    expression: str  # "4 * 6": two integers and one of + - * /, single spaces
+    expression: str  # such as "4 * 6": two integers and one of + - * /, with single spaces
     value: int
 
 
@@ -30,7 +30,7 @@ class WordProblem:
 
     @property
     def solution(self) -> str:
-        """GSM8K's format: a line a step with the calculator annotation `<<4*6=24>>`, then `#### 24`."""
+        """The solution in GSM8K's format: a line per step with the annotation `<<4*6=24>>`, then `#### 24`."""
         return "\n".join([*map(_annotated, self.steps), f"#### {self.answer}"])
 
 

@@ -1,4 +1,4 @@
-"""Draw problems for a split and write the bundled files."""
+"""Draws problems for a split and writes the bundled files."""
 
 import json
 import random
@@ -19,7 +19,7 @@ _MAX_TRIES = 10_000
 
 
 def family_names(split: Split) -> list[str]:
-    """The families a split draws from, sorted: the held-out ones for `test_hard`, all others for `train` and `test`.
+    """Sorted names of a split's families: the held-out ones for `test_hard`, all others for `train` and `test`.
 
     Raises: ValueError for an unknown split.
     """
@@ -29,15 +29,15 @@ def family_names(split: Split) -> list[str]:
 
 
 def sample(split: Split, rng: random.Random) -> WordProblem:
-    """One problem of a random family of the split; its masked form is on the split's side."""
+    """One problem of a random family of the split, with a masked form that belongs to the split."""
     names = family_names(split)
     return _sample_family(names[int(rng.random() * len(names))], split, rng)
 
 
 def generate(split: Split, count: int, seed: int) -> list[WordProblem]:
-    """`count` problems with no question twice; each family's share is equal to within one problem.
+    """`count` problems without repeated questions; all families have the same share to within one problem.
 
-    The result is the same on every platform and Python version; a larger `count` begins with a smaller one's problems.
+    The result is the same on every platform and Python version. A larger `count` only appends problems.
     """
     rng = random.Random(f"r1lite word problems/{split}/{seed}")
     names = family_names(split)
@@ -52,7 +52,7 @@ def generate(split: Split, count: int, seed: int) -> list[WordProblem]:
 
 
 def write(problems: Iterable[WordProblem], path: Path, id_prefix: str) -> None:
-    """JSON lines with id, question, answer (GSM8K's worked solution) and family; LF line ends on every platform."""
+    """Writes JSON lines with id, question, answer (GSM8K's worked solution) and family; LF ends on all platforms."""
     with path.open("w", encoding="utf-8", newline="\n") as file:
         for index, problem in enumerate(problems):
             row = {
@@ -69,7 +69,7 @@ def _sample_family(name: str, split: Split, rng: random.Random) -> WordProblem:
         problem = FAMILIES[name](rng)
         if split == "test_hard" or in_test(problem.question) == (split == "test"):
             return problem
-    raise RuntimeError(f"family {name!r} has no wording on the side of {split!r}")
+    raise RuntimeError(f"family {name!r} has no wording for the split {split!r}")
 
 
 def _unseen(name: str, split: Split, rng: random.Random, seen: set[str]) -> WordProblem:
@@ -77,9 +77,9 @@ def _unseen(name: str, split: Split, rng: random.Random, seen: set[str]) -> Word
         problem = _sample_family(name, split, rng)
         if problem.question not in seen:
             return problem
-    raise RuntimeError(f"family {name!r} has no further question for {split!r}; ask for fewer problems")
+    raise RuntimeError(f"family {name!r} has no further question for {split!r}; request fewer problems")
 
 
 def _shuffled(names: list[str], rng: random.Random) -> list[str]:
-    """Written out because only `random()` is promised to keep its stream; `shuffle` is not."""
+    """A shuffled copy. Doesn't use `shuffle`, because Python guarantees a stable stream only for `random()`."""
     return [name for _, name in sorted((rng.random(), name) for name in names)]

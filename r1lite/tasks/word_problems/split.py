@@ -1,18 +1,18 @@
-"""Which side of the train/test split a question is on, decided by its wording alone."""
+"""Decides by a question's wording alone whether it belongs to train or test."""
 
 import hashlib
 import re
 
 from r1lite.tasks.word_problems.vocabulary import NAMES
 
-_TEST_SHARE = 8  # one masked form in eight is for test only
+_TEST_SHARE = 8  # one masked form in eight belongs to test only
 
 _NUMBER_WORDS = (
     r"one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|(?:thir|four|fif|six|seven|eigh|nine)teen|"
     r"twenty|thirty|forty|fifty|sixty|seventy|eighty|ninety|hundred|once|twice|doubled?|triple|half|"
     r"thirds?|quarters?|fifths?|tenths?|dozens?"
 )
-# Pronouns go with the names: a question about Ada and the same one about Adam have one form.
+# Pronouns are masked with the names, so that a question about Ada and the same one about Adam have one form.
 _PRONOUNS = "he|she|him|her|his|hers|himself|herself"
 _PLACEHOLDERS = (
     (re.compile(r"\d+"), "<number>"),
@@ -31,6 +31,6 @@ def masked(question: str) -> str:
 
 
 def in_test(question: str) -> bool:
-    """True for the eighth of the masked forms that only the test split may use; the same on every machine."""
+    """True if only the test split may use the question's masked form (one in eight); the same on every machine."""
     digest = hashlib.sha256(masked(question).encode()).digest()
     return digest[0] % _TEST_SHARE == 0

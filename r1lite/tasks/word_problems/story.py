@@ -1,6 +1,6 @@
-"""The workbench on which a family tells its problem: numbers, people, wordings and calculated steps.
+"""Tools for writing a family of problems: numbers, people, wordings and calculated steps.
 
-A family is a function that draws what it needs from a `Story`, `say`s the question and writes the steps:
+A family is a function that draws values from a `Story`, adds the question with `say` and writes the steps:
 
 >>> @family
 ... def pens_for_class(story):
@@ -8,8 +8,8 @@ A family is a function that draws what it needs from a `Story`, `say`s the quest
 ...     story.say(f"A [class|teacher] has {boxes} boxes of {size} pens.")
 ...     pens = story.times(boxes, size, "There are @ pens.")
 
-Numbers are drawn freely; a step whose numbers would be too large, fractional or pointless raises `Rejected`
-and the family is told again from the same generator. So no family has to solve for fitting numbers.
+Numbers are drawn freely. A step whose numbers would be too large, fractional or trivial raises `Rejected`, and the
+family is called again with the same generator. So no family has to solve for valid numbers.
 """
 
 import random
@@ -28,17 +28,17 @@ FAMILIES: dict[str, Family] = {}
 _HELD_OUT: set[str] = set()
 
 _CHOICE = re.compile(r"\[([^\[\]]*)\]")  # an innermost [this|that]
-_WORDS = range(20, 51)  # length of a question
+_WORDS = range(20, 51)  # allowed length of a question, in words
 _STEPS = range(2, 5)
 _MAX_TRIES = 10_000
 
 
 class Rejected(Exception):
-    """The numbers drawn do not make a good problem; tell the story again."""
+    """The drawn numbers don't make a valid problem; the family must be called again."""
 
 
 class Story:
-    """One telling. Uses nothing of the generator but `random()`, whose stream Python promises to keep."""
+    """One attempt at a problem. Uses only `random()` of the generator, whose stream Python guarantees to be stable."""
 
     def __init__(self, rng: random.Random) -> None:
         self._rng = rng
@@ -64,12 +64,12 @@ class Story:
         return self.pick_several(PEOPLE, count)
 
     def require(self, good: bool) -> None:
-        """Tell the story again unless `good`."""
+        """Raises `Rejected` unless `good`."""
         if not good:
             raise Rejected
 
     def say(self, *wordings: str) -> None:
-        """Add one of the wordings to the question; `[a|b|]` inside it is a choice, perhaps of nothing."""
+        """Adds one of the wordings to the question; `[a|b|]` in it is a random choice, here of a, b or nothing."""
         text = self.pick(wordings)
         while "[" in text:
             text = _CHOICE.sub(lambda match: self.pick(match[1].split("|")), text)
@@ -79,7 +79,7 @@ class Story:
         return self._step(a, "+", b, a + b, text)
 
     def minus(self, a: int, b: int, text: str) -> int:
-        self.require(a != 2 * b)  # taking away half of it tells nothing new
+        self.require(a != 2 * b)  # the result would equal the subtrahend
         return self._step(a, "-", b, a - b, text)
 
     def times(self, a: int, b: int, text: str) -> int:
@@ -89,11 +89,11 @@ class Story:
     def over(self, a: int, b: int, text: str) -> int:
         self.require(2 <= b <= MAX_FACTOR and a % b == 0)
         undone = self._steps and self._steps[-1].value == a and f" {b} " in f" {self._steps[-1].expression} "
-        self.require(not undone)  # 7 boxes of 9 shared by 7: the last multiplication taken back
+        self.require(not undone)  # such as 7 boxes of 9 shared by 7, which undoes the last multiplication
         return self._step(a, "/", b, a // b, text)
 
     def _step(self, a: int, sign: str, b: int, value: int, text: str) -> int:
-        """Write a step; `@` in its text stands for the calculation. Equal operands or a result of 1 are refused."""
+        """Writes a step; `@` in its text is replaced by the calculation. Rejects equal operands and results of 1."""
         self.require(a != b and min(a, b) >= 1 and value >= 2 and max(a, b, value) <= MAX_VALUE)
         expression = f"{a} {sign} {b}"
         self._steps.append(Step(_tidy(text.replace("@", f"{expression} = {value}", 1)), expression, value))
@@ -106,7 +106,7 @@ class Story:
 
 
 def family(tell: Teller) -> Teller:
-    """Register a family under its function's name."""
+    """Registers a family under its function's name."""
     name = tell.__name__
     if name in FAMILIES:
         raise ValueError(f"two families are named {name!r}")
@@ -119,14 +119,14 @@ def family(tell: Teller) -> Teller:
                 return story.problem(name)
             except Rejected:
                 continue
-        raise RuntimeError(f"family {name!r} found no fitting numbers in {_MAX_TRIES} tries")
+        raise RuntimeError(f"family {name!r} found no valid numbers in {_MAX_TRIES} tries")
 
     FAMILIES[name] = make
     return tell
 
 
 def held_out_family(tell: Teller) -> Teller:
-    """Register a family that neither train nor test may use."""
+    """Registers a family that neither train nor test may use."""
     _HELD_OUT.add(tell.__name__)
     return family(tell)
 
@@ -136,6 +136,6 @@ def held_out_names() -> frozenset[str]:
 
 
 def _tidy(text: str) -> str:
-    """Single spaces, none before a comma or full stop, a capital at the start of each sentence."""
+    """The text with single spaces, none before a comma or full stop, and a capital at the start of each sentence."""
     text = re.sub(r" ([,.?])", r"\1", " ".join(text.split()))
     return re.sub(r"(?:^|[.?] )[a-z]", lambda match: match[0].upper(), text)

@@ -1,4 +1,4 @@
-"""Names, things and places. Small on purpose: the tokenizer of the model that reads them is tiny."""
+"""Names, things and places. The vocabulary is small because the reading model's tokenizer is tiny."""
 
 from dataclasses import dataclass
 
@@ -24,12 +24,12 @@ class Noun:
 
     @property
     def a(self) -> str:
-        """With its article: a pen, an apple."""
+        """The noun with its article: a pen, an apple."""
         return f"{'an' if self.one[0] in 'aeiou' else 'a'} {self.one}"
 
 
 def _nouns(text: str) -> tuple[Noun, ...]:
-    """One noun a word; `one/many` where the plural is not formed with -s."""
+    """The nouns in a text, separated by spaces; `one/many` if the plural isn't formed with -s."""
     return tuple(Noun(*word.split("/")) if "/" in word else Noun(word, word + "s") for word in text.split())
 
 
@@ -37,7 +37,7 @@ def _people(names: str, they: str, them: str, their: str) -> tuple[Person, ...]:
     return tuple(Person(name, they, them, their) for name in names.split())
 
 
-# None of the names is also an ordinary word: the split masks names by looking the words up.
+# No name may also be an ordinary word, because the split masks names by looking words up.
 PEOPLE = (
     *_people("Ada Anna Clara Dana Ella Emma Eva Fatima Gina Hana", "she", "her", "her"),
     *_people("Ines Julia Karen Lena Lucy Maria Maya Nina Olga Sara", "she", "her", "her"),

@@ -1,4 +1,4 @@
-"""The families by theme; importing this package registers all of them."""
+"""The families, a module per theme. Importing this package registers all of them."""
 
 from r1lite.tasks.word_problems.families import comparing, counting, held_out, home, money, pace, sharing
 from r1lite.tasks.word_problems.story import held_out_names

@@ -1,4 +1,4 @@
-"""Families for `test_hard` alone: their structures occur in no other family."""
+"""Families only for `test_hard`: their structures occur in no other family."""
 # ruff: noqa: E501  (a wording is easier to judge on one line)
 
 from r1lite.tasks.word_problems.story import Story, held_out_family

@@ -1,0 +1,52 @@
+"""What a node must have in common with the command: Python, and our packages."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+Found = dict[str, str]
+
+
+def reader() -> Callable[[Sequence[str]], Found]:
+    """A function that tells what is installed where it is called.
+
+    It is sent by value, and imports nothing of ours: it works on a node that has another version of this module.
+    """
+
+    def read(packages: Sequence[str]) -> Found:
+        import hashlib
+        import importlib.util
+        import pathlib
+        import sys
+
+        found = {"Python": ".".join(map(str, sys.version_info[:2]))}
+        for package in packages:
+            spec = importlib.util.find_spec(package)
+            if spec is None or spec.origin is None:
+                found[package] = "none"
+                continue
+            folder, digest = pathlib.Path(spec.origin).parent, hashlib.sha256()
+            for path in sorted(folder.rglob("*.py")):
+                name = path.relative_to(folder).as_posix()
+                if not name.startswith("_bundled/"):  # data, which a checkout has elsewhere
+                    digest.update(name.encode() + b"\0" + path.read_bytes() + b"\0")
+            found[package] = digest.hexdigest()[:12]
+        return found
+
+    return read
+
+
+def difference(host: str, there: Mapping[str, str], here: Mapping[str, str]) -> str:
+    """A sentence that names what a node has and what it needs; empty if nothing differs."""
+    other = [name for name in here if there.get(name) != here[name]]
+    if not other:
+        return ""
+    has = " and ".join(_said(name, there.get(name, "none")) for name in other)
+    needs = " and ".join(_said(name, here[name]) for name in other)
+    return f"{host} has {has}, and {needs} is needed, as on this machine: install the same on all nodes"
+
+
+def _said(name: str, value: str) -> str:
+    if name == "Python":
+        return f"Python {value}"
+    return f"no {name}" if value == "none" else f"{name} with source {value}"
