@@ -16,7 +16,7 @@ from verifiers.extract.hedges import hedge, restated
 from verifiers.extract.retractions import instead, plain_tail, retracted
 from verifiers.extract.spans import Extraction, Span, after_thinking, closing_brace, ending
 from verifiers.extract.statement_words import STOP
-from verifiers.extract.statements import stated, with_unit
+from verifiers.extract.statements import begins_with_so, stated, with_unit
 from verifiers.extract.turns import CORRECTION
 from verifiers.extract.words import VALUE, WORD
 
@@ -111,9 +111,13 @@ def _phrased(text: str, start: int, end: int, prompt: str | None) -> Extraction:
         found = unannounced(text, start, end)
         short = found.source == "whole" and len(WORD.findall(text, start, end)) < 4
         short = short and not _SAYS.match(text, start, end)
-        if prompt is None or short or found.source in ("anchor", "code", "options", "unfinished"):
+        if prompt is None or short or found.source in ("anchor", "code", "options"):
             return found
         return stated(text, start, end, prompt) or with_unit(text, end, found)
+    if found.source == "negated" and prompt is not None:
+        later = stated(text, start, end, prompt)
+        concluded = later is not None and later.span is not None and begins_with_so(text, start, later.span[0])
+        return later if later is not None and concluded else found
     if found.source != "result" or found.span is None:
         return found
     if text[found.span[1] :].strip(" .*$\n"):

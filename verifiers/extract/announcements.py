@@ -30,7 +30,8 @@ _CONTRASTED = re.compile(
 _CLAUSE = re.compile(
     rf"\b(?:so|therefore|thus|hence|consequently|daher|donc|quindi|{_BUT})\b"
     + f"|{_BUT_ELSE}"
-    + r"|,\s+(?=(?:the|our|my|this|it|die|das|la|le|el|il|a|o|ответ)\b)|а именно|поэтому|而是|所以|因此|でなく|따라서",
+    + r"|,\s+(?=(?:the|our|my|this|it|die|das|la|le|el|il|a|o|ответ)\b)|а именно|поэтому|而是|所以|因此"
+    + r"|でなく|따라서|므로|니까",
     re.IGNORECASE,
 )
 _REASONING = re.compile(

@@ -8,7 +8,7 @@ import re
 from dataclasses import dataclass
 
 from verifiers.extract.quantities import Quantity
-from verifiers.extract.statement_words import ASKS_TIME, PLAIN_WORD, SHARED, STOP, WORD
+from verifiers.extract.statement_words import ASKS_TIME, DIFFERS, PLAIN_WORD, SHARED, STOP, WORD
 from verifiers.units.reading import Unit, atoms, read_unit
 
 # What counts things, up to the things: "how many (more) cows"
@@ -60,10 +60,22 @@ _UNIT_NAME = re.compile(
 _SAID_UNIT = re.compile(r"\\text\{ (.*)\}|(\^\\circ)$")
 _EQUATION = re.compile(r"[=<>≤≥]")
 _UNKNOWN = re.compile(r"(?<![^\W\d_\\])([a-z])(?![^\W\d_'’])")
-_SOLVED = re.compile(r"[\s$\\(]*([a-z])\s*=\s*[-−+]?\s*[\d\\{}/.,√a-z]{1,40}[\s$\\)]*")
+_FINDS = re.compile(
+    r"\b(?:find|determine|what is|value of|bestimme|berechne|trouver?|calculer?|halla|encuentra|calcula"
+    r"|encontre|trova|calcola|найдите|найти)"
+    r" (?:the value of |den wert von |la valeur de |el valor de |o valor de |il valore di )?\$?[a-z]\b",
+    re.IGNORECASE,
+)
+_SOLVED = re.compile(r"[\s$\\(]*([a-z])\s*=\s*[-−+]?\s*[\d\\{}/.,√a-z]{1,40}(?:°|\^\{?\\circ\}?)?[\s$\\)]*")
 _FRACTION = re.compile(
     r"fra[cz]|simplif|semplific|\bbruch|kürze|vereinfach|\bwhat (?:part|share) of|anteil|\bhalf of|дроб|сократи"
     r"|част|分数|約分|约分|분수|ułam|breuk",
+    re.IGNORECASE,
+)
+_HOW_LONG = re.compile(
+    r"how (?:long|many|much)|wie (?:lange|viel)|combien|cu[aá]nt|quant[oaie]|сколько (?!времени сейчас)|hoe "
+    r"?(?:lang|veel)|hur (?:lång|många)|bao lâu|berapa lama"
+    r"|多久|多长|多少|[几何몇](?:分|時間|小时|시간|분)|ile ",
     re.IGNORECASE,
 )
 _QUESTION = re.compile(r"[?？؟]")
@@ -86,6 +98,8 @@ class Asked:
     units: frozenset[Unit] = frozenset()  # that a prompt which asks for a measure names
     percent: bool = False
     time: bool = False
+    clock: bool = False  # a time of day, and not how long
+    difference: bool = False  # or a change
     fraction: bool = False
     unknowns: frozenset[str] = frozenset()  # letters of the equations that a prompt wants solved
 
@@ -181,8 +195,10 @@ def asked_of(prompt: str) -> Asked:
         _units(prompt) if _MEASURED.search(sentence) else frozenset(),
         _PERCENT.search(sentence) is not None,
         ASKS_TIME.search(sentence) is not None,
+        ASKS_TIME.search(sentence) is not None and not _HOW_LONG.search(sentence),
+        DIFFERS.search(sentence) is not None,
         _FRACTION.search(sentence) is not None,
-        frozenset(_UNKNOWN.findall(prompt)) if _EQUATION.search(prompt) else frozenset(),
+        frozenset(_UNKNOWN.findall(prompt)) if _EQUATION.search(prompt) or _FINDS.search(sentence) else frozenset(),
     )
 
 

@@ -7,14 +7,16 @@ import re
 
 from verifiers.extract.gates import Gated
 from verifiers.extract.spans import Span
+from verifiers.extract.vocabulary import SAFE
 
 _WHO = re.compile(
-    r"(?:^|[.!?,:;。\n]\s*)(?:and |et |und )?(?:who|which (?:of (?:them|the \w+)|one|child|boy|girl|runner|student|team"
-    r"|person)|wer|wie(?= (?:is|heeft|loopt|was|krijgt)\b)|qui|¿?qui[eé]n|chi|quem|кто|vem|kto|siapa)(?!\w)"
+    r"(?:^|[.!?,:;。\n]\s*)(?:and |et |und )?(?:who|ai|kim|vem|which (?:of (?:them|the \w+)|one|child|boy|girl"
+    r"|runner|student|team"
+    r"|person)|wer|wie(?= (?:is|heeft|loopt|was|krijgt)\b)|qui|¿?qui[eé]n|chi|quem|кто|kto|siapa)(?!\w)"
     r"(?P<predicate>[^.!?,:;\n]{2,80})",
     re.IGNORECASE,
 )
-_NAME = re.compile(r"\b[A-ZÀ-ÖØ-ÞА-Я][^\W\d_]{1,20}\b")
+_NAME = re.compile(r"\b[^\W\d_a-zß-öø-ÿа-я][^\W\d_]{1,20}\b")
 # What follows is said of somebody else, or of another place in a row.
 _ELSE = re.compile(
     r"[,;]|\b(?:than\b|who\b|second|third|fourth|next\b|almost\b|als\b|zweit|dritt|que\b|deuxième|troisième|segund[oa]|tercer[oa]?"
@@ -22,6 +24,14 @@ _ELSE = re.compile(
     re.IGNORECASE,
 )
 _WORD = re.compile(r"[^\W\d_]{4,}")
+_ANY_WORD = re.compile(r"[^\W\d_]{2,}")
+_STEM = 5  # characters by which "najstarszy" and "najstarsza" are one word
+# What speaks of somebody else beside the one that is named.
+_BESIDES = re.compile(
+    r"\b(?:than|but|except|unless|if|after|before|besides|would|als|außer|wenn|nach|vor|sauf|que (?=[A-ZÀ-Þ])"
+    r"|salvo|excepto|tranne|niż|oprócz|dan|utom|än)\b"
+    r"|(?<!\w)(?:чем|кроме|если)(?!\w)",
+)
 
 
 # What leads to a name that stands behind what is said of it: "The tallest is Ben", "Самый старший — Петя".
@@ -38,13 +48,20 @@ _WEEKDAYS = re.compile(
     r"(?<![^\W\d_])(?:(?:mon|tues|wednes|thurs|fri|satur|sun)day|(?:mon|diens|donners|frei|sams|sonn)tag|mittwoch|sonnabend|lundi|mardi"
     r"|mercredi|jeudi|vendredi|samedi|dimanche|lunes|martes|miércoles|jueves|viernes|sábado|domingo|(?:segunda|terça|quarta|quinta|sexta)-feira"
     r"|lunedì|martedì|mercoledì|giovedì|venerdì|sabato|domenica|maandag|dinsdag|woensdag|donderdag|vrijdag|zaterdag|zondag|понедельник|вторник"
-    r"|сред[ау]|четверг|пятниц[ау]|суббот[ау]|воскресенье)(?![^\W\d_])|(?:星期|周)[一二三四五六日天]|[月火水木金土日]曜日|[월화수목금토일]요일",
+    r"|сред[ау]|четверг|пятниц[ау]|суббот[ау]|воскресенье|måndag|tisdag|onsdag|torsdag|fredag|lördag|söndag"
+    r"|poniedział(?:ek|ku)|wtor(?:ek|ku)|środ[aęy]|czwart(?:ek|ku)|piąt(?:ek|ku)|sobot[aęy]|niedziel[aęi]"
+    r"|pazartesi|salı|çarşamba|perşembe|cumartesi|cuma|pazar|senin|selasa|rabu|kamis|jumat|sabtu|minggu|thứ "
+    r"(?:hai|ba|tư|năm|sáu|bảy)|chủ nhật|الاثنين|الثلاثاء|الأربعاء|الخميس|الجمعة|السبت|الأحد|सोमवार|मंगलवार"
+    r"|बुधवार|गुरुवार|शुक्रवार|शनिवार|रविवार)(?:(?=d[ıiuü]r)|(?=t[ıiuü]r)|(?![^\W\d_]))|(?:星期|周)[一二三四五六日天]"
+    r"|[月火水木金土日]曜日|[월화수목금토일]요일",
     re.IGNORECASE,
 )
 _WHICH_DAY = Gated(
     r"\b(?:what|which|on which) day|\bwelche[rmn]? (?:wochen)?tag|\bquel jour|\bqué día|\bque dia|\b(?:che"
     r"|quale) giorno|\b(?:welke|wat voor) dag"
-    r"|какой день|星期几|周几|何曜日|무슨 요일",
+    r"|какой день|星期几|周几|何曜日|무슨 요일|vilken (?:vecko)?dag|jaki(?:m)? dzie[ńn]|który dzień|hangi gün|thứ mấy"
+    r"|hari apa|ما اليوم|أي يوم|कौन सा दिन"
+    r"|कौन-सा दिन|\b(?:what|which) month|welche[rmn] monat|quel mois|qué mes|que mês|che mese",
     re.IGNORECASE,
 )
 
@@ -75,13 +92,62 @@ def _is_named(name: str, prompt: str) -> bool:
 _RANKED_FIRST = re.compile(r"谁(最[\u4e00-\u9fff])")
 
 
-def asked_day(text: str, sentence: Span, prompt: str) -> Span | None:
-    """The one weekday that a sentence names and the question that asks for one does not."""
-    if not _WHICH_DAY.search(prompt[-600:]):
+_MONTH = (
+    r"(?:january|february|march|april|may|june|july|august|september|october|november|december|jan|feb|mar|apr|jun|jul|aug|sept?|oct|nov|dec"
+    r"|januar|februar|märz|mai|juni|juli|oktober|dezember|janvier|février|mars|avril|juin|juillet|août|septembre|octobre|novembre|décembre"
+    r"|enero|febrero|marzo|abril|mayo|junio|julio|agosto|septiembre|octubre|noviembre|diciembre|janeiro|fevereiro|março|maio|junho|julho"
+    r"|setembro|outubro|novembro|dezembro|gennaio|febbraio|aprile|maggio|giugno|luglio|settembre|ottobre|dicembre)"
+)
+_MONTHS = re.compile(rf"(?<![^\W\d_]){_MONTH}(?![^\W\d_])", re.IGNORECASE)
+_DATE = re.compile(
+    rf"(?<![^\W_]){_MONTH}\.? \d{{1,2}}(?:st|nd|rd|th)?(?:,? \d{{4}})?(?![\d%])|(?<![\d.])\d{{1,2}}(?:st|nd|rd"
+    rf"|th|er|\.|º|°)? (?:of |de )?{_MONTH}"
+    r"(?![^\W\d_])(?:(?: de|,)? \d{4})?",
+    re.IGNORECASE,
+)
+_WHICH_DATE = re.compile(
+    r"\b(?:(?:what|which) (?:date|day)|when|wann|welche[smnr] (?:datum|tag)|quelle date|quel jour|quand|qué "
+    r"(?:fecha|día)|cuándo|que (?:data|dia)|quando"
+    r"|(?:che|quale|in che) (?:data|giorno))\b",
+    re.IGNORECASE,
+)
+
+
+def asked_day(text: str, sentence: Span, clause: Span, prompt: str) -> Span | None:
+    """The weekday or month of the last clause, or of the sentence where the question does not name it."""
+    asked = _WHICH_DAY.search(prompt[-600:])
+    if asked is None:
         return None
-    given = {day.lower() for day in _WEEKDAYS.findall(prompt)}
-    found = [match for match in _WEEKDAYS.finditer(text, *sentence) if match[0].lower() not in given]
-    return found[0].span() if len({match[0].lower() for match in found}) == 1 else None
+    days = _MONTHS if asked[0].lower().endswith(("month", "monat", "mois", "mes", "mês", "mese")) else _WEEKDAYS
+    return _last_one(days, text, sentence, clause, prompt)
+
+
+def asked_date(text: str, sentence: Span, clause: Span, prompt: str) -> Span | None:
+    """The date of the last clause, or of the sentence where the question does not name it."""
+    return _last_one(_DATE, text, sentence, clause, prompt) if _WHICH_DATE.search(prompt[-600:]) else None
+
+
+def _last_one(pattern: re.Pattern[str], text: str, sentence: Span, clause: Span, prompt: str) -> Span | None:
+    concluded = list(pattern.finditer(text, *clause)) if clause[0] > sentence[0] else []
+    if len({match[0].lower() for match in concluded}) == 1:
+        return concluded[0].span()
+    given = {name[0].lower() for name in pattern.finditer(prompt)}
+    found = [match for match in pattern.finditer(text, *sentence) if match[0].lower() not in given]
+    if not found:
+        return None
+    closes = (
+        not text[found[-1].end() : sentence[1]].strip(" .!*_。")
+        and _FROM.search(text, sentence[0], found[-1].start()) is None
+    )
+    return found[-1].span() if closes or len({match[0].lower() for match in found}) == 1 else None
+
+
+_FROM = re.compile(
+    r"\b(?:before|after|since|from|until|not|vor|nach|seit|nicht|avant|après|depuis|pas|antes de|después de"
+    r"|desde|no|depois de|não|prima di|dopo|da|non)"
+    r"(?: the| dem| le| el| il| o)?\s*$",
+    re.IGNORECASE,
+)
 
 
 @functools.lru_cache(maxsize=256)
@@ -91,13 +157,18 @@ def _question(prompt: str) -> tuple[frozenset[str], frozenset[str]]:
     if asked is None:
         return frozenset(), frozenset()
     names = frozenset(_NAME.findall(prompt)) - frozenset(_NAME.findall(asked[0][:12]))
-    return names, frozenset(word.lower() for word in _WORD.findall(asked["predicate"]) if word not in names)
+    names = frozenset(name for name in names if name[0].isupper() and name.lower() not in SAFE)
+    return names, frozenset(
+        word.lower()
+        for word in (_WORD.findall(asked["predicate"]) or _ANY_WORD.findall(asked["predicate"]))
+        if word not in names
+    )
 
 
 def asked_name(text: str, clause: Span, prompt: str) -> Span | None:
     """The name that begins a clause, if the clause says of it all that the question asks."""
     names, predicate = _question(prompt[-600:])
-    if not predicate and not _RANKED_FIRST.search(prompt[-600:]):
+    if not names and not _RANKED_FIRST.search(prompt[-600:]):
         return None
     ranked = _RANKED_FIRST.search(prompt[-600:])
     if ranked is not None:
@@ -105,8 +176,21 @@ def asked_name(text: str, clause: Span, prompt: str) -> Span | None:
     inverted = _at_the_end(text, clause, names, predicate)
     if inverted is not None:
         return inverted
+    only = _only_name(text, clause, names, predicate)
+    if only is not None:
+        return only
     found = next((match for match in _NAME.finditer(text, *clause) if match[0] in names), None)
     if found is None or len(text[clause[0] : found.start()].split()) > 2:
         return None
     said = _ELSE.split(text[found.end() : clause[1]], maxsplit=1)[0]
-    return found.span() if predicate <= {word.lower() for word in _WORD.findall(said)} else None
+    return found.span() if predicate and predicate <= {word.lower() for word in _WORD.findall(said)} else None
+
+
+def _only_name(text: str, clause: Span, names: frozenset[str], predicate: frozenset[str]) -> Span | None:
+    """The one name of a clause that says all that the question asks: "c'est Julie qui en a le plus"."""
+    found = [match for match in _NAME.finditer(text, *clause) if match[0] in names]
+    part = text[slice(*clause)]
+    if len({match[0] for match in found}) != 1 or _RANKED.search(part) or _BESIDES.search(part):
+        return None
+    said = {word.lower()[:_STEM] for word in _ANY_WORD.findall(part)}
+    return found[0].span() if predicate and {word[:_STEM] for word in predicate} <= said else None

@@ -66,12 +66,15 @@ _STATED = re.compile(
             _cjk(_CJK_WRONG).replace("{0}", "wrong"),
         ),
         rf"\s*(?:{_NOUN}\s+)?(?P<wrong5>{_LETTER})\s+(?:fails|can(?:not|['’]t)\s+be\s+(?:right|correct|true))",
+        r"\s*(?:所以|因此|故|综上)[，、,:：\s]*(?:应该?|應該?)?(?:选|選)(?:择|擇|项|項)?\s*(?P<right7>[A-J])",
         r"(?:सही\s+विकल्प|सही\s+उत्तर)\s+(?P<right5>[A-J])\s+है",
         r"(?i:letra|doğru\s+(?:seçenek|cevap))\s+(?P<right6>[A-J])(?:['’]d[ıi]r|\s+şıkkıdır)?",
     )
     + r"[\s.!。*_]*"
 )  # fmt: skip
-_CLAUSES = re.compile(r"(?<=[\s)*A-Za-zÀ-ÿ])[.!](?=[\s*_]|$)|[。！;；\n]|,(?=\s)|，|、|।")
+_CLAUSES = re.compile(
+    r"(?<=[\s)*A-Za-zÀ-ÿ])[.!](?=[\s*_]|$)|(?<=\d)\.(?=\s+[^\W\d_])|[。！;；\n]|,(?=[\s\u4e00-\u9fff])|，|、|।"
+)
 _ENDS = ".!。！;；\n।"
 _STANDS = re.compile(r"[A-J](?<![A-Za-z].)(?![A-Za-z])")  # the class stands first: a search skips to it
 _ONLY_LEAD = re.compile(_LEAD)

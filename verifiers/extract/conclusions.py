@@ -147,7 +147,8 @@ def _not_after(words: str) -> str:
 
 # What a number is not the value of a sentence after: "step 7", "the square of 7", "in 7 minutes".
 _ARGUMENT = Gated(
-    r"(?:\b(?:problem|question|exercise|step|part|page|chapter|section|figure|table|example|case|equation"
+    r"(?:\b(?<!each )(?<!every )(?:problem|question|exercise|step|part|page|chapter|section|figure|table"
+    r"|example|case|equation"
     r"|theorem|lemma|line|row|column|item|room|class|version|level|round|task|option|choice|number|prime"
     r"|digit|day|week|year|grade"
     r"|aufgabe|frage|schritt|seite|teil|exercice|étape|problema|ejercicio|paso|página|exercício|passo"
@@ -404,19 +405,19 @@ def concludes(part: str) -> bool:
     return _CONCLUDES.search(part) is not None
 
 
-def altered(text: str, sentence: Span, span: Span, *, placed: bool = False) -> bool:
+def altered(text: str, sentence: Span, span: Span, *, placed: bool = False, named: bool = False) -> bool:
     """Do the words right beside a value make something else of it: a label, an argument, a bound, a denial?
 
     `placed`: a preposition that leads to it makes it no argument, as "at" before a time or "a share of" before 0.6.
+    `named`: the word behind it is what was asked for, as "times" or "more".
     """
     before, after = text[sentence[0] : span[0]], text[span[1] : sentence[1]]
     by_percent = text[span[1] - 1] == "%" and _INCREASED.search(before[-40:])
     return bool(
         (_leads_on(before[-_ARGUMENTS:]) and not by_percent and not placed)
         or _BOUND.search(before[-40:])
-        or _NOT_THE_VALUE.match(after)
+        or (not named and (_NOT_THE_VALUE.match(after) or _SCALED.match(after)))
         or _TRANSFORMED.search(before)
-        or _SCALED.match(after)
         or denied_after(text, span[1], sentence[1])
         or hangs_on(text, span[1], sentence[1])
         or _OF_THE_QUESTION.search(after)

@@ -59,3 +59,26 @@ def contrast(text: str, sentence: Span) -> tuple[Span, int] | None:
     if _OF_IT.search(text, found.end(), sentence[1]):
         return None
     return found.span("denied"), found.end()
+
+
+_DENYING = frozenset(
+    "no not neither nor none never n't kein keine keinen weder nicht ne pas ni non aucun aucune no sin "
+    "ninguna não nem nenhuma né"
+    " nessuna nessun niet geen noch inte nie ani не ни нет isn't aren't doesn't don't cannot can't without "
+    "ohne sans sem senza".split()
+)
+_WORD = re.compile(r"[^\W\d_]+(?:['’][^\W\d_]+)?")
+# What judges, reports or supposes, so that it speaks of what stands behind the colon.
+_JUDGES = Gated(
+    r"\b(?:true|so|right|correct\w*|case|wrong|false|answers?|results?|solutions?|claim\w*|think\w*|say|said|thought|first|guess\w*|believe\w*|known?"
+    r"|if|would|could|might|maybe|sure|clear|certain|this|that|it|or|like|verdad|ciert[oa]|correct[oa]|respuesta|certo|verdade|resposta|vrai|réponse|exact"
+    r"|richtig|wahr|antwort|das|stimmt|vero|corretto|risposta|giusto|ça|cela|c['’]est|eso|esto|isso|questo|ciò|dat|waar|antwoord|to|prawda|det|svaret)\b"
+    r"|это|верно|правда|ответ",
+    re.IGNORECASE,
+)
+
+
+def explains(lead: str) -> bool:
+    """Does a clause before a colon deny only something of things: "The coin has no memory: ..."?"""
+    words = [word.lower() for word in _WORD.findall(lead)]
+    return len(words) > 3 and not _DENYING.isdisjoint(words) and _JUDGES.search(lead) is None

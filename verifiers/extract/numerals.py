@@ -91,6 +91,24 @@ _PARTS = {
     "ru": "- треть/трети четверть/четверти пятая/пятых шестая/шестых седьмая/седьмых восьмая/восьмых девятая/девятых"
     " десятая/десятых",
 }
+# What alone is one part of a whole, and what is one before a word for a part: "la mitad", "la cuarta parte".
+_ONE_PART = {
+    "de": {"hälfte": 2}, "fr": {"moitié": 2}, "es": {"mitad": 2}, "pt": {"metade": 2}, "it": {"metà": 2},
+    "nl": {"helft": 2, "kwart": 4}, "sv": {"hälften": 2}, "pl": {"połowa": 2, "połowę": 2, "ćwierć": 4},
+    "ru": {"половина": 2, "половину": 2, "треть": 3, "четверть": 4},
+}  # fmt: skip
+_PART_WORDS = frozenset("parte partes część части часть".split())
+_ORDINALS = {
+    "es": "- tercera/terceras cuarta/cuartas quinta/quintas sexta/sextas séptima/séptimas octava/octavas "
+    "novena/novenas décima/décimas",
+    "pt": "- terça/terças quarta/quartas quinta/quintas sexta/sextas sétima/sétimas oitava/oitavas nona/nonas "
+    "décima/décimas",
+    "it": "- terza/terze quarta/quarte quinta/quinte sesta/seste settima/settime ottava/ottave nona/none decima/decime",
+    "pl": "- trzecia/trzecie czwarta/czwarte piąta/piąte szósta/szóste siódma/siódme ósma/ósme dziewiąta/dziewiąte "
+    "dziesiąta/dziesiąte",
+    "ru": "- третья/третьих четвёртая/четвёртых пятая/пятых шестая/шестых седьмая/седьмых восьмая/восьмых "
+    "девятая/девятых десятая/десятых",
+}
 _HINDI = (  # 21 to 99 without the tens
     "इक्कीस बाईस तेईस चौबीस पच्चीस छब्बीस सत्ताईस अट्ठाईस उनतीस इकतीस बत्तीस तैंतीस चौंतीस पैंतीस छत्तीस सैंतीस अड़तीस"
     " उनतालीस इकतालीस बयालीस तैंतालीस चौवालीस पैंतालीस छियालीस सैंतालीस अड़तालीस उनचास इक्यावन बावन तिरपन चौवन पचपन"
@@ -133,6 +151,10 @@ _SIGNS: dict[str, list[str]] = {}
 for _language, _words in _COMMON.items():
     for _word in _words.split():
         _SIGNS.setdefault(_word, []).append(_language)
+for _language, _words in _BASES.items():
+    for _word in re.split(r"[ /]", _words):
+        if len(_word) > 2 and (_word.isascii() or not any("\u0370" < _char < "\u1e00" for _char in _word)):
+            _SIGNS.setdefault(_word, []).append(_language)
 _LETTERS = re.compile(r"[^\W\d_]+")
 
 
@@ -184,6 +206,24 @@ def parts(language: str) -> dict[str, int]:
     """The words for the parts of a whole, each with how many make the whole."""
     rows = enumerate(_PARTS.get(language, "").split(), 2)
     return {word: whole for whole, words in rows for word in words.split("/") if word != "-"}
+
+
+@functools.cache
+def one_part(language: str) -> dict[str, int]:
+    """The words that alone are one part of a whole, each with how many make the whole."""
+    return _ONE_PART.get(language, {})
+
+
+@functools.cache
+def ordinal_parts(language: str) -> dict[str, int]:
+    """The words that name a part before a word such as "parte"."""
+    rows = enumerate(_ORDINALS.get(language, "").split(), 2)
+    return {word: whole for whole, words in rows for word in words.split("/") if word != "-"}
+
+
+def is_part(word: str) -> bool:
+    """Is it a word for a part: "parte"?"""
+    return word in _PART_WORDS
 
 
 def _spellings(language: str, base: list[list[str]]) -> list[tuple[str, int]]:

@@ -7,7 +7,17 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from verifiers.extract.gates import Gated
-from verifiers.extract.numerals import ARTICLES, CHARACTERS, first_words, in_characters, numerals, parts
+from verifiers.extract.numerals import (
+    ARTICLES,
+    CHARACTERS,
+    first_words,
+    in_characters,
+    is_part,
+    numerals,
+    one_part,
+    ordinal_parts,
+    parts,
+)
 from verifiers.extract.spans import Span
 from verifiers.units.reading import lookup
 
@@ -117,9 +127,15 @@ def _spelled(pattern: re.Pattern[str], kind: str, text: str, start: int, end: in
 def _in_digits(match: re.Match[str]) -> Quantity:
     kind = match.lastgroup or "number"
     if kind in ("formula", "relation", "time", "ratio"):
-        plain = match[0].strip("$").replace(",", "")
+        whole = match[0].rstrip("*") if kind == "relation" else match[0]
+        plain = whole.strip("$").replace(",", "")
         value = Fraction(plain) if plain.isdecimal() else None
-        return Quantity(match.span(), kind, value, "".join(match[0].lower().split()) if value is None else value)
+        return Quantity(
+            (match.start(), match.start() + len(whole)),
+            kind,
+            value,
+            "".join(whole.lower().split()) if value is None else value,
+        )
     start, end = match.span()
     sign = -1 if match[0].lstrip()[0] in "-−" else 1
     value = _value(match["number"], sign, int(match["under"] or 1) or 1)
@@ -206,10 +222,30 @@ def _words(text: str, start: int, end: int, language: str) -> list[Quantity]:
     tokens = [match for match in _WORD.finditer(text, start, end) if match[0] != "-"]
     lower = [match[0].lower() for match in tokens]
     found: list[Quantity] = []
-    if first.isdisjoint(lower) and not (language == "en" and ("a" in lower or "an" in lower)):
+    singles, ordinals = one_part(language), ordinal_parts(language)
+    if (
+        first.isdisjoint(lower)
+        and singles.keys().isdisjoint(lower)
+        and ordinals.keys().isdisjoint(lower)
+        and not (language == "en" and ("a" in lower or "an" in lower))
+    ):
         return found
     at = 0
     while at < len(tokens):
+        size = _share_size(lower, at, singles, ordinals)
+        if size and not (at and lower[at - 1] in first - ARTICLES):
+            share = Fraction(1, singles.get(lower[at]) or ordinals[lower[at]])
+            found.append(Quantity((tokens[at].start(), tokens[at + size - 1].end()), "word", share, share, str(share)))
+            at += size
+            continue
+        turn = _and_a_half(lower, at, language)
+        if turn:
+            unit = _unit_name(text, tokens[at].end())
+            said = f"{Fraction(3, 2)}\\text{{ {unit}}}" if unit else "3/2"
+            place = (tokens[at].start(), tokens[at + turn - 1].end())
+            found.append(Quantity(place, "word", Fraction(3, 2), Fraction(3, 2), said))  # "a litre and a half"
+            at += turn
+            continue
         if language == "en" and lower[at] in ("a", "an") and lower[at + 1 : at + 2] in _ONE_OF_TIME:
             place = (tokens[at].start(), tokens[at].end())
             found.append(Quantity(place, "word", Fraction(1), Fraction(1), "1", True))  # "an hour and 15 minutes"
@@ -226,6 +262,8 @@ def _words(text: str, start: int, end: int, language: str) -> list[Quantity]:
             continue
         value, last = amount
         whole = shares.get(lower[last]) if value and last < len(tokens) else None
+        if value and last + 1 < len(tokens) and lower[last] in ordinals and is_part(lower[last + 1]):
+            whole = ordinals[lower[last]]  # "tres cuartas partes"
         half = next(
             (turn for turn in _HALF.get(language, ()) if lower[last : last + 3][: len(turn.split())] == turn.split()),
             "",
@@ -239,6 +277,21 @@ def _words(text: str, start: int, end: int, language: str) -> list[Quantity]:
         found.append(Quantity(place, "word", total, total, said, alone))
         at = last
     return found
+
+
+def _share_size(lower: list[str], at: int, alone: dict[str, int], ordinals: dict[str, int]) -> int:
+    """How many words from one on name one part of a whole; 0 where they do not."""
+    if lower[at] in alone:
+        return 1
+    return 2 if lower[at] in ordinals and at + 1 < len(lower) and is_part(lower[at + 1]) else 0
+
+
+def _and_a_half(lower: list[str], at: int, language: str) -> int:
+    """How many words "a litre and a half" has; 0 where it does not stand there."""
+    if lower[at] not in ARTICLES and lower[at] not in ("a", "an"):
+        return 0
+    turns = (turn.split() for turn in _HALF.get(language, ()))
+    return next((len(turn) + 2 for turn in turns if lower[at + 2 : at + 2 + len(turn)] == turn), 0)
 
 
 def _amount(text: str, tokens: list[re.Match[str]], lower: list[str], at: int, language: str) -> tuple[int, int] | None:

@@ -8,7 +8,8 @@ from verifiers.extract.gates import Gated
 
 # Of one set of characters first, which a search skips to.
 STOP = re.compile(
-    r"[.!?。！？؟।\n](?:(?<=[.!?])(?<![.!?\s][A-Za-z].)(?<!\bMr.)(?<!\bMrs.)(?<!\bDr.)(?<!\bSt.)[.!?]*"
+    r"[.!?。！？؟।\n](?:(?<=[.!?])(?<![.!?\s][A-Za-z].)(?<!\bMr.)(?<!\bMrs.)(?<!\bDr.)(?<!\bSt.)"
+    r"(?!(?<=\d\.) (?:Jan|Feb|März|Apr|Mai|Jun|Jul|Aug|Sep|Okt|Nov|Dez)[a-z]*\b)[.!?]*"
     r"(?=[*_`)\]\"”»']*(?:\s|$))[*_`)\]\"”»']*|(?<=[。！？؟।])[。！？؟।]*[」）)]*|(?<=\n))"
 )
 ORNAMENT = " \t\r\n*_`>#-–—•|"
@@ -69,6 +70,42 @@ GIVES_REASON = re.compile(
     r"(?![^.]*[,，][^.]*\d)|.*(?:から|ため)(?:です|である|だ)\W*$|.*때문(?:입니다|이다)\W*$",
     re.IGNORECASE,
 )
+# What explains or finds plausible what stands before it, in as many sentences as follow.
+EXPLAINS = re.compile(
+    r"\W*(?:to see (?:why|this)(?: (?:is|holds|works)[^,:]{0,30})?[,:]|here['’]?i?s (?:why|how)|the reason(?: "
+    r"for (?:this|that))? is|(?:short |brief )?(?:explanation|reason(?:ing)?|justification)\s*:"
+    r"|(?:this|that|it|which) (?:makes sense|is (?:plausible|reasonable|sensible|logical|to be expected|as "
+    r"expected)),? (?:because|since|as|for)"
+    r"|(?:begründung|erklärung)\s*:|(?:das|dies) (?:ist (?:plausibel|logisch|sinnvoll)|ergibt sinn|passt),? "
+    r"(?:denn|weil|da)"
+    r"|(?:explication|justification)\s*:|c['’]est (?:logique|plausible|cohérent),? (?:car|puisque|parce que)"
+    r"|(?:explicación|justificación)\s*:|(?:esto )?(?:es lógico|tiene sentido|es plausible),? (?:porque|ya que|pues)"
+    r"|(?:explicação|justificativa)\s*:|(?:isso )?(?:é lógico|faz sentido|é plausível),? (?:porque|pois|já que)"
+    r"|(?:spiegazione|motivo)\s*:|(?:è logico|è plausibile|ha senso),? (?:perché|poiché)|(?:uitleg|toelichting"
+    r"|förklaring|wyjaśnienie|uzasadnienie"
+    r"|объяснение|açıklama|giải thích|penjelasan)\s*:|(?:это логично|это правдоподобно),? (?:потому что|так "
+    r"как|ведь))(?:(?<=[,:])|(?![^\W\d_]))",
+    re.IGNORECASE,
+)
+# "The one right before it is 19": a value beside the one that the sentence before gives.
+NEIGHBOUR = re.compile(
+    r"\W*(?:and )?(?:(?:the|its) (?:(?:one|number|term|value|day|page|prime|square|multiple)s? )?(?:(?:right"
+    r"|just|directly|immediately) )?"
+    r"(?:before|after|following|preceding|previous|next|prior)\b|its (?:successor|predecessor|neighbou?r)"
+    r"|(?:der|die|das) (?:davor|danach|nächste|vorige)"
+    r"|(?:le|la) (?:suivante?|précédente?)|(?:el|la) (?:siguiente|anterior)|(?:o|a) (?:seguinte|anterior)"
+    r"|(?:il|la) (?:successiv[oa]|precedente))",
+    re.IGNORECASE,
+)
+# "The 11 I started with was wrong", "12 would be too few": what another value would be.
+CALLS_WRONG = re.compile(
+    r"\b(?:(?:is|was|were|would be|would have been) (?:wrong|incorrect|a mistake|an error|not right|not "
+    r"correct)|(?:ist|war|wäre) falsch|(?:est|était|serait) faux"
+    r"|(?:es|era|sería) (?:incorrecto|un error|falso)|(?:é|era|seria|estava) (?:errado|incorreto|um erro)|(?:è"
+    r"|era|sarebbe) (?:sbagliato|un errore)"
+    r"|(?:was|is|zou) fout)\W*$",
+    re.IGNORECASE,
+)
 APPROXIMATE = re.compile(
     r"\b(?:about|around|almost|nearly|roughly|approximately|just|not quite|environ|presque|fast|etwa|rund|casi"
     r"|quase|quasi|circa)\b|почти|около|примерно"
@@ -121,9 +158,16 @@ LEADS = re.compile(
     r"|exactamente|exatamente|esattamente|только|ровно)\s+)*\W{0,3}$",
     re.IGNORECASE,
 )
+# Nothing else is there: "9 trays, with none left over".
+NONE_LEFT = re.compile(
+    r",?\s*(?:with|and) (?:none|nothing|no \w+|0) (?:is |are )?(?:left|remaining|spare)(?: over)?\b|,?\s*ohne "
+    r"Rest\b|,?\s*sans reste\b"
+    r"|,?\s*sin (?:que sobre nada|resto)\b|,?\s*senza resto\b",
+    re.IGNORECASE,
+)
 # A question that asks for a difference or a change.
 DIFFERS = re.compile(
-    r"\b(?:more|less|fewer|difference|differ|increase\w*|decrease\w*|change\w*|rise|rose|drop\w*|grow\w*|grew|f[ae]ll|exceeds?"
+    r"\b(?:more|less|fewer|difference|differ|(?:in|de)creas\w+|chang\w+|rise[ns]?|rose|drop\w*|grow\w*|grew|f[ae]ll\w*|reduc\w+|lower\w*|rais\w+|exceeds?"
     r"|(?:long|tall|high|wid|old|young|heavi|light|fast|larg|bigg|small|short|warm|cold|deep|low|cheap)er|unterschied|mehr|weniger"
     r"|plus|moins|diferencia|diferença|differenza|más|menos|mais|più|meno)\b|(?<!\w)(?:на сколько|разниц\w*)",
     re.IGNORECASE,
@@ -141,7 +185,8 @@ EQUATION = re.compile(
 
 # -- what a sentence may not hold: the whole of it, and the clause of the value
 REPORTS = Gated(
-    r"\b(?:said|says?|saying|claim\w*|believe\w*|think|thinks|thought|guess\w*|argu(?:e|es|ed)|(?<!all )told|tells?"
+    r"\b(?:said|says?|saying|claim\w*|believe\w*|think|thinks|thought|guess\w*|argu(?:e|es|ed)|(?<!all )told"
+    r"|(?<!which )(?<!this )(?<!that )(?<!product )(?<!sum )(?<!equation )(?<!formula )tells?"
     r"|heard|hears?|suppos\w+|assum\w+"
     r"|imagin\w+|pretend\w*|suspect\w*|reckon\w*|according|rumou?r\w*|legend|allegedly|supposedly|apparently|seem\w*"
     r"|hop(?:e|es|ed|ing)|wish\w*|dream\w*|expect\w*|predict\w*|estimat\w+|should|ought|would|might|may|wants?"
@@ -170,7 +215,7 @@ SUPPOSES = re.compile(
     r"\W*(?:so |then |and |but )?\b(?:if(?! (?:we|you|one)\b)|unless|suppose|had|were|let|wenn(?! man\b)|falls"
     r"|angenommen"
     r"|si(?! (?:on|se|nous)\b)|se(?! (?:si|obt|obtiene|ottiene|divid\w+ (?:por|entre)|\w+amos)\b)|если"
-    r"|als je denkt|om\b|jeśli|gdyby|eğer|nếu|jika|kalau"
+    r"|als je denkt|om\b(?! \w+ (?:dag|timm|minut|veck|år|månad))|jeśli|gdyby|eğer|nếu|jika|kalau"
     r"|for example|e\.g\.|z\.?\s?b\.|par exemple|por ejemplo|например)(?!\w)",
     re.IGNORECASE,
 )
@@ -215,9 +260,10 @@ FRAMES = Gated(
     r"|argument|calculation|method)"
     r"|\b(?:no (?:clue|idea)|give up|(?:can['’]?t|cannot|could ?n[o'’]t|unable to"
     r"|don['’]t know how to) (?:\w+ )?(?:solve|answer|tell|know|find|say|work))"
-    r"|(?:^|[.!?\n]\s*)\W*(?:suppose|imagine|assume|pretend|let['’]s say|let us say|what if|angenommen"
+    r"|(?:^|[.!?\n]\s*)\W*(?:suppose|imagine(?! (?!having|being|getting|buying)[a-z]+ing\b)|assume|pretend"
+    r"|let['’]s say|let us say|what if|angenommen"
     r"|nehmen wir an|supposons|imaginons"
-    r"|supongamos|imaginemos|suponhamos|imagine|supponiamo|immaginiamo|stel|anta att|załóżmy|предположим|допустим"
+    r"|supongamos|imaginemos|suponhamos|supponiamo|immaginiamo|stel|anta att|załóżmy|предположим|допустим"
     r"|假设|假如|仮に)\b"
     r"|falsche (?:lösung|rechnung|antwort)|mauvaise (?:solution|réponse)|(?:solución|respuesta) (?:falsa"
     r"|incorrecta|equivocada)"
@@ -225,6 +271,9 @@ FRAMES = Gated(
     r"|わかりません|모르겠",
     re.IGNORECASE,
 )
+CALLED_BAD = re.compile(r"\b(?:naive|wrong|incorrect|false|mistaken|flawed|bad)\b", re.IGNORECASE)
+# A sentence that turns against what such a word was said of.
+OBJECTS = re.compile(r"[.!?\n]\s+(?:But|However|In fact|Actually|In reality)\b")
 MORE = re.compile(
     r"\b(?:more|less|fewer|extra|mehr|weniger|de plus|de moins|más|menos|a mais|a menos|in più|in meno|больше"
     r"|меньше|meer|minder"
@@ -247,13 +296,16 @@ SO = Gated(
     r"|whence|daher|also|somit|folglich|deshalb|nämlich|woraus"
     r"|donc|d['’]où"
     r"|ainsi|alors|así que|de donde|a saber|da cui"
-    r"|por lo tanto|por tanto|entonces|luego|portanto|logo|então|assim|quindi|dunque|perciò|pertanto|dus|daarom"
+    r"|de (?:modo|manera) que|por eso|por isso|de sorte que|per cui|di conseguenza|por lo tanto|por tanto"
+    r"|entonces|luego|portanto|logo|então|assim|quindi|dunque|perciò|pertanto|dus|daarom"
     r"|alltså|så|därför|więc"
-    r"|zatem|czyli|dolayısıyla|böylece|öyleyse|vậy|do đó|nên|jadi|maka|sehingga|поэтому|значит|следовательно"
+    r"|zatem|czyli|dlatego|dolayısıyla|böylece|öyleyse|bu yüzden|bu nedenle|vậy|do đó|nên|vì thế|oleh karena "
+    r"itu|jadi|maka|sehingga|поэтому|значит|следовательно"
     r"|откуда|отсюда|итого"
     r"|итак)\b"
     r"|(?<![^\W\d_])(?:إذن|لذلك|وبذلك|لذا|فإن|इसलिए|अतः|तो)(?![^\W\d_])"
-    r"|\b(?:in other words|that is|that means|i\.e\.|which (?:is|means|gives|makes)|d\.\s?h\.|das heißt"
+    r"|\b(?:in other words|that is|that means|i\.e\.|which (?:is(?! the (?:number|amount|total|result|price"
+    r"|cost|length|age|area)\b)|means|gives|makes)|d\.\s?h\.|das heißt"
     r"|c['’]est-à-dire|es decir|o sea|ou seja"
     r"|isto é|cioè|vale a dire|to jest|oftewel|dat wil zeggen|det vill säga|yani|tức là|yaitu|artinya|то есть"
     r"|т\.\s?е\.)(?!\w)"
@@ -309,6 +361,12 @@ ASKS_TIME = re.compile(
     r"|quanto tempo|quant[aei] (?:minut\w+|ore|horas|giorni|dias)|сколько (?:времени|минут|часов|дней)|через сколько"
     r"|what time|quelle heure|qué hora|que horas|che ora|wie spät|hoe laat|o której|во сколько|когда|saat kaç|mấy giờ"
     r"|jam berapa|几点|何時|何分|몇 ?시|몇 ?분|多久|多长时间",
+    re.IGNORECASE,
+)
+ASKED_WITH = re.compile(
+    r"\b(by|at|to|in|from|for|with|on|after|um|auf|mit|nach|in|de|à|en|avec|dans|con|per|di|com|em|por|na|w|o|z|med|met|op|на|в|за|с)"
+    r"\s+(?:what|which|how|wie|welch\w*|combien|quel\w*|cuánt\w+|qué|quant[oiae]s?|qual[ei]?|che|ile|jak\w+|hoeveel|welk\w*|hur|vilk\w+"
+    r"|сколько|как\w+)\b",
     re.IGNORECASE,
 )
 AFTER_TIME = re.compile(
@@ -388,8 +446,12 @@ OPERATES = re.compile(rf"\d[\s%]*(?:{_BY_SIGN}|:)\s*[$€£]?$|\d{_THINGS}\s+[-+
 PLACED = Gated(
     r"\b(?:averages?|works?|comes?|tops?|totals?)(?: (?:out|in|up))? at\s*$"
     r"|\b(?:puts?|sets?|brings?|keeps?|stands?|stays?|lands?|remains?)\b[^,.;]{0,60} at\s*$"
-    r"|\b(?:brings?|takes?|raises?|lowers?|reduces?|cuts?|drops?|falls?|rises?|grows?|goes|works? out|rounds?"
-    r"|converts?)(?: [^\W\d_]+){0,3} to\s*$"
+    r"|\b(?:br(?:ings?|ought)|t(?:akes?|ook)|raise[sd]?|lower(?:s|ed)?|reduce[sd]?|cuts?|drop(?:s|ped)?|f(?:alls?|ell)|rises?|rose|gr(?:ows?|ew)"
+    r"|goes|went|got|gets?|works? out|rounds?|converts?|lead(?:s|ing)?|led|collaps(?:es?|ed)|c(?:omes?|ame)"
+    r"|amounts?|adds? up|sums? up|boils? down|shr[ia]nks?"
+    r"|carr(?:y|ies|ied)|climb(?:s|ed)?|jump(?:s|ed)?|mov(?:es?|ed)|push(?:es|ed)?|lifts?|multipl(?:y|ies) out"
+    r"|turns? out)"
+    r"(?: [^\W\d_]+){0,4}(?: from \S{1,12}(?: [^\W\d_]+)?)? to\s*$"
     r"|\b(?:proportion|share|fraction|rate|ratio|mean|width|size|depth|age|loss|gain|salary|fee|bill|discount"
     r"|capacity|quotient"
     r"|difference|product|remainder|circumference|perimeter|radius|diameter|mass|balance|change|tip|tax|interest"

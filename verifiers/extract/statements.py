@@ -15,10 +15,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
-from verifiers.extract.asked import Asked, asked_of, counted, says_other
-from verifiers.extract.asked_names import asked_day, asked_name
+from verifiers.extract.asked import NOTHING, Asked, asked_of, counted, says_other
+from verifiers.extract.asked_names import asked_date, asked_day, asked_name
 from verifiers.extract.conclusions import OPTION_LABEL, altered, concludes, unsure
-from verifiers.extract.contrasts import contrast
+from verifiers.extract.contrasts import contrast, explains
 from verifiers.extract.numerals import language_of
 from verifiers.extract.quantities import Quantity, quantities
 from verifiers.extract.sentences import BEFORE_AND
@@ -28,12 +28,15 @@ from verifiers.extract.statement_words import (
     AFTER_TIME,
     ANNOUNCES,
     APPROXIMATE,
+    ASKED_WITH,
     ASKS_TIME,
     AT_FIRST,
     BESIDE_TIME,
     BESIDES,
     BUT,
     BY_DOING,
+    CALLED_BAD,
+    CALLS_WRONG,
     CHAIN,
     CHECK,
     CONDITION,
@@ -43,6 +46,7 @@ from verifiers.extract.statement_words import (
     DOES,
     EQUATION,
     EXPLAINED,
+    EXPLAINS,
     FRAMES,
     GIVES_REASON,
     GOT,
@@ -58,8 +62,11 @@ from verifiers.extract.statement_words import (
     NAMED,
     NAMES_UNKNOWN,
     NEARLY,
+    NEIGHBOUR,
     NO_LEAD,
+    NONE_LEFT,
     NOT,
+    OBJECTS,
     OPERATED,
     OPERATES,
     OPPOSED,
@@ -111,6 +118,7 @@ def stated(text: str, start: int, end: int, prompt: str, *, contrasts: bool = Fa
     language = language_of(f"{prompt[-400:]} {text[max(low, end - 400) : end]}")
     sentences = _sentences(text, low, end)
     wanted = asked_of(prompt[-2000:])
+    del sentences[_explained_from(text, sentences, language) :]
     while len(sentences) > 1 and _adds_nothing(text, sentences, language, wanted):
         sentences.pop()
     if not sentences:
@@ -137,7 +145,10 @@ def stated(text: str, start: int, end: int, prompt: str, *, contrasts: bool = Fa
     reported = AT_FIRST.sub(" ", part) if question.at_first else part
     if _reports(reported, wanted) or _supposes(part) or STARTS.match(part):
         return None
-    if FRAMES.search(text, low, sentence[0]):
+    frame = FRAMES.search(text, low, sentence[0])
+    if frame and not (
+        CALLED_BAD.search(frame[0]) and OBJECTS.search(text, frame.end(), sentence[0]) and SO.match(part)
+    ):
         return Extraction(None, "unsure")
     endless = INFINITELY_MANY.search(text, *sentence)
     if endless is not None and not NOT.search(part) and not unsure(part):
@@ -159,7 +170,7 @@ def stated(text: str, start: int, end: int, prompt: str, *, contrasts: bool = Fa
         sentence = (sentence[0], contrasted)
     nearly = NEARLY.search(text, *sentence)
     sentence = (sentence[0], nearly.start()) if nearly else sentence
-    reason = REASON.search(text, sentence[0] + 1, sentence[1])
+    reason = _reason(text, sentence[0] + 1, sentence[1], language)
     reason = reason or (EXPLAINED.search(text, *sentence) if SO.match(part) else None)
     inside = quantities(text, sentence[0], reason.start(), language) if reason else []
     reason = reason if inside else None
@@ -173,7 +184,7 @@ def stated(text: str, start: int, end: int, prompt: str, *, contrasts: bool = Fa
         return None
     if prompt and _another_is_asked(text, sentence, value, inside, prompt[-_ASKED:]):
         return Extraction(None, "unsure")
-    clause = _clause(text, sentence, value.span)
+    clause = _clause(text, sentence, value.span, language)
     timed = value.kind == "time" and BESIDE_TIME.search(text, clause[0], value.span[0]) is None
     placed = timed or value.kind == "relation" or PLACED.search(text, clause[0], value.span[0]) is not None
     placed = placed or _as_asked(text, clause, value.span, prompt)
@@ -188,13 +199,13 @@ def stated(text: str, start: int, end: int, prompt: str, *, contrasts: bool = Fa
     said = f"{leading} § {text[value.span[1] : clause[1]]}"
     if _opposed(_without_shared(said, wanted), language):
         return Extraction(None, "unsure") if language != "en" else None  # English denials are told apart elsewhere
-    if altered(text, clause, value.span, placed=placed):
+    if altered(text, clause, value.span, placed=placed, named=_names(text, value, wanted)):
         return None
     after = text[value.span[1] : sentence[1]]
     led = text[clause[0] : value.span[0]]
     if value.kind == "number" and LABELLED.search(led) and DOES.match(after):
         return None  # "Bus 7 has ..."
-    more = MORE.search(after)
+    more = None if wanted.difference else MORE.search(after)
     if more and more[0].strip(" .").lower() not in wanted.sentence.lower():
         return Extraction(None, "unsure") if prompt else None
     if QUOTED.search(led) and QUOTED.search(after):
@@ -235,6 +246,7 @@ class _Question:
     denials: frozenset[str]  # beginnings of the words that it denies
     at_first: bool  # what was before
     time: bool  # how long, or when
+    prepositions: frozenset[str]  # of "by how much", "in which year"
 
 
 @functools.lru_cache(maxsize=256)
@@ -243,6 +255,7 @@ def _question(asked: str) -> _Question:
         frozenset(_denied(found) for found in DENIAL.finditer(asked)),
         AT_FIRST.search(asked) is not None,
         ASKS_TIME.search(asked) is not None,
+        frozenset(found[1].lower() for found in ASKED_WITH.finditer(asked)),
     )
 
 
@@ -271,10 +284,12 @@ def _denied(denial: re.Match[str]) -> str:
 def _named(text: str, sentence: Span, prompt: str, language: str) -> Span | None:
     """The name that the last clause gives to a question that asks who."""
     starts = [match.end() for pattern in (SO, BUT) for match in pattern.finditer(text, *sentence)]
-    clause = (max(starts, default=sentence[0]), sentence[1])
-    day = asked_day(text, sentence, prompt)
-    if day is not None:
-        return None if _opposed(text[slice(*sentence)], language) else day
+    reason = _reason(text, max([sentence[0] + 1, *starts]), sentence[1], language)
+    clause = (max(starts, default=sentence[0]), reason.start() if reason else sentence[1])
+    for find in (asked_day, asked_date):
+        found = find(text, sentence, clause, prompt)
+        if found is not None:
+            return None if _opposed(text[slice(*sentence)], language) else found
     found = asked_name(text, clause, prompt)
     return None if found is None or _opposed(text[slice(*clause)], language) else found
 
@@ -286,7 +301,11 @@ def _as_asked(text: str, clause: Span, span: Span, prompt: str) -> bool:
         begun, preposition = led[1][:4].lower(), led[2].lower()
         if any(first.startswith(begun) and second == preposition for first, second in _pairs(prompt[-_ASKED:])):
             return True
-    return _question(prompt[-_ASKED:]).time and AFTER_TIME.search(text, clause[0], span[0]) is not None
+    question = _question(prompt[-_ASKED:])
+    before = PLAIN_WORD.findall(text[max(clause[0], span[0] - _OPERATION) : span[0]])
+    if before and before[-1].lower() in question.prepositions:
+        return True  # "by 25 percent" in answer to "by what percentage"
+    return question.time and AFTER_TIME.search(text, clause[0], span[0]) is not None
 
 
 @functools.lru_cache(maxsize=256)
@@ -334,6 +353,7 @@ def _adds_nothing(text: str, sentences: list[Span], language: str, wanted: Asked
         or _is_equation(part)
         or _is_reason(part, language)
         or _is_of_others(text, sentences, language, wanted)
+        or _is_beside(text, sentences, language, wanted)
     )
 
 
@@ -386,6 +406,45 @@ def _is_of_others(text: str, sentences: list[Span], language: str, wanted: Asked
     return bool(own) and all(named.isdisjoint(counted(text, value)) for value in own)
 
 
+def _explained_from(text: str, sentences: list[Span], language: str) -> int:
+    """Where an explanation of what stands before it begins, or the number of sentences."""
+    for index, span in enumerate(sentences[1:], 1):
+        found = EXPLAINS.match(text, *span)
+        if found is None:
+            continue
+        rest = text[found.end() : sentences[-1][1]]
+        opposed = SO.search(rest) or OPPOSED.search(rest) or _objection(rest, language) or unsure(rest)
+        before = text[slice(*sentences[index - 1])]
+        if (
+            opposed
+            or _reports(rest, NOTHING)
+            or CORRECTION.search(rest)
+            or not quantities(before, 0, len(before), language)
+        ):
+            break
+        return index
+    return len(sentences)
+
+
+def _is_beside(text: str, sentences: list[Span], language: str, wanted: Asked) -> bool:
+    """Does it call another value wrong, or say what stands next to the one that the sentence before concludes with?"""
+    part = text[slice(*sentences[-1])]
+    wrong, neighbour = CALLS_WRONG.search(part), NEIGHBOUR.match(part)
+    if not (wrong or neighbour) or len(sentences) < 2 or len(part) > 120:
+        return False
+    before = text[slice(*sentences[-2])]
+    values = {value.key for value in quantities(text, *sentences[-1], language) if not value.article}
+    known = {value.key for value in quantities(text, *sentences[-2], language)}
+    if not values or not known or not values.isdisjoint(known if wrong else ()) or not SO.search(before):
+        return False
+    rest = part[: wrong.start()] if wrong else part[neighbour.end() :] if neighbour else ""
+    if SO.search(rest) or OPPOSED.search(_MINE.sub(" ", rest)) or _objection(rest, language) or REPORTS.search(rest):
+        return False
+    return bool(wrong) or (
+        NEIGHBOUR.search(wanted.sentence) is None and len(_stems(before) & _stems(wanted.sentence)) > 1
+    )
+
+
 def _given_condition(text: str, sentence: Span, wanted: Asked, known: list[Quantity], language: str) -> int | None:
     """Where a sentence goes on behind a condition that is fulfilled: "If each costs $4, she pays $8""
     " where each does."""
@@ -407,10 +466,23 @@ def _reports(part: str, wanted: Asked) -> bool:
     return any(match[0].lower() not in wanted.doubts for match in REPORTS.finditer(part))
 
 
+def _names(text: str, value: Quantity, wanted: Asked) -> bool:
+    """Does the question ask for what the word behind a value says: "12 times", "20 more", "5 dozen"?"""
+    word = WORD.match(text, value.span[1] + text.startswith(" ", value.span[1]))
+    if word is None:
+        return False
+    return word[0][:4].lower() in wanted.things or (wanted.difference and DIFFERS.fullmatch(word[0]) is not None)
+
+
 def _without_shared(said: str, wanted: Asked) -> str:
     """Without words of doubt that the question has too, and without "around" and "between" before no number."""
     if wanted.doubts:
         said = PLAIN_WORD.sub(lambda word: " " if word[0].lower() in wanted.doubts else word[0], said)
+    if not wanted.things.isdisjoint(_COUNTED_ANSWERS):
+        said = PLAIN_WORD.sub(lambda word: " " if word[0][:4].lower() in _COUNTED_ANSWERS else word[0], said)
+    if wanted.difference:
+        said = _ANOTHER.sub(" §", said)
+    said = NONE_LEFT.sub(" ", said)
     return _NO_NUMBER_AFTER.sub(" ", said)
 
 
@@ -429,10 +501,15 @@ def _leads(led: str, wanted: Asked, is_wanted: bool) -> bool:
     if found is None or not led[: found.start()].strip() or NO_LEAD.search(led):
         return False
     if found[0].lower().startswith("by "):
-        return is_wanted and DIFFERS.search(wanted.sentence) is not None
+        return is_wanted and wanted.difference
     return is_wanted or len(_stems(led) & _stems(wanted.sentence)) > 1
 
 
+_REASON_IN = {"car": "fr", "want": "nl", "bo": "pl", "ty": "sv"}
+_COUNTED_ANSWERS = frozenset({"solu", "answ"})
+_ANOTHER = re.compile(r"\b(?:another|otr[oa]s|outr[oa]s|autres|altr[ie])\s+(?:[$€£]\s?)?§", re.IGNORECASE)
+_MINE = re.compile(r"\b(?:I|my)\b")
+_SIX = re.compile(r"\bsei\b", re.IGNORECASE)  # in German a subjunctive
 _CLAIM = re.compile(r"\b(?:the|this) claim\b", re.IGNORECASE)
 _TWO_WORDS = re.compile(r"\b(\w+)\s+(?=(\w+))")
 _NO_NUMBER_AFTER = re.compile(
@@ -494,7 +571,7 @@ def _objection(part: str, language: str) -> str:
 def _opposed(clause: str, language: str) -> bool:
     if OPPOSED.search(clause) or _objection(clause, language):
         return True
-    if CONDITIONAL.search(clause):
+    if CONDITIONAL.search(_SIX.sub(" ", clause) if language in ("it", "pt") else clause):
         return True
     return unsure(re.sub(r"\b(?:no|se|ne|o)\b", " ", clause) if language in ("pt", "it", "fr") else clause)
 
@@ -516,7 +593,7 @@ def _only_one(
     if last is None or any(other.value == last.value for other in asked):
         return None
     led = text[max([sentence[0], *(other.span[1] for other in inside if other.span[1] <= last.span[0])]) : last.span[0]]
-    if BESIDES.search(led):
+    if BESIDES.search(led.rpartition(", which ")[2]):
         return None
     known = _values([*asked, *before, *inside], last)
     return last if LEFT_OVER.search(led) or follows(last.value, known) else None
@@ -536,6 +613,8 @@ def _the_wanted(
     if len({value.key for value in named}) != 1:
         return None
     found = named[-1]
+    if found.kind == "time" and wanted.clock:
+        return found
     if found.kind in ("relation", "formula"):
         return found
     beside = [
@@ -543,6 +622,11 @@ def _the_wanted(
         if value.key != found.key and (value.key not in given or value.span > found.span)
         and not value.article and not _is_operand(text, value.span, sentence)
     ]  # fmt: skip
+    if found.value == len(beside) > 1 and all(value.span > found.span for value in beside):
+        return found  # "two solutions, 3 and -3"
+    if wanted.percent and found.value is not None:
+        # "0.3, so 75 is 30% of 250"
+        beside = [value for value in beside if value.key not in given and (value.value or 0) * 100 != found.value]
     if wanted.fraction and found.value is not None and found.value.denominator > 1:
         beside = [value for value in beside if value.value is None or value.value.denominator > 1]
     if not all(says_other(text, wanted, value) for value in beside):
@@ -714,13 +798,25 @@ def _is_adjunct(text: str, sentence: Span, span: Span) -> bool:
     return match is not None and match.end() == span[0]
 
 
-def _clause(text: str, sentence: Span, span: Span) -> Span:
+def _clause(text: str, sentence: Span, span: Span, language: str) -> Span:
     """The sentence from the last conclusion before the value on, without its reason."""
     starts = [match.end() for match in SO.finditer(text, sentence[0], span[0]) if _parts(text, sentence[0], match)]
     calculation = None if starts else BY_DOING.match(text, sentence[0], span[0])
     starts += [calculation.end()] if calculation else []
-    reason = REASON.search(text, span[1], sentence[1])
-    return starts[-1] if starts else sentence[0], reason.start() if reason else sentence[1]
+    reason = _reason(text, span[1], sentence[1], language)
+    start = starts[-1] if starts else sentence[0]
+    colon = text.rfind(": ", start, span[0])
+    if colon >= 0 and len(WORD.findall(text, colon, span[0])) > 1 and explains(text[start:colon]):
+        start = colon + 1
+    return start, reason.start() if reason else sentence[1]
+
+
+def _reason(text: str, low: int, high: int, language: str) -> re.Match[str] | None:
+    """Where a reason begins. French "car", Dutch "want", Polish "bo" and Swedish "ty" are other words elsewhere."""
+    for found in REASON.finditer(text, low, high):
+        if _REASON_IN.get(found[0].strip(" ,(").lower(), language) == language:
+            return found
+    return None
 
 
 def _parts(text: str, start: int, conclusion: re.Match[str]) -> bool:
@@ -753,6 +849,12 @@ def _shape(part: str, language: str) -> tuple[str, ...]:
     for quantity in reversed(quantities(part, 0, len(part), language)):
         part = part[: quantity.span[0]] + " " + part[quantity.span[1] :]
     return tuple(word.lower() for word in WORD.findall(SO.sub(" ", part)))
+
+
+def begins_with_so(text: str, start: int, position: int) -> bool:
+    """Does the sentence that a place stands in begin with a word that concludes?"""
+    low = max((stop.end() for stop in STOP.finditer(text, max(start, position - _LONGEST), position)), default=start)
+    return SO.match(text[low:position].lstrip(ORNAMENT)) is not None
 
 
 def with_unit(text: str, end: int, extraction: Extraction) -> Extraction:

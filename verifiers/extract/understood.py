@@ -46,9 +46,10 @@ _BREAK = re.compile(
     r"(?:[,:—–-]|^|\s)\s*(?:and\s+)?\b(?:so|but|yet|therefore|thus|hence|consequently|daher|also|somit"
     r"|folglich|aber|donc|mais"
     r"|por lo tanto|por tanto|así que|pero|portanto|logo|mas sim|mas|quindi|dunque|ma|поэтому|значит|но"
-    r"|sondern|sino|mas sim|bensì|no(?=:)|а)\b,?|[;；]"
+    r"|sondern|sino|mas sim|bensì|no(?=:)|а|nên|vậy|bu yüzden|bu nedenle|więc|zatem|czyli|dlatego|dus|daarom"
+    r"|därför|alltså|jadi|maka)\b,?|[;；]"
     r"|所以|因此|但是?|这是?(?:错误|不对|错)的?[,，]|我?[算写弄说]错了?[,，]|其实|而是|应该是(?=§)|よって"
-    r"|したがって|ゆえに|が、|ではなく|따라서|이 아니라|지만|إذن|لذلك|لكن|بل"
+    r"|したがって|ゆえに|が、|ではなく|따라서|이 아니라|지만|므로|니까|إذن|لذلك|لكن|بل"
     r"|§[^,，。]*[,，](?!\W*§\W*$)",
     re.IGNORECASE,
 )
@@ -67,6 +68,11 @@ _INTRO = re.compile(
     re.IGNORECASE,
 )
 _MINE = re.compile(r"\b(?:i|me|my|you|your|he|she|they|his|her|their|key|hearsay|luck|guess\w*)\b", re.IGNORECASE)
+# Polish and Italian, in which "i" is "and" or an article.
+_AND = re.compile(
+    r"\b(?:przez|jest|razem|mamy|czyli|[a-z]+(?:ujemy|elimy|ymy|ajemy|iemy)|otteniamo|abbiamo|sono|della|dei|gli|risulta)\b",
+    re.IGNORECASE,
+)
 _NAMED = re.compile(
     r"^\W*(?:(?i:therefore|thus|hence|so|in total|altogether|in conclusion|finally)\b,?\s+)?[A-Z][a-z]+ "
     r"(?=(?:makes?|needs?|paid|pays|spent|spends|earns"
@@ -516,6 +522,8 @@ def _unknown_before(before: str, known: frozenset[str], prompt: str, everyday: b
         return _objection(clause)
     clause = _ROMAN.sub(" ", clause)
     mine = _MINE.search(clause) if clause.isascii() or _ENGLISH.search(clause) else None  # Turkish "her" is "each"
+    if mine and mine[0] == "i" and _AND.search(clause):
+        mine = None
     if boxed and mine is None and not any(turn.search(clause) for turn in (_OF_ANSWERS, _OF_FORMS, REPORTS)):
         return _objection(clause)
     return _unknown(clause, known, prompt, everyday)

@@ -237,7 +237,7 @@ _AS_THOUGHT = (
 )
 HARMLESS = Gated(
     r"(?<!\w)(?:"
-    r"without (?:any )?bound|"
+    r"without (?:any )?bound|(?:which|this|that|product|sum|equation|formula) tells (?:us|you)|"
     r"(?:there (?:is|can be) |of that there is )?(?:no|without(?: any| a)?|beyond(?: any| a| all)?) (?:reasonable )?"
     r"(?:doubts?|question)(?: about (?:it|that|this)| whatsoever| at all)?(?=\W*(?:$|[,;.§¤])|(?: that)? "
     r"(?:the|our|my|it)\b)"
