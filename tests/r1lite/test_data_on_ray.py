@@ -208,7 +208,7 @@ def test_a_node_that_does_not_see_the_folder_or_has_other_verifiers(tmp_path):
     for held in (None, "other"):
         if held:
             seen.write_text(held)
-        with pytest.raises(UserError, match="isn.t visible on this node: all nodes must see it"):
+        with pytest.raises(UserError, match="visible on this node: all nodes must see it"):
             _OnNode(None, Versions(), {"math": "1"}, seen, "token")
     with pytest.raises(UserError, match=r"other versions of the verifiers here, .*: install the same"):
         _OnNode(None, Versions(), {"math": "2"}, seen, "other")
