@@ -95,3 +95,16 @@ def ends_its_process(candidate, *, once):
     if not Path(once).exists():
         Path(once).touch()
         os._exit(9)
+
+
+class Asked:
+    """Does what its job says."""
+
+    told = "ready"
+
+    def __call__(self, job):
+        if isinstance(job, Exception):
+            raise job
+        if job == "exit":
+            os._exit(9)
+        return job
