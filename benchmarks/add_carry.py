@@ -1,10 +1,11 @@
-"""Reward formulas compared on `add_carry`, from one base model that thinks in two languages: the table of
+"""Compares reward formulas on `add_carry`, from a base model that thinks in two languages: the tables of
 r1lite/tasks/README.md.
 
-    python benchmarks/add_carry.py           makes the base (2 CPU minutes), then 4 formulas x 3 seeds
+    python benchmarks/add_carry.py           trains the base (2 CPU minutes), then 4 formulas x 3 seeds
     python benchmarks/add_carry.py --weak    the same from a base whose chains are seldom right
 
-About 50 CPU seconds a run. What is finished is not run again, so it can be stopped, and --only and --seeds add to it.
+About 50 CPU seconds per run. Finished runs are not repeated, so the script can be stopped and restarted, also with
+other --only and --seeds.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ LAST_STEPS = 10
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--out", type=Path, default=Path("runs/add_carry"))
-    parser.add_argument("--base", type=Path, help="a base made before, instead of making it")
+    parser.add_argument("--base", type=Path, help="an existing base, instead of training one")
     parser.add_argument("--weak", action="store_true", help="start from recipes/add_carry_weak_base.yaml")
     parser.add_argument("--only", choices=FORMULAS, nargs="*", default=list(FORMULAS))
     parser.add_argument("--seeds", type=int, default=3)
@@ -65,7 +66,7 @@ def main() -> None:
 
 
 def made_base(out: Path, *, weak: bool) -> Path:
-    """The base model, pre-trained unless it is there; the weak one goes on from the other."""
+    """The base model, pre-trained unless it exists; the weak base continues from the other one."""
     base, weak_base = out / "base", out / "weak_base"
     if not base.exists():
         r1lite("pretrain", str(ROOT / "recipes/add_carry_base.yaml"), "--out", str(base))
@@ -76,7 +77,7 @@ def made_base(out: Path, *, weak: bool) -> Path:
 
 
 def r1lite(*arguments: str) -> None:
-    """Runs a command with one thread, quietly."""
+    """Runs a command quietly with one thread."""
     quiet = ["--quiet"] if arguments[0] == "grpo" else []
     environment = {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": str(ROOT)}
     command = [sys.executable, "-m", "r1lite", *arguments, *quiet]
@@ -94,7 +95,7 @@ def measured(out: Path) -> dict[str, float]:
 
 
 def of_rollouts(files: list[Path]) -> dict[str, float]:
-    """Format, language and length of what was sampled in these steps."""
+    """Format, language and length of the completions of these steps."""
     language = resolve("language")
     rows = [row for file in files for _, row in read_rows(file)]
     problem = Problem(language="en")
@@ -107,18 +108,18 @@ def of_rollouts(files: list[Path]) -> dict[str, float]:
 
 
 def line(out: Path) -> str:
-    """A run's numbers, for who waits."""
+    """A run's numbers as a progress line."""
     return "  ".join(f"{name} {value:.3g}" for name, value in measured(out).items())
 
 
 def finished(runs: Path) -> dict[str, list[Path]]:
-    """By formula, the runs that are done."""
+    """The finished runs by formula."""
     found = {name: sorted(path.parent for path in runs.glob(f"{name}-*/summary.json")) for name in FORMULAS}
     return {name: paths for name, paths in found.items() if paths}
 
 
 def table(runs: Path) -> str:
-    """Markdown: the base, then each formula with a number a seed."""
+    """Markdown: the base, then each formula with a number per seed."""
     lines = ["| reward | accuracy T=1 | greedy | format | English | tokens |", "|---|---|---|---|---|---|"]
     done = finished(runs)
     every = [path for paths in done.values() for path in paths]
@@ -134,7 +135,7 @@ def table(runs: Path) -> str:
 
 
 def course(runs: Path) -> str:
-    """Markdown: accuracy of the samples trained on, the mean of each ten steps up to 60, a number a seed."""
+    """Markdown: accuracy of the training samples, as means of ten steps up to step 60, with a number per seed."""
     starts = range(1, 61, 10)
     lines = [f"| reward | {' | '.join(f'{n}-{n + 9}' for n in starts)} |", f"|---|{'---|' * len(starts)}"]
     for name, paths in finished(runs).items():

@@ -1,9 +1,9 @@
-"""Steps an hour and the engines' idle share by --max-staleness, with long-tailed lengths and verifiers.
+"""Steps per hour and the engines' idle share by --max-staleness, with long-tailed completion and verification times.
 
-The loop, its queue and its files are r1lite's own. Servers, verifiers and learning are simulated: they take their time
-(asleep) and compute nothing, so that two cores do. A server decodes as fast whatever else it decodes; lengths are drawn
-from a log-normal distribution that is cut at the longest completion; new weights stop every server for a moment, and
-what they were at is computed once more as a prompt. Settings are run in turns.
+The loop, its queue and its files are r1lite's own. Servers, verifiers and learning are simulated by sleeping, so that
+two cores are enough. A server's decoding speed per completion doesn't depend on its load. Lengths are drawn from a
+log-normal distribution that is cut at the longest completion. New weights stop every server for a moment, and
+unfinished completions are computed once more as prompts. Settings are run in turns.
 
     python benchmarks/async.py                                # four settings, three turns, about ten minutes
     python benchmarks/async.py --steps 12 --turns 1 --sigma 0  # without a tail
@@ -34,12 +34,12 @@ from r1lite.run.watchdog import Watchdog
 from r1lite.types import Group, Prompt, Rollout
 from verifiers import Completion, Problem, Score
 
-TOKEN_S = 0.001  # of one completion; all others of the server go on beside it
-PREFILL = 0.02  # of the time of decoding
+TOKEN_S = 0.001  # seconds per token of a completion, independent of the server's other completions
+PREFILL = 0.02  # share of the time of decoding
 UPDATE_S, LEARN_S = 0.05, 0.4
 GROUPS, GROUP_SIZE, SLOTS = 16, 8, 64
 MEDIAN, LONGEST = 250, 3000  # tokens
-WARM_UP = 5  # steps that are not counted
+WARM_UP = 5  # first steps, which are not counted
 
 
 @dataclass(order=True, slots=True)
@@ -57,19 +57,19 @@ class _Running:
 class _Stream:
     """Completions of one call."""
 
-    missing: list[int]  # by place
+    missing: list[int]  # number of missing completions of each prompt
     completions: list[list[Completion | None]]
     finished: list[int] = field(default_factory=list)
 
 
 class SimulatedServers(RolloutEngine):
-    """Servers with SLOTS completions at once in all; what is asked for beyond them waits."""
+    """Servers with SLOTS completions at the same time in total; further ones wait."""
 
     shares_weights, runs_aside = False, True
 
     def __init__(self, sigma: float) -> None:
         self.sigma, self.version, self.closed = sigma, 0, False
-        self.busy_s = 0.0  # of all slots
+        self.busy_s = 0.0  # busy seconds of all slots
         self._running: list[_Running] = []
         self._waiting: list[tuple[int, int, int, _Stream]] = []  # seed, place, sample
         self._numbers, self._changed, self._paused = itertools.count(), threading.Condition(), False
@@ -78,7 +78,7 @@ class SimulatedServers(RolloutEngine):
     def stream(
         self, prompts: Sequence[Sequence[int]], seeds: Sequence[Sequence[int]], sampling: Sampling
     ) -> Iterator[tuple[int, list[Completion]]]:
-        """As an engine's."""
+        """See the engine's method."""
         call = _Stream([len(row) for row in seeds], [[None] * len(row) for row in seeds])
         with self._changed:
             self._waiting += [(s, place, g, call) for place, row in enumerate(seeds) for g, s in enumerate(row)]
@@ -91,7 +91,7 @@ class SimulatedServers(RolloutEngine):
             yield place, [one for one in call.completions[place] if one is not None]
 
     def load_weights(self, weights: Iterable[tuple[str, Any]], *, version: int) -> None:
-        """All servers stop; then each completion goes on after what it has is computed once more."""
+        """Stops all servers; each completion continues after its tokens have been computed once more."""
         with self._changed:
             self._paused, self.version, began = True, version, time.monotonic()
         time.sleep(UPDATE_S)
@@ -110,7 +110,7 @@ class SimulatedServers(RolloutEngine):
             self._changed.notify_all()
 
     def sleep(self) -> None:
-        """Nothing."""
+        """Does nothing."""
 
     def close(self) -> None:
         """Ends the simulation."""
@@ -150,42 +150,42 @@ class SimulatedServers(RolloutEngine):
 
 
 def length(seed: int, sigma: float) -> int:
-    """Tokens of a completion."""
+    """Number of tokens of a completion."""
     return max(1, min(LONGEST, round(MEDIAN * math.exp(random.Random(seed).gauss(0, sigma)))))
 
 
 class SimulatedScorer:
-    """Verdicts of nothing: most take 20 ms, one in 500 takes half a second; a batch is verified side by side."""
+    """Simulated verdicts: most take 20 ms, one in 500 takes half a second; a batch is verified in parallel."""
 
     def rollouts(self, pairs: Sequence[tuple[Problem, Completion]]) -> list[Rollout]:
-        """As `Scorer.rollouts`."""
+        """See `Scorer.rollouts`."""
         slow = any(random.Random(f"{p.id} {len(c.token_ids)}").random() < 0.002 for p, c in pairs)
         time.sleep(0.5 if slow else 0.02)
         return [Rollout(c, Score(0.0, {}), 0.0, True, True) for _, c in pairs]
 
 
 class SimulatedLearner:
-    """A learner that takes its time."""
+    """A learner that sleeps for the time of an update."""
 
-    class policy:  # what the loop asks of one
-        """Without weights."""
+    class policy:  # the methods that the loop calls
+        """A policy without weights."""
 
         @staticmethod
         def named_weights() -> Iterator[tuple[str, Any]]:
-            """None."""
+            """No weights."""
             return iter(())
 
     def learn(self, groups: Sequence[Group], step: int) -> tuple[list[Group], dict[str, Any]]:
-        """As `Learner.learn`."""
+        """See `Learner.learn`."""
         time.sleep(LEARN_S)
         return list(groups), {}
 
 
 def run(staleness: int, steps: int, sigma: float, seed: int) -> dict[str, float]:
-    """One run's figures over the steps after the first ones."""
+    """A run's figures over the steps after the warm-up."""
     config = GRPOConfig(
         seed=seed,
-        steps=WARM_UP + steps + staleness,  # in the last ones less is asked for
+        steps=WARM_UP + steps + staleness,  # in the last steps fewer completions are requested
         prompts_per_step=GROUPS,
         group_size=GROUP_SIZE,
         max_completion_tokens=LONGEST,
@@ -197,14 +197,14 @@ def run(staleness: int, steps: int, sigma: float, seed: int) -> dict[str, float]
         loop = Loop(
             config=config,
             prompts=[Prompt(Problem(id=f"p{i}"), "", (1, 2)) for i in range(1000)],
-            scorer=SimulatedScorer(),  # type: ignore[arg-type]  # what the loop asks of one
+            scorer=SimulatedScorer(),  # type: ignore[arg-type]  # has the methods that the loop calls
             engine=engine,
             learner=SimulatedLearner(),  # type: ignore[arg-type]  # likewise
             stop=StopSignal(),
             watchdog=Watchdog(WatchdogConfig()),
             arrivals=Path(folder) / "arrivals.jsonl",
         )
-        clock: list[tuple[float, float]] = []  # before each step: when, and what the slots had done
+        clock: list[tuple[float, float]] = []  # before each step: the time, and the busy seconds of the slots
         for step in range(config.steps):
             clock.append((time.monotonic(), servers.busy_s))
             metrics.append(loop.step(step)[1])
@@ -225,12 +225,12 @@ def run(staleness: int, steps: int, sigma: float, seed: int) -> dict[str, float]
 
 
 def main() -> None:
-    """Prints a table: medians over the turns, and the range of steps an hour."""
+    """Prints a table: medians over the turns, and the range of steps per hour."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--staleness", type=int, nargs="+", default=[0, 1, 2, 4])
-    parser.add_argument("--steps", type=int, default=20, help="of each run, after the first ones")
+    parser.add_argument("--steps", type=int, default=20, help="steps of each run after the warm-up")
     parser.add_argument("--turns", type=int, default=3)
-    parser.add_argument("--sigma", type=float, default=1.0, help="of the logarithm of lengths")
+    parser.add_argument("--sigma", type=float, default=1.0, help="standard deviation of the logarithm of lengths")
     options = parser.parse_args()
     found: dict[int, list[dict[str, float]]] = {staleness: [] for staleness in options.staleness}
     for turn in range(options.turns):

@@ -1,10 +1,11 @@
-"""Faults drawn at random for runs on two ranks: signals at any moment, exceptions, full disks, stuck ranks, no memory.
+"""Random faults in runs on two ranks: signals at any moment, exceptions, full disks, stuck ranks, lack of memory.
 
-Each run must end in time, by at most one error line, leave no process, and end as an unharmed one when it is continued.
+Each run must end in time with at most one error line and leave no process; continued, it must end like an undisturbed
+one.
 
     python benchmarks/chaos.py --rounds 200 [--seed 0] [--out DIR]
 
-A round takes two to four starts of two processes, so about half a minute of one core.
+A round starts two processes two to four times, which takes about half a minute of one core.
 """
 
 from __future__ import annotations

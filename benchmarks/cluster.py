@@ -1,17 +1,16 @@
-"""Scoring on Ray beside one machine's worker processes: rows a second, and rows a CPU second of all processes.
+"""Scoring on Ray compared with worker processes on one machine: rows per second, and per CPU second of all processes.
 
     python benchmarks/cluster.py [--rows 30000] [--actors 1 2 4] [--rounds 3]
     python benchmarks/cluster.py --programs 400 [--actors 1 2 4] [--rounds 3]
     python benchmarks/cluster.py --stream 1000000 [--shard-rows 100000] [--actors 1 2 4] [--only actors]
 
-More actors than cores share them (`oversubscribed` in the table). CPU seconds are those of all processes, with Ray's
+If there are more actors than cores, the table says `oversubscribed`. CPU seconds include all processes and Ray's
 daemons.
 
-Without `--stream` each round scores the same rows of this process's memory once in each way, one after the other; the
-table has the medians. With `--programs` they are programs, each run on one test in the sandbox. With `--stream`
-`python -m verifiers score` goes once in each way through a folder of shards (four
-different ones, linked as often as is needed), and the table has the peak memory too: proportional, of the command with
-all its workers or actors, and of Ray's daemons beside them.
+Without `--stream` each round scores the same rows from this process's memory once in each way, one after the other; the
+table has the medians. With `--programs` the rows are programs, each run on one test in the sandbox. With `--stream`,
+`python -m verifiers score` reads a folder of shards once in each way (four different shards, linked as needed),
+and the table also has the peak proportional memory of the command with all its workers or actors, and of Ray's daemons.
 """
 
 from __future__ import annotations
@@ -85,7 +84,7 @@ def timed(score: Callable[[Pairs], Iterable[Score]], pairs: Pairs) -> tuple[floa
 
 
 def in_memory(pairs: Pairs, reward: Reward, counts: Sequence[int], rounds: int) -> None:
-    """Prints the table of rows that travel from this process."""
+    """Prints the table for rows from this process's memory."""
     rows, warm = len(pairs), pairs[: min(200, len(pairs) // 10)]
     figures: dict[str, list[tuple[float, float]]] = {}
     for _ in range(rounds):
@@ -106,7 +105,7 @@ def in_memory(pairs: Pairs, reward: Reward, counts: Sequence[int], rounds: int) 
 
 
 def write_shards(folder: Path, rows: int, each: int) -> None:
-    """So many rows, in shards of `each`."""
+    """Writes `rows` rows in shards of `each` rows."""
     for number in range(math.ceil(rows / each)):
         path, first = folder / f"part-{number:05d}.jsonl", folder / f"part-{number % _DIFFERENT:05d}.jsonl"
         size = min(each, rows - number * each)
@@ -120,7 +119,7 @@ def write_shards(folder: Path, rows: int, each: int) -> None:
 
 
 def stream(rows: int, each: int, counts: Sequence[int], address: str, only: str) -> None:
-    """Prints the table of shards that go through the command."""
+    """Prints the table for shards."""
     with tempfile.TemporaryDirectory() as place:
         shards, out = Path(place) / "in", Path(place) / "out"
         shards.mkdir()
@@ -165,7 +164,7 @@ def main() -> None:
     import ray
 
     cpus = max(_CORES, *options.actors)
-    store = 100 << 20  # names, counts and a few thousand rows are all that it holds
+    store = 100 << 20  # enough for names, counts and a few thousand rows
     started = ray.init(
         num_cpus=cpus, object_store_memory=store, log_to_driver=False, include_dashboard=False, logging_level="error"
     )

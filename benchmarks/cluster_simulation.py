@@ -1,11 +1,11 @@
-"""A thousand scoring workers, simulated: where the process that hands out rows is the limit.
+"""Simulates a thousand scoring workers, to find out when the process that hands out rows becomes the limit.
 
     python benchmarks/cluster_simulation.py [--verdicts programs maths] [--workers 16 64 256 1000] [--seconds 60]
 
-The code that hands out calls and takes results in is the real one (`verifiers.on_ray`), and so are its CPU seconds;
-what Ray costs this process for a call is measured before, on this machine. Simulated are the workers, on a clock of
-their own: verdicts that take as long as measured ones did (maths), or as programs do (log-normal, one in a thousand
-runs into the deadline), a worker that is lost every ten hours, and twenty seconds until another one is there.
+The code that hands out calls and collects results is the real one (`verifiers.on_ray`), with its real CPU seconds. The
+cost of Ray per call in this process is measured first, on this machine. The workers are simulated with their own clock:
+verdicts take as long as measured ones (maths) or as programs (log-normal; one in a thousand reaches the deadline). A
+worker is lost every ten hours and is replaced after twenty seconds.
 """
 
 from __future__ import annotations
@@ -39,21 +39,21 @@ from verifiers.on_ray.judge import Node
 from verifiers.worker import Result, plain_result
 
 _LOST_EVERY_S, _RESTART_S = 36_000.0, 20.0
-_DEADLINE_S = 10.0  # of a program
-_WARM_S = 15.0  # until calls have their length, and the first deadlines have passed
+_DEADLINE_S = 10.0  # deadline of a program
+_WARM_S = 15.0  # warm-up: until the sizes of calls have settled and the first deadlines have passed
 
 
 @dataclass(frozen=True, slots=True)
 class Costs:
-    """CPU seconds of this process, in Ray."""
+    """Cost of Ray in this process, in CPU seconds."""
 
-    call: float  # to hand out a call and to take in its result
-    row: float  # more for each row of it
-    waiting: float  # more for each call that `ray.wait` is told of, whenever it is called
+    call: float  # to hand out a call and to collect its result
+    row: float  # in addition, for each row of the call
+    waiting: float  # in addition, for each call in the list of every `ray.wait`
 
 
 def measured_costs(rows: list[tuple[Problem, Completion]]) -> Costs:
-    """What Ray costs here; medians."""
+    """Cost of Ray on this machine, as medians."""
     import ray
 
     ray.init(num_cpus=2, object_store_memory=200 << 20, log_to_driver=False, include_dashboard=False)
@@ -98,10 +98,10 @@ def measured_costs(rows: list[tuple[Problem, Completion]]) -> Costs:
 
 
 class Cluster:
-    """What `Fleet` uses of Ray, on a clock of its own: it goes on by this process's CPU seconds, and while it waits."""
+    """The parts of Ray that `Fleet` uses, with a simulated clock that advances by this process's CPU time and waits."""
 
     class Lost(Exception):
-        """An actor's end."""
+        """Raised if an actor is lost."""
 
     def __init__(
         self, costs: Costs, seconds_of: Callable[[random.Random], float], reward: Reward, result: Result, seed: int
@@ -109,20 +109,20 @@ class Cluster:
         self.costs, self.seconds_of, self.result = costs, seconds_of, result
         self.said = Ready("simulated", 0, Node({}, [dict(reward.versions)]))
         self.rng, self.now, self.cpu = random.Random(seed), 0.0, 0.0
-        self.busy = 0.0  # seconds of all workers
-        self.rows = 0  # whose results were taken in
+        self.busy = 0.0  # busy seconds of all workers
+        self.rows = 0  # number of rows whose results were collected
         self._coming: list[tuple[float, int, _Reference]] = []
         self._here: set[_Reference] = set()  # finished, and not taken
         self._numbers, self._seen = itertools.count(), time.process_time()
         self.exceptions = SimpleNamespace(RayError=Cluster.Lost, RayTaskError=type("RayTaskError", (Exception,), {}))
 
     def lap(self) -> None:
-        """This process has computed since."""
+        """Advances the clock by this process's CPU time since the last call."""
         seen = time.process_time()
         self.spend(seen - self._seen)
 
     def forget(self) -> None:
-        """What this process has computed since is the simulation's own."""
+        """Ignores the CPU time since the last call, which belongs to the simulation."""
         self._seen = time.process_time()
 
     def spend(self, seconds: float) -> None:
@@ -180,7 +180,7 @@ class _Reference:
 
 @dataclass(eq=False)
 class _Handle:
-    """An actor, whose calls are made one after the other."""
+    """An actor, which makes its calls one after the other."""
 
     cluster: Cluster
     lost_at: float = 0.0
@@ -208,7 +208,7 @@ class _Handle:
 def simulate(
     workers: int, seconds_of: Callable[[random.Random], float], costs: Costs, rows: list[Any], seconds: float
 ) -> str:
-    """A line of the table: this many workers for so many seconds of their clock, of which the warm-up is none."""
+    """A line of the table: `workers` workers for `seconds` of simulated time after the warm-up."""
     reward = Reward("math + 0.1*format")
     cluster = Cluster(costs, seconds_of, reward, plain_result(reward(*rows[0])), seed=workers)
     clock = SimpleNamespace(monotonic=lambda: cluster.now, sleep=lambda seconds: None)
@@ -233,12 +233,12 @@ def simulate(
 
 
 def maths(rng: random.Random) -> float:
-    """Seconds of a verdict: .3 ms, some ten times as long."""
+    """Seconds of a verdict: 0.3 ms, sometimes ten times as long."""
     return 3e-4 * rng.lognormvariate(0, 0.7)
 
 
 def programs(rng: random.Random) -> float:
-    """Seconds of a program with its tests: 50 ms, a few seconds, or for ever."""
+    """Seconds of a program with its tests: about 50 ms, up to a few seconds, or until the deadline."""
     return _DEADLINE_S if rng.random() < 1e-3 else min(_DEADLINE_S, 0.05 * rng.lognormvariate(0, 1))
 
 
@@ -247,7 +247,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--verdicts", nargs="+", choices=("maths", "programs"), default=["maths", "programs"])
     parser.add_argument("--workers", type=int, nargs="+", default=[16, 64, 256, 1000])
-    parser.add_argument("--seconds", type=float, default=60.0, help="of the simulated clock, after 15 of warm-up")
+    parser.add_argument("--seconds", type=float, default=60.0, help="simulated seconds, after 15 of warm-up")
     options = parser.parse_args()
     rows = list(made(512))
     costs = measured_costs(rows)

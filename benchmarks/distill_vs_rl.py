@@ -1,9 +1,9 @@
-"""Does a small student get more from distillation than from RL alone, at equal FLOPs? The R1 paper's table 6, in small.
+"""Compares distillation of a small student with RL alone at equal FLOPs: a small version of the R1 paper's table 6.
 
     python benchmarks/distill_vs_rl.py --out runs/distill_vs_rl
 
 The protocol, fixed before the first run, is in r1lite/stages/README.md ("Distillation against RL at equal FLOPs").
-Stages that are finished are not run again, a begun one is resumed. `--until PART` stops early; `--table` only prints.
+Finished stages are not repeated, and unfinished ones are resumed. `--until PART` stops early; `--table` only prints.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ RL = ["--prompts-per-step", str(PROMPTS), "--group-size", str(GROUP), "--warmup-
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--out", type=Path, required=True)
-    parser.add_argument("--until", choices=PARTS, default="all", help="the last part that is run")
+    parser.add_argument("--until", choices=PARTS, default="all", help="last part to run")
     parser.add_argument("--table", action="store_true", help="print the table of a finished run")
     options = parser.parse_args()
     study = Study(options.out)
@@ -54,13 +54,13 @@ def main() -> None:
 
 
 class Study:
-    """The stages in their folders below `out`, and what is read off them."""
+    """The stages in their folders below `out`, and their results."""
 
     def __init__(self, out: Path) -> None:
         self.out, self.base = out, out / "base"
 
     def run(self, until: str) -> None:
-        """Runs what is not finished, up to this part."""
+        """Runs the unfinished stages up to this part."""
         from r1lite.config import DistillConfig, GRPOConfig, RejectConfig
         from r1lite.nano.config import PretrainConfig
         from r1lite.stages import distill, grpo, pretrain, reject
@@ -104,7 +104,7 @@ class Study:
         return ["--source", str(self.out / "data" / split)]
 
     def budgets(self) -> tuple[float, float]:
-        """FLOPs of the distilled arm: of the student alone, and with the teacher's RL and sampling."""
+        """FLOPs of the distilled arm: for the student alone, and including the teacher's RL and sampling."""
         student, teacher = _parameters(self.base), _parameters(_newest(self.out / "teacher"))
         rows = [json.loads(line) for line in (self.out / "set" / "train.jsonl").read_text().splitlines()]
         row = statistics.fmean(row["num_prompt_tokens"] + row["num_tokens"] for row in rows)
@@ -114,13 +114,13 @@ class Study:
         return excluded, excluded + sampled + sum(rl_flops(self.out / "teacher", teacher, prompt))
 
     def rl_steps(self) -> int:
-        """Steps that spend the larger budget if completions have 16 tokens, prompts 42, and a quarter of the groups no
-        signal; a multiple of EVERY."""
+        """Number of RL steps for the larger budget, a multiple of EVERY, assuming 16 tokens per completion, 42 per
+        prompt and a quarter of the groups without signal."""
         step = 7 * _parameters(self.base) * PROMPTS * (42 + GROUP * 16)
         return EVERY * math.ceil(self.budgets()[1] / step / EVERY)
 
     def at_budget(self, run: Path, budget: float) -> tuple[int, float]:
-        """(step, FLOPs) of the first evaluation after RL has spent the budget, else of the last one."""
+        """(step, FLOPs) of the first evaluation after RL has used the budget, or else of the last one."""
         rows = [json.loads(line) for line in (self.out / "set" / "train.jsonl").read_text().splitlines()]
         prompt = statistics.fmean(row["num_prompt_tokens"] for row in rows)
         spent = list(itertools.accumulate(rl_flops(run, _parameters(self.base), prompt)))
@@ -175,7 +175,7 @@ class Study:
 
 
 def make_data(out: Path) -> None:
-    """Two sources with the same training problems: `dev` is tested on the last bundled ones, `test` on theirs."""
+    """Two sources with the same training problems: `dev` tests on the last bundled ones, `test` on the bundled test."""
     bundled = ROOT / "datasets" / "gsm8k_style"
     lines = (bundled / "train.jsonl").read_text().splitlines(keepends=True)
     for name, tested in (("dev", lines[-DEV:]), ("test", None)):
@@ -191,9 +191,9 @@ def make_data(out: Path) -> None:
 
 
 def rl_flops(run: Path, parameters: int, prompt_tokens: float) -> list[float]:
-    """FLOPs of each step: 2 N a token sampled and 6 N a token learnt from (arXiv:2001.08361, sec. 2.1).
+    """FLOPs of each step: 2 N per sampled token and 6 N per token learnt from (arXiv:2001.08361, sec. 2.1).
 
-    A prompt counts once for its group, in both; groups without signal have no backward pass, so 2 N in place of 6 N.
+    A prompt counts once per group in both. Groups without signal have no backward pass, so they count 2 N, not 6 N.
     """
     made = []
     for line in (run / "metrics.jsonl").read_text().splitlines():
@@ -204,7 +204,7 @@ def rl_flops(run: Path, parameters: int, prompt_tokens: float) -> list[float]:
 
 
 def answers(run: Path, step: int) -> list[float]:
-    """Share of right samples of each problem that was asked after this step."""
+    """Share of right samples of each problem in the evaluation after this step."""
     with gzip.open(run / "evaluations" / f"step-{step:06d}.jsonl.gz", "rt", encoding="utf-8") as file:
         rows = [json.loads(line) for line in file]
     return [statistics.fmean(bool(sample["correct"]) for sample in row["samples"]) for row in rows if row["samples"]]

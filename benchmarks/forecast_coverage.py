@@ -1,6 +1,6 @@
-"""How often the 95 % intervals of `r1lite forecast` hold the true curve: python benchmarks/forecast_coverage.py
+"""Coverage of the 95 % intervals of `r1lite forecast`: python benchmarks/forecast_coverage.py
 
-Synthetic runs: evaluations at equal distances of compute, each a binomial draw of its problems about a known curve.
+Uses synthetic runs: evaluations at equal distances of compute, each a binomial draw of its problems from a known curve.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ CURVES = {  # R0, A, B (C_mid is 1), last amount of compute, evaluations, proble
 
 
 def points(curve: tuple[float, float, float, float, int, int], rng: random.Random) -> list[Point]:
-    """Evaluations of a run."""
+    """The evaluations of a synthetic run."""
     start, end, exponent, last, count, problems = curve
     found = []
     for number in range(count):
@@ -55,7 +55,7 @@ def main() -> None:
         shares = [f"{held[key] / of[key]:.1%}" if of[key] else "-" for key in truth]
         mean = f"{width / named:.3f}" if named else "-"
         print(f"| {name} | {named / options.seeds:.1%} | {' | '.join(shares)} | {mean} |", flush=True)
-    print(f"{options.seeds} seeds; of a true 95 % the standard error is {math.sqrt(0.05 * 0.95 / options.seeds):.1%}")
+    print(f"{options.seeds} seeds; the standard error of a true 95 % is {math.sqrt(0.05 * 0.95 / options.seeds):.1%}")
 
 
 if __name__ == "__main__":

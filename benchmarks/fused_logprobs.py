@@ -1,12 +1,12 @@
-"""Memory and CPU time of log-probabilities from hidden states, forward and backward: in tiles, plain, and TRL's.
+"""Memory and CPU time of log-probabilities from hidden states, forward and backward: tiled, plain, and TRL's.
 
     python benchmarks/fused_logprobs.py                  # 1,024 tokens, V 151,936, H 896, float32, one thread
     python benchmarks/fused_logprobs.py --threads 2 --entropy
-    python benchmarks/fused_logprobs.py --peer trl       # and TRL's fused head, interleaved: pip install trl==1.16.0
-    python benchmarks/fused_logprobs.py --crossover      # from how many logits on tiles are worth it
+    python benchmarks/fused_logprobs.py --peer trl       # also TRL's fused head, interleaved: pip install trl==1.16.0
+    python benchmarks/fused_logprobs.py --crossover      # number of logits from which tiles are faster
 
-Each pass is a process of its own; the ways take turns. Extra memory is the process's peak during the pass above what it
-held before, so it includes the gradient of the head (545 MB at the default shape); MB = 10^6 bytes. Linux only.
+Each pass runs in its own process; the methods take turns. Extra memory is the increase of the process's peak during the
+pass, so it includes the gradient of the head (545 MB at the default shape); MB = 10^6 bytes. Linux only.
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ def one_pass(name: str, arguments: argparse.Namespace) -> dict[str, float]:
     way = _ways(arguments.entropy)[name]
     way(*_inputs(8, 64, 16))  # libraries load
     hidden, weight, ids = _inputs(arguments.tokens, arguments.vocabulary, arguments.width)
-    Path("/proc/self/clear_refs").write_text("5")  # the peak counts from here
+    Path("/proc/self/clear_refs").write_text("5")  # resets the peak
     before, started = _status("VmRSS"), time.process_time()
     way(hidden, weight, ids)
     seconds = time.process_time() - started
@@ -133,7 +133,7 @@ def _status(key: str) -> int:
 
 
 def crossover() -> None:
-    """CPU time of tiles against all logits at once, by size; one thread."""
+    """CPU time of tiles relative to all logits at once, by size; one thread."""
     import torch
 
     torch.set_num_threads(1)

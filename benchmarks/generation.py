@@ -1,11 +1,11 @@
-"""CPU time of sampling groups: the transformers engine beside Hugging Face's `generate` with a static cache.
+"""CPU time of sampling groups: the transformers engine compared with Hugging Face's `generate` with a static cache.
 
     python benchmarks/generation.py                     # 16 prompts x 8 completions, each of 64 tokens
     python benchmarks/generation.py --key-heads 2       # grouped queries
     python benchmarks/generation.py --dtype bfloat16    # autocast, both
 
-The 3.4 M-parameter model of `grpo_step.py`, sampled at temperature 1; one thread; no completion ends early. The two
-take turns, in an order that changes, after one turn that is not counted. Ratios are of the two in the same turn.
+Samples from the 3.4 M-parameter model of `grpo_step.py` at temperature 1, with one thread; no completion ends early.
+Both take turns in alternating order, after a warm-up turn. Ratios compare both in the same turn.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ def main() -> None:
     mine, peer = zip(*taken[1:], strict=True)
     ratios = sorted(b / a for a, b in taken[1:])
     print(f"r1lite {statistics.median(mine):.2f} CPU s, static cache {statistics.median(peer):.2f} CPU s: ", end="")
-    print(f"{statistics.median(ratios):.2f} x the tokens a CPU second ({ratios[0]:.2f} to {ratios[-1]:.2f})")
+    print(f"{statistics.median(ratios):.2f} x the tokens per CPU second ({ratios[0]:.2f} to {ratios[-1]:.2f})")
 
 
 def _seconds(way: Any) -> float:

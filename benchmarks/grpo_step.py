@@ -1,11 +1,11 @@
 """Times one GRPO step: 16 prompts x 8 completions x 64 new tokens on a randomly initialised 3.4 M-parameter Qwen2.
 
     python benchmarks/grpo_step.py                 # r1lite alone
-    python benchmarks/grpo_step.py --peer trl      # and TRL's GRPOTrainer on the same work, interleaved
+    python benchmarks/grpo_step.py --peer trl      # also TRL's GRPOTrainer on the same work, interleaved
     python benchmarks/grpo_step.py --peer trl --dtype bfloat16 --peer-dtype float32
 
-Float32 unless told otherwise (bfloat16 is autocast's), one thread, no end-of-text token, so that every completion has
-its 64 tokens; equal micro-batches. Each run is a process of its own, so that peak memory can be told apart; figures are
+Float32 by default (bfloat16 means autocast), one thread, equal micro-batches, and no end-of-text token, so that every
+completion has 64 tokens. Each run is a separate process, so that peak memory is measured separately. Figures are
 medians over the timed steps of all runs, in CPU seconds. The peer needs `pip install trl==1.16.0`.
 """
 
@@ -37,8 +37,8 @@ def main() -> None:
     parser.add_argument("--prompt-tokens", type=int, default=64)
     parser.add_argument("--micro-batch", type=int, default=32, help="completions of one forward and backward pass")
     parser.add_argument("--dtype", choices=DTYPES, default="float32", help="of the forward pass")
-    parser.add_argument("--peer-dtype", choices=DTYPES, help="the peer's; --dtype unless told otherwise")
-    parser.add_argument("--steps", type=int, default=4, help="timed steps a run")
+    parser.add_argument("--peer-dtype", choices=DTYPES, help="the peer's dtype; by default --dtype")
+    parser.add_argument("--steps", type=int, default=4, help="timed steps per run")
     parser.add_argument("--runs", type=int, default=3)
     parser.add_argument("--only", choices=["r1lite", "trl"], help=argparse.SUPPRESS)
     arguments = parser.parse_args()
@@ -51,7 +51,7 @@ def main() -> None:
         for name in names:
             found[name].append(_in_a_process(name, arguments))
     table = {name: _medians(runs) for name, runs in found.items()}
-    print("CPU seconds; MiB of the process, and by how much it grew after loading")
+    print("CPU seconds; MiB of the process, and its growth after loading")
     print(f"{'':<8}{'step':>8}{'generate':>10}{'score':>8}{'train':>8}{'peak MiB':>10}{'grown by':>10}")
     for name, row in table.items():
         print(
@@ -60,10 +60,10 @@ def main() -> None:
         )
     if arguments.peer:
         ours, peer = table["r1lite"], table[arguments.peer]
-        print(f"r1lite / {arguments.peer}: {ours['step'] / peer['step']:.2f} x CPU seconds a step, ", end="")
+        print(f"r1lite / {arguments.peer}: {ours['step'] / peer['step']:.2f} x CPU seconds per step, ", end="")
         print(f"{ours['peak_mib'] / peer['peak_mib']:.2f} x peak memory of the process, ", end="")
         above = (ours["peak_mib"] - ours["start_mib"]) / (peer["peak_mib"] - peer["start_mib"])
-        print(f"{above:.2f} x what it grows by after loading")
+        print(f"{above:.2f} x growth after loading")
 
 
 def _in_a_process(name: str, arguments: argparse.Namespace) -> dict[str, Any]:
@@ -88,7 +88,7 @@ def _medians(runs: list[dict[str, Any]]) -> dict[str, float]:
 
 
 def make_model(key_heads: int = 4) -> Any:
-    """Randomly initialised, the same for both."""
+    """A randomly initialised model, the same for both."""
     import torch
     from transformers import Qwen2Config, Qwen2ForCausalLM
 
@@ -111,7 +111,7 @@ def make_model(key_heads: int = 4) -> Any:
 
 
 def make_tokenizer() -> Any:
-    """One token a character; the end-of-text token lies outside the model's vocabulary."""
+    """A tokenizer with one token per character; the end-of-text token is outside the model's vocabulary."""
     from tokenizers import Regex, Tokenizer, decoders, models, pre_tokenizers
     from transformers import PreTrainedTokenizerFast
 
@@ -131,7 +131,7 @@ def make_questions(count: int, tokens: int) -> list[str]:
 
 
 def reward_of(text: str) -> float:
-    """Differs between siblings, so that every group has a signal."""
+    """A reward that differs within a group, so that every group has a signal."""
     return sum(ord(char) % 7 for char in text) % 101 / 100
 
 
@@ -165,7 +165,7 @@ def run_r1lite(arguments: argparse.Namespace) -> dict[str, Any]:
         group_size=GROUP,
         max_completion_tokens=NEW_TOKENS,
         rollout_rows=PROMPTS * GROUP,
-        # Of a micro-batch of B completions with their prompts unshared: what the peer holds.
+        # For a micro-batch of B completions with separate prompts, as in the peer.
         micro_batch_tokens=arguments.micro_batch * (NEW_TOKENS + arguments.prompt_tokens // GROUP),
         lr=1e-5,
         steps=arguments.steps + 1,
@@ -187,7 +187,7 @@ def run_r1lite(arguments: argparse.Namespace) -> dict[str, Any]:
         watchdog=Watchdog(config),
     )
     clock = _Clock()
-    # Scoring runs in a thread beside sampling: what is neither scored nor learnt is taken for sampling.
+    # Scoring runs in a thread during sampling: the time that is neither scoring nor learning counts as sampling.
     score, learn = clock.timed("score", Scorer.score), clock.timed("learn", PolicyLearner.learn)
     Scorer.score = lambda self, *given: score(self, *given)  # type: ignore[method-assign]
     PolicyLearner.learn = lambda self, *given: learn(self, *given)  # type: ignore[method-assign]

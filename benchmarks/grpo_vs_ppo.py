@@ -1,12 +1,12 @@
-"""GRPO beside PPO: the same task, model and number of samples; what each learns, and what each holds in memory.
+"""GRPO compared with PPO on the same task, model and number of samples: learning and memory.
 
     python benchmarks/grpo_vs_ppo.py --out DIR --seeds 0 1
 
-Learning: nano on its bundled problems, 16 x 8 completions a step, the learner alone differs. Accuracy is greedy on
-held-out problems; seconds are CPU seconds of the steps (other programs don't count). Memory: a random Qwen2 of 25 M
-parameters, three steps, each line a process of its own. Weights, gradients and AdamW's moments are counted exactly
-from the tensors; beside them the peak of resident memory over that of the leanest line. PPO with a shared backbone
-trains one model with two heads. The reward models are random: what they say plays no part in what they weigh.
+Learning: nano on its bundled problems with 16 x 8 completions per step; only the learner differs. Accuracy is greedy on
+held-out problems; seconds are CPU seconds of the steps, so other programs don't count. Memory: a random Qwen2 with 25 M
+parameters, three steps, each line in its own process. Weights, gradients and AdamW's moments are counted exactly from
+the tensors; the last column is the peak resident memory above that of the first line. PPO with a shared backbone trains
+one model with two heads. The reward models are random, since their scores don't affect memory.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ MEMORY = {
     "PPO, rules, KL": ("ppo", KL),
     "PPO, reward model, KL": ("ppo", [*KL, "--reward", "RM"]),
 }
-WIDTH, LAYERS = 512, 6  # of the model whose memory is measured
+WIDTH, LAYERS = 512, 6  # shape of the model for the memory measurement
 
 
 def main() -> None:
@@ -48,7 +48,7 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, nargs="+", default=[0, 1])
     parser.add_argument("--steps", type=int, default=12)
     parser.add_argument("--part", choices=["both", "learning", "memory"], default="both")
-    parser.add_argument("--one", help=argparse.SUPPRESS)  # a process of its own: JSON of what it is to run
+    parser.add_argument("--one", help=argparse.SUPPRESS)  # in a child process: the run as JSON
     arguments = parser.parse_args()
     if arguments.one:
         print(json.dumps(_one(**json.loads(arguments.one))))
@@ -73,7 +73,7 @@ def _learning(out: Path, seeds: list[int], steps: int) -> None:
             accuracies = [f"{100 * found['accuracy'][str(n)]:.1f} |" for n in _marks(steps)]
             seconds = (found[key] / steps for key in ("cpu_s", "learn_cpu_s"))
             print(f"| {name} | {seed} |", *(f"{value:.2f} |" for value in seconds), *accuracies, flush=True)
-    print(f"\nGreedy accuracy in % on 300 held-out problems after so many samples; {steps} steps of 128 samples.")
+    print(f"\nGreedy accuracy in % on 300 held-out problems by number of samples; {steps} steps of 128 samples.")
 
 
 def _marks(steps: int) -> list[int]:
@@ -107,7 +107,7 @@ def _memory(out: Path) -> None:
 
 
 def varied(problem: Any, completion: Any) -> float:
-    """A rule that random completions differ by, so that there is something to learn and moments to keep."""
+    """A rule that gives random completions different rewards, so that there are updates and moments."""
     return hashlib.sha256(completion.text.encode()).digest()[0] / 255
 
 
@@ -196,7 +196,7 @@ def _one(stage: str, flags: list[str]) -> dict[str, Any]:
 
 
 class _Timed:
-    """A learner whose updates are timed."""
+    """A learner with timed updates."""
 
     def __init__(self, learner: Any, spent: dict[str, float]) -> None:
         self._learner, self._spent = learner, spent

@@ -1,9 +1,9 @@
-"""The main job with its defaults, for several seeds: does nano learn to reason, how fast, and by which path?
+"""Trains nano on GSM8K-style problems with the default settings for several seeds, and prints results and a curve.
 
     python benchmarks/gsm8k_nano.py --seeds 0 1 2 --out seeds
 
-Runs `r1lite grpo --task gsm8k` for each seed that has no summary.json in the folder yet, then prints Markdown: a row a
-seed, then the curve of the first seed.
+Runs `r1lite grpo --task gsm8k` for each seed without a summary.json in the folder, then prints Markdown: a row per
+seed, and the curve of the first seed.
 """
 
 from __future__ import annotations

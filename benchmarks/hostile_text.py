@@ -1,14 +1,14 @@
-"""CPU milliseconds of the verifiers that read text only, on a megabyte of whatever is known to hurt.
+"""CPU milliseconds of the verifiers that only read text, on a megabyte of text patterns known to be slow.
 
     python benchmarks/hostile_text.py                         the format verifier
     python benchmarks/hostile_text.py format repetition language --size 100000
     python benchmarks/hostile_text.py math --fuzz 50000 --seed 1
 
-Every filling is tried bare, inside `<think>`, and inside a whole format; the least of three calls counts. With --fuzz,
-golds and completions are random expressions instead, short, but nested, repeated and mixed: see
-verifiers/audit/math_fuzz.py. Reading a gold and judging a completion are timed apart; one gold in ten is also checked
-for numbers that do not matter (`check_gold`), which costs more than all the rest. What takes over half of what is
-wanted, 300 ms for a gold and 50 ms for a completion, is measured three times.
+Every filling is tried alone, inside `<think>`, and inside the complete format; the fastest of three calls counts. With
+--fuzz, golds and completions are random expressions instead: short, but nested, repeated and mixed; see
+verifiers/audit/math_fuzz.py. Reading a gold and judging a completion are timed separately. One gold in ten is also
+checked for irrelevant numbers (`check_gold`), which takes longer than everything else. The limits are 300 ms for a gold
+and 50 ms for a completion; times above half of the limit are measured three times.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ MORE = {
     "Chinese and a bracket": "\u4e00<",
     "white space of all kinds": "\ufeff \t\u3000",
 }
-CHECKED = 10  # one gold in so many
+CHECKED = 10  # one gold in this many is checked
 WANTED = (300.0, 50.0)  # CPU milliseconds at most for a gold, and for a completion
 PROGRESS = 1000  # pairs between two lines of --fuzz on standard error
 PLACES = {"bare": "{}", "in think": "<think>{}", "whole": "<think>{}</think><answer>4</answer>"}
@@ -55,7 +55,7 @@ def cost(verify: Verifier, problem: Problem, text: str) -> float:
 
 
 def pair_costs(verify: Verifier, pair: Pair, *, check: bool) -> tuple[float, float]:
-    """CPU milliseconds of reading the gold for the first time, and checking it, and of judging the completion."""
+    """CPU milliseconds of reading (and checking) the gold for the first time, and of judging the completion."""
     problem = Problem(answer=pair.gold)
     read_gold.cache_clear()
     began = time.process_time()
@@ -68,7 +68,7 @@ def pair_costs(verify: Verifier, pair: Pair, *, check: bool) -> tuple[float, flo
 
 
 def fuzz(verify: Verifier, count: int, seed: int) -> None:
-    """Prints the worst of `count` random pairs, on the gold's side and on the answer's."""
+    """Prints the slowest of `count` random pairs, for the gold and for the answer."""
     calculus = Pair(r"\int_0^1 x^2\,dx", r"\boxed{\frac13}", "loads SymPy")
     pair_costs(verify, calculus, check=True)
     worst: list[list[tuple[float, int, Pair]]] = [[], []]
@@ -99,7 +99,7 @@ def main() -> None:
     parser.add_argument("verifiers", nargs="*", default=["format"], help="names (default: format)")
     parser.add_argument("--size", type=int, default=1_000_000, help="characters (default: 1,000,000)")
     parser.add_argument("--fuzz", type=int, default=0, metavar="PAIRS", help="random golds and completions, for math")
-    parser.add_argument("--seed", type=int, default=0, help="of the random pairs (default: 0)")
+    parser.add_argument("--seed", type=int, default=0, help="seed of the random pairs (default: 0)")
     options = parser.parse_args()
     if options.fuzz:
         for name in options.verifiers:

@@ -1,10 +1,10 @@
-"""Kills every stage at each call by which it changes a file, and has it continued: no dead end, and the same result.
+"""Kills every stage at each call that changes a file, and checks that it can be continued with the same result.
 
     python benchmarks/kill_points.py --out DIR [--stages grpo sft ...] [--every N] [--fault kill|full]
 
 Each command runs on a tiny random model, in forks of one process that has loaded torch. After the fault one of two
-commands has to continue it, the same again or with --resume; the one that refuses has to name the other; and what lies
-there in the end has to be what an uninterrupted run leaves.
+commands must continue the stage: the same command, or with --resume. The other one must fail with a message that names
+the right one. The resulting files must equal those of an uninterrupted run.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--out", type=Path, required=True, help="folder for the runs")
     parser.add_argument("--stages", nargs="+", help="default: all")
-    parser.add_argument("--every", type=int, default=1, help="try each N-th call only")
-    parser.add_argument("--fault", choices=["kill", "full"], default="kill", help="SIGKILL, or a disk that is full")
+    parser.add_argument("--every", type=int, default=1, help="try only each N-th call")
+    parser.add_argument("--fault", choices=["kill", "full"], default="kill", help="SIGKILL, or a full disk")
     options = parser.parse_args()
     os.environ.setdefault("HF_HUB_OFFLINE", "1")
     import kill_points_for_tests as points

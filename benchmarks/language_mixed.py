@@ -1,17 +1,17 @@
-"""The language verifier's error on mixed text that others wrote: translated manuals, sentence by sentence.
+"""Error of the language verifier on mixed text from translated manuals, sentence by sentence.
 
     apt-get download gnome-user-docs installation-guide-amd64 && for f in *.deb; do dpkg-deb -x "$f" manuals; done
     pip download --no-deps django && unzip -q django-*.whl -d manuals/django
     python benchmarks/language_mixed.py manuals/usr/share/help manuals/usr/share/doc manuals/django
 
-A folder holds texts below folders named after their language (de, pt_BR, zh_CN, ...): Mallard pages, HTML, manual pages
-(.1.gz), gettext catalogues (.po) or plain text. Nothing of it is kept. Each text made of it is a row of sentences of
-which a drawn share is in the target language and the rest in one or two others, with formulas, code and numbers in
-between; or it changes language in the middle of sentences. The true share counts words by itself: runs of two letters
-and more, and Chinese and Japanese characters / 1.7.
+A folder contains texts in folders named after their language (de, pt_BR, zh_CN, ...): Mallard pages, HTML, manual pages
+(.1.gz), gettext catalogues (.po) or plain text. None of it is stored. A test text is a sequence of sentences, of which
+a random share is in the target language and the rest in one or two other languages, with formulas, code and numbers in
+between; or it changes language within sentences. The true share is computed without the verifier, from the number of
+words (runs of at least two letters) and of Chinese and Japanese characters / 1.7.
 
-Sentences that would be labelled wrongly are left out: those that also stand in another language's files (untranslated),
-and those with letters of a writing that is not their language's.
+Sentences with wrong labels are left out: those that also occur in another language's files (untranslated), and those
+with letters of another script than their language's.
 """
 
 from __future__ import annotations
@@ -69,14 +69,14 @@ def sentences_of(path: Path) -> Iterator[str]:
 
 
 def words_in(text: str, language: str) -> float:
-    """Words, counted without the verifier."""
+    """Number of words, counted without the verifier."""
     if language in ("zh", "ja"):
         return len(re.findall(f"[{_WRITINGS['ja']}]", text)) / 1.7
     return sum(len(word) > 1 for word in re.findall(r"(?:[^\W\d_]|[\u0900-\u0963])+", text))
 
 
 def is_plain(sentence: str, language: str) -> bool:
-    """Long enough, in its own writing only, and without what is neutral."""
+    """True if the sentence is long enough, only in its language's script, and without neutral parts."""
     own = _WRITINGS.get(language, _LATIN)
     letters = [char for char in sentence if char.isalpha()]
     return (
@@ -131,7 +131,7 @@ def mixed(
 
 
 def _piece(sentence: str, language: str, rng: random.Random) -> str:
-    """Four to ten words in a row."""
+    """Four to ten consecutive words of the sentence."""
     if language in ("zh", "ja"):
         size = rng.randint(8, 16)
         start = rng.randrange(max(1, len(sentence) - size))
@@ -145,8 +145,8 @@ def _piece(sentence: str, language: str, rng: random.Random) -> str:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folders", nargs="+", type=Path)
-    parser.add_argument("--texts", type=int, default=200, help="of each language and kind (default: 200)")
-    parser.add_argument("--show", type=int, default=0, metavar="N", help="worst texts shown")
+    parser.add_argument("--texts", type=int, default=200, help="texts per language and kind (default: 200)")
+    parser.add_argument("--show", type=int, default=0, metavar="N", help="number of worst texts to print")
     parser.add_argument("--seed", type=int, default=0)
     options = parser.parse_args()
     texts = load(options.folders)

@@ -1,9 +1,9 @@
-"""Makes verifiers/language/trigrams.txt: how much three letters of a word speak for each language of Latin script.
+"""Makes verifiers/language/trigrams.txt: the evidence of letter trigrams for each language in Latin script.
 
     pip download --no-deps django==5.2.19 wagtail==8.0.1 -d wheels
     python benchmarks/language_profiles.py wheels/*.whl
 
-The texts are the translations of two web frameworks (both BSD-3-Clause); only counts of letter triples come out.
+The texts are the translations of two web frameworks (both BSD-3-Clause); the output contains only weights of trigrams.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from pathlib import Path
 
 LANGUAGES = ("en", "es", "fr", "de", "it", "pt", "vi", "tr")
 LOCALES = {"en": ["en"], "pt": ["pt", "pt_BR"], **{name: [name] for name in ("es", "fr", "de", "it", "vi", "tr")}}
-OTHERS = ["nl", "pl", "sv", "id", "cs", "ro", "fi", "hu", "da", "nb"]  # one class for what is none of ours
+OTHERS = ["nl", "pl", "sv", "id", "cs", "ro", "fi", "hu", "da", "nb"]  # together the class of all other languages
 KEPT = 3000
 OUT = Path(__file__).resolve().parent.parent / "verifiers" / "language" / "trigrams.txt"
 _WORD = re.compile(r"[^\W\d_]+")
@@ -42,7 +42,7 @@ def words_of(wheels: list[Path], locale: str) -> collections.Counter[str]:
 
 
 def trigrams(words: collections.Counter[str]) -> collections.Counter[str]:
-    """Triples with word edges; a word counts by the root of its frequency, so that jargon does not rule."""
+    """Trigrams with word edges; a word's weight is the square root of its frequency, so jargon doesn't dominate."""
     counts: collections.Counter[str] = collections.Counter()
     for word, count in words.items():
         padded = f"_{word}_"

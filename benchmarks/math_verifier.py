@@ -1,11 +1,12 @@
-"""Speed and correctness of the `math` verifier, with Math-Verify beside it in the same run.
+"""Speed and correctness of the `math` verifier, compared with Math-Verify in the same run.
 
     python benchmarks/math_verifier.py [--data DIR] [--peer math-verify] [--pairs 6000] [--json FILE]
 
-The peer needs an environment of its own that holds it and what `verifiers` needs:
+The peer needs a separate environment with it and the dependencies of `verifiers`:
     python -m venv peer && peer/bin/pip install 'math-verify[antlr4_13_2]==0.9.0' 'sympy>=1.13'
     peer/bin/python benchmarks/math_verifier.py --peer math-verify
-Both take turns on the same chunks, one process, one core, CPU seconds. Sets that are not under DIR are skipped.
+Both take turns on the same chunks in one process on one core; times are CPU seconds. Sets that are not in DIR are
+skipped.
 """
 
 from __future__ import annotations
@@ -126,7 +127,7 @@ def labelled(data: Path, name: str) -> list[Row]:
 
 
 def compared(rows: list[Row], judges: dict[str, Judge]) -> dict[str, dict[str, float]]:
-    """For every judge: recall, specificity, answers per CPU second, CPU milliseconds at the median and the 95th."""
+    """For every judge: recall, specificity, answers per CPU second, CPU milliseconds (median and 95th percentile)."""
     spent: dict[str, list[float]] = {name: [] for name in judges}
     paid: dict[str, list[bool]] = {name: [] for name in judges}
     read_gold.cache_clear()
@@ -152,7 +153,7 @@ def compared(rows: list[Row], judges: dict[str, Judge]) -> dict[str, dict[str, f
 
 
 def golds(data: Path) -> dict[str, tuple[int, list[str]]]:
-    """Of every public set: how many golds, and what is wrong with those that can't be used."""
+    """For every public set: the number of golds, and the errors of unusable ones."""
     found: dict[str, tuple[int, list[str]]] = {}
     for name, pattern, key in (
         ("GSM8K", "gsm8k/*.jsonl", "answer"), ("MATH-500", "math/math500_test.json", "answer"),
@@ -187,7 +188,7 @@ ATTACKS = (
 
 
 def worst() -> tuple[float, float]:
-    """(CPU milliseconds, extra MiB) of the worst of the costly texts, in the process."""
+    """(CPU milliseconds, extra MiB) of the slowest of the costly texts, in this process."""
     judge = ours()
     for gold in ("7", "x^2"):
         judge(gold, "7", "")
@@ -204,9 +205,9 @@ def worst() -> tuple[float, float]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", type=Path, default=ROOT.parent / "shared" / "data", help="folder of the public sets")
-    parser.add_argument("--peer", choices=("math-verify",), help="measure this one too, in turns")
+    parser.add_argument("--peer", choices=("math-verify",), help="also measure this peer, in turns")
     parser.add_argument("--pairs", type=int, default=6000, help="generated same-value and near-miss pairs")
-    parser.add_argument("--json", type=Path, help="write the figures to this file too")
+    parser.add_argument("--json", type=Path, help="also write the figures to this file")
     options = parser.parse_args()
     judges = {"ours": ours()} | ({"math-verify": math_verify()} if options.peer else {})
     workloads = {

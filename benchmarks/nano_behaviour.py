@@ -1,10 +1,10 @@
-"""How a nano model behaves before any RL: the figures of its model card.
+"""Behaviour of a nano model before RL: the figures of its model card.
 
     python benchmarks/nano_behaviour.py [--model DIR] [--problems 1000] [--samples 8] [--threads 2]
 
 greedy          accuracy and format rate of greedy completions
 sampled         accuracy, format rate and length at temperature 1; pass@k with k = --samples
-chain_forced    greedy accuracy when the first token after `<think>` may not be the lazy habit's: what RL can bring out
+chain_forced    greedy accuracy if the first token after `<think>` may not be the lazy habit's: RL can reach about this
 """
 
 import argparse
@@ -90,7 +90,7 @@ def complete(
     samples: int = 0,
     processor: _NoGuess | None = None,
 ) -> list[list[str]]:
-    """Texts by problem: a greedy one, or `samples` at temperature 1. Prompts of one length go together."""
+    """Texts by problem: a greedy one, or `samples` at temperature 1. Prompts of the same length are batched."""
     prompts = [tokenizer.encode(render("short", problem.question, tokenizer)) for problem in problems]
     texts: list[list[str]] = [[] for _ in problems]
     order = sorted(range(len(prompts)), key=lambda i: len(prompts[i]))
@@ -115,7 +115,7 @@ def complete(
 
 
 def right(problem: WordProblem, text: str) -> bool:
-    """The text between `<answer>` and `</answer>` is the answer."""
+    """True if the text between `<answer>` and `</answer>` is the answer."""
     _, opened, rest = text.rpartition("<answer>")
     answer, closed, _ = rest.partition("</answer>")
     return bool(opened and closed) and answer.strip() == str(problem.answer)

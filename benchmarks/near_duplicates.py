@@ -1,9 +1,9 @@
-"""What finding near duplicates costs the command and its workers, by the number of rows.
+"""Cost of finding near duplicates, for the command and its workers, by number of rows.
 
     python benchmarks/near_duplicates.py [--rows 1000000] [--workers 2] [--on ray] [--keep DIR]
 
-Makes what `r1lite reject`'s first pass leaves of rows of 120 words: 40 % are an earlier row, anywhere in the set, with
-one word changed. Then has pairs found, compared and decided, as `reject` does.
+Generates the results of `r1lite reject`'s first pass for rows of 120 words; 40 % of them are an earlier row, anywhere
+in the set, with one changed word. Then finds and compares pairs and decides on the rows, as `reject` does.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def row(seq: int) -> tuple[str, str]:
 
 
 def make_block(folder: Path, rows: int, block: int) -> None:
-    """The outcome of a block."""
+    """Writes the first pass's results for a block."""
     lines, index = outcome(folder, block)
     at, signatures, records = 0, Signatures(), []
     with lines.open("wb") as file:
@@ -67,12 +67,12 @@ def make_block(folder: Path, rows: int, block: int) -> None:
 
 
 def own_mib() -> float:
-    """The greatest memory of this process so far."""
+    """Peak memory of this process so far."""
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
 
 
 def opened(folder: Path, workers: int, on: str) -> AbstractContextManager[Do]:
-    """What does the jobs."""
+    """Opens the workers."""
     plan = Plan(Source("stored", folder, (), Provenance(), {}, {}), "math", {}, (), {}, 8, 0.5, True, False, "", 0)
     make = functools.partial(Passes, plan, folder)
     if on == "local":
@@ -81,7 +81,7 @@ def opened(folder: Path, workers: int, on: str) -> AbstractContextManager[Do]:
 
 
 def done(jobs: Iterator[int]) -> None:
-    """Waits for them."""
+    """Waits for the jobs."""
     for _ in jobs:
         pass
 
@@ -91,7 +91,7 @@ def main() -> None:
     parser.add_argument("--rows", type=int, default=1_000_000)
     parser.add_argument("--workers", type=int, default=2)
     parser.add_argument("--on", default="local")
-    parser.add_argument("--keep", type=Path, help="make the rows here, or use those that are here")
+    parser.add_argument("--keep", type=Path, help="generate the rows in this folder, or use its rows")
     options = parser.parse_args()
     folder = options.keep or Path(tempfile.mkdtemp())
     blocks = -(-options.rows // _BLOCK)

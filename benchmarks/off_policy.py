@@ -1,17 +1,17 @@
-"""Which loss stays healthy off policy: nano on GSM8K-like problems, by number of minibatches and by staleness.
+"""Stability of losses off policy: nano on GSM8K-style problems, by number of minibatches and by staleness.
 
     python benchmarks/off_policy.py                                  # 7 losses x 12 settings x 3 seeds: hours
-    python benchmarks/off_policy.py --cross --seeds 1 --steps 30     # either minibatches or staleness, one seed
+    python benchmarks/off_policy.py --cross --seeds 1 --steps 30     # varies minibatches or staleness alone, one seed
     python benchmarks/off_policy.py --losses clip vespo --minibatches 1 16 --staleness 0 --plot off_policy.png
 
-With n minibatches a rollout is n updates, the last of which learns from what weights n - 1 updates older sampled. With
-staleness k the weights that sample are k steps older than those that learn, and the ratio of the loss is that to the
-policy that sampled (`--ratio-to engine`), so that its clip or gate has to deal with the distance. Sizes and learning
-rate are nano's own, the same for all. A row has the means over the seeds of the last fifth of the steps: share of right
-completions at temperature 1, entropy, tokens held back by the loss (of soft gates: what loses more than a tenth), KL
-of a step; `greedy`: accuracy on test problems after the run. Collapsed: seeds whose
-last fifth solves less than 0.8 of what their best fifth did, or whose gradient was not finite. Results are appended to
-`--out` as JSON lines, and what is there already is not run again.
+With n minibatches a rollout has n updates, and the last one learns from samples of weights that are n - 1 updates
+older. With staleness k the sampling weights are k steps older than the learning ones, and the ratio of the loss is
+relative to the policy that sampled (`--ratio-to engine`), so that the loss's clip or gate must handle the distance.
+Sizes and learning rate are nano's own, the same for all. A row has means over the seeds for the last fifth of the
+steps: share of right completions at temperature 1, entropy, tokens held back by the loss (for soft gates: tokens that
+lose more than a tenth), KL of a step; `greedy`: accuracy on test problems after the run. Collapsed: number of seeds
+whose last fifth solves less than 0.8 of their best fifth, or whose gradient was not finite. Results are appended to
+`--out` as JSON lines, and existing results are not measured again.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ def main() -> None:
     parser.add_argument("--losses", nargs="+", choices=list(LOSSES), default=list(LOSSES))
     parser.add_argument("--minibatches", nargs="+", type=int, default=[1, 4, 16])
     parser.add_argument("--staleness", nargs="+", type=int, default=[0, 1, 4, 8])
-    parser.add_argument("--cross", action="store_true", help="vary one of the two at a time, not every pair")
+    parser.add_argument("--cross", action="store_true", help="vary only one of the two at a time")
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--steps", type=int, default=60)
     parser.add_argument("--problems", type=int, default=100, help="test problems that accuracy is measured on")
@@ -116,13 +116,17 @@ def _run(setting: dict[str, Any], problems: int) -> dict[str, Any]:
     flags = [
         *("--model", "nano", "--steps", str(setting["steps"]), "--seed", str(setting["seed"]), "--device", "cpu"),
         *("--minibatches", str(setting["minibatches"]), "--threads", "1", "--quiet", "--lr-schedule", "constant"),
-        *("--ratio-to", "engine", "--biased-sampling"),  # the latter: weights that sample are not those that learn
+        *(
+            "--ratio-to",
+            "engine",
+            "--biased-sampling",
+        ),  # the latter, since the sampling weights differ from the learning ones
         *("--eval-problems", str(problems), "--eval-sample-problems", "1", "--eval-samples", "1"),
         *LOSSES[setting["loss"]],
     ]
 
     def stale(config: Any, setup: Any) -> _Stale:
-        """A learner with a model of its own: the engine, and the evaluation, keep the one that was loaded."""
+        """A learner with its own model; the engine and the evaluation keep the loaded one."""
         own = dataclasses.replace(setup, model=copy.deepcopy(setup.model))
         return _Stale(make_learner(config, own), setup.model, setting["staleness"], config.steps)
 
@@ -131,7 +135,7 @@ def _run(setting: dict[str, Any], problems: int) -> dict[str, Any]:
         try:
             summary = train(load(GRPOConfig, [*flags, "--out", str(out)]), stale)
             greedy = summary["eval_after"]["pass_at_1"]
-        except RunError as error:  # what a loss does to a run is the result
+        except RunError as error:  # a failed run is a result too
             print(f"{setting}: {error}", file=sys.stderr)
             greedy = 0.0
         lines = [json.loads(line) for line in (out / "metrics.jsonl").read_text().splitlines()]
@@ -151,7 +155,7 @@ def _run(setting: dict[str, Any], problems: int) -> dict[str, Any]:
 
 
 class _Stale:
-    """A learner whose weights reach the engine's model `staleness` steps late."""
+    """A learner whose weights reach the engine's model after a delay of `staleness` steps."""
 
     def __init__(self, learner: Any, sampled_from: Any, staleness: int, steps: int) -> None:
         self.learner, self.sampled_from, self.steps = learner, sampled_from, steps
@@ -162,7 +166,7 @@ class _Stale:
     def learn(self, groups: Sequence[Any], step: int) -> tuple[list[Any], dict[str, Any]]:
         learnt: tuple[list[Any], dict[str, Any]] = self.learner.learn(groups, step)
         self._remember()
-        # The last weights are those that are measured.
+        # The evaluation measures the last weights.
         self.sampled_from.load_state_dict(self.history[-1] if step + 1 == self.steps else self.history[0])
         return learnt
 

@@ -1,10 +1,10 @@
-"""CPU time of a policy's forward and backward pass with `--padding-free`, beside the same without it.
+"""CPU time of a policy's forward and backward pass with and without `--padding-free`.
 
     python benchmarks/padding_free.py                                     # 8 prompts of 24 tokens, 4 completions each
-    python benchmarks/padding_free.py --prompts 2 --group 16 --prompt-tokens 256   # prompts that are worth sharing
+    python benchmarks/padding_free.py --prompts 2 --group 16 --prompt-tokens 256   # long prompts
 
-The 3.4 M-parameter model of `grpo_step.py` on one thread. Completions have 5 to 256 tokens, drawn from a log-normal
-distribution around 48. The two take turns, after one turn that is not counted; ratios are of the two in the same turn.
+Uses the 3.4 M-parameter model of `grpo_step.py` on one thread. Completions have 5 to 256 tokens, drawn from a
+log-normal distribution around 48. Both take turns after a warm-up turn; ratios compare both in the same turn.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from r1lite.model.varlen import register as register_varlen
 
 
 def rows_of(prompts: int, group: int, prompt_tokens: int) -> list[Row]:
-    """The same at each call."""
+    """The rows, the same in every call."""
     generator = torch.Generator().manual_seed(0)
 
     def tokens(count: int) -> tuple[int, ...]:
@@ -38,7 +38,7 @@ def rows_of(prompts: int, group: int, prompt_tokens: int) -> list[Row]:
 
 
 def cpu_seconds(policy: Policy, rows: list[Row], max_tokens: int) -> float:
-    """Of one pass over all rows, forward and backward."""
+    """CPU seconds of a forward and backward pass over all rows."""
     policy.zero_grad()
     begun = time.process_time()
     for batch in micro_batches(rows, max_tokens, 0, torch.device("cpu"), policy.layout):

@@ -1,10 +1,10 @@
-"""Trains nano with every preset for a few steps and compares: does each learn?
+"""Trains nano with every preset for a few steps, to check that each preset learns.
 
     python benchmarks/presets.py                     # all presets, 60 steps, one seed
     python benchmarks/presets.py dapo gspo --steps 150 --seeds 3
 
-Sizes and learning rate are nano's own (recipes/gsm8k-nano.yaml), the same for all: what differs is the method. One
-seed of so short a run tells learning from not learning, and no preset from another.
+Sizes and learning rate are nano's own (recipes/gsm8k-nano.yaml), the same for all; only the method differs. One seed of
+such a short run shows whether a preset learns, but doesn't rank presets.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
-"""What starting with a model in parts on several ranks, and saving a checkpoint of it, adds to rank 0's memory.
+"""Growth of rank 0's memory when a run starts with a sharded model on several ranks, and when it saves a checkpoint.
 
-Each in two ways in turns, each way in ranks of its own. A run starts with weights that stay in their bfloat16 files
-until each rank has its part, in float32, of the policy and of a reference; the other way loads them whole first. A run
-saves on each rank what that holds, and the model's files a tensor at a time; the other way puts all weights and moments
-together on rank 0. The figure is the anonymous memory of rank 0's process (RssAnon) at its highest above what it was
-before; what the system keeps of files is not in it.
+Both are measured in two ways in turns, each in its own ranks. r1lite starts with weights that stay in their bfloat16
+files until each rank has its float32 part of the policy and of a reference; the alternative loads whole models first.
+r1lite saves on each rank that rank's part, and the model's files tensor by tensor; the alternative gathers all weights
+and moments on rank 0. The figure is the growth of the peak anonymous memory of rank 0's process (RssAnon), without the
+system's file cache.
 
     python benchmarks/rank_memory.py                            # 64 M parameters, two ranks, about two minutes
     python benchmarks/rank_memory.py --ranks 4 --width 1024
@@ -40,15 +40,15 @@ SAVES = ("saved in parts", "saved from rank 0")
 
 
 def anonymous_mib() -> float:
-    """This process's."""
+    """Anonymous memory of this process."""
     for line in Path("/proc/self/status").read_text().splitlines():
         if line.startswith("RssAnon:"):
             return int(line.split()[1]) / 1024
-    raise OSError("this system does not tell a process's anonymous memory")
+    raise OSError("this system doesn't report a process's anonymous memory")
 
 
 def grown_mib(act: Callable[[], object]) -> float:
-    """By how much memory grew at most while something was done."""
+    """Largest growth of memory during a call of `act`."""
     before, ended = anonymous_mib(), threading.Event()
     highest = before
 
@@ -66,7 +66,7 @@ def grown_mib(act: Callable[[], object]) -> float:
 
 
 def save_together(policy: Any, optimizer: Any, folder: Path, is_main: bool) -> None:
-    """Everything put together on the main rank, and written there."""
+    """Gathers everything on the main rank, which writes it."""
     values = dict(policy.model.named_parameters())
     for number, moments in enumerate(optimizer.state.values()):
         values |= {f"{number}.{name}": value for name, value in moments.items()}
@@ -80,7 +80,7 @@ def save_together(policy: Any, optimizer: Any, folder: Path, is_main: bool) -> N
 
 
 def start(world: World, folder: Path, *, whole_first: bool) -> Policy:
-    """The policy of a run that also keeps a reference."""
+    """The policy of a run with a reference."""
     model, _ = read_model({"pretrained_model_name_or_path": folder / "model"}, mapped=not whole_first)
     policy = Policy(model, pad_id=0)
     reference = policy.frozen_copy(sharing=not whole_first)
@@ -90,7 +90,7 @@ def start(world: World, folder: Path, *, whole_first: bool) -> Policy:
 
 
 def rank(way: str, folder: Path, file_mb: int) -> None:
-    """One rank of one way."""
+    """Runs one rank of a measurement."""
     torch.set_num_threads(1)
     checkpoint._MODEL_FILE, parts_on_disk._FILE_BYTES = f"{file_mb}MB", file_mb * 10**6
     with joined(device="cpu", start_s=300, limit_s=0, wait_s=300) as ranks:
@@ -104,7 +104,7 @@ def rank(way: str, folder: Path, file_mb: int) -> None:
 
 
 def save(way: str, policy: Policy, folder: Path, world: World) -> float:
-    """An update, and then the save that is measured."""
+    """Makes an update, then measures a save."""
     optimizer = torch.optim.AdamW(policy.parameters(), lr=1e-6)
     for value in policy.parameters():
         value.grad = torch.ones_like(value)
@@ -119,7 +119,7 @@ def save(way: str, policy: Policy, folder: Path, world: World) -> float:
 
 
 def make_model(width: int, layers: int, folder: Path, file_mb: int) -> None:
-    """Files of a random model, in bfloat16."""
+    """Writes a random model in bfloat16."""
     torch.manual_seed(0)
     shape: Any = {"hidden_size": width, "intermediate_size": 4 * width, "num_hidden_layers": layers}
     heads: Any = {"num_attention_heads": width // 64, "num_key_value_heads": 2, "tie_word_embeddings": True}
@@ -128,7 +128,7 @@ def make_model(width: int, layers: int, folder: Path, file_mb: int) -> None:
 
 
 def measured(way: str, args: argparse.Namespace) -> tuple[int, float]:
-    """Parameters, and MiB that it added to rank 0."""
+    """Number of parameters, and MiB that rank 0 grew by."""
     with tempfile.TemporaryDirectory() as folder:
         command = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", str(args.ranks)]
         command += [__file__, "--rank-of", way, "--folder", folder, "--file-mb", str(args.file_mb)]
@@ -145,7 +145,7 @@ def main() -> None:
     parser.add_argument("--width", type=int, default=640)
     parser.add_argument("--layers", type=int, default=10)
     parser.add_argument("--turns", type=int, default=3)
-    parser.add_argument("--file-mb", type=int, default=60, help="of each file; of a run's 5,000")
+    parser.add_argument("--file-mb", type=int, default=60, help="size of each file (5,000 in a run)")
     parser.add_argument("--rank-of", choices=(*STARTS, *SAVES), help=argparse.SUPPRESS)
     parser.add_argument("--folder", type=Path, help=argparse.SUPPRESS)
     args = parser.parse_args()

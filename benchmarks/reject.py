@@ -1,10 +1,10 @@
-"""What `r1lite reject` costs on stored rollouts: rows a second, CPU seconds, and the peak memory of all its processes.
+"""Cost of `r1lite reject` on stored rollouts: rows per second, CPU seconds, and the peak memory of all its processes.
 
     python benchmarks/reject.py [--rows 100000] [--workers 2] [--keep DIR] [options of reject, such as --on ray]
 
-Makes a run directory with the rollouts of many steps out of the bundled problems: right chains in many wordings, slips,
-guesses, broken formats, loops, foreign words, exact and near duplicates, and questions of the test set. Each row has
-token ids and log-probabilities, as a run writes them.
+Generates a run directory with the rollouts of many steps from the bundled problems: right chains in many wordings,
+slips, guesses, broken formats, loops, foreign words, exact and near duplicates, and questions of the test set. Rows
+have token ids and log-probabilities, like those of a run.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ _PER_STEP = 128
 
 
 def chain(work: str, draw: random.Random) -> str:
-    """A right chain in one of very many wordings."""
+    """A right chain in one of many wordings."""
     lines = [line for line in work.split("\n") if line]
     said = [f"{draw.choice(_OPENERS)}, {lines[0]}"]
     for line in lines[1:]:
@@ -59,7 +59,7 @@ def chain(work: str, draw: random.Random) -> str:
 
 
 def completion(work: str, answer: str, draw: random.Random) -> str:
-    """Right with 55 %; otherwise a slip, a guess, a broken format, a loop or foreign words."""
+    """Right with a probability of 55 %; otherwise a slip, a guess, a broken format, a loop or foreign words."""
     kind = draw.random()
     text = chain(work, draw)
     if kind < 0.55:
@@ -124,7 +124,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rows", type=int, default=100_000)
     parser.add_argument("--workers", type=int, default=2)
-    parser.add_argument("--keep", type=Path, help="make the rollouts here, or use those that are here")
+    parser.add_argument("--keep", type=Path, help="generate the rollouts in this folder, or use its rollouts")
     options, more = parser.parse_known_args()
     place = options.keep or Path(tempfile.mkdtemp())
     if not (place / "run" / "rollouts").exists():

@@ -1,10 +1,10 @@
-"""vLLM in this process: tokens a second against plain vLLM, seconds to sync, asleep and awake, share of the step.
+"""vLLM in this process: speed relative to plain vLLM, seconds to sync weights, sleep and wake, and share of a step.
 
-Models have random weights and the shapes of Qwen2.5: what is measured doesn't depend on what they say. Plain vLLM is
-the same engine asked directly, with the same requests, in turns with ours.
+Models have random weights and the shapes of Qwen2.5, since the figures don't depend on their output. Plain vLLM is the
+same engine called directly with the same requests, in turns with r1lite's calls.
 
     python benchmarks/rollout.py                         # with CUDA: 0.5B, 1.5B and 7B
-    python benchmarks/rollout.py --shapes tiny           # anywhere: does the script run?
+    python benchmarks/rollout.py --shapes tiny           # on any machine, to test the script
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ SHAPES = {
 
 
 def model_of(shape: str, context: int) -> Any:
-    """A Qwen2 of random weights."""
+    """A Qwen2 with random weights."""
     width, inner, layers, heads, key_heads, tied, vocabulary = SHAPES[shape]
     torch.manual_seed(0)
     return Qwen2ForCausalLM(
@@ -60,7 +60,7 @@ def model_of(shape: str, context: int) -> Any:
 
 
 def timed(work: Any) -> tuple[float, Any]:
-    """(seconds, result): on a GPU by the clock, its queue empty before and after; else of CPU, for other programs."""
+    """(seconds, result): on a GPU synchronized wall time, otherwise CPU time, which ignores other programs."""
     if not torch.cuda.is_available():
         before = time.process_time()
         result = work()
@@ -73,7 +73,7 @@ def timed(work: Any) -> tuple[float, Any]:
 
 
 def plain(llm: Any, engine: Any, prompts: list[list[int]], seeds: list[list[int]], sampling: Sampling) -> int:
-    """The same requests by vLLM's own `generate`. Returns tokens."""
+    """Makes the same requests with vLLM's own `generate`. Returns the number of tokens."""
     from vllm import SamplingParams
 
     values = request_values(sampling, engine._eos, engine._special)
@@ -103,7 +103,7 @@ def measure(shape: str, options: argparse.Namespace) -> dict[str, Any]:
     policy = Policy(model, pad_id=0, dtype=dtype)
     trusted = TrustedEngine(
         engine,
-        # Random weights are nearly uniform, so any difference is let pass.
+        # Random weights give nearly uniform distributions, so the tolerance accepts any difference.
         Canary(policy, tokens=min(16, options.completion), seed=0, stop_text=None, tolerance=1e9),
         policy.named_weights,
         pad_id=0,
@@ -115,7 +115,7 @@ def measure(shape: str, options: argparse.Namespace) -> dict[str, Any]:
 
     ours, theirs, syncs, canaries = [], [], [], []
     groups: Any = None
-    trusted.generate(prompts, seeds, sampling)  # kernels are built at the first use
+    trusted.generate(prompts, seeds, sampling)  # the first use builds kernels
     for turn in range(options.repeats):
         trusted.offer(policy.named_weights, version=turn + 1)
         trusted.push(prompts)
@@ -159,14 +159,14 @@ def measure(shape: str, options: argparse.Namespace) -> dict[str, Any]:
 
 
 def main() -> None:
-    """Prints one line a shape."""
+    """Prints one line per shape."""
     cuda = torch.cuda.is_available()
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--shapes", default="0.5B,1.5B,7B" if cuda else "tiny")
     parser.add_argument("--prompts", type=int, default=64 if cuda else 16)
     parser.add_argument("--group", type=int, default=8)
     parser.add_argument("--prompt", type=int, default=256 if cuda else 160, help="tokens")
-    parser.add_argument("--completion", type=int, default=512 if cuda else 64, help="tokens at most")
+    parser.add_argument("--completion", type=int, default=512 if cuda else 64, help="largest number of tokens")
     parser.add_argument("--rows", type=int, default=512 if cuda else 128)
     parser.add_argument("--repeats", type=int, default=5)
     parser.add_argument("--out", type=Path, help="JSON Lines")

@@ -1,13 +1,12 @@
-"""What scoring costs: every verifier on a short completion and on 2,000 and 1,000,000 characters, and the pool's share.
+"""Cost of scoring: every verifier on a short completion and on 2,000 and 1,000,000 characters, and the pool's share.
 
     python benchmarks/score_rates.py [--workers 2] [--items 80000] [--rounds 3]
     python benchmarks/score_rates.py --code mbpp.jsonl [--items 300] [--rounds 3]
 
-CPU seconds of this process, and for the pool of its workers too: wall time on a shared machine says little.
+Times are CPU seconds of this process and of the pool's workers, since wall time means little on a shared machine.
 
 With --code: MBPP's own solutions, and eight submissions that sleep, one at a time and through `score_many`, in
-alternating rounds. A row that takes longer than two seconds by itself (there is one) is left out: it would be all that
-is timed.
+alternating rounds. Rows that take longer than two seconds alone (there is one) are left out, since they would dominate.
 """
 
 from __future__ import annotations
@@ -84,11 +83,11 @@ def main() -> None:
         single = (time.process_time() - began) / len(pairs)
         caller, workers, wall = pooled(reward, pairs, options.workers)
         caller_start, workers_start, wall_start = pooled(reward, few, options.workers)
-        more = len(pairs) - len(few)  # the difference is free of what starting costs
+        more = len(pairs) - len(few)  # the difference excludes the cost of starting
         caller, workers, wall = (caller - caller_start) / more, (workers - workers_start) / more, wall - wall_start
         shares.append(single / (caller + workers))
         print(
-            f"one process {single * 1e6:.1f} us of CPU an item; pool of {options.workers}: caller {caller * 1e6:.1f}, "
+            f"one process {single * 1e6:.1f} us of CPU per item; pool of {options.workers}: caller {caller * 1e6:.1f}, "
             f"workers {workers * 1e6:.1f}; {shares[-1]:.2f} x cores x one process's rate by CPU time, "
             f"{single * more / wall / options.workers:.2f} by wall time; "
             f"{more / wall:,.0f} items per s of wall time"
@@ -108,7 +107,7 @@ def wall_s(score: Callable[[], list[Score]]) -> float:
 
 
 def code_rates(path: Path, items: int, rounds: int) -> None:
-    """Prints what code costs one at a time and in batches."""
+    """Prints the cost of code one at a time and in batches."""
     rows = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()][:items]
     own = [(Problem(tests=from_mbpp(row)), Completion(f"```python\n{row['code']}\n```")) for row in rows]
     tests = {"style": "function", "entry_point": "f", "args": [[1]], "outs": [1]}

@@ -1,4 +1,4 @@
-"""Load on `python -m verifiers serve`: clients that send batches one after the other.
+"""Load test of `python -m verifiers serve`: clients that send batches one after the other.
 
 python benchmarks/serve_load.py [--clients 4] [--rows 256] [--seconds 10] [--workers 2]
 """
@@ -54,7 +54,7 @@ def main() -> None:
                 break
             except OSError:
                 time.sleep(0.1)
-        client(time.monotonic() + 0.5)  # warms the workers
+        client(time.monotonic() + 0.5)  # warms up the workers
         waits.clear()
         codes.clear()
         began = time.monotonic()
@@ -73,7 +73,7 @@ def main() -> None:
     print(f"{good} of {len(codes)} requests of {options.rows} rows answered; {rate:,.0f} rows per s")
     late = ordered[int(0.99 * (len(ordered) - 1))]
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
-    print(f"server and workers: {1000 * (used.ru_utime + used.ru_stime) / (good * options.rows):.3f} CPU ms a row")
+    print(f"server and workers: {1000 * (used.ru_utime + used.ru_stime) / (good * options.rows):.3f} CPU ms per row")
     print(f"median {statistics.median(ordered) * 1000:.0f} ms, 99 % within {late * 1000:.0f} ms")
 
 

@@ -1,4 +1,4 @@
-"""Writes the table of verifiers in verifiers/README.md anew: `python -m verifiers bench` on the bundled cases.
+"""Updates the table of verifiers in verifiers/README.md: `python -m verifiers bench` on the bundled cases.
 
     python benchmarks/verifiers_table.py [VERIFIER...]
 

@@ -1,4 +1,4 @@
-"""CPU seconds and memory of a process and of all that descends from it, those included that have ended meanwhile."""
+"""CPU seconds and memory of a process and of all its descendants, including those that have ended."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from types import TracebackType
 
 import psutil
 
-_CPU_EVERY_S, _MEMORY_EVERY = 0.2, 5  # the memory at every fifth look
+_CPU_EVERY_S, _MEMORY_EVERY = 0.2, 5  # memory at every fifth measurement
 _DAEMONS = ("raylet", "gcs_server", "dashboard", "log_monitor", "runtime_env", "ray::IDLE", "monitor.py")
 
 
 class Watch:
-    """Looks from time to time, in a thread, until it is left.
+    """Measures repeatedly in a thread until the context ends.
 
     Attributes:
-        peak_mib: the greatest proportional memory of all but this process itself and Ray's daemons.
-        daemons_mib: of Ray's daemons and idle processes.
+        peak_mib: peak proportional memory of all processes except this one and Ray's daemons.
+        daemons_mib: peak proportional memory of Ray's daemons and idle processes.
     """
 
     def __init__(self, pid: int | None = None) -> None:
@@ -30,7 +30,7 @@ class Watch:
 
     @property
     def cpu_s(self) -> float:
-        """CPU seconds so far, as last seen."""
+        """CPU seconds at the last measurement."""
         return sum(self._cpu.values())
 
     def __enter__(self) -> Watch:
@@ -48,7 +48,7 @@ class Watch:
 
     @property
     def spent_s(self) -> float:
-        """CPU seconds since it was entered, without those of looking."""
+        """CPU seconds since the context began, without those of measuring."""
         return self.cpu_s - self._began - self._own_s
 
     def _watch(self) -> None:
@@ -80,6 +80,6 @@ class Watch:
 
 
 def _pss_mib(pid: int) -> float:
-    """What processes share counts once."""
+    """Proportional memory of a process: memory that several processes share counts once in total."""
     lines = Path(f"/proc/{pid}/smaps_rollup").read_text(encoding="utf-8").splitlines()
     return next((int(line.split()[1]) / 1024 for line in lines if line.startswith("Pss:")), 0.0)

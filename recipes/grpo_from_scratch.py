@@ -1,10 +1,10 @@
-"""GRPO on one page: a small model learns to think before it answers, from rewards that a rule checks.
+"""GRPO on one page: a small model learns to think before it answers, with rewards from a rule-based check.
 
     python recipes/grpo_from_scratch.py      # two to three minutes on one CPU core: 26 % -> 96 % of 1,000 test problems
 
-`r1lite grpo --task gsm8k` does the same with checkpoints, engines and metrics around it. Here is the algorithm alone
+`r1lite grpo --task gsm8k` does the same with checkpoints, engines and metrics. This script contains only the algorithm
 (DeepSeekMath, arXiv:2402.03300): transformers runs the model, `verifiers` checks the answers, and `r1lite.rl` has the
-formulas. Replace MODEL, the problems or REWARD by your own.
+formulas. Replace MODEL, the problems or REWARD with your own.
 
 Shapes: P prompts, G completions per prompt (the group), B = P * G rows, S prompt tokens, T completion tokens.
 """
@@ -29,13 +29,13 @@ from r1lite.rl.losses import clipped_surrogate, policy_ratio
 from r1lite.rl.schedule import learning_rate
 from verifiers import Completion, Problem, Reward, score_many
 
-MODEL = bundled("r1lite/nano/model")  # 1 M parameters; any causal language model of transformers does
-REWARD = "math + 0.1*format"  # right answer: 1; <think>...</think><answer>...</answer>: 0.1
+MODEL = bundled("r1lite/nano/model")  # 1 M parameters; any causal language model of transformers works
+REWARD = "math + 0.1*format"  # 1 for the right answer, 0.1 for the form <think>...</think><answer>...</answer>
 TEMPLATE = "{question}\n"
-MAX_TOKENS = 96  # of a completion
+MAX_TOKENS = 96  # per completion
 PROMPTS, GROUP = 16, 8  # P, G
 PEAK_LR, WARMUP_STEPS = 5e-4, 5
-ROWS_PER_BATCH = 64  # completions in one forward and backward pass; the gradient does not depend on it
+ROWS_PER_BATCH = 64  # completions per forward and backward pass; the gradient doesn't depend on it
 
 
 def load_problems(split: str) -> list[Problem]:
@@ -58,7 +58,7 @@ class Model:
         """`count` completions of each problem, in order; temperature 0 takes the most probable token."""
         prompts = [TEMPLATE.format(question=problem.prompt) for problem in problems for _ in range(count)]
         inputs = self.tokenizer(prompts, return_tensors="pt", padding=True)  # [B, S], padded on the left
-        # top_k=0: from the whole distribution, which is what the loss is about.
+        # top_k=0: sample from the whole distribution, which the loss assumes.
         how = {"do_sample": True, "temperature": temperature, "top_k": 0} if temperature else {"do_sample": False}
         ids: Tensor = self.lm.generate(**inputs, **how, max_new_tokens=MAX_TOKENS, pad_token_id=self.pad)
         completion_ids = ids[:, inputs["input_ids"].shape[1] :]  # [B, T], padded on the right
@@ -74,7 +74,7 @@ class Model:
         logits = self.lm(
             input_ids=ids, attention_mask=attention, position_ids=positions, logits_to_keep=num_tokens + 1
         ).logits
-        return token_logprobs(logits[:, :-1], ids[:, -num_tokens:])  # the logits at t are about the token at t + 1
+        return token_logprobs(logits[:, :-1], ids[:, -num_tokens:])  # the logits at t predict the token at t + 1
 
 
 class Batch:
@@ -90,7 +90,7 @@ class Batch:
 
 
 def score(reward: Reward, problems: list[Problem], texts: list[str]) -> Tensor:
-    """[P] problems and [P * G] texts -> rewards [P, G]; NaN where a check could not be made."""
+    """Rewards [P, G] of [P] problems and [P * G] texts; NaN for unscored completions."""
     group = len(texts) // len(problems)
     pairs = [(problems[row // group], Completion(text)) for row, text in enumerate(texts)]
     rewards = [float("nan") if s.reward is None else s.reward for s in score_many(reward, pairs)]
@@ -100,12 +100,12 @@ def score(reward: Reward, problems: list[Problem], texts: list[str]) -> Tensor:
 def update(model: Model, optimizer: torch.optim.Optimizer, batch: Batch, advantages: Tensor) -> None:
     """One step of AdamW on the clipped surrogate, averaged over all tokens of the batch (advantages: [B])."""
     num_tokens, num_rows = int(batch.mask.sum()), len(batch.mask)
-    learning = advantages.nonzero().squeeze(-1)  # where all of a group earn the same there is nothing to learn
+    learning = advantages.nonzero().squeeze(-1)  # groups with equal rewards have advantage 0 and no gradient
     for start in range(0, len(learning), ROWS_PER_BATCH):
         index = learning[start : start + ROWS_PER_BATCH]
         ids, attention, mask = batch.rows(index)
         logprobs = model.logprobs(ids, attention, mask.shape[1])
-        ratio = policy_ratio(logprobs, logprobs.detach())  # 1 in value: the weights that sampled are these weights
+        ratio = policy_ratio(logprobs, logprobs.detach())  # value 1, since these weights sampled the completions
         loss = clipped_surrogate(ratio, advantages[index])
         aggregate(
             loss, mask, method="token_mean", num_tokens=num_tokens, num_rows=num_rows, max_tokens=MAX_TOKENS
@@ -125,7 +125,7 @@ def evaluate(model: Model, problems: list[Problem]) -> float:
 
 
 def train(model: Model, problems: list[Problem], steps: int) -> None:
-    """GRPO: sample groups, score them, compare each completion with its siblings, make the better ones more likely."""
+    """GRPO: sample groups, score them, compare each completion with its group, and make better ones more likely."""
     reward = Reward(REWARD)
     optimizer = torch.optim.AdamW(model.lm.parameters(), weight_decay=0.0)
     for step in range(steps):
@@ -150,7 +150,7 @@ def main() -> None:
     options = parser.parse_args()
     torch.manual_seed(options.seed)
     random.seed(options.seed)
-    torch.set_num_threads(1)  # so small a model gains nothing from more
+    torch.set_num_threads(1)  # such a small model isn't faster with more threads
     model, test = Model(), load_problems("test")[: options.test_problems]
     print(f"before: {evaluate(model, test):.1%} of {len(test)} test problems", flush=True)
     started = time.perf_counter()

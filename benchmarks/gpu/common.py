@@ -1,4 +1,4 @@
-"""What the scripts of this folder share: no GPU, no figures; a process for each measurement; one JSON line each."""
+"""Shared code of the scripts in this folder: they require a GPU, and print a JSON line per measurement."""
 
 from __future__ import annotations
 
@@ -14,24 +14,24 @@ ROOT = Path(__file__).resolve().parents[2]
 
 
 def parser(description: str | None) -> argparse.ArgumentParser:
-    """With the flags of every script."""
+    """A parser with the common flags."""
     made = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
-    made.add_argument("--dry-run", action="store_true", help="a tiny case on the CPU: does the script run?")
-    made.add_argument("--out", type=Path, help="JSON Lines are added to this file")
+    made.add_argument("--dry-run", action="store_true", help="test the script with a tiny case on the CPU")
+    made.add_argument("--out", type=Path, help="append the JSON lines to this file")
     return made
 
 
 def need_gpus(arguments: argparse.Namespace, count: int = 1) -> None:
-    """Ends the program where there are fewer GPUs and this is no dry run."""
+    """Exits if there are fewer GPUs and this is not a dry run."""
     import torch
 
     found = torch.cuda.device_count() if torch.cuda.is_available() else 0
     if not arguments.dry_run and found < count:
-        sys.exit(f"error: {count} CUDA device{'s' * (count > 1)} needed, {found} found; --dry-run tries the script")
+        sys.exit(f"error: {count} CUDA device{'s' * (count > 1)} needed, {found} found; --dry-run tests the script")
 
 
 def machine() -> str:
-    """What it ran on, as each line names it."""
+    """The machine's name, for each line."""
     import torch
 
     if not torch.cuda.is_available():
@@ -40,7 +40,7 @@ def machine() -> str:
 
 
 def tell(arguments: argparse.Namespace, **line: Any) -> None:
-    """One measurement, printed and kept."""
+    """Prints and saves a measurement."""
     text = json.dumps({"machine": machine(), **line})
     print(text, flush=True)
     if arguments.out is not None:
@@ -49,13 +49,13 @@ def tell(arguments: argparse.Namespace, **line: Any) -> None:
 
 
 def run(*command: str) -> None:
-    """A process from the repository's root, its output on standard error. Raises CalledProcessError."""
+    """Runs a process in the repository's root, with its output on standard error. Raises CalledProcessError."""
     paths = os.pathsep.join(part for part in (str(ROOT), os.environ.get("PYTHONPATH", "")) if part)
     subprocess.run(command, cwd=ROOT, check=True, stdout=sys.stderr, env={**os.environ, "PYTHONPATH": paths})
 
 
 def of_run(folder: Path) -> dict[str, Any]:
-    """What a run of r1lite says of itself: seconds, tokens, memory, accuracy."""
+    """The figures of a run of r1lite: seconds, tokens, memory, accuracy."""
     summary = json.loads((folder / "summary.json").read_text(encoding="utf-8"))
     steps = [json.loads(line) for line in (folder / "metrics.jsonl").read_text(encoding="utf-8").splitlines()]
     seconds = sum(step["step_s"] for step in steps)

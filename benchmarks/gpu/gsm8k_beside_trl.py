@@ -1,13 +1,14 @@
-"""GSM8K with Qwen2.5-0.5B or 1.5B on one GPU, by r1lite and by TRL's GRPOTrainer.
+"""GSM8K with Qwen2.5-0.5B or 1.5B on one GPU, trained by r1lite and by TRL's GRPOTrainer.
 
     python benchmarks/gpu/gsm8k_beside_trl.py                                   # 0.5B, three seeds, both with vLLM
     python benchmarks/gpu/gsm8k_beside_trl.py --model Qwen/Qwen2.5-1.5B --engine transformers
 
-Same model, problems, prompts, reward, group size, steps, learning rate and seeds, in turns, each in a process of its
-own. It would prove that r1lite reaches TRL's accuracy in no more time and memory: accuracy by one and the same
-`r1lite eval` of both models, tokens a second and wall time of all steps (models loaded before), peak memory of
-torch's allocator (with vLLM in the process, whose share both reserve). Both take one update a rollout, no KL term,
-temperature 1 and a mean over all tokens. NOT RUN ON A GPU YET. Needs `pip install trl==1.16.0` and vLLM.
+Both use the same model, problems, prompts, reward, group size, steps, learning rate and seeds, and take turns, each run
+in its own process. The purpose is to show that r1lite reaches TRL's accuracy in no more time and memory. Measured are
+the accuracy by the same `r1lite eval` for both models, tokens per second and wall time of all steps (without loading),
+and the peak memory of torch's allocator (with vLLM in the process, whose share both reserve). Both use one update per
+rollout, no KL term, temperature 1 and a mean over all tokens. NOT RUN ON A GPU YET. Needs `pip install trl==1.16.0` and
+vLLM.
 """
 
 from __future__ import annotations
@@ -35,8 +36,8 @@ def main() -> None:
     made.add_argument("--steps", type=int, default=200)
     made.add_argument("--prompts", type=int, default=32, help="a step")
     made.add_argument("--group", type=int, default=8)
-    made.add_argument("--tokens", type=int, default=512, help="of a completion at most")
-    made.add_argument("--micro-batch", type=int, default=16, help="completions; of r1lite so many of the longest")
+    made.add_argument("--tokens", type=int, default=512, help="largest number of tokens of a completion")
+    made.add_argument("--micro-batch", type=int, default=16, help="completions; for r1lite of the largest length")
     made.add_argument("--lr", type=float, default=1e-6)
     made.add_argument("--test", type=int, default=1319, help="test problems")
     made.add_argument("--only-trl", type=Path, help=argparse.SUPPRESS)
@@ -63,7 +64,7 @@ def main() -> None:
 
 
 def of_the_task(arguments: argparse.Namespace) -> list[str]:
-    """Flags that say what is solved, and where."""
+    """Flags for the task and the device."""
     small = ["--device", "cpu", "--threads", "1"] if arguments.dry_run else ["--stop-text", STOP, "--source", "hub"]
     return [
         *("--task", "gsm8k", "--model", arguments.model, "--template", "r1_zero", "--max-prompt-tokens", "512"),
@@ -83,7 +84,7 @@ def by_r1lite(arguments: argparse.Namespace, seed: int, out: Path) -> None:
 
 
 def evaluated(arguments: argparse.Namespace, model: Path, out: Path) -> float:
-    """Greedy accuracy of a folder's model, by `r1lite eval`."""
+    """Greedy accuracy of the model in a folder, by `r1lite eval`."""
     flags = of_the_task(argparse.Namespace(**{**vars(arguments), "model": str(model)}))
     run(
         *(sys.executable, "-m", "r1lite", "eval", *flags, "--out", str(out), "--eval-problems", str(arguments.test)),

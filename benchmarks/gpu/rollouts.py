@@ -1,10 +1,10 @@
-"""Rollouts by r1lite's engine beside bare vLLM on one GPU: the same requests, in turns, at 0.5B, 1.5B and 7B.
+"""Rollouts by r1lite's engine compared with plain vLLM on one GPU: the same requests, in turns, at 0.5B, 1.5B and 7B.
 
     python benchmarks/gpu/rollouts.py
 
-It would prove that sampling through r1lite, with its checks of every weight update, keeps at least 0.95 of bare vLLM's
-tokens a second, and tell seconds to give weights, to check them, to sleep and to wake, and sampling's share of a step.
-NOT RUN ON A GPU YET. The measuring itself is benchmarks/rollout.py; needs vLLM.
+The purpose is to show that sampling through r1lite, with its checks of every weight update, reaches at least 0.95 of
+plain vLLM's tokens per second. It also measures the seconds to send weights, to check them, to sleep and to wake, and
+the share of sampling in a step. NOT RUN ON A GPU YET. benchmarks/rollout.py does the measurements; needs vLLM.
 """
 
 from __future__ import annotations

@@ -1,11 +1,11 @@
-"""GRPO on 1, 2, 4, ... GPUs of one machine: step time and memory of each, whole models and in parts (FSDP2).
+"""GRPO on 1, 2, 4, ... GPUs of one machine: step time and memory per GPU, with whole and with sharded models (FSDP2).
 
     python benchmarks/gpu/sharding.py --model Qwen/Qwen2.5-1.5B
     python benchmarks/gpu/sharding.py --model Qwen/Qwen2.5-7B --ways full
 
-It would prove that steps get faster with more GPUs (`speedup`, against the smallest number that ran), that `--shard
-full` leaves each GPU its part of weights, gradients and moments, and that every number of them reaches the same reward.
-NOT RUN ON A GPU YET.
+The purpose is to show that steps get faster with more GPUs (`speedup`, relative to the smallest number that ran), that
+`--shard full` leaves each GPU its part of weights, gradients and moments, and that every number of GPUs reaches the
+same reward. NOT RUN ON A GPU YET.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ def main() -> None:
                 except subprocess.CalledProcessError:
                     if arguments.dry_run:
                         raise
-                    tell(arguments, shard=way, gpus=count, fits=False)  # what it said stands above
+                    tell(arguments, shard=way, gpus=count, fits=False)  # its output is printed above
                     continue
                 lines = (out / "metrics.jsonl").read_text(encoding="utf-8").splitlines()
                 figures, reward = of_run(out), json.loads(lines[-1])["reward"]

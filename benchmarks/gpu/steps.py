@@ -1,11 +1,11 @@
-"""Time and memory of a training step at 0.5B, 1.5B and 7B on one GPU: all weights, an adapter, one over 4 bits.
+"""Time and memory of a training step at 0.5B, 1.5B and 7B on one GPU: all weights, LoRA, and LoRA over 4-bit weights.
 
     python benchmarks/gpu/steps.py
 
-Models have random weights and Qwen2.5's shapes; a step learns from 64 completions of 512 tokens on 8 prompts of 256.
-It would prove which sizes fit which GPU, that memory stays below what a run is told before it starts
-(`estimated_mib`), and what adapters and 4 bits save and cost. A case that does not fit says so in place of its
-figures. NOT RUN ON A GPU YET.
+Models have random weights and Qwen2.5's shapes; a step learns from 64 completions of 512 tokens for 8 prompts of 256.
+The purpose is to show which sizes fit on which GPU, that memory stays below the estimate before the start
+(`estimated_mib`), and the savings and costs of adapters and 4 bits. A case that doesn't fit is reported as such. NOT
+RUN ON A GPU YET.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 from common import need_gpus, parser, run, tell
 
 WAYS = ("all", "lora", "qlora")
-STEPS = 4  # the first is left out: kernels are chosen and moments are made there
+STEPS = 4  # the first isn't counted: it selects kernels and allocates moments
 
 
 def main() -> None:
@@ -53,7 +53,7 @@ def main() -> None:
 
 
 def measure(shape: str, way: str, arguments: argparse.Namespace) -> dict[str, Any]:
-    """One line, in a process of its own."""
+    """Measures one case in its own process."""
     import torch
     from transformers import AutoTokenizer
 

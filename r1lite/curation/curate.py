@@ -115,7 +115,7 @@ def _same_source(plan: Plan, work: Path) -> None:
     except UserError as error:
         raise UserError(f"--resume: {error}; remove {work} to repeat all of it") from error
     if before != found:
-        raise UserError(f"--resume: the files of {plan.source.place} have changed since this set was begun")
+        raise UserError(f"--resume: the files of {plan.source.location} have changed since this set was begun")
 
 
 def _choose(index: Index, config: CurationConfig, plan: Plan) -> None:
@@ -142,7 +142,7 @@ def _refuse_empty(index: Index, plan: Plan) -> None:
         DECONTAMINATE: "every question is in an evaluation set: is one of them the training set?",
         DIFFICULTY: "no problem's pass rate is inside the window; use more samples or --no-difficulty-window",
     }.get(last["step"], f"'{last['step']}' rejected all remaining rows")
-    raise RunError(f"{plan.source.place}: no rows are left: {hint} ({why})")
+    raise RunError(f"{plan.source.location}: no rows are left: {hint} ({why})")
 
 
 def _steps(index: Index, plan: Plan, *used: str) -> list[dict[str, Any]]:

@@ -91,7 +91,7 @@ def make_plan(
 ) -> Plan:
     """The plan. Raises UserError for unknown names, and for an evaluation set that contains the source's problems."""
     plan = checked(config, task, source, evaluation)
-    refuse_training_set(evaluation, (item.problem.prompt for item in _first(source)), source.place)
+    refuse_training_set(evaluation, (item.problem.prompt for item in _first(source)), source.location)
     for name in config.decontaminate or []:
         path = Path(name).expanduser()
         if path.exists() and any(path.resolve() == file.resolve() for file in source.files if isinstance(file, Path)):

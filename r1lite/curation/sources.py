@@ -54,15 +54,15 @@ class Source:
     """The rows of a data set in the making."""
 
     kind: str  # "run", "samples" or "stored"
-    path: Path  # for a URL, its path only; `place` is the full name
+    path: Path  # for a URL, its path only; `location` is the full name
     files: tuple[File, ...]
     provenance: Provenance  # common to all rows; a row's own values override it
     config: Mapping[str, Any]  # configuration of the run that made it; empty for stored files
     reward: Mapping[str, Any]  # the run's reward.json; empty for stored files
-    url: str = ""  # of stored files that are read from a URL
+    url: str = ""  # URL of stored files that are read from there
 
     @property
-    def place(self) -> str:
+    def location(self) -> str:
         """The source as the user named it."""
         return self.url or str(self.path)
 
@@ -115,7 +115,7 @@ def open_source(named: str | Path) -> Source:
 
 
 def _behind_url(url: str) -> Source:
-    """Stored files. Raises UserError."""
+    """The stored files at a URL. Raises UserError."""
     try:
         files = storage.remote_files(url, _SUFFIXES)
         whole = storage.read_json(storage.joined(url, "manifest.json")) is None
@@ -406,7 +406,7 @@ def _check_first_row(source: Source) -> None:
     """Raises UserError unless the first row has the required columns."""
     first = next((row for block in source.blocks for _, row in read_block(block)), None)
     if first is None:
-        raise UserError(f"--rollouts {source.place}: contains no rows")
+        raise UserError(f"--rollouts {source.location}: contains no rows")
     try:
         found = candidate(first, source)
     except rows.RowError as error:

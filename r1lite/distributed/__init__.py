@@ -1,1 +1,1 @@
-"""Several processes that train one model: who they are, what they tell each other, and how they end together."""
+"""Several processes that train one model: their ranks, their communication, and their common end."""

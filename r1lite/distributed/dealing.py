@@ -1,4 +1,4 @@
-"""Who does which part of the work."""
+"""Distributes work over ranks."""
 
 from __future__ import annotations
 
@@ -6,9 +6,10 @@ from collections.abc import Sequence
 
 
 def hands(costs: Sequence[int], count: int) -> list[list[int]]:
-    """Numbers of items in `count` hands of nearly equal cost: the costliest first, each to the hand that has the least.
+    """Deals items to `count` hands of nearly equal cost: costliest items first, each to the hand with the lowest cost.
 
-    Every rank comes to the same result, since costs are all that decides. A hand is in the order of its items.
+    Returns the indexes of the items in each hand, in increasing order. The result depends only on the costs, so it is
+    the same on every rank.
     """
     dealt: list[list[int]] = [[] for _ in range(count)]
     held = [0] * count

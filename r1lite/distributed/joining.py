@@ -1,4 +1,4 @@
-"""From a launcher's environment to a world, and out of it again."""
+"""Joins the ranks of a launcher to a world, and leaves it again."""
 
 from __future__ import annotations
 
@@ -21,49 +21,49 @@ if TYPE_CHECKING:
     from r1lite.distributed.pulse import Pulse
 
 _DAY_S = 86400.0
-_JOINS = itertools.count()  # of this process: keys of one run in the store are not the next one's
+_JOINS = itertools.count()  # number of joins in this process, so that runs have different keys in the store
 
 
 @dataclass(slots=True)
 class Joined:
-    """A world, and what watches it if it has several ranks."""
+    """A world, and the pulse that watches it if it has several ranks."""
 
     world: World
     pulse: Pulse | None = None
 
     @property
     def who(self) -> str:
-        """What messages of this rank begin with."""
+        """Prefix of this rank's messages."""
         return "" if self.pulse is None else f"rank {self.world.rank}: "
 
     def describe(self, doing: Callable[[], str]) -> None:
-        """Sets what a message about this rank says it was doing."""
+        """Sets the function that describes this rank's current work in messages."""
         if self.pulse is not None:
             self.pulse.doing = doing
 
     def keep(self, folder: Path) -> None:
-        """Names the run directory, where stacks are kept of a run that another rank's fault has ended."""
+        """Sets the run directory, where stacks are saved if another rank's failure ends the run."""
         if self.pulse is not None:
             self.pulse.folder = folder
 
     def tell(self, message: str) -> bool:
-        """Tells the other ranks why this one ends. Returns: False if one of them ends the run already."""
+        """Tells the other ranks why this rank ends. Returns False if another rank is already ending the run."""
         return self.pulse is None or self.pulse.tell(message)
 
 
 @contextlib.contextmanager
 def joined(*, device: str, start_s: float, limit_s: float, wait_s: float) -> Iterator[Joined]:
-    """Joins the ranks that the launcher has started; by itself a process is a world of one.
+    """Joins the ranks that the launcher started; without a launcher the process is a world of one.
 
     Args:
-        device: as in --device: with "auto" or "cuda" each rank takes the GPU of its number on its machine.
-        start_s: how long to wait for the others at first; 0: a day.
-        limit_s: a rank that gives no sign of life for so long ends the run; 0: never.
-        wait_s: how long a rank that lives may let the others wait; 0: a week.
+        device: as in --device; with "auto" or "cuda" each rank uses the GPU with its local rank.
+        start_s: seconds to wait for the other ranks at the start; 0: a day.
+        limit_s: a rank without a heartbeat for this many seconds ends the run; 0: never.
+        wait_s: seconds that the others may wait for a living rank; 0: a week.
 
     Raises:
         UserError: the environment is incomplete, or --device names one GPU for several ranks.
-        SystemExit: instead of what was raised within, once this rank has said what; or another rank has said the same.
+        SystemExit: instead of an exception of the body, after this rank or another one has reported it.
     """
     here = rank_info()
     if here is None:
@@ -78,7 +78,7 @@ def joined(*, device: str, start_s: float, limit_s: float, wait_s: float) -> Ite
     from r1lite.distributed.ranks import Ranks
 
     os.environ.update(RANK=str(here.rank), WORLD_SIZE=str(here.size), MASTER_PORT=str(here.port))
-    outer = dist.is_initialized()  # by Ray Train
+    outer = dist.is_initialized()  # True under Ray Train
     first: Any = None
     if not outer:
         waits = timedelta(seconds=start_s or _DAY_S)
@@ -86,7 +86,7 @@ def joined(*, device: str, start_s: float, limit_s: float, wait_s: float) -> Ite
             first, _, _ = next(iter(rendezvous("env://", timeout=waits)))
         except (RuntimeError, ValueError) as error:
             raise RunError(
-                f"rank {here.rank}: the {here.size} ranks did not come together at {here.address}:{here.port}: {error}"
+                f"rank {here.rank}: the {here.size} ranks could not connect at {here.address}:{here.port}: {error}"
             ) from error
     name = f"r1lite-{os.environ.get('TORCHELASTIC_RESTART_COUNT', '0')}-{next(_JOINS)}"
 
@@ -105,10 +105,10 @@ def joined(*, device: str, start_s: float, limit_s: float, wait_s: float) -> Ite
                 timeout=timedelta(seconds=wait_s or 7 * _DAY_S),
             )
         yield Joined(Ranks(pulse.lost), pulse)
-        Ranks(pulse.lost).barrier()  # until then each gives signs of life
+        Ranks(pulse.lost).barrier()  # each rank sends heartbeats until then
     except BaseException as error:
         if (why := _broken_connection(error)) is not None:
-            pulse.lost(why)  # ends this process
+            pulse.lost(why)  # doesn't return: ends this process
         raise SystemExit(_told(error, pulse, here)) from None
     finally:
         pulse.leave()
@@ -117,7 +117,7 @@ def joined(*, device: str, start_s: float, limit_s: float, wait_s: float) -> Ite
 
 
 def _broken_connection(error: BaseException | None) -> str | None:
-    """What a library's own collective says of a rank that is gone; None if that is not what the error comes from."""
+    """The message of a library's collective about a lost rank; None if the error has another cause."""
     import torch.distributed as dist
 
     while error is not None:
@@ -128,9 +128,9 @@ def _broken_connection(error: BaseException | None) -> str | None:
 
 
 def _own_gpu(device: str, here: RankInfo) -> bool:
-    """True if the ranks compute on GPUs; this one's becomes the current one."""
+    """True if the ranks compute on GPUs; sets the current device to this rank's GPU."""
     if device.startswith("cuda:"):
-        raise UserError(f"--device {device} is one GPU, but there are {here.size} ranks: say --device cuda")
+        raise UserError(f"--device {device} is one GPU, but there are {here.size} ranks: use --device cuda")
     import torch
 
     if device == "cpu" or not torch.cuda.is_available():
@@ -138,14 +138,14 @@ def _own_gpu(device: str, here: RankInfo) -> bool:
     if here.local_rank >= torch.cuda.device_count():
         raise UserError(
             f"rank {here.rank} is number {here.local_rank} on its machine, which has {torch.cuda.device_count()} GPUs: "
-            "start as many ranks as there are GPUs, or say --device cpu"
+            "start as many ranks as there are GPUs, or use --device cpu"
         )
     torch.cuda.set_device(here.local_rank)
     return True
 
 
 def _told(error: BaseException, pulse: Pulse, here: RankInfo) -> int:
-    """Says what ends this rank, unless the main rank says the same. Returns: the exit code."""
+    """Reports the error that ends this rank, unless the main rank reports the same. Returns the exit code."""
     if isinstance(error, SystemExit):
         text, code = f"exit {error.code}", error.code if isinstance(error.code, int) else 1
     elif isinstance(error, Interrupted):

@@ -1,4 +1,4 @@
-"""Which rank this process is, by the environment that a launcher sets."""
+"""Reads this process's rank from the environment that a launcher sets."""
 
 from __future__ import annotations
 
@@ -13,24 +13,24 @@ _PORT = "29500"
 
 @dataclass(frozen=True, slots=True)
 class RankInfo:
-    """A process among those of a run."""
+    """A process's place among those of a run."""
 
     rank: int
     size: int
-    local_rank: int  # on its machine
+    local_rank: int  # number on its machine
     local_size: int
-    address: str  # of rank 0's machine
+    address: str  # address of rank 0's machine
     port: int
 
 
 def rank_info(environment: Mapping[str, str] = os.environ) -> RankInfo | None:
-    """This process's place, or None if it was started by itself.
+    """This process's rank, or None if it was started without a launcher.
 
-    torchrun, Kubernetes' PyTorchJob and Ray Train set RANK, WORLD_SIZE, MASTER_ADDR and MASTER_PORT; `srun` sets
-    variables of its own, and MASTER_ADDR is the user's to export.
+    torchrun, Kubernetes' PyTorchJob and Ray Train set RANK, WORLD_SIZE, MASTER_ADDR and MASTER_PORT. `srun` sets its
+    own variables, and the user must export MASTER_ADDR.
 
     Raises:
-        UserError: some of them are missing, or are no numbers.
+        UserError: some variables are missing or aren't numbers.
     """
     if "RANK" in environment or "WORLD_SIZE" in environment:
         names = ("RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE")
@@ -59,7 +59,7 @@ def rank_info(environment: Mapping[str, str] = os.environ) -> RankInfo | None:
 def _number(environment: Mapping[str, str], name: str) -> int:
     text = environment.get(name)
     if text is None:
-        raise UserError(f"{name} is not set, though others that belong to it are: start with torchrun")
+        raise UserError(f"{name} is not set, but related variables are: start with torchrun")
     try:
         return int(text)
     except ValueError:

@@ -1,4 +1,4 @@
-"""Jobs on the nodes of a Ray cluster: `verifiers.on_ray.Fleet` with the errors of runs."""
+"""Runs jobs on the nodes of a Ray cluster: `verifiers.on_ray.Fleet` with UserError and RunError."""
 
 from __future__ import annotations
 
@@ -16,9 +16,10 @@ class Nodes:
     """Actors that do jobs.
 
     Args:
-        make: called on the nodes; what is wrong there is a UserError of this machine.
-        on: the cluster, as `--on` names it.
-        resources, most: of the actors.
+        make: makes the doer of jobs on a node; its errors become a UserError here.
+        on: the cluster, as in `--on`.
+        resources: resources of the actors.
+        most: largest number of actors.
 
     Raises: UserError if Ray is not installed, or `make` can't be sent.
     """
@@ -31,10 +32,10 @@ class Nodes:
             )
 
     def start(self) -> list[Any]:
-        """Starts the actors. Returns: what each told.
+        """Starts the actors. Returns each actor's description of its node.
 
         Raises:
-            UserError: there is no room for them, or they can't be set up.
+            UserError: the cluster has no room for the actors, or they can't be set up.
             RunError: no cluster answers.
         """
         with _as_of_a_run():
@@ -42,15 +43,15 @@ class Nodes:
         return [ready.told for ready in self._fleet.ready]
 
     def describe(self, more: Callable[[Any], list[str]] = lambda told: []) -> str:
-        """Hosts with their numbers of actors, and what `more` says of what one of a host told."""
+        """The hosts with their numbers of actors; `more` returns additional text for an actor's description."""
         return self._fleet.describe(more)
 
     def each(self, jobs: Iterable[Any]) -> Generator[tuple[int, Any], None, None]:
-        """(number of the job, its result) as they are done; `jobs` is read as they are given out.
+        """Yields (number of the job, its result) as jobs finish; `jobs` is read lazily.
 
         Raises:
-            UserError, RunError: what a job raised.
-            RunError: the cluster is lost, or a job is lost with every actor that does it.
+            UserError, RunError: raised by a job.
+            RunError: the cluster is lost, or a job is lost with every actor that tries it.
         """
         work = Jobs(iter(jobs))
         with _as_of_a_run(), contextlib.closing(self._fleet.rounds(work)) as rounds:

@@ -1,8 +1,8 @@
-"""Signs of life between the ranks: one that dies, stops or fails ends the whole run, with its name.
+"""Heartbeats between the ranks: a rank that dies, stops or fails ends the whole run, and the message names it.
 
-Each rank writes to the launcher's store how it is and what it is doing. The main rank watches all others, the others
-watch the main rank and the word that somebody has failed. What has to be told lies in the store, since the process that
-it is about may be gone.
+Each rank writes its state and its current work to the launcher's store. The main rank watches all others; the others
+watch the main rank and the key for failures. Messages are kept in the store, since the process that they are about may
+be gone.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ from pathlib import Path
 from typing import Any, Protocol
 
 _BEAT_S = 1.0
-_LOST_S = 5.0  # a collective has failed: so long is looked for whose fault it is
-_GRACE_S = 2.0  # a rank has failed: so long it waits for others to fail alike
-_AFTER_S = 4.0  # another rank has failed: so long it has to say so itself, before the others end
+_LOST_S = 5.0  # after a failed collective: time to find the rank that caused it
+_GRACE_S = 2.0  # after this rank's failure: time to wait for the same failure of other ranks
+_AFTER_S = 4.0  # after another rank's failure: time for that rank to report it before the others end
 _EXIT_CODE = 1
 _STDERR = 2
 
@@ -38,12 +38,12 @@ class Store(Protocol):
 
 
 class Pulse:
-    """Watches the other ranks from threads of its own.
+    """Watches the other ranks in its own threads.
 
     Args:
-        connect: opens a connection to the store; this object has one of its own, since a connection serves one call at
-            a time and some calls wait.
-        limit_s: a rank that gives no sign of life for so long ends the run; 0: never.
+        connect: opens a connection to the store; this object needs its own, since a connection serves one call at a
+            time and some calls wait.
+        limit_s: a rank without a heartbeat for this many seconds ends the run; 0: never.
     """
 
     def __init__(self, connect: Callable[[timedelta], Store], rank: int, size: int, *, limit_s: float) -> None:
@@ -53,12 +53,12 @@ class Pulse:
         self._every_s = min(_BEAT_S, limit_s / 10) if limit_s else _BEAT_S
         self._store = connect(timedelta(seconds=limit_s or 3600))
         self._here = f"{socket.gethostname()} {os.getpid()}"
-        self._seen: dict[int, tuple[str, float]] = {}  # by rank: its last sign of life, seconds since it changed
-        self._answered = time.monotonic()  # when the store did last
+        self._seen: dict[int, tuple[str, float]] = {}  # by rank: its last heartbeat, seconds since it changed
+        self._answered = time.monotonic()  # time of the store's last answer
         self._left = threading.Event()
         self._lost = threading.Event()
         self._once = threading.Lock()
-        self._store.set(f"beat/{rank}", self._life(0))  # who it is, before the main thread loads anything
+        self._store.set(f"beat/{rank}", self._life(0))  # identifies this rank before the main thread loads anything
         self._threads = [
             threading.Thread(target=work, name=name, daemon=True)
             for name, work in (("pulse", self._beat), ("pulse-store", self._watch_store))
@@ -67,11 +67,11 @@ class Pulse:
             thread.start()
 
     def leave(self) -> None:
-        """The run is over, or this rank ends by itself."""
+        """Stops the heartbeat: the run is over, or this rank ends by itself."""
         self._left.set()
 
     def lost(self, why: str) -> None:
-        """A collective has failed. Ends this process as soon as it is known whose fault that is."""
+        """Handles a failed collective: ends this process as soon as the rank that caused it is known."""
         if self._left.is_set():
             return
         self._lost.set()
@@ -79,7 +79,7 @@ class Pulse:
         self._end(f"the connection to another rank broke ({why})", culprit=None)
 
     def failed(self, message: str) -> bool:
-        """Tells the others that this rank ends with an error. Returns: True if all ranks end with the same."""
+        """Tells the others that this rank ends with an error. Returns True if all ranks end with the same error."""
         self.leave()
         try:
             self._store.set(f"failed/{self.rank}", message)
@@ -90,12 +90,13 @@ class Pulse:
                 if self._store.check(keys):
                     return all(self._store.get(key).decode() == message for key in keys)
                 time.sleep(0.02)
-        except RuntimeError:  # the store is gone, with the rank that held it
+        except RuntimeError:  # the store is gone with the rank that held it
             pass
         return False
 
     def spoken(self) -> None:
-        """The main rank has said what ends all; others wait for that, since a launcher may end it when one is gone."""
+        """Marks that the main rank has reported the error. The others wait for this, as a launcher may kill all ranks
+        once one is gone."""
         try:
             if self.rank == 0:
                 self._store.set("spoken", "")
@@ -106,10 +107,10 @@ class Pulse:
             pass
 
     def tell(self, message: str) -> bool:
-        """Tells the others why this process is about to end. Returns: False if another rank was first."""
+        """Tells the others why this process is about to end. Returns False if another rank was first."""
         try:
             first = self._store.compare_set("failed", "", json.dumps([self.rank, message]))
-        except RuntimeError:  # the store is gone: nobody else can speak for all
+        except RuntimeError:  # the store is gone, so no other rank can report
             return True
         return bool(json.loads(first)[0] == self.rank)
 
@@ -131,8 +132,8 @@ class Pulse:
                     self._end(f"rank 0 or the launcher, which holds the store of this run, is gone ({error})", 0)
                 return
             now = time.monotonic()
-            # A process that was stopped itself, or got no core, must not take the others' silence for longer than it
-            # could have heard them.
+            # A process that was itself stopped or got no core could not see heartbeats in that time, so the time must
+            # not count as the others' silence.
             passed, before = min(now - before, 2 * self._every_s), now
             self._answered = now
             for rank, sign in signs.items():
@@ -158,15 +159,15 @@ class Pulse:
                 self._other_failed(rank, _silence(rank, sign, silent, gone=gone), told=False)
 
     def _other_failed(self, rank: int, message: str, *, told: bool = True) -> None:
-        """Ends this process, since another rank has failed, or is taken for dead.
+        """Ends this process because another rank has failed or counts as dead.
 
         Args:
-            told: that rank says so itself, and needs a moment for that.
+            told: that rank reports its failure itself, and needs a moment for it.
         """
         if not told:
             self._store.compare_set("failed", "", json.dumps([rank, message]))
             first = json.loads(self._store.get("failed"))
-            if first[0] != rank:  # another was named before
+            if first[0] != rank:  # another rank was reported before
                 return self._other_failed(*first)
         silent = message.startswith(_silence_of(rank))
         if not silent and self._left.wait(_AFTER_S):
@@ -177,27 +178,27 @@ class Pulse:
     def _watch_store(self) -> None:
         while self.limit_s and not self._left.wait(self._every_s):
             if time.monotonic() - self._answered > self.limit_s + 10 * self._every_s:
-                time.sleep(2 * self._every_s)  # if it was this process that was stopped, an answer comes now
+                time.sleep(2 * self._every_s)  # if this process itself was stopped, the store answers now
                 if time.monotonic() - self._answered > self.limit_s + 10 * self._every_s:
                     self._end(f"rank 0 or the launcher has not answered for {self.limit_s:g} s", 0)
 
     def _end(self, message: str, culprit: int | None, *, speaks: bool = True) -> None:
-        """Ends the process; the lowest rank that is left says why."""
+        """Ends the process; the lowest remaining rank reports the reason."""
         with self._once:
             if self._left.is_set():
                 return
             if speaks and self.rank == (1 if culprit == 0 else 0):
-                resume = f". The last checkpoint stands: --resume --out {self.folder}" if self.folder else ""
+                resume = f". Continue from the last checkpoint: --resume --out {self.folder}" if self.folder else ""
                 _write(_STDERR, f"error: {message}; rank {self.rank} was in {self.doing()}{resume}")
             if self.folder is not None:
-                # On other machines it need not exist.
+                # The folder may not exist on other machines.
                 with (
                     contextlib.suppress(OSError),
                     open(self.folder / f"stacks-rank-{self.rank}.txt", "wb", buffering=0) as file,
                 ):
-                    _write(file.fileno(), f"rank {self.rank}, in {self.doing()}: ended since {message}")
+                    _write(file.fileno(), f"rank {self.rank}, in {self.doing()}: ended because {message}")
                     faulthandler.dump_traceback(file.fileno(), all_threads=True)
-            os._exit(_EXIT_CODE)  # nothing that may hang as well: the main thread waits for a rank that never comes
+            os._exit(_EXIT_CODE)  # a regular exit could hang, since the main thread waits for a lost rank
 
 
 def _silence_of(rank: int) -> str:
@@ -208,12 +209,12 @@ def _silence(rank: int, sign: str, silent: float, *, gone: bool) -> str:
     _, here, doing = json.loads(sign) if sign else (0, "", "starting")
     host, _, pid = here.partition(" ")
     where = f" (process {pid} on {host})" if here else ""
-    how = "its process has ended, as if killed" if gone else f"it gave no sign of life for {silent:.0f} s"
+    how = "its process has ended, as if killed" if gone else f"it sent no heartbeat for {silent:.0f} s"
     return f"{_silence_of(rank)}{where}: {how}, last in {doing}"
 
 
 def _is_dead(sign: str) -> bool:
-    """True if that rank is of this machine and its process is gone."""
+    """True if the rank is on this machine and its process is gone."""
     if not sign:
         return False
     host, _, pid = json.loads(sign)[1].partition(" ")
@@ -235,5 +236,5 @@ def _is_zombie(pid: str) -> bool:
 
 
 def _write(descriptor: int, message: str) -> None:
-    with contextlib.suppress(OSError):  # closed: nobody to tell
+    with contextlib.suppress(OSError):  # the stream may be closed
         os.write(descriptor, message.encode("utf-8", "backslashreplace") + b"\n")

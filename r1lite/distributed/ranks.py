@@ -12,14 +12,14 @@ from torch import Tensor
 
 T = TypeVar("T")
 
-_BUCKET_BYTES = 32 << 20  # gradients are added up so many at a time: a copy of that size is made
+_BUCKET_BYTES = 32 << 20  # gradients are summed in buckets of this size, which are copied
 
 
 class Ranks:
     """The default process group as a `World`.
 
     Args:
-        lost: called when a collective has failed because another rank is gone; ends the process, and says who it was.
+        lost: called when a collective fails because another rank is gone; reports that rank and ends the process.
     """
 
     def __init__(self, lost: Callable[[str], None]) -> None:
@@ -63,13 +63,13 @@ class Ranks:
     def _guarded(self, collective: Callable[[], Any]) -> None:
         try:
             collective()
-        except RuntimeError as error:  # gloo's and NCCL's word for a peer that closed its connection, or is too late
+        except RuntimeError as error:  # gloo and NCCL raise it if a peer closed its connection or timed out
             self._lost(str(error))
             raise
 
 
 def _buckets(tensors: Sequence[Tensor]) -> list[list[Tensor]]:
-    """Tensors of one kind together, in their order, up to a bucket's size."""
+    """Groups tensors of the same dtype and device, in their order, up to the size of a bucket."""
     found: list[list[Tensor]] = []
     size = 0
     for tensor in tensors:

@@ -1,4 +1,4 @@
-"""Work that succeeds on every rank, or fails on every rank."""
+"""Runs work so that it succeeds on every rank or fails on every rank."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from r1lite.errors import Interrupted, RunError, UserError
 
 T = TypeVar("T")
 
-# What ends a run in order. Anything else ends the rank it happens on, and that ends the run.
+# Exceptions that end a run in an orderly way. Any other ends its rank, and thereby the run.
 _FAILURES = (UserError, RunError, Interrupted, OSError)
 
 
 def everyone(world: World, work: Callable[[], T]) -> list[T]:
-    """Does work without collectives on each rank. Returns: what each has found, in the order of the ranks.
+    """Does work without collectives on each rank. Returns the ranks' results, in the order of the ranks.
 
-    Raises: what the first rank raised that failed, on all of them, with its number if it did not fail everywhere alike.
+    Raises: on all ranks the exception of the first failed rank, with its number unless all failed in the same way.
     """
     found: list[T] = []
     failure: BaseException | None = None
@@ -43,28 +43,28 @@ def everyone(world: World, work: Callable[[], T]) -> list[T]:
 
 
 def together(world: World, work: Callable[[], T]) -> T:
-    """As `everyone`, but each rank keeps what it found to itself."""
+    """Like `everyone`, but each rank returns only its own result."""
     found: list[T] = []
     everyone(world, lambda: found.append(work()))
     return found[0]
 
 
 def shared_out(world: World, count: int, work: Callable[[range], Sequence[T]]) -> list[T]:
-    """Does items 0 to `count` - 1: each rank every so many from its own number on.
+    """Does items 0 to `count` - 1; rank r does items r, r + size, r + 2 * size, ...
 
     Args:
-        work: does the items of these numbers, without collectives. Returns: a result for each.
+        work: does the items with these numbers, without collectives, and returns a result for each.
 
     Returns: all results in order, on every rank.
 
-    Raises: as `everyone`.
+    Raises: like `everyone`.
     """
     shares = everyone(world, lambda: work(range(world.rank, count, world.size)))
     return [shares[place % world.size][place // world.size] for place in range(count)]
 
 
 def from_main(world: World, work: Callable[[], T]) -> T:
-    """Does work on the main rank alone. Every rank returns what it returned, or raises what it raised."""
+    """Does work only on the main rank. Every rank returns its result, or raises its exception."""
     found: list[T] = []
     failure: BaseException | None = None
     if world.is_main:
@@ -85,13 +85,13 @@ def streamed(
     work: Callable[[], Iterator[T]],
     around: Callable[[], AbstractContextManager[None]] = nullcontext,
 ) -> Iterator[T]:
-    """What the main rank's iterator gives, item by item, on every rank; each takes all of it.
+    """Yields the items of the main rank's iterator on every rank; each rank must consume all items.
 
     Args:
         work: makes the iterator, on the main rank.
-        around: entered by the main rank while it waits for an item.
+        around: context in which the main rank waits for an item.
 
-    Raises: what the main rank raised, on all of them.
+    Raises: the main rank's exception, on all ranks.
     """
     items: Iterator[T] | None = None
     while True:
@@ -113,7 +113,7 @@ def streamed(
 
 
 def _of_rank(rank: int, error: BaseException) -> BaseException:
-    """The error with its rank in the message."""
+    """The error with the rank in its message."""
     if isinstance(error, UserError | RunError):
         return type(error)(f"rank {rank}: {error}")
     if isinstance(error, OSError):

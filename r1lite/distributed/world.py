@@ -1,4 +1,4 @@
-"""The ranks of a run, and what they exchange. A process by itself is a world of size 1, with nothing to exchange."""
+"""The ranks of a run and their collectives. A single process is a world of size 1, whose collectives do nothing."""
 
 from __future__ import annotations
 
@@ -12,40 +12,41 @@ T = TypeVar("T")
 
 
 class World(Protocol):
-    """Each method but the properties is called by every rank, in the same order: it returns when all have called it."""
+    """The ranks of a run. Every rank must call the methods (not the properties) in the same order; a call returns when
+    all ranks have made it."""
 
     @property
     def rank(self) -> int:
-        """This process, from 0."""
+        """Number of this process, from 0."""
 
     @property
     def size(self) -> int:
-        """How many there are."""
+        """Number of ranks."""
 
     @property
     def is_main(self) -> bool:
-        """True for the one that writes files and speaks to the user."""
+        """True for the rank that writes files and prints messages."""
 
     def sum(self, value: float) -> float:
-        """The ranks' sum, the same on all of them."""
+        """The sum of the ranks' values, the same on all ranks."""
 
     def max(self, value: float) -> float:
         """The largest of the ranks' values."""
 
     def all_gather_object(self, value: T) -> list[T]:
-        """Every rank's value, in the order of the ranks."""
+        """The values of all ranks, in the order of the ranks."""
 
     def broadcast_object(self, value: T) -> T:
         """The main rank's value."""
 
     def barrier(self) -> None:
-        """Returns when every rank has come here."""
+        """Returns when every rank has called it."""
 
     def add_up(self, tensors: Sequence[Tensor]) -> None:
-        """Each tensor becomes the ranks' sum of it; they have the same shapes on every rank."""
+        """Replaces each tensor with its sum over the ranks, in place; shapes must be the same on every rank."""
 
     def copy_from_main(self, tensors: Sequence[Tensor]) -> None:
-        """Each tensor becomes the main rank's."""
+        """Overwrites each tensor with the main rank's."""
 
 
 class SingleProcess:
@@ -66,13 +67,13 @@ class SingleProcess:
         return value
 
     def barrier(self) -> None:
-        """All are here."""
+        """Returns at once."""
 
     def add_up(self, tensors: Sequence[Tensor]) -> None:
-        """They are the sums."""
+        """Does nothing: the tensors are already the sums."""
 
     def copy_from_main(self, tensors: Sequence[Tensor]) -> None:
-        """They are the main rank's."""
+        """Does nothing: the tensors are already the main rank's."""
 
 
 ALONE = SingleProcess()

@@ -1,1 +1,1 @@
-"""Starts a run's processes, its ranks and its engines, on one machine or several."""
+"""Starts the ranks and the engines of a run on one machine or several."""

@@ -25,12 +25,12 @@ _MOST_THREADS = 8
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Returns: 0 when the stage has ended as it should.
+    """Runs the command. Returns 0 if the stage ended without an error.
 
     Raises:
-        UserError: options that can't be used.
-        RunError: a process ended, and so did all.
-        Interrupted: a signal came; a checkpoint was written.
+        UserError: an option is invalid.
+        RunError: a process failed, and all others were stopped.
+        Interrupted: a signal stopped the run; a checkpoint was written.
     """
     own, words = _split(arguments)
     launch = load(LaunchConfig, own, prog="r1lite launch")
@@ -74,22 +74,22 @@ def _launcher(job: Job, specs: Sequence[ProcessSpec], folder: Path) -> LocalLaun
 
 def _for_slurm(job: Job, specs: Sequence[ProcessSpec], folder: Path) -> None:
     path = write_script(job, specs, folder)
-    _say(f"script    {path}; logs of all processes will be beside it")
+    _say(f"script    {path}; the logs of all processes will be beside it")
     if job.launch.submit:
         _say(f"submitted job {submit(path)}; `scancel --batch --signal=TERM JOB` leaves a checkpoint")
     else:
-        _say(f"submit it with: sbatch {shlex.quote(str(path))}  (the same again goes on from the newest checkpoint)")
+        _say(f"submit it with: sbatch {shlex.quote(str(path))}  (the same command resumes from the newest checkpoint)")
 
 
 def _split(arguments: Sequence[str]) -> tuple[list[str], list[str]]:
-    """(the launcher's own options, the words of what is launched)."""
+    """(the launcher's own options, the words of the launched command)."""
     if "--" in arguments:
         at = list(arguments).index("--")
         return list(arguments[:at]), list(arguments[at + 1 :])
     if {"-h", "--help", "--help-all"} & set(arguments):
         return list(arguments), []
     raise UserError(
-        "r1lite launch [OPTIONS] -- STAGE [RECIPE] [FLAGS]: what is launched comes after --, as in: r1lite launch "
+        "r1lite launch [OPTIONS] -- STAGE [RECIPE] [FLAGS]: write the stage's command after --, as in: r1lite launch "
         "--ranks 2 --engines 2 -- grpo gsm8k-nano --steps 4"
     )
 
@@ -101,7 +101,7 @@ def _gpus_here() -> int:
 
 
 def _go_on(job: Job) -> str:
-    return f"; go on with: r1lite launch ... -- {job.stage} --resume --out {job.out}" if job.has_begun() else ""
+    return f"; continue with: r1lite launch ... -- {job.stage} --resume --out {job.out}" if job.has_begun() else ""
 
 
 def _say(text: str) -> None:

@@ -1,4 +1,4 @@
-"""The commands of a run's processes, and what they find in their environment."""
+"""The commands and the environment variables of a run's processes."""
 
 from __future__ import annotations
 
@@ -41,16 +41,16 @@ STAGES: dict[str, type[Any]] = {
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """A stage as it is launched.
+    """A launched stage.
 
     Args:
-        words: that name the stage, its recipe and its flags, as the user typed them.
-        asked: the configuration that they ask for.
-        settled: the same with what the model's own recipe, or the run that goes on, adds to it.
-        out: its run directory.
-        context: tokens of the longest prompt and completion together, for the engines; 0 where there are none.
-        gpus: of each node.
-        threads: of each process, where the words don't say it.
+        words: the user's words: the stage, its recipe and its flags.
+        asked: the configuration that the words give.
+        settled: `asked` with the values of the model's own recipe, or of the resumed run.
+        out: the run directory.
+        context: largest number of tokens of prompt plus completion, for the engines; 0 without engines.
+        gpus: number of GPUs per node.
+        threads: number of threads per process, unless the words set it.
     """
 
     launch: LaunchConfig
@@ -61,35 +61,35 @@ class Job:
     context: int
     gpus: int
     threads: int
-    interpreter: str = field(default=sys.executable)  # of the nodes that the processes run on
+    interpreter: str = field(default=sys.executable)  # Python on the nodes of the processes
 
     @property
     def stage(self) -> str:
-        """The command that is launched."""
+        """Name of the launched stage."""
         return self.words[0]
 
     @property
     def weights_folder(self) -> Path | None:
-        """That all nodes see, for weights which go to engines of other nodes as files."""
-        together = self.launch.nodes == 1 and not self.launch.on.startswith("ray")  # Ray may take another node each
+        """A folder that all nodes see, for weights that go to engines on other nodes as files; None if not needed."""
+        together = self.launch.nodes == 1 and not self.launch.on.startswith("ray")  # Ray may use a node each
         if together or not self.launch.engines or self.settled.weight_transport != "file":
             return None
         return Path(self.settled.engine_weights_dir or self.out / LAUNCH / "weights")
 
     def has_begun(self) -> bool:
-        """True once there is a run to go on with."""
+        """True if there is a run to resume."""
         return (self.out / "config.yaml").exists()
 
     def rank_words(self, urls: Sequence[str], *, resume: bool = False) -> list[str]:
         """The command of every rank.
 
         Args:
-            urls: of the engines.
-            resume: goes on from the newest checkpoint of a run that has begun.
+            urls: addresses of the engines.
+            resume: resume from the newest checkpoint, if the run has begun.
         """
         words = [*self.words, *([] if self.asked.out else ["--out", str(self.out)])]
         if self.asked.resume:
-            resume = False  # the words say it
+            resume = False  # the words contain --resume
         elif "device" not in self.asked.model_fields_set:
             words += ["--device", "cuda" if self.gpus else "cpu"]
         words += ["--resume"] * resume
@@ -102,7 +102,7 @@ class Job:
         return [self.interpreter, "-m", "r1lite", *words]
 
     def engine_words(self, host: str, port: int | str) -> list[str]:
-        """The command of an engine that listens there; the port may be an expression of a shell."""
+        """The command of an engine that listens on this address; the port may be a shell expression."""
         if self.launch.engine_command is not None:
             given = shlex.split(self.launch.engine_command)
             return [word.replace("{host}", host).replace("{port}", str(port)) for word in given]
@@ -123,17 +123,17 @@ class Job:
 
 
 def read_job(launch: LaunchConfig, words: Sequence[str], gpus: int, threads: int) -> Job:
-    """What is launched. Makes its run directory, except for a dry run.
+    """The job of these words. Makes its run directory, except for a dry run.
 
     Raises:
-        UserError: no such stage, or settings that can't be launched so.
+        UserError: the stage is unknown, or its settings contradict the launch.
     """
     if not words or words[0] not in STAGES:
-        given = f"'{words[0]}' can't be launched" if words else "nothing comes after --"
+        given = f"'{words[0]}' can't be launched" if words else "nothing follows --"
         raise UserError(f"r1lite launch [OPTIONS] -- STAGE [RECIPE] [FLAGS]: {given}; stages: {', '.join(STAGES)}")
     stage = STAGES[words[0]]
     if launch.engines and not issubclass(stage, ProblemsConfig):
-        raise UserError(f"--engines {launch.engines}: r1lite {words[0]} samples nothing")
+        raise UserError(f"--engines {launch.engines}: r1lite {words[0]} doesn't sample")
     served = functools.partial(_served, launch)
     asked = load(stage, list(words[1:]), prog=f"r1lite launch -- {words[0]}", complete=served)
     if not launch.dry_run:
@@ -141,7 +141,7 @@ def read_job(launch: LaunchConfig, words: Sequence[str], gpus: int, threads: int
     if asked.device.startswith("cuda") and not gpus:
         raise UserError(f"--device {asked.device}, but --gpus-per-node is 0")
     if asked.device == "cpu" and gpus:
-        raise UserError("--device cpu: say --gpus-per-node 0 before the --")
+        raise UserError("--device cpu needs --gpus-per-node 0 before the --")
     settled, context = asked, 0
     if launch.engines:
         settled = _settled(launch, asked, gpus)
@@ -152,41 +152,41 @@ def read_job(launch: LaunchConfig, words: Sequence[str], gpus: int, threads: int
 
 
 def _served(launch: LaunchConfig, values: Mapping[str, Any]) -> dict[str, Any]:
-    """What a configuration has of launched engines: their kind, and an address in place of those that they get.
+    """Configuration values for launched engines: their kind, and a placeholder for their addresses.
 
-    Raises: UserError: the values name others.
+    Raises: UserError: the values name other engines.
     """
     if not launch.engines:
         return {}
     if values.get("engine_url"):
         raise UserError(
-            f"--engine-url and --engines {launch.engines} contradict each other: launched ones get addresses"
+            f"--engine-url and --engines {launch.engines} contradict each other: the launcher sets the addresses"
         )
     engine = values.get("engine", "auto")
     if engine in engine_names() and not find_engine(engine).takes_urls:
-        raise UserError(f"--engine {engine} has no servers: leave it off, or say --engines 0")
+        raise UserError(f"--engine {engine} has no servers: omit it, or use --engines 0")
     if engine in engine_names() and engine != "vllm-server" and launch.engine_command is None:
-        raise UserError(f"--engine {engine}: say by --engine-command how one is started; r1lite starts vLLM's servers")
+        raise UserError(f"--engine {engine} needs --engine-command; r1lite can start only vLLM servers by itself")
     return {"engine": "vllm-server" if engine == "auto" else engine, "engine_url": ("http://127.0.0.1:1",)}
 
 
 def _settled(launch: LaunchConfig, asked: Any, gpus: int) -> Any:
-    """With all that the engines have to know. Raises UserError."""
+    """The configuration with all values that the engines need. Raises UserError."""
     if gpus and asked.model is None and not asked.resume:
         raise UserError("--model is missing: engines and ranks must load the same one")
     given: dict[str, Any] = {}
     if asked.resume and asked.engine_weights_dir is None and (launch.nodes > 1 or launch.on.startswith("ray")):
         given["engine_weights_dir"] = str(
             _place(launch, asked) / LAUNCH / "weights"
-        )  # said here, so the run may keep it
-    own = {} if asked.resume else {"device": "cpu"}  # there need be no GPU here; the lengths are the same
+        )  # set here, so that the run keeps it
+    own = {} if asked.resume else {"device": "cpu"}  # this machine may have no GPU; the lengths are the same
     settled: Any = resolve_config(asked.model_copy(update={**given, **own}))[0]
     refuse(settled, launch.ranks)
     return settled
 
 
 def _context(settled: Any) -> int:
-    """As the run asks its engines for. Raises UserError."""
+    """The context that the run requires of its engines. Raises UserError."""
     wanted: int = settled.max_prompt_tokens + settled.max_completion_tokens
     longest = getattr(load_config(settled), "max_position_embeddings", None)
     return wanted if longest is None else min(wanted, longest)
@@ -207,7 +207,7 @@ def _place(launch: LaunchConfig, asked: RunConfig) -> Path:
 
 
 def rank_environment(spec: ProcessSpec, ranks: int, address: str, port: int, token: str) -> dict[str, str]:
-    """Of a rank, as torchrun sets it."""
+    """The environment variables of a rank, as torchrun sets them."""
     found = {
         "RANK": str(spec.number),
         "WORLD_SIZE": str(ranks),
@@ -220,6 +220,6 @@ def rank_environment(spec: ProcessSpec, ranks: int, address: str, port: int, tok
 
 
 def environment_of(spec: ProcessSpec, token: str) -> dict[str, str]:
-    """Of any spec: the engines' token, and its GPUs."""
+    """The environment variables of any process: the engines' token, and its GPUs."""
     found = {TOKEN: token} if token else {}
     return found | ({"CUDA_VISIBLE_DEVICES": ",".join(map(str, spec.gpus))} if spec.gpus else {})

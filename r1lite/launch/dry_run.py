@@ -1,4 +1,4 @@
-"""What would be started, where, with which memory."""
+"""Prints what a launch would start, on which nodes, and with how much memory."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from r1lite.launch.slurm import script
 from r1lite.run.run_dir import LAUNCH
 from r1lite.training.estimate import show_estimate
 
-_FIRST_PORT = 8100  # in the commands; free ones are chosen at the start
+_FIRST_PORT = 8100  # in the printed commands; a real launch chooses free ports
 
 
 def show(job: Job, specs: Sequence[ProcessSpec]) -> None:
-    """Prints layout, memory and commands. Raises UserError as the estimate does."""
+    """Prints layout, memory and commands. Raises UserError if the estimate does."""
     console = Console(soft_wrap=True, highlight=False, markup=False)
     console.print(_table(specs, job.threads))
     engines = [spec for spec in specs if spec.kind == "engine"]
@@ -28,7 +28,7 @@ def show(job: Job, specs: Sequence[ProcessSpec]) -> None:
     if isinstance(job.asked, RLConfig):
         show_estimate(_estimated(job, urls))
     else:
-        console.print(f"memory     no estimate for r1lite {job.stage}: --estimate knows grpo and ppo")
+        console.print(f"memory     no estimate for r1lite {job.stage}: --estimate supports grpo and ppo")
     console.print(f"run        {job.out}")
     if job.launch.on == "slurm":
         console.print(f"{job.out / LAUNCH}/job.sbatch would be:\n\n{script(job, specs)}")

@@ -1,9 +1,9 @@
-"""Runs a command, and kills it with all that it started as soon as standard input ends: then its launcher is gone.
+"""Runs a command, and kills it and its children when standard input ends, which means that the launcher is gone.
 
     python keeper.py COMMAND...
 
-It is the first process of a session of its own. A pipe ends however the launcher dies, by kill -9 too. A process beside
-this one waits for that: a Ray worker that dies takes its own children with it, and these alone.
+The keeper is the first process of its own session. The pipe ends whenever the launcher dies, even by kill -9. A second
+process waits for the pipe's end, because a Ray worker that dies kills its direct children, and only those.
 """
 
 import os
@@ -13,9 +13,9 @@ import sys
 
 
 def main(argv: list[str]) -> int:
-    """The command's exit code; 128 + signal where one ended it."""
-    signal.pthread_sigmask(signal.SIG_SETMASK, ())  # threads of Ray's workers block Ctrl-C, for what they start too
-    signal.signal(signal.SIGINT, signal.default_int_handler)  # ignored in background jobs of scripts
+    """Returns the command's exit code, or 128 + signal if a signal ended it."""
+    signal.pthread_sigmask(signal.SIG_SETMASK, ())  # threads of Ray's workers block Ctrl-C, and children inherit it
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # scripts ignore it in their background jobs
     if not os.fork():
         while os.read(0, 1):
             pass

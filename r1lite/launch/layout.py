@@ -1,4 +1,4 @@
-"""Which rank and which engine runs on which node, with which GPUs."""
+"""Assigns ranks and engines to nodes and GPUs."""
 
 from __future__ import annotations
 
@@ -11,34 +11,34 @@ from r1lite.errors import UserError
 
 @dataclass(frozen=True, slots=True)
 class ProcessSpec:
-    """A process of the run: a rank or an engine."""
+    """A rank or an engine, with its node and GPUs."""
 
     kind: Literal["rank", "engine"]
     number: int
     node: int
-    gpus: tuple[int, ...] = ()  # of its node that it may use: a rank those of all ranks there, an engine its own
-    local_rank: int = 0  # of a rank, among those of its node
+    gpus: tuple[int, ...] = ()  # visible GPUs of its node: for a rank those of all ranks there, for an engine its own
+    local_rank: int = 0  # number of a rank among those of its node
     local_ranks: int = 1
 
     @property
     def name(self) -> str:
-        """For messages."""
+        """Name for messages."""
         return f"{self.kind} {self.number}"
 
     @property
     def log(self) -> str:
-        """Name of the file with what it writes."""
+        """Name of its log file."""
         return f"{self.kind}-{self.number}.log"
 
 
 def lay_out(config: LaunchConfig, gpus: int) -> list[ProcessSpec]:
-    """The ranks, in order, and then the engines.
+    """The ranks, in order, followed by the engines.
 
-    Ranks fill whole nodes before engines get any: they exchange gradients among themselves in each update. Without GPUs
-    both are spread evenly.
+    Ranks fill whole nodes before engines get GPUs, because ranks exchange gradients in each update. Without GPUs both
+    are spread evenly.
 
     Args:
-        gpus: of each node; 0: everything runs on CPUs.
+        gpus: number of GPUs per node; 0: everything runs on CPUs.
 
     Raises: UserError if they don't fit.
     """
@@ -46,16 +46,16 @@ def lay_out(config: LaunchConfig, gpus: int) -> list[ProcessSpec]:
     if not gpus:
         return _on_cpus(config)
     if width > gpus:
-        raise UserError(f"--tensor-parallel {width}: an engine's GPUs must be of one node, and a node has {gpus}")
+        raise UserError(f"--tensor-parallel {width}: an engine's GPUs must be on one node, and a node has {gpus}")
     if ranks > gpus and ranks % gpus:
-        raise UserError(f"--ranks {ranks} on nodes of {gpus} GPUs: take a multiple of {gpus}, so that nodes are filled")
+        raise UserError(f"--ranks {ranks} on nodes of {gpus} GPUs: use a multiple of {gpus}, so that nodes are filled")
     per_node = min(ranks, gpus)
     free = [gpus - per_node if node < -(-ranks // gpus) else gpus for node in range(nodes)]
     if ranks > nodes * gpus or sum(one // width for one in free) < engines:
         each = f" of {width} GPUs each" if width > 1 else ""
         raise UserError(
             f"--ranks {ranks} and --engines {engines}{each} don't fit {nodes} node{'s' * (nodes > 1)} of {gpus} GPUs: "
-            "take more --nodes, or fewer of them"
+            "use more --nodes, or fewer ranks or engines"
         )
     specs = [
         ProcessSpec("rank", number, number // gpus, tuple(range(per_node)), number % gpus, per_node)
@@ -67,7 +67,7 @@ def lay_out(config: LaunchConfig, gpus: int) -> list[ProcessSpec]:
             specs.append(ProcessSpec("engine", len(specs) - ranks, node, tuple(range(first, first + width))))
             first += width
     if idle := nodes - 1 - max(spec.node for spec in specs):
-        raise UserError(f"--nodes {nodes}: {idle} would have nothing to do; say --nodes {nodes - idle}")
+        raise UserError(f"--nodes {nodes}: {idle} would have nothing to do; use --nodes {nodes - idle}")
     return specs
 
 
@@ -76,10 +76,10 @@ def _on_cpus(config: LaunchConfig) -> list[ProcessSpec]:
     if config.tensor_parallel > 1:
         raise UserError(f"--tensor-parallel {config.tensor_parallel} is for GPUs, and --gpus-per-node is 0")
     if ranks > nodes and ranks % nodes:
-        raise UserError(f"--ranks {ranks} on {nodes} nodes: take a multiple of {nodes}, so that each has as many")
+        raise UserError(f"--ranks {ranks} on {nodes} nodes: use a multiple of {nodes}, the same number on each node")
     if nodes > max(ranks, engines):
-        raise UserError(f"--nodes {nodes}: some would have nothing to do; say --nodes {max(ranks, engines)}")
+        raise UserError(f"--nodes {nodes}: some would have nothing to do; use --nodes {max(ranks, engines)}")
     each = max(1, ranks // nodes)
     specs = [ProcessSpec("rank", number, number // each, (), number % each, each) for number in range(ranks)]
-    # From the last node on: where there are fewer ranks than nodes, the engines' are the others.
+    # From the last node backwards, so that with fewer ranks than nodes the engines get the other nodes.
     return specs + [ProcessSpec("engine", number, nodes - 1 - number % nodes) for number in range(engines)]

@@ -1,4 +1,4 @@
-"""`--on local`: ranks and engines as processes of this machine."""
+"""`--on local`: runs ranks and engines as processes of this machine."""
 
 from __future__ import annotations
 
@@ -18,25 +18,25 @@ class LocalLauncher:
     """Starts the processes of a job.
 
     Args:
-        folder: of the logs.
+        folder: folder of the logs.
     """
 
     def __init__(self, job: Job, specs: Sequence[ProcessSpec], folder: Path) -> None:
         self._job, self._folder = job, folder
         self._ranks = [spec for spec in specs if spec.kind == "rank"]
         self.engines = [spec for spec in specs if spec.kind == "engine"]
-        # Given by the environment: arguments are seen by other users.
+        # Passed in the environment, because other users can see arguments.
         self.token = secrets.token_urlsafe(32) if self.engines else ""
         self._ports = dict(zip(self.engines, free_ports(len(self.engines)), strict=True))
 
     def start_engine(self, spec: ProcessSpec) -> tuple[Running, str]:
-        """As `Launcher.start_engine`."""
+        """See `Launcher.start_engine`."""
         port = self._ports[spec]
         words = self._job.engine_words(_HOST, port)
         return self._start(spec, words, environment_of(spec, self.token)), f"http://{_HOST}:{port}"
 
     def start_ranks(self, urls: Sequence[str], *, again: bool) -> list[Running]:
-        """As `Launcher.start_ranks`."""
+        """See `Launcher.start_ranks`."""
         words = self._job.rank_words(urls, resume=again and self._job.has_begun())
         (port,) = free_ports(1)
         size = len(self._ranks)
@@ -47,4 +47,4 @@ class LocalLauncher:
         return Running.begun(spec, log, lambda: LocalProcess(words, variables, log))
 
     def close(self) -> None:
-        """Nothing: its processes have ended, or die with this one."""
+        """Does nothing: the processes have ended, or end with this one."""

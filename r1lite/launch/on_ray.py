@@ -1,7 +1,7 @@
-"""`--on ray`: ranks and engines as processes that actors start on the nodes of a Ray cluster.
+"""`--on ray`: runs ranks and engines as processes that actors start on the nodes of a Ray cluster.
 
-Plain actors in a placement group, and not Ray Train: its workers run outside of the main thread, where a run could not
-handle signals, and know nothing of engines. What runs on the nodes is what runs on one machine.
+It uses plain actors in a placement group instead of Ray Train, whose workers don't run in the main thread, where a run
+must handle signals, and which has no engines. The processes are the same as on one machine.
 """
 
 from __future__ import annotations
@@ -24,22 +24,23 @@ from verifiers.on_ray.connecting import address_of, connect, imported
 from verifiers.on_ray.versions import difference, reader
 
 _ROOT = str(Path(__file__).resolve().parents[2])
-_START_S = 120.0  # for an actor, and for Ray to find room for all of them
-_END_S = 30.0  # for an actor to end a process
-_MOST_CALLS = 1000  # of an actor at one time: each process is one that lasts
+_START_S = 120.0  # time for an actor to start, and for Ray to find room for all of them
+_END_S = 30.0  # time for an actor to end a process
+_MOST_CALLS = 1000  # concurrent calls of an actor: each process takes one as long as it runs
 
 
 class RayLauncher:
     """Starts the processes of a job on a Ray cluster.
 
-    The ranks of a node share one bundle of CPUs and GPUs, and each engine has one: a bundle is never split among nodes.
+    The ranks of a node share a bundle of CPUs and GPUs, and each engine has its own. Ray never splits a bundle between
+    nodes.
 
     Args:
-        folder: of the logs, which all nodes see.
+        folder: folder of the logs, which all nodes must see.
 
-    Raises (when made):
+    Raises (in the constructor):
         UserError: no cluster answers, or it is too small.
-        RunError: its CPUs or GPUs are taken.
+        RunError: the cluster's CPUs or GPUs are in use.
     """
 
     def __init__(self, job: Job, specs: Sequence[ProcessSpec], folder: Path) -> None:
@@ -48,10 +49,10 @@ class RayLauncher:
         self.token = secrets.token_urlsafe(32) if self.engines else ""
         ranks = [spec for spec in specs if spec.kind == "rank"]
         groups = [list(group) for _, group in itertools.groupby(ranks, key=lambda spec: spec.node)]
-        self._groups: list[list[ProcessSpec]] = [*groups, *([engine] for engine in self.engines)]  # one for each bundle
+        self._groups: list[list[ProcessSpec]] = [*groups, *([engine] for engine in self.engines)]  # one per bundle
         self._rank_groups = len(groups)
         self._actors: dict[int, Any] = {}  # by bundle
-        self._addresses: dict[ProcessSpec, tuple[str, int]] = {}  # of engines
+        self._addresses: dict[ProcessSpec, tuple[str, int]] = {}  # addresses of engines
         self._here = reader()(("verifiers", "r1lite"))
         try:
             self._ray = imported()
@@ -65,10 +66,10 @@ class RayLauncher:
         self._placement = placement_group(self._bundles, strategy="PACK")
         if not self._placement.wait(_START_S):
             self.close()
-            raise RunError(f"{self._needed()}, and {self._free()} are free; others may hold the rest")
+            raise RunError(f"{self._needed()}, and {self._free()} are free; other jobs may use the rest")
 
     def start_engine(self, spec: ProcessSpec) -> tuple[Running, str]:
-        """As `Launcher.start_engine`."""
+        """See `Launcher.start_engine`."""
         index = self._rank_groups + self.engines.index(spec)
         host, port = self._host(index)
         former = self._addresses.get(spec, ("", 0))
@@ -78,7 +79,7 @@ class RayLauncher:
         return self._start(spec, index, words, environment_of(spec, self.token)), f"http://{host}:{port}"
 
     def start_ranks(self, urls: Sequence[str], *, again: bool) -> list[Running]:
-        """As `Launcher.start_ranks`."""
+        """See `Launcher.start_ranks`."""
         words = self._job.rank_words(urls, resume=again and self._job.has_begun())
         (master, port), *_ = [self._host(index) for index in range(self._rank_groups)]
         size = self._job.launch.ranks
@@ -89,7 +90,7 @@ class RayLauncher:
         ]
 
     def close(self) -> None:
-        """Gives back what Ray has set aside, and leaves the cluster."""
+        """Releases the placement group, and disconnects from the cluster."""
         from ray.util.placement_group import remove_placement_group
 
         with contextlib.suppress(Exception):  # the cluster may be gone
@@ -101,7 +102,7 @@ class RayLauncher:
         return cpus | ({"GPU": float(len(group[0].gpus))} if group[0].gpus else {})
 
     def _refuse_too_little(self) -> None:
-        """Without room Ray would wait for ever, and say nothing. Raises UserError."""
+        """Raises UserError if the cluster is too small: Ray would wait forever without a message."""
         nodes = [dict(node["Resources"]) for node in self._ray.nodes() if node["Alive"]]
         for bundle in sorted(self._bundles, key=lambda one: (one.get("GPU", 0), one["CPU"]), reverse=True):
             node = next((one for one in nodes if all(one.get(kind, 0) >= n for kind, n in bundle.items())), None)
@@ -109,7 +110,7 @@ class RayLauncher:
                 self._ray.shutdown()
                 raise UserError(
                     f"--on {self._job.launch.on}: {self._needed()}, which don't fit its {len(nodes)} nodes: "
-                    "fewer --ranks, --engines or --cpus, or more nodes"
+                    "use fewer --ranks, --engines or --cpus, or more nodes"
                 )
             for kind, count in bundle.items():
                 node[kind] -= count
@@ -123,11 +124,11 @@ class RayLauncher:
         return _resources(self._ray.available_resources())
 
     def _host(self, index: int) -> tuple[str, int]:
-        """A new actor in this bundle: its node's address, and a port that is free there.
+        """Starts an actor in this bundle. Returns its node's address and a free port there.
 
         Raises:
-            UserError: the node has another Python, or another r1lite.
-            RunError: it can't be started.
+            UserError: the node has another Python or another r1lite.
+            RunError: the actor can't be started.
         """
         if index in self._actors:
             self._ray.kill(self._actors[index])
@@ -156,15 +157,15 @@ class RayLauncher:
                     f"{names}: no node had room for {_resources(bundle)} within {_START_S:g} s; free are {self._free()}"
                 ) from None
             except self._ray.exceptions.RayTaskError as error:
-                raise RunError(f"a node of Ray's can't start processes: {error.cause}") from error
-            except self._ray.exceptions.RayActorError as error:  # its node is lost, and Ray does not know that yet
+                raise RunError(f"a Ray node can't start processes: {error.cause}") from error
+            except self._ray.exceptions.RayActorError as error:  # its node is lost, and Ray has not noticed yet
                 if time.monotonic() > until:
                     raise RunError(f"an actor can't be started: {error}") from error
                 time.sleep(1.0)
 
     def _start(self, spec: ProcessSpec, index: int, words: Sequence[str], variables: dict[str, str]) -> Running:
         log, actor = self._folder / spec.log, self._actors[index]
-        variables.pop("CUDA_VISIBLE_DEVICES", None)  # Ray's choice stands: the bundle's GPUs
+        variables.pop("CUDA_VISIBLE_DEVICES", None)  # Ray sets it to the bundle's GPUs
         asked = (spec.name, list(words), variables, str(log), os.getcwd())
         return Running.begun(spec, log, lambda: RayProcess(self._ray, actor, spec.name, actor.run.remote(*asked)))
 
@@ -173,7 +174,7 @@ class RayProcess:
     """A process that an actor runs.
 
     Args:
-        result: of the call that runs it: its exit code.
+        result: result of the call that runs the process: its exit code.
     """
 
     def __init__(self, ray: Any, actor: Any, name: str, result: Any) -> None:
@@ -181,7 +182,7 @@ class RayProcess:
         self._code: int | None = None
 
     def poll(self) -> int | None:
-        """As `Process.poll`. Raises RunError if its node could not start it."""
+        """See `Process.poll`. Raises RunError if its node could not start the process."""
         if self._code is None and self._ray.wait([self._result], timeout=0)[0]:
             try:
                 self._code = int(self._ray.get(self._result))
@@ -192,19 +193,19 @@ class RayProcess:
         return self._code
 
     def signal(self, number: int) -> None:
-        """As `Process.signal`."""
+        """See `Process.signal`."""
         if self.poll() is None:
             self._actor.signal.remote(self._name, number)
 
     def kill(self) -> None:
-        """As `Process.kill`."""
+        """See `Process.kill`."""
         if self.poll() is not None:
             return
         try:
             self._ray.get(self._actor.kill.remote(self._name), timeout=_END_S)
             self._ray.wait([self._result], timeout=_END_S)
         except (self._ray.exceptions.RayActorError, self._ray.exceptions.GetTimeoutError):
-            self._ray.kill(self._actor)  # what it has started dies with it
+            self._ray.kill(self._actor)  # its processes die with it
         if self.poll() is None:
             self._code = LOST
 
@@ -214,7 +215,7 @@ def _resources(bundle: dict[str, float]) -> str:
 
 
 def _actor_class() -> type:
-    """Sent by value: a node that sees this package's folder need not have it installed."""
+    """The class of the actors. It is sent by value, so a node that sees this package's folder need not install it."""
 
     class Host:
         def __init__(self, root: str) -> None:

@@ -1,4 +1,4 @@
-"""A process of this machine that dies with the one that started it."""
+"""A process of this machine that dies with its parent."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from r1lite.launch import keeper
 
 
 class LocalProcess:
-    """A command in a session of its own, so that a terminal's Ctrl-C does not reach it; it dies with this process.
+    """A command in its own session, so that a terminal's Ctrl-C doesn't reach it. It dies with this process.
 
     Args:
-        words: of the command.
-        variables: of its environment, beside this process's own.
-        log: file that its output is added to.
-        folder: it runs in; None = that of this process.
+        words: the words of the command.
+        variables: environment variables in addition to this process's.
+        log: file to which its output is appended.
+        folder: its working directory; None: that of this process.
     """
 
     def __init__(
@@ -41,21 +41,21 @@ class LocalProcess:
             )
 
     def poll(self) -> int | None:
-        """As `Process.poll`."""
+        """See `Process.poll`."""
         with self._lock:
             if self._keeper.returncode is None:
-                # Not reaped yet, it keeps the number of its process group from others while what it left is ended.
+                # While it isn't reaped, no other process can get its group's number, so killing the group is safe.
                 if os.waitid(os.P_PID, self._keeper.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is None:
                     return None
                 self._end_group()
             return self._reaped()
 
     def signal(self, number: int) -> None:
-        """As `Process.signal`."""
+        """See `Process.signal`."""
         self._keeper.send_signal(number)
 
     def kill(self) -> None:
-        """As `Process.kill`."""
+        """See `Process.kill`."""
         with self._lock:
             if self._keeper.returncode is None:
                 self._end_group()
@@ -73,7 +73,7 @@ class LocalProcess:
 
 
 def free_ports(count: int, host: str = "127.0.0.1") -> list[int]:
-    """Ports that nobody listens on, at an address of this machine."""
+    """Free ports at an address of this machine."""
     with contextlib.ExitStack() as stack:
         sockets = [stack.enter_context(socket.socket()) for _ in range(count)]
         for one in sockets:

@@ -1,4 +1,4 @@
-"""A process of the run, wherever it runs: how it is asked for its end, and what it has written."""
+"""A process of the run on any machine: its state, its signals and its log."""
 
 from __future__ import annotations
 
@@ -12,29 +12,29 @@ from r1lite.launch.layout import ProcessSpec
 
 _SHOWN_LINES = 5
 _TAIL_BYTES = 1 << 16
-_SIGNALLED = 128  # an exit code above it: that plus the signal
-LOST = -1  # in place of an exit code: its node is gone, or what has started it there
+_SIGNALLED = 128  # a higher exit code is this plus the signal's number
+LOST = -1  # instead of an exit code: its node, or the actor that started it there, is gone
 
 
 class Process(Protocol):
-    """A process that was started. After its end nothing that it had started is left."""
+    """A started process. When it has ended, none of its children are left."""
 
     def poll(self) -> int | None:
-        """Its exit code, 128 + signal where one ended it, LOST if that is not known; None while it runs."""
+        """Its exit code (128 + signal if a signal ended it), LOST if unknown, None while it runs."""
 
     def signal(self, number: int) -> None:
         """Sends it a signal, if it still runs."""
 
     def kill(self) -> None:
-        """Ends it at once with all that it has started, and waits for that."""
+        """Kills the process and its children, and waits for their end."""
 
 
 @dataclass(slots=True)
 class Running:
-    """What was to be started, its process and its log.
+    """A process with its spec and its log.
 
     Args:
-        log: file that it adds its output to; what was there before is of an earlier start.
+        log: file to which it appends its output; earlier content is from an earlier start.
     """
 
     spec: ProcessSpec
@@ -52,13 +52,13 @@ class Running:
         return cls(spec, start(), log, None, begin, begin)
 
     def ended(self) -> bool:
-        """True once its process is over."""
+        """True if the process has ended."""
         if self.code is None:
             self.code = self.process.poll()
         return self.code is not None
 
     def new_lines(self) -> list[str]:
-        """Whole lines that it has written since it was asked last; at its end the last one too."""
+        """Complete lines written since the last call; after the process's end also an incomplete last line."""
         over = self.ended()
         if self.log.exists():
             with open(self.log, "rb") as file:
@@ -73,11 +73,11 @@ class Running:
 
     @property
     def died(self) -> bool:
-        """True if it did not end by itself, so that it could not say why."""
+        """True if the process was killed or lost, so that it could not report a reason."""
         return self.code is not None and (self.code == LOST or self.code > _SIGNALLED)
 
     def last_lines(self, *, errors: bool = False) -> list[str]:
-        """The last that it wrote; of errors alone, if asked."""
+        """The last lines of its output; with `errors` only error lines."""
         if not self.log.exists():
             return []
         with open(self.log, "rb") as file:
@@ -86,7 +86,7 @@ class Running:
         return [line for line in lines if line.startswith("error: ") or not errors][-_SHOWN_LINES:]
 
     def end(self) -> str:
-        """How it ended, for a message."""
+        """Its end, as part of a message."""
         assert self.code is not None
         if self.code == LOST:
             return "was lost with its node"

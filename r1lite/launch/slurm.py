@@ -1,4 +1,4 @@
-"""`--on slurm`: a batch script in the run directory, which starts engines and ranks by srun."""
+"""`--on slurm`: writes a batch script to the run directory, which starts engines and ranks with srun."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from r1lite.launch.commands import Job
 from r1lite.launch.layout import ProcessSpec
 
 _SCRIPT, _TOKEN = "job.sbatch", "token"
-_PORT = "$((port + $1))"  # of an engine, inside its function
-_BEFORE_THE_END_S = 300  # for a checkpoint, before the job's time is up
+_PORT = "$((port + $1))"  # port of an engine, inside the script's function
+_BEFORE_THE_END_S = 300  # the job is signalled this long before its time limit, for a checkpoint
 
 
 def write_script(job: Job, specs: Sequence[ProcessSpec], folder: Path) -> Path:
-    """Writes the batch script, and a new token for the engines that only this user can read.
+    """Writes the batch script, and a file with a new token for the engines that only this user can read.
 
-    Returns: the script.
+    Returns: the script's path.
     """
     path = folder / _SCRIPT
     if job.launch.engines:
@@ -35,9 +35,9 @@ def write_script(job: Job, specs: Sequence[ProcessSpec], folder: Path) -> Path:
 
 
 def submit(path: Path) -> str:
-    """Hands the script to Slurm. Returns: the job's number. Raises UserError, RunError."""
+    """Submits the script to Slurm. Returns the job's number. Raises UserError, RunError."""
     if shutil.which("sbatch") is None:
-        raise UserError(f"--submit: there is no sbatch here; on a login node: sbatch {shlex.quote(str(path))}")
+        raise UserError(f"--submit: sbatch not found; run on a login node: sbatch {shlex.quote(str(path))}")
     done = subprocess.run(["sbatch", "--parsable", str(path)], capture_output=True, text=True)
     if done.returncode:
         raise RunError(f"sbatch {path}: {done.stderr.strip()}")
@@ -45,7 +45,7 @@ def submit(path: Path) -> str:
 
 
 def script(job: Job, specs: Sequence[ProcessSpec]) -> str:
-    """The batch script. Submitted again it goes on from the newest checkpoint."""
+    """The batch script's text. A script that is submitted again resumes from the newest checkpoint."""
     launch = job.launch
     engines = [spec for spec in specs if spec.kind == "engine"]
     first = specs[0]
@@ -136,7 +136,7 @@ def _with_gpus(gpus: Sequence[int]) -> str:
 
 
 def _quoted(words: Sequence[str], expanded: Sequence[str]) -> str:
-    """The words for a shell, which expands these parts of them alone."""
+    """The words quoted for a shell, except for the parts in `expanded`."""
     return " ".join(_word(word, expanded) for word in words)
 
 

@@ -1,4 +1,4 @@
-"""Watches over a run's processes: what ends one of them ends all, or is made good a stated number of times."""
+"""Supervises a run's processes: restarts failed ones up to a given number of times, and then stops all of them."""
 
 from __future__ import annotations
 
@@ -16,34 +16,34 @@ from r1lite.run.signals import StopSignal
 
 _LOOK_S = 0.2
 _HELLO_S = 2.0
-_RANKS_END_S = 20.0  # after one rank has failed the others say so, keep their stacks and end
-_ENGINE_ENDS_S = 10.0  # after it was asked to
-_CHECKPOINT_S = 60.0  # for the ranks to write one, after an engine has ended
-_SAME_LOSS_S = 60.0  # what is lost so soon after something else was lost with the same node
+_RANKS_END_S = 20.0  # after one rank has failed, the others report it, save their stacks and end within this time
+_ENGINE_ENDS_S = 10.0  # time for an engine to end after a signal
+_CHECKPOINT_S = 60.0  # time for the ranks to write a checkpoint after an engine has ended
+_SAME_LOSS_S = 60.0  # losses within this time count as one lost node
 _WAIT_SAID_S = 20.0
 
 
 class Launcher(Protocol):
-    """Starts processes, wherever they run."""
+    """Starts processes on this machine or a cluster."""
 
     def start_engine(self, spec: ProcessSpec) -> tuple[Running, str]:
-        """An engine, and the address that it is going to listen on; the same one each time it is started again, if it
-        can be."""
+        """Starts an engine. Returns it with the address that it will listen on, which stays the same after restarts if
+        possible."""
 
     def start_ranks(self, urls: Sequence[str], *, again: bool) -> list[Running]:
-        """All ranks together; `again`: from the newest checkpoint, if there is one."""
+        """Starts all ranks together; `again`: from the newest checkpoint, if there is one."""
 
 
 class Supervisor:
-    """A run from the first engine to the last rank.
+    """Runs engines and ranks from start to end.
 
     Args:
-        engines: to be started.
-        token: that the engines ask for.
-        start_s: how long engines may take until they answer.
-        restarts: how often a process that ended is started again, in all.
-        say: shows a line.
-        verbose: the engines' lines are shown too.
+        engines: engines to start.
+        token: the token that the engines require.
+        start_s: seconds that engines may take until they answer.
+        restarts: total number of restarts.
+        say: prints a line.
+        verbose: also print the engines' output.
     """
 
     def __init__(
@@ -62,14 +62,14 @@ class Supervisor:
         self._engines: dict[ProcessSpec, Running] = {}
         self._urls: dict[ProcessSpec, str] = {}
         self._ranks: list[Running] = []
-        self._lost_at = -math.inf  # when a node was last seen to be lost
+        self._lost_at = -math.inf  # time of the last loss of a node
 
     def run(self, stop: StopSignal) -> None:
-        """Returns when all ranks have ended as they should. No process is left, whatever happens.
+        """Returns when all ranks have ended without an error. In every case no process is left.
 
         Raises:
-            RunError: a process ended that could not be started again.
-            Interrupted: a signal came; the ranks were asked to end, and have.
+            RunError: a process failed and no restarts are left.
+            Interrupted: a signal came, and the ranks have ended.
         """
         try:
             for spec in self._specs:
@@ -120,7 +120,7 @@ class Supervisor:
             return False
 
     def _look(self, stop: StopSignal) -> None:
-        """Shows what was written, and waits a moment, in which a signal raises Interrupted."""
+        """Prints new output, and waits a moment, in which a signal raises Interrupted."""
         self._show()
         with stop.interruptible():
             time.sleep(_LOOK_S)
@@ -131,7 +131,7 @@ class Supervisor:
                 self._say(f"{running.spec.name} | {line}")
 
     def _mend(self) -> None:
-        """Starts again what has ended; raises RunError where that is not allowed any more."""
+        """Restarts failed processes. Raises RunError if no restarts are left."""
         failed = next((rank for rank in self._ranks if rank.ended() and rank.code != 0), None)
         if failed is not None:
             self._explain(failed)
@@ -146,14 +146,14 @@ class Supervisor:
             self._ranks = self._launcher.start_ranks([*self._urls.values()], again=True)
 
     def _start_again(self, spec: ProcessSpec) -> bool:
-        """An engine. Returns: True if it has another address now."""
+        """Restarts an engine. Returns True if its address has changed."""
         before = self._urls[spec]
         self._engines[spec], self._urls[spec] = self._launcher.start_engine(spec)
         return self._urls[spec] != before
 
     def _explain(self, first: Running) -> None:
-        """Takes a restart for a rank that has failed; before, the others end by themselves, which find out whose fault
-        it is."""
+        """Uses a restart for a failed rank. Before that, the other ranks end by themselves and report which rank caused
+        the failure."""
         until = time.monotonic() + _RANKS_END_S
         while not all([rank.ended() for rank in self._ranks]) and time.monotonic() < until:
             self._show()
@@ -167,22 +167,22 @@ class Supervisor:
         self._spend(first if first.died or speaker is None else speaker, lines)
 
     def _spend(self, ended: Running, lines: list[str]) -> None:
-        """Takes one of the restarts; one covers all that is lost with a node. Raises RunError where none is left."""
+        """Uses one restart, which covers all processes of a lost node. Raises RunError if none is left."""
         what = "it is" if ended.spec.kind == "engine" else "all ranks are"
         if ended.code == LOST and time.monotonic() - self._lost_at < _SAME_LOSS_S:
-            self._say(f"{ended.spec.name} {ended.end()}, too: {what} started again")
+            self._say(f"{ended.spec.name} {ended.end()}, too: {what} restarted")
             return
         if not self._restarts:
-            raise RunError(f"{ended.spec.name} {ended.end()}, and so all were ended{_ending(ended, lines)}")
+            raise RunError(f"{ended.spec.name} {ended.end()}, so all processes were stopped{_ending(ended, lines)}")
         self._restarts -= 1
         if ended.code == LOST:
             self._lost_at = time.monotonic()
-        self._say(f"{ended.spec.name} {ended.end()}: {what} started again; {self._restarts} restarts are left")
+        self._say(f"{ended.spec.name} {ended.end()}: {what} restarted; {self._restarts} restarts are left")
         for line in lines:
             self._say(f"  {line}")
 
     def _interrupt_ranks(self, signum: int, limit_s: float = math.inf) -> None:
-        """Asks the ranks to end, which write a checkpoint, and waits for that."""
+        """Signals the ranks to write a checkpoint and end, and waits for their end."""
         for rank in self._ranks:
             if not rank.ended():
                 rank.process.signal(signal.SIGINT if signum == signal.SIGINT else signal.SIGTERM)
@@ -191,7 +191,7 @@ class Supervisor:
             self._show()
             time.sleep(_LOOK_S)
             if not said and time.monotonic() - began > _WAIT_SAID_S:
-                self._say("waiting for the ranks to write a checkpoint; the same signal once more ends all at once")
+                self._say("waiting for the ranks to write a checkpoint; a second signal stops all processes at once")
                 said = True
 
     def _end_ranks(self) -> None:

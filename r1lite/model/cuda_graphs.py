@@ -22,16 +22,16 @@ from transformers.cache_utils import DynamicLayer
 from r1lite.model.decoding import Decoding
 from r1lite.model.prefix import Prefix
 
-_ROOM = 256  # slots of further tokens; attention reads them all at each step, and more of them need a new capture
+_ROOM = 256  # slots for further tokens; attention reads all of them at each step, and more slots need a new capture
 _WARM_UP = 3  # steps before the capture: libraries allocate their workspaces in the first ones
 
 
 class GraphDecoding(Decoding):
-    """Decodes by CUDA graphs. A graph is captured anew, at the cost of some four steps, when rows leave or room ends.
+    """Decodes with CUDA graphs. A new graph is captured, at the cost of about four steps, when rows leave or room ends.
 
     Args:
         model: a causal language model for which `shares_batches` is true.
-        max_tokens: that a row may get.
+        max_tokens: largest number of tokens of a row.
     """
 
     compact_at = 0.5
@@ -59,7 +59,7 @@ class GraphDecoding(Decoding):
 
 
 class FixedLayer(DynamicLayer):
-    """Keys and values [R, heads, L, d] of a fixed length; `slot` says where the next token's go."""
+    """Keys and values [R, heads, L, d] of a fixed length; `slot` is the position of the next token's."""
 
     def __init__(self, keys: Tensor, values: Tensor, length: int, slot: Tensor) -> None:
         super().__init__()  # type: ignore[no-untyped-call]
@@ -78,7 +78,7 @@ class FixedLayer(DynamicLayer):
 class FixedSteps:
     """Decode steps of R rows, at most `room` of them, on buffers with fixed addresses.
 
-    The weights are read where they lie when the steps are made: they must not be replaced before the last step.
+    The graph holds the addresses of the weights, so the weights must not be replaced before the last step.
 
     Args:
         model: a causal language model for which `shares_batches` is true.
@@ -106,7 +106,7 @@ class FixedSteps:
         return self._room == 0
 
     def next_logits(self, tokens: Tensor) -> Tensor:
-        """Logits [R, V] after one more token a row, [R]; the next call overwrites them."""
+        """Logits [R, V] after one more token per row, [R]; the next call overwrites them."""
         self._room -= 1
         self._tokens.copy_(tokens)
         if self._graph is None:
@@ -116,7 +116,7 @@ class FixedSteps:
         return self._logits
 
     def prefix(self, rows: Tensor) -> Prefix:
-        """The tokens of these rows so far, from which steps of other rows can go on."""
+        """The tokens of these rows so far, as a prefix from which further steps can continue."""
         width = int(self._slot)
         cache = DynamicCache()
         for index, (keys, values) in enumerate(_states(self._cache)):
@@ -138,7 +138,7 @@ class FixedSteps:
         return logits
 
     def _captured(self) -> torch.cuda.CUDAGraph:
-        """Captures a step, and leaves the buffers as they were."""
+        """Captures a step, and restores the buffers."""
         before = [buffer.clone() for buffer in (self._positions, self._slot, self._mask)]
         stream = torch.cuda.Stream()
         stream.wait_stream(torch.cuda.current_stream())

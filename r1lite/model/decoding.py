@@ -13,7 +13,7 @@ from r1lite.model.prefix import Prefix
 
 
 class Decoding:
-    """The steps that follow a prefix, one token a row each."""
+    """Decode steps after a prefix, with one token per row each."""
 
     compact_at: ClassVar[float] = 0.8  # finished rows are removed once fewer than this share are still running
 
@@ -21,7 +21,7 @@ class Decoding:
         self.model, self.prefix = model, prefix
 
     def next_logits(self, tokens: Tensor) -> Tensor:
-        """Logits [R, V] after one more token a row, [R]; valid until the next call."""
+        """Logits [R, V] after one more token per row, [R]; valid until the next call."""
         logits: Tensor = self.model(**self.prefix.next_inputs(tokens)).logits[:, -1]
         return logits
 

@@ -130,16 +130,16 @@ def prefill(model: Any, prompts: Sequence[Sequence[int]], pad_id: int, *, growin
 
 
 def on_prompts(module: Any, model: Any, batch: MicroBatch, pad_id: int, **more: Any) -> Any:
-    """The output for the completions, [B, T, ...]: each prompt is computed once, all its completions on top of it.
+    """The output for the completions, [B, T, ...]: each prompt is computed once, and all its completions after it.
 
     Args:
         module: the model or its backbone.
-        more: arguments of its forward pass.
+        more: further arguments of its forward pass.
     """
     prefix = prefill(model, batch.prompts, pad_id)
     prefix.select(batch.prompt_of_row)
     inputs = torch.cat([prefix.last_tokens[:, None], batch.token_ids[:, :-1]], dim=1)
-    # Position t is fed token t-1, which is real wherever token t is; the first is the prompt's last.
+    # Position t gets token t-1 as input, which is real if token t is; the first input is the prompt's last token.
     mask = torch.cat([prefix.mask, torch.ones_like(batch.valid_mask[:, :1]), batch.valid_mask[:, 1:]], dim=1).long()
     positions = prefix.lengths[:, None] + torch.arange(inputs.shape[1], device=inputs.device)
     return module(

@@ -1,13 +1,13 @@
 """The canary: compares the engine's policy with the trainer's after every change of weights, before any sampling.
 
-A few completions' log-probabilities, as the engine gave them, against those of a forward pass of the trainer's model:
+It compares a few completions' log-probabilities by the engine with those of a forward pass of the trainer's model:
 
-- How far they may be apart follows from how far they were at the checks before, and is bounded by the precision.
-- One prompt is that of the check before, with the same seed. The engine has to move from its former values as the
-  trainer has: rounding that is always there falls out.
+- The tolerance follows from the differences of earlier checks, and is bounded by the precision.
+- One prompt is repeated from the previous check, with the same seed. The engine's values have to move from their former
+  values as the trainer's do; constant rounding errors cancel out.
 
-What is found wrong is named: each suspect is mended in turn, and the one after which the difference is gone was it. A
-suspicion stops a run only where mending helps.
+The error names the cause: each suspect is repaired in turn until the difference is gone. A mere suspicion stops a run
+only if a repair helps.
 """
 
 from __future__ import annotations
@@ -31,17 +31,20 @@ from verifiers import Completion
 
 _SEQUENCES = 2
 _ROW_TOKENS = 1 << 16  # of a pass: the few sequences always fit
-# At most, whatever a run measures. Between vLLM 0.32 and transformers with nano on a CPU the largest difference of some
-# 470 tokens' log-probabilities was 7e-6 in float32, 0.11 in bfloat16, 0.012 in float16. How much a deeper model or CUDA
-# add was not measured, so the room above is a guess.
+# Upper bounds of the tolerance. Between vLLM 0.32 and transformers with nano on a CPU, the largest difference of some
+# 470 tokens' log-probabilities was 7e-6 in float32, 0.11 in bfloat16, 0.012 in float16. The effect of a deeper model or
+# of CUDA was not measured, so the margin is a guess.
 TOLERANCE = {torch.float32: 0.002, torch.bfloat16: 0.5, torch.float16: 0.1}
 _LAYER = re.compile(r"(.*?\.\d+)\.")
-_GAIN = 0.5  # a mended part counts if it takes away this share of the difference
-# Checks are on other prompts, and rounding differs between them: how much was not measured, so these are guesses.
-_ODD, _WRONG = 4.0, 16.0  # times the largest so far: something is sought; the run stops
-_LEAST = {torch.float32: 1e-5, torch.bfloat16: 0.03, torch.float16: 0.006}  # nats that are usual, whatever was measured
-_UNMOVED = 0.1  # share of the trainer's movement, where rounding may be as large as that
-_TOKENS = 4  # to compare movements on
+_GAIN = 0.5  # a repaired part counts as a cause if it removes this share of the difference
+# Checks use different prompts, and rounding differs between them. This was not measured, so these values are guesses.
+_ODD, _WRONG = (
+    4.0,
+    16.0,
+)  # times the largest difference so far: above the first, look for a cause; above the second, stop
+_LEAST = {torch.float32: 1e-5, torch.bfloat16: 0.03, torch.float16: 0.006}  # nats that always count as usual
+_UNMOVED = 0.1  # share of the trainer's movement that counts as none, if rounding may be as large as the movement
+_TOKENS = 4  # fewest common tokens for a comparison of movements
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,17 +60,17 @@ class Reading:
 
 @dataclass(frozen=True, slots=True)
 class _Look:
-    """Completions that were checked, with the trainer's log-probabilities of their tokens."""
+    """The completions of a check, with the trainer's log-probabilities of their tokens."""
 
     prompts: list[list[int]]
     completions: list[Completion]
     expected: list[list[float]]
     reading: Reading
 
-    def of(self, place: int) -> tuple[tuple[int, ...], Tensor, Tensor]:
-        """Of a completion: token ids, the engine's log-probabilities and the trainer's, [T] float64."""
-        one = self.completions[place]
-        ours, theirs = (torch.tensor(v, dtype=torch.float64) for v in (one.logprobs, self.expected[place]))
+    def of(self, index: int) -> tuple[tuple[int, ...], Tensor, Tensor]:
+        """Token ids of a completion, and its log-probabilities by the engine and by the trainer, [T] float64."""
+        one = self.completions[index]
+        ours, theirs = (torch.tensor(v, dtype=torch.float64) for v in (one.logprobs, self.expected[index]))
         return one.token_ids, ours, theirs
 
 
@@ -75,10 +78,10 @@ class Canary:
     """The check, and the search for the cause of a difference.
 
     Args:
-        policy: the trainer's side, at the temperature that is sampled with.
-        tokens: of each completion.
-        tolerance: nats; None = by what is measured, at most `TOLERANCE`.
-        world: the ranks that share the engine: they check together, and the main rank's reading is what counts.
+        policy: the trainer's policy, at the sampling temperature.
+        tokens: length of each completion.
+        tolerance: nats; None = from earlier checks, at most `TOLERANCE`.
+        world: the ranks that share the engine: they check together, and the main rank's reading decides.
     """
 
     def __init__(
@@ -94,11 +97,11 @@ class Canary:
         self.policy, self.tokens, self.seed, self.stop_text, self.world = policy, tokens, seed, stop_text, world
         self._fixed = tolerance
         self._usual: float | None = None  # the largest difference so far
-        self._before: dict[str, _Look] = {}  # the last check, by place
+        self._before: dict[str, _Look] = {}  # the previous check, by server address
 
     @property
     def tolerance(self) -> float:
-        """Nats that engine and trainer may be apart."""
+        """The largest allowed difference between engine and trainer, in nats."""
         if self._fixed is not None:
             return self._fixed
         most = TOLERANCE[self.policy.dtype]
@@ -115,19 +118,20 @@ class Canary:
         """The largest difference, in nats; with several servers, that of the worst server.
 
         Args:
-            prompts: ones that the engine has seen under other weights, if there are any: what it kept of those shows.
-            adapter: what the engine was given, where that was no complete weights.
-            compare: how many tensors the engine holds byte for byte, None where none can be compared; raises
-                EngineError with the names of those that differ.
+            prompts: if possible, prompts that the engine has seen under other weights, so that stale caches show.
+            adapter: the adapter, if the engine was given an adapter instead of complete weights.
+            compare: returns the number of tensors with the trainer's bytes, or None if none can be compared; raises
+                EngineError with the names of tensors that differ.
 
         Raises:
-            EngineError: it is above the tolerance, or what was suspected was so; the message names what differs.
+            EngineError: the difference is above the tolerance, or a suspicion was confirmed; the message names the
+                cause.
         """
         worst = 0.0
         for url in getattr(engine, "urls", [""]):
             with engine.at(url) if url else contextlib.nullcontext():  # type: ignore[attr-defined]
                 worst = max(worst, self._check(engine, prompts, version, url, adapter, compare))
-        self._usual = max(self._usual or 0.0, worst)  # of all places
+        self._usual = max(self._usual or 0.0, worst)  # over all servers
         return worst
 
     def _check(
@@ -146,14 +150,14 @@ class Canary:
         stamped = {completion.policy_version for completion in look.completions}
         if stamped != {version}:
             raise EngineError(f"the engine stamps version {sorted(stamped)} on completions of version {version}")
-        place = f" at {url}" if url else ""
+        location = f" at {url}" if url else ""
         reading = look.reading
         if reading.difference > self.tolerance:
             raise EngineError(
-                f"the engine{place} does not sample from the trainer's weights of version "
+                f"the engine{location} does not sample from the trainer's weights of version "
                 f"{version}: the log-probability of token {reading.token + 1} of canary {reading.sequence + 1} is "
                 f"{reading.engine:.4f} there and {reading.trainer:.4f} here, {reading.difference:.3g} nats apart (at "
-                f"most {self.tolerance:.2g} in {str(self.policy.dtype).removeprefix('torch.')}). What differs: "
+                f"most {self.tolerance:.2g} allowed in {str(self.policy.dtype).removeprefix('torch.')}). What differs: "
                 f"{self._name_the_cause(engine, look, version, adapter, compare)}"
             )
         stays = before is not None and self._stays(before, look)
@@ -163,16 +167,16 @@ class Canary:
             cause = self._confirmed(engine, before if stays else None, look, version, adapter, compare)
             if cause is not None:
                 seen = (
-                    "is nearer to the weights before than to the trainer's"
+                    "is closer to the previous weights than to the trainer's"
                     if stays
-                    else f"is {reading.difference:.2g} nats from the trainer, where {usual:.2g} were usual, with"
+                    else f"is {reading.difference:.2g} nats from the trainer (usual: {usual:.2g}) with weights"
                 )
-                raise EngineError(f"the engine{place} {seen} of version {version}. What differs: {cause}")
+                raise EngineError(f"the engine{location} {seen} of version {version}. What differs: {cause}")
         self._before[url] = look
         return reading.difference
 
     def _stays(self, before: _Look, look: _Look) -> bool:
-        """Has the engine stayed nearer to its former values than the trainer to its own, by more than rounding?"""
+        """True if the engine stayed closer to its former values than the trainer did, by more than rounding."""
         if before.prompts[-1] != look.prompts[0]:
             return False
         one, two = before.of(-1), look.of(0)
@@ -196,14 +200,14 @@ class Canary:
         adapter: Adapter | None,
         compare: Callable[[], int | None],
     ) -> str | None:
-        """The name of what was suspected, if mending it helps; None: rounding did it, or weights that hardly moved.
+        """The cause, if a repair helps; None if the difference is rounding, or if the weights hardly moved.
 
         Args:
-            before: where the engine seems to have stayed there; None: it is further off than it used to be.
+            before: the check whose values the engine seems to have kept; None: its difference is larger than usual.
         """
 
         def helped() -> bool:
-            # Twice: the first time prompts are computed anew, and round otherwise than those that are kept.
+            # Twice: the first time, prompts are computed again and round differently than cached ones.
             again = [self._look(engine, look.prompts) for _ in range(2)]
             if before is not None:
                 return not any(self._stays(before, one) for one in again)
@@ -226,7 +230,7 @@ class Canary:
 
     def _look(self, engine: RolloutEngine, prompts: list[list[int]]) -> _Look:
         completions = self._sample(engine, prompts)
-        # Another rank's processor may round otherwise.
+        # Another rank's processor may round differently.
         expected = self.world.broadcast_object(trainer_logprobs(self.policy, prompts, completions))
         return _Look(prompts, completions, expected, _furthest(expected, completions))
 
@@ -244,7 +248,7 @@ class Canary:
         adapter: Adapter | None,
         compare: Callable[[], int | None],
     ) -> str:
-        """Names what is wrong, by mending one suspect after another. The run stops whatever is found."""
+        """Names the cause, by repairing one suspect after another. The run stops in any case."""
         prompts, reading = look.prompts, look.reading
         if any_other := self._other_temperature(look):
             return (
@@ -264,7 +268,7 @@ class Canary:
                 engine.load_adapter(adapter, version=version, base_too=base_too)
                 if (after := self._difference(engine, prompts)) <= self.tolerance:
                     return f"{part}: sent again, both agree"
-            return f"the model itself: adapter and weights sent again, {after:.3g} nats remain{_held(proven)}"
+            return f"the model itself: with adapter and weights sent again, {after:.3g} nats remain{_held(proven)}"
         weights = dict(merged_weights(self.policy.model))
         mended = []
         before = reading.difference
@@ -281,7 +285,7 @@ class Canary:
         if before <= self.tolerance:
             return f"the weights {', '.join(mended)}: with these sent again, both agree"
         return (
-            f"all weights or the model itself: sent again one by one, {before:.3g} nats remain"
+            f"all weights or the model itself: with all sent again one by one, {before:.3g} nats remain"
             + (f" after {', '.join(mended)}" if mended else "")
             + _held(proven)
         )
@@ -290,7 +294,7 @@ class Canary:
         return self._look(engine, prompts).reading.difference
 
     def _other_temperature(self, look: _Look) -> float | None:
-        """The temperature whose log-probabilities the engine gave, if it is not the one that was asked for."""
+        """The temperature of the engine's log-probabilities, if it is not the requested one."""
         asked, tolerance = self.policy.temperature, self.tolerance
         try:
             for other in {1.0, asked * asked, 1.0 / asked} - {asked}:
@@ -304,7 +308,7 @@ class Canary:
 
 
 def _furthest(expected: Sequence[Sequence[float]], completions: Sequence[Completion]) -> Reading:
-    """Where engine and trainer are furthest apart."""
+    """The position where engine and trainer differ most."""
     worst = Reading(0.0)
     for i, (row, completion) in enumerate(zip(expected, completions, strict=True)):
         for t, (ours, theirs) in enumerate(zip(row, completion.logprobs, strict=True)):

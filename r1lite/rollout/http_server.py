@@ -31,7 +31,7 @@ class HTTPServer(ABC):
     Raises (when made): UserError for an invalid address, or an invalid token in the environment.
     """
 
-    dtype: torch.dtype | None = None  # that it should compute in; None = any
+    dtype: torch.dtype | None = None  # the required precision; None = any
 
     def __init__(self, url: str, *, run: str, timeout_s: float, eos: Sequence[int], special: dict[str, int]) -> None:
         try:
@@ -60,7 +60,7 @@ class HTTPServer(ABC):
         return min(_BUSY_S, self.timeout_s)
 
     def check_dtype(self, said: object) -> None:
-        """Raises UserError if it says that it computes in another precision; `auto` and the like say nothing."""
+        """Raises UserError if the server reports another precision; other answers, such as `auto`, are accepted."""
         theirs, ours = str(said).removeprefix("torch."), str(self.dtype).removeprefix("torch.")
         if self.dtype is not None and theirs in ("float32", "bfloat16", "float16") and theirs != ours:
             raise UserError(

@@ -121,7 +121,7 @@ class GlooSender:
                 self._together(
                     lambda: calls.update_weights(about), lambda going: self._payloads(about, payloads, going)
                 )
-            except Refused as error:  # not of the model: what goes over was checked
+            except Refused as error:  # the model accepts these weights, as checked above, so the transfer failed
                 raise Unreachable(f"{self._url}: the weights did not arrive as a whole: {error}") from error
             calls.finish_weight_update(snapshot.label)
         except BaseException:

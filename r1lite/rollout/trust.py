@@ -158,7 +158,7 @@ class TrustedEngine:
                 difference = self.canary.check(
                     self.engine, asked, self._version, adapter, lambda: self._compared(weights, adapter)
                 )
-            self._pending = None  # only now: weights that failed the check must not be sampled from
+            self._pending = None  # only now, so that weights that failed the check are never sampled from
             self._metrics = {
                 "sync_s": loaded - started,
                 "sync_mb": (getattr(self.engine, "bytes_given", 0) - before) / 1e6,
@@ -219,7 +219,7 @@ class TrustedEngine:
         return self._proven_base + check_adapter(held, adapter, self.proof.dtype, version=self._version)
 
     def _compared(self, weights: Weights, adapter: Adapter | None) -> int | None:
-        """As `_prove`, due or not, of complete weights and of those below an adapter."""
+        """As `_prove`, but always: compares complete weights, or the base weights under an adapter."""
         ask = getattr(self.engine, "weight_digests", None)
         if self.proof is None or ask is None:
             return None

@@ -136,9 +136,9 @@ class VLLMServer(HTTPServer):
                 "VLLM_SERVER_DEV_MODE=1 in its environment"
             ) from error
         with contextlib.suppress(Unreachable, Refused, KeyError, TypeError):  # versions that don't report it
-            told = self.client.get("server_info?config_format=json", timeout_s=QUICK_S)
-            self.check_dtype(told["vllm_config"]["model_config"]["dtype"])
-        self.version, self.model, self.context = version, name, context  # all or nothing
+            info = self.client.get("server_info?config_format=json", timeout_s=QUICK_S)
+            self.check_dtype(info["vllm_config"]["model_config"]["dtype"])
+        self.version, self.model, self.context = version, name, context  # set together, or not at all
 
     @property
     def bytes_sent(self) -> int:

@@ -23,11 +23,11 @@ def run(forks):
 def test_it_refuses_without_a_gpu_and_says_that_it_was_not_run(name, run):
     code, out, err = run(name)
     assert code == 1
-    assert "needed, 0 found; --dry-run tries the script" in err
+    assert "needed, 0 found; --dry-run tests the script" in err
     assert out == ""
     text = " ".join((FOLDER / name).read_text(encoding="utf-8").split('"""')[1].split())
     assert "NOT RUN ON A GPU YET" in text
-    assert "would prove" in text
+    assert "The purpose is to show" in text
     assert f"benchmarks/gpu/{name}" in (FOLDER / "README.md").read_text(encoding="utf-8")
 
 

@@ -91,7 +91,7 @@ def test_plain_lines_come_now_and_then(tmp_path):
             board.refresh()
         board.stopped("rl-0")
     assert console.file.getvalue().splitlines() == [
-        "go on     rl-0: r1lite grpo",
+        "resume    rl-0: r1lite grpo",
         *["running   rl-0: training 2/3, 1:05 left (0 of 2 stages done)"] * 2,
         "stopped   rl-0",
     ]

@@ -118,7 +118,7 @@ def test_an_engine_that_stays_behind_is_named_at_any_rate_and_precision(dtype, s
         return old
 
     engine.spoil = once
-    with pytest.raises(EngineError, match=r"nearer to the weights before.*sent again, both agree"):
+    with pytest.raises(EngineError, match=r"closer to the previous weights.*sent again, both agree"):
         step(model, trusted, 2, size)
 
 
@@ -155,7 +155,7 @@ def test_weights_that_are_wrong_for_good_are_named_by_their_bytes(fault):
     trusted = checked(model, engine, proof=WeightProof(torch.float32), prove_every=1)
     step(model, trusted, 1, 1e-6)
     engine.spoil = {"scaled": scaled, "in half": in_half, "a layer": without_a_layer(model)}[fault]
-    with pytest.raises(EngineError, match=r"have other bytes") as caught:
+    with pytest.raises(EngineError, match=r"have different bytes") as caught:
         step(model, trusted, 2, 1e-9)
     named = {"scaled": "layers.0.mlp.down_proj", "in half": "embed_tokens", "a layer": "layers.1."}[fault]
     assert named in str(caught.value)
@@ -169,7 +169,7 @@ def test_where_bytes_are_not_due_the_canary_has_them_compared(spoil):
     step(model, trusted, 1, 1e-6)
     assert engine.asked == 1
     engine.spoil = spoil
-    with pytest.raises(EngineError, match=r"What differs: .*have other bytes"):
+    with pytest.raises(EngineError, match=r"What differs: .*have different bytes"):
         step(model, trusted, 2, 1e-6)
 
 

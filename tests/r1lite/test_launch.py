@@ -61,8 +61,8 @@ def test_ranks_fill_nodes_before_engines_do():
     [
         ({"ranks": 2, "engines": 7}, 8, "--ranks 2 and --engines 7 don't fit 1 node of 8 GPUs"),
         ({"ranks": 2, "engines": 4, "tensor_parallel": 2}, 8, "--engines 4 of 2 GPUs each don't fit"),
-        ({"engines": 1, "tensor_parallel": 16}, 8, "--tensor-parallel 16: an engine's GPUs must be of one node"),
-        ({"ranks": 12}, 8, "--ranks 12 on nodes of 8 GPUs: take a multiple of 8"),
+        ({"engines": 1, "tensor_parallel": 16}, 8, "--tensor-parallel 16: an engine's GPUs must be on one node"),
+        ({"ranks": 12}, 8, "--ranks 12 on nodes of 8 GPUs: use a multiple of 8"),
         ({"engines": 1, "tensor_parallel": 2}, 0, "--tensor-parallel 2 is for GPUs"),
     ],
 )
@@ -74,15 +74,15 @@ def test_what_does_not_fit_is_refused(asked, gpus, said):
 def test_mistakes_are_told_before_anything_starts(tmp_path, capsys):
     out = ["--out", str(tmp_path / "run")]
     for argv, said in (
-        (["grpo", "--steps", "3"], "what is launched comes after --"),
-        (["--"], "nothing comes after --"),
+        (["grpo", "--steps", "3"], "write the stage's command after --"),
+        (["--"], "nothing follows --"),
         (["--", "reject", *out], "'reject' can't be launched; stages: grpo, ppo"),
         (["--nodes", "2", "--", "grpo"], "--nodes 2 with --on local: this machine is one node"),
         (["--tensor-parallel", "2", "--", "grpo"], "--tensor-parallel and --engine-command need --engines N"),
-        (["--engines", "1", "--", "reward-model", "--source", str(TESTS), *out], "r1lite reward-model samples nothing"),
+        (["--engines", "1", "--", "reward-model", "--source", str(TESTS), *out], "r1lite reward-model doesn't sample"),
         (["--engines", "1", "--", "grpo", "--engine", "transformers", *out], "--engine transformers has no servers"),
         (["--engines", "1", "--", "grpo", "--engine-url", "http://a:1", *out], "contradict each other"),
-        (["--engines", "1", "--", "grpo", "--engine", "sglang-server", *out], "say by --engine-command how one is"),
+        (["--engines", "1", "--", "grpo", "--engine", "sglang-server", *out], "needs --engine-command"),
         (["--engines", "1", "--", "grpo", "--engine", "vlm-server", *out], "--engine vlm-server: unknown; known: auto"),
         (["--engines", "1", "--gpus-per-node", "2", "--", "grpo", *out], "--model is missing"),
         (["--gpus-per-node", "0", "--", "grpo", "--device", "cuda", *out], "--device cuda, but --gpus-per-node is 0"),
@@ -202,7 +202,7 @@ def test_a_rank_that_fails_ends_all_with_its_last_lines(tmp_path, monkeypatch):
     launcher = Scripts(tmp_path, [WAITS, DIES])
     supervisor, said = supervised(launcher)
     with (
-        pytest.raises(RunError, match=r"^rank 1 ended with exit code 3, and so all were ended") as failed,
+        pytest.raises(RunError, match=r"^rank 1 ended with exit code 3, so all processes were stopped") as failed,
         StopSignal() as stop,
     ):
         supervisor.run(stop)
@@ -219,10 +219,7 @@ def test_ranks_are_started_again_as_often_as_was_said(tmp_path, monkeypatch):
     with StopSignal() as stop:
         supervisor.run(stop)
     assert launcher.again == [False, True]
-    assert (
-        "rank 1 was ended by a signal, SIGKILL (exit code 137): all ranks are started again; 0 restarts are left"
-        in said
-    )
+    assert "rank 1 was ended by a signal, SIGKILL (exit code 137): all ranks are restarted; 0 restarts are left" in said
     assert said[-2:] == ["rank 0 | done", "rank 1 | done"]
     launcher = Scripts(tmp_path, [SHOT], [DIES])
     supervisor, _ = supervised(launcher, restarts=1)
@@ -309,7 +306,7 @@ def test_two_ranks_and_two_engines(tiny_path, sums_path, tmp_path, forks):
     launcher.send_signal(signal.SIGINT)
     out, err = launcher.communicate(120)
     assert launcher.returncode == 130, out + err
-    assert f"go on with: r1lite launch ... -- grpo --resume --out {run}" in out
+    assert f"continue with: r1lite launch ... -- grpo --resume --out {run}" in out
     assert all_gone(pids)
     done = steps_of(run)
     assert (run / "checkpoints" / f"step-{done:06d}").is_dir()
@@ -326,7 +323,7 @@ def test_two_ranks_and_two_engines(tiny_path, sums_path, tmp_path, forks):
     os.kill(int(victim.read_text()), signal.SIGKILL)
     out, err = launcher.communicate(300)
     assert launcher.returncode == 0, out + err
-    assert "was ended by a signal, SIGKILL (exit code 137): it is started again; 0 restarts are left" in out
+    assert "was ended by a signal, SIGKILL (exit code 137): it is restarted; 0 restarts are left" in out
     assert json.loads((run / "summary.json").read_text())["steps"] == done + 8
     told = [line for line in out.splitlines() if line.startswith("rank 0 | step")]
     assert told

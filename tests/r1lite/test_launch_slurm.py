@@ -69,7 +69,7 @@ def test_the_script(tiny_path, tmp_path, capsys, monkeypatch):
 
     monkeypatch.setenv("PATH", "/nowhere")
     assert main(["launch", "--submit", *argv[1:]]) == 2
-    assert "--submit: there is no sbatch here" in capsys.readouterr().err
+    assert "--submit: sbatch not found" in capsys.readouterr().err
     for name, value in slurm_for_tests.install(tmp_path / "bin").items():
         monkeypatch.setenv(name, value)
     monkeypatch.setenv("PATH", f"{tmp_path / 'bin'}:/usr/bin:/bin")

@@ -125,7 +125,7 @@ def test_recipes_that_are_refused(content, message, tmp_path, capsys):
 @pytest.mark.parametrize(
     ("base", "teacher", "message"),
     [
-        ({}, "zero", "'fresh' trains one of its own"),
+        ({}, "zero", "'fresh' trains its own"),
         ({"inputs": {"tokenizer": "base"}}, "zero", None),
         ({"settings": {"tokenizer": "nano"}}, "base", None),  # a folder's is known when it is read
         ({}, "tuned", None),

@@ -209,7 +209,7 @@ def test_a_gradient_that_is_not_finite_is_skipped_and_kept(tiny_path, pairs_path
         ([{"prompt": "a", "chosen": "b"}], [], "no 'rejected'; the row has 'chosen', 'prompt'"),
         ([{"prompt": "", "chosen": "b", "rejected": "c"}], [], "'prompt' is empty"),
         ([{"prompt": "a", "chosen": 3, "rejected": "c"}], [], "'chosen' must be text"),
-        ([[1]], [], "a row is an object"),
+        ([[1]], [], "a row must be an object"),
         ([{"prompt": "a", "chosen": "b", "rejected": "c"}], [], "1 pairs to train on, 0 held out"),
         ([{"prompt": "a", "chosen": "b", "rejected": "c", "m": -1}], ["--margin-column", "m"], "number >= 0, got -1"),
         ([{"prompt": "a" * 200, "chosen": "b", "rejected": "c"}] * 2, [], "2 of 2 pairs are longer than 160 tokens"),

@@ -337,8 +337,8 @@ class Two:
     ("config_class", "settings", "message"),
     [
         (DistillConfig, {"teacher": "nano", "method": "off-policy"}, "--data is missing: several ranks can't sample"),
-        (SFTConfig, {"engine": "vllm"}, "--engine vllm works with one rank so far"),
-        (GRPOConfig, {"engine": "vllm"}, "--engine vllm works with one rank so far"),
+        (SFTConfig, {"engine": "vllm"}, "--engine vllm only works with one rank so far"),
+        (GRPOConfig, {"engine": "vllm"}, "--engine vllm only works with one rank so far"),
         (
             GRPOConfig,
             {"shard": "full", "lora_rank": 4, "base_quantization": "nf4"},

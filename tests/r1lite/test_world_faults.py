@@ -63,7 +63,7 @@ def test_a_killed_rank_and_resume(ended, goes_on):
     (error,) = errors(printed)
     assert error.startswith("error: rank 1 is lost (process ")
     assert "its process has ended, as if killed" in error
-    assert error.endswith(f"The last checkpoint stands: --resume --out {out}")
+    assert error.endswith(f"Continue from the last checkpoint: --resume --out {out}")
     goes_on(out)
 
 
@@ -74,7 +74,7 @@ def test_a_stopped_rank(rank, ended):
     printed, out = ended("stopped", [rank], "--stall-rank-s", "12", env=patience)
     (error,) = errors(printed)
     assert error.startswith(f"error: rank {rank} is lost (process ")
-    assert "it gave no sign of life for" in error
+    assert "it sent no heartbeat for" in error
     assert ", last in " in error  # what it said before: a second may have passed
     assert (out / f"stacks-rank-{1 - rank}.txt").read_text().startswith(f"rank {1 - rank}, in learning (step 2")
 

@@ -14,7 +14,8 @@ _NAMED = re.compile(
     r"(?:(?:square|cubic|sq\.?|cu\.?)\s)?[^\W\d_]+[²³]?(?:\s?(?:/|per|an?(?=\s))\s?[^\W\d_]+[²³]?)?"
 )  # no word after it, as "litres in 5 minutes" has no inches, and none that makes it another ("mètres carrés")
 _ASKED = re.compile(
-    r"(?:\b(?:in|how many|wie ?viele?|combien d[e']\s?|cuánt[oa]s|quant[aeio]s?|en)\s+|(?<!\w)(?:сколько|в)\s+"
+    r"(?:\b(?:in|how many|wie ?viele?|combien d[e']\s?|cuánt[oa]s|quant[aeio]s?|en|ile|hoeveel|hur många|kaç"
+    r"|bao nhiêu|mấy|berapa)\s+|(?<!\w)(?:сколько|в|كم)\s+"
     r"|多少|几|何(?=[^\W\d]{1,6}です)|몇 ?|\()(?!an?\b)([^\W\d_][^.?!,;:()\n？。]{0,40})",
     re.IGNORECASE,
 )

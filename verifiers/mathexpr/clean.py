@@ -105,6 +105,9 @@ _ORDINAL = re.compile(
 )
 _UPRIGHT = re.compile(r"\{\s*\\rm(?![A-Za-z])([^{}]*)\}|\\rm\s*\{([^{}]*)\}")
 _END_MARK = re.compile(r"(?<!\s)\s*+\\(?:square|Box)$")
+_CHOSEN = re.compile(
+    r"(?<![\w}\\])(?:\{\s*\})?[_^](?:\{(?=\d+\})|(?=\d ?C))(\d{1,3})\}?\s*C\s*_\{?(\d{1,3})(?!\d)\}?", re.ASCII
+)  # {}_{10}C_3
 _STRAY_POINT = re.compile(r"(?<=[}\w)])\.(?=\s*[\])])")
 _ENDINGS = " \t\r\n.,;:。"
 
@@ -136,6 +139,8 @@ def clean(text: str) -> str:
         text = _DECIMAL_COMMA.sub(".", text)
     if "\\rm" in text:
         text = _UPRIGHT.sub(_upright, text)
+    if "C" in text and "_" in text:
+        text = _CHOSEN.sub(r"\\binom{\1}{\2}", text)
     if text.endswith((r"\square", r"\Box")):
         text = _END_MARK.sub("", text)
     if "^" in text and any(ending in text for ending in ("th", "st", "nd", "rd")):

@@ -121,6 +121,9 @@ def _scalar_gold(gold: Answer, answer: Answer, policy: Policy, budget: Budget) -
         case "clock" if len(answer.items) == 2:
             ratio = Node("div", tuple(item.node for item in answer.items if item.node is not None))
             return verdict(gold.node.op == "div" and equal(gold.node, ratio, budget), False)
+        case "tuple" if answer.name == "C" and len(answer.items) == 2:  # C(10, 3), the ways to choose
+            chosen = Node("binom", tuple(item.node for item in answer.items if item.node is not None))
+            return _numbers(gold.node, chosen, gold.also, policy, budget)
         case "tuple":
             return _vector(gold, answer, policy, budget)
         case "equation":

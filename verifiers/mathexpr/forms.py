@@ -98,6 +98,13 @@ _DATES = (
     re.compile(r"(?P<y>\d{4})[-/.](?P<m>\d{1,2})[-/.](?P<d>\d{1,2})"),
     re.compile(r"(?P<a>\d{1,2})[-/.](?P<b>\d{1,2})[-/.](?P<y>\d{4})"),
 )
+_DATED = re.compile(
+    r"((?:[^\W\d_]+ ){0,3}(?:date|day|time|deadline|arrival|departure|end|due|datum|uhrzeit|ankunft|abfahrt|fecha|hora"
+    r"|data|horario|heure|date limite|ora|orario|tijd|tid|godzina|tarih|saat|дата|время|срок)): (.{3,40})"
+)  # "Due date: March 4"
+_OTHER_DATE = re.compile(
+    r"\b(?:not?|wrong|false|old|incorrect|before|after|nicht|kein\w*|falsch\w*|no|pas|non|nie|не)\b"
+)
 
 
 def plain_words(text: str) -> str:
@@ -151,6 +158,9 @@ def whole_form(text: str) -> Answer | None:
     remainder = _REMAINDER.fullmatch(lower) if lower[-1:].isdigit() and not lower.isdigit() else None
     if remainder:
         return Answer("text", words=(remainder[1], "remainder", remainder[2]))
+    labelled = _DATED.fullmatch(lower) if ": " in lower else None
+    if labelled and not _OTHER_DATE.search(labelled[1]):
+        return _time(labelled[2]) or _date(labelled[2])
     return _choice(plain) or _time(lower) or _date(lower) or _number_words(lower)
 
 

@@ -1,9 +1,12 @@
-"""What the left side of an equation names: x, f(x), f(3), AB, cos A, a : b."""
+"""What the left side of an equation names: x, f(x), f(3), AB, cos A, a : b, A ∩ B, P(A ∪ B)."""
 
 from __future__ import annotations
 
 from verifiers.mathexpr.nodes import Node, symbols, walk
 from verifiers.mathexpr.normal import normal
+
+_SET_SIGNS = frozenset({"union", "cap", "minus_set"})
+_MEASURES = frozenset({"max", "min", "sup", "inf", "deg", "dim"})
 
 
 def name_of(node: Node) -> tuple[str, tuple[str, ...]]:
@@ -26,7 +29,14 @@ def name_of(node: Node) -> tuple[str, tuple[str, ...]]:
         return segment, ()
     if node.op == "div":
         return _ratio(node), ()
+    sets = set_name(node)
+    if sets:
+        return sets, ()
+    if node.op == "mul" and len(node.args) == 2 and node.args[0].op == "sym" and set_name(node.args[1]):
+        return f"{node.args[0].value}({set_name(node.args[1])})", ()  # n(A ∪ B), the number of its elements
     inside = symbols(node)
+    if node.op == "fn" and node.value in _MEASURES and len(node.args) == 1 and node.args[0].op in ("sym", "apply"):
+        return f"{node.value} {spelled(node.args[0])}", ()
     if node.op in ("abs", "conj", "fn") and inside and all(map(_is_quantity, inside)):
         return f"{node.value or node.op} {' '.join(sorted(inside))}", ()  # |v|, cos A: what is named is a quantity
     return "", ()
@@ -39,7 +49,51 @@ def _applied(node: Node) -> tuple[str, tuple[str, ...]]:
         return node.value, tuple(names)
     if all(arg.op == "sym" or not symbols(arg) for arg in node.args):
         return f"{node.value}({','.join(map(spelled, node.args))})", ()
+    if node.value[0].isupper():  # P(A ∩ B), P(X <= 2), P(A | B)
+        events = [arg.value if _is_point(arg) else set_name(arg) or _event(arg) for arg in node.args]
+        return (f"{node.value}({','.join(events)})", ()) if all(events) else ("", ())
     return "", ()
+
+
+def set_name(node: Node) -> str:
+    """A name for what unions, intersections, differences and complements make of sets named by a capital; or ""."""
+    if node.op == "abs" and len(node.args) == 1:
+        inner = set_name(node.args[0])
+        return f"abs {inner}" if inner else ""
+    if node.op == "group" and len(node.args) == 1 and node.value == "()":
+        return set_name(node.args[0])
+    if node.op == "pow" and _is_point(node.args[0]) and node.args[1].op == "sym" and node.args[1].value in ("c", "C"):
+        return f"conj {node.args[0].value}"
+    if node.op == "conj" and node.args[0].op in _SET_SIGNS:
+        inner = set_name(node.args[0])
+        return f"conj ({inner})" if inner else ""
+    if node.op not in _SET_SIGNS:
+        return ""
+    parts = [
+        arg.value
+        if _is_point(arg)
+        else f"conj {arg.args[0].value}"
+        if arg.op == "conj" and _is_point(arg.args[0])
+        else set_name(arg)
+        for arg in node.args
+    ]
+    ordered = parts if node.op == "minus_set" else sorted(parts)
+    return f"({node.op} {' '.join(ordered)})" if all(parts) else ""
+
+
+def difference_name(node: Node) -> str:
+    """A - B, where a set follows."""
+    first, *rest = node.args
+    if len(rest) != 1 or rest[0].op != "neg" or not _is_point(first) or not _is_point(rest[0].args[0]):
+        return ""
+    return f"(minus_set {first.value} {rest[0].args[0].value})"
+
+
+def _event(node: Node) -> str:
+    """A random variable beside a bound."""
+    if node.op != "chain" or not all(_is_point(arg) or not symbols(arg) for arg in node.args):
+        return ""
+    return " ".join((*map(spelled, node.args), *node.value))
 
 
 def spelled(node: Node) -> str:

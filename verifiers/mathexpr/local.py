@@ -47,12 +47,18 @@ _SQUARE_FIRST = re.compile(r"(?:квадратн\w+|vierkante|kvadratiska?)\s+(?
 _CUBIC = re.compile(r"(\w*m[eè]t\w+|[cdkm]?m)\s+(?:cubi|cubos|cúbicos|cubes)(?![^\W\d_])", re.IGNORECASE)
 _ZLOTY = re.compile(r"(?<=\d)\s*(?:\\text\{)?\s*zł(?:ot\w+)?(?![^\W\d_])\}?", re.IGNORECASE)
 _PER = re.compile(
-    r"(?<=[^\W\d_])\s+(?:(?:por|par|pro|per|w|в)\s+|all['’]\s?|al\s+)"
-    r"(hora|heure|stunde|ora|godzinę|час|segundo|seconde|sekunde|secondo|секунду|minuto|minute|минуту)(?![^\W\d_])",
+    r"(?<=[^\W\d_])\s+(?:(?:por|par|pro|per|w|na|i|в|за|mỗi|một)\s+|all['’]\s?|al\s+)"
+    r"(hora|heure|stunde|ora|godzinę|uur|timmen?|jam|giờ|час|segundo|seconde|sekundę?|sekunden|secondo|giây|detik"
+    r"|секунду|minuto|minutę|minuut|minuten|minute|phút|menit|минуту)(?![^\W\d_])",
     re.IGNORECASE,
 )
 _TIMES = {
     "h": "hour",
+    "u": "hour",
+    "t": "hour",
+    "j": "hour",
+    "d": "second",
+    "p": "minute",
     "s": "second",
     "о": "hour",
     "ч": "hour",
@@ -61,6 +67,12 @@ _TIMES = {
     "с": "second",
     "м": "minute",
 }
+_SPEED = re.compile(
+    r"(?P<by>時速|时速|시속|每小时|毎時|매시|分速|분속|每分钟|毎分|秒速|초속|每秒|毎秒|saatte|dakikada|saniyede)\s?約?约?약?\s?"
+    r"(?P<value>\d[\d.,]{0,20})\s?(?P<kilo>km|キロメートル|キロ|公里|千米|킬로미터|kilometre|)(?P<metre>m|メートル|米|미터|metre|)"
+)  # 時速60km
+_EVERY = {**dict.fromkeys("時时시", "hour"), **dict.fromkeys("分분", "minute"), **dict.fromkeys("秒초", "second"),
+          "小": "hour", "saatte": "hour", "dakikada": "minute", "saniyede": "second"}  # fmt: skip
 _HINDI = {
     "किमी/घंटा": "km/h", "किमी": "km", "मीटर": "m", "सेमी": "cm", "किग्रा": "kg", "ग्राम": "grams", "लीटर": "litres",
     "घंटे": "hours", "घंटा": "hour", "मिनट": "minutes", "रुपये": "rupees", "रुपए": "rupees", "प्रतिशत": "%",
@@ -68,7 +80,7 @@ _HINDI = {
 _DEVANAGARI = re.compile("|".join(sorted(_HINDI, key=len, reverse=True)))
 # One sign or beginning of a word without which none of the above matches.
 _LOCAL = re.compile(
-    r"\s(?:por|par|pro|per|al|w|в)\s|\sall['’]|"
+    r"\s(?:por|par|pro|per|al|w|na|i|в|за|mỗi|một)\s|[時时시每毎매速속]|saatte|dakikada|saniyede|\sall['’]|"
     r"%\s?\d|R\s?\\?\$|\d\.\d{3}[.,]|€(?:\s|\\.)*\d+,|\\overline|\\(?:left|right)\s*[\[\]]|[年월月\u0904-\u0939]|zł|[\u0430-\u044f]{2}"
     r"|\d\.?[\s{}~\\a-z]{0,8}\s(?:de\s)?[A-Za-zäéûşğ]{3,10}|[\s{][\s\w]{0,3}m[eè]t\w+\s\w|m\s+(?:quad|cuad|carr|kwad)",
     re.IGNORECASE,
@@ -88,6 +100,9 @@ def plain_spelling(text: str) -> str:
     text = _REPEATED.sub(r"\1.", text)
     text = _BRACKETS.sub("", text)
     plain = _IN_TEXT.sub(r" \1 ", text) if "text" in text else text
+    speed = _SPEED.fullmatch(plain.strip(" .$*。"))
+    if speed is not None and (speed["kilo"] or speed["metre"]):
+        return _speed(speed)
     dated = _DATE.fullmatch(plain.strip(" .$*"))
     if dated is not None:
         return " ".join(part for part in (dated[1], _MONTH[dated[2].lower()], dated[3]) if part)
@@ -98,8 +113,14 @@ def plain_spelling(text: str) -> str:
     text = _SQUARE.sub(r"square \1", text)
     text = _SQUARE_FIRST.sub("square ", text)
     text = _CUBIC.sub(r"cubic \1", text)
-    text = _PER.sub(lambda found: f" per {_TIMES[found[1][0].lower()]}", text)
+    text = _PER.sub(lambda found: f" per {'second' if found[1] == 'giây' else _TIMES[found[1][0].lower()]}", text)
     return _DEVANAGARI.sub(lambda found: f" {_HINDI[found[0]]} ", text)
+
+
+def _speed(match: re.Match[str]) -> str:
+    by = match["by"]
+    every = _EVERY.get(by) or next(_EVERY[char] for char in by if char in _EVERY)
+    return f"{match['value']} {'km' if match['kilo'] else 'm'} per {every}"
 
 
 def grouped_by_points(gold: str) -> str:

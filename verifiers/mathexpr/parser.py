@@ -402,6 +402,13 @@ class Parser:
         if name in _CONSTANTS and not subscript and not primes:
             return Node("const", (), _CONSTANTS[name])
         full = name + (f"_{{{subscript}}}" if subscript else "") + "'" * primes
+        if name == "P" and self.is_op("("):
+            events = structures.conditional(self)
+            if events is not None:
+                return Node("apply", events, full + " given")
+        if full == "C" and [self.peek(ahead).kind for ahead in range(5)] == ["op", "num", "op", "num", "op"]:
+            pair = structures.applied(self, certain=True)  # C(10, 3): a point, or the ways to choose
+            return symbol(full) if pair is None else Node("apply", pair, full)
         if self.peek().kind == "op" and (name in _APPLIED or len(name) > 1):
             arguments = structures.applied(self, certain=name in _APPLIED)
             if arguments is not None:
@@ -442,6 +449,9 @@ class Parser:
             return structures.bound(self, name)
         if name in ("angle", "triangle", "square") and self.peek().kind in ("sym", "word"):
             return symbol(f"{name} {self.take().value}")
+        if name == "complement":
+            self.subscript() if self.accept("_") else None
+            return Node("conj", (self.argument(),))
         if name in _DECORATED or name == "dot":
             node = self.argument()
             letters = node.args if node.op == "mul" else (node,)

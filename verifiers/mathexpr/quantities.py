@@ -26,6 +26,7 @@ _NO_NOUN = frozenset(
     " east west north south".split()
 )
 _ORDINAL = frozenset(["st", "nd", "rd", "th"])
+_LATER_WORDS = frozenset("in ( a an met gun jam lit".split())  # are no units behind a noun: "5 people met"
 _SHORT = frozenset(["per", "sq", "cu", "of"])
 _TIME = (("time", 1),)
 _AND = frozenset("and und et y e и".split())
@@ -204,7 +205,7 @@ def _label(words: list[str]) -> tuple[str, ...]:
 def _later_unit(words: list[str]) -> Unit | None:
     """The unit after other words: "5 apples per day", "5 whole kilometres"."""
     for index in range(1, min(len(words), 6)):
-        if words[index] in AMBIGUOUS or words[index] in ("in", "(", "a", "an"):
+        if words[index] in AMBIGUOUS or words[index] in _LATER_WORDS:
             continue
         unit, _ = read_unit(words[index:])
         if unit is not None and unit.dimension:

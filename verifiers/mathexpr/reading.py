@@ -10,7 +10,8 @@ from verifiers.mathexpr.answers import Answer
 from verifiers.mathexpr.assignments import names
 from verifiers.mathexpr.clean import clean, trim
 from verifiers.mathexpr.exact import rational
-from verifiers.mathexpr.forms import text_words, whole_form
+from verifiers.mathexpr.forms import plain_words, text_words, whole_form
+from verifiers.mathexpr.halves import quantity_with_half
 from verifiers.mathexpr.limits import MAX_ANSWER_CHARS, MAX_ITEMS, Unreadable, spend
 from verifiers.mathexpr.local import plain_spelling
 from verifiers.mathexpr.nodes import Node, number
@@ -40,6 +41,10 @@ _BRACED_ARRAY = re.compile(
 _RELATION = re.compile(r"=|<|>|\\(?:le|ge|leq|geq|ne|neq|approx|lt|gt|implies|Rightarrow)(?![A-Za-z])")
 _CASE = re.compile(r"(?:,|(?<![\s,]))\s*+(\\text\s*\{\s*,?\s*(?:if|for|when|otherwise|else)\b)")
 _ALIGNED = re.compile(r"&\s*(=|<|>|\\(?:le|ge|leq|geq|ne|neq|approx|lt|gt)(?![A-Za-z]))")
+_HALF = re.compile(
+    r"[Hh]al[fvb]|[Mm]ezz|пол[а-я]{4}|quarter|половин|олтор|івтор|نصف|[半반]"
+    r"|\b(?:[Mm]edi[oa]|demie?|[Mm]ei[oa]|poł\w*|[Bb]ucuk|ruoi|[Nn]ua|[Ss]etengah|[Yy]arım)\b"
+)
 _DECIMAL_COMMA = re.compile(
     r"([+-]?(?:\d+(?=,(?:\d{1,2}|\d{4,12})(?![\d,.]))|0(?=,\d{3}(?![\d,.]))"
     r"|\d{1,3}(?:\.\d{3})+(?=,))),(\d{1,12})(?![\d,.])"
@@ -62,6 +67,7 @@ _LEAD = frozenset(
     " simplified expression equation point points coordinates vertex area perimeter volume length probability"
     " ratio price cost all".split()
 )
+_MEASURES = frozenset("rank rg card var cov std area vol volume perimeter trace nullity mean median".split())
 _CURRENCY = {"€": "EUR", "£": "GBP", "¥": "JPY", "₹": "INR", "₽": "RUB"}
 
 
@@ -99,6 +105,10 @@ def read(text: str) -> Answer:
         cleaned = _BRACED_ARRAY.sub(r"\\begin{cases}\1\\end{cases}", cleaned)
     if cleaned.startswith(r"\begin{"):
         cleaned = _lines(cleaned)
+    if len(cleaned) < 60 and _HALF.search(cleaned):
+        found = quantity_with_half(plain_words(cleaned))
+        if found is not None:
+            return Answer("scalar", number(found[0]), unit=found[1])
     try:
         tokens = tokenize(cleaned)
         spend(2 * len(tokens))
@@ -407,7 +417,7 @@ def _piece(tokens: list[Token]) -> Answer:
         raise Unreadable("nothing")
     named = _named(head)
     label = (*label, *named)
-    if named:
+    if named or _measured(head):
         head = head[[token.value for token in head].index("=") + 1 :]
     if len(head) == 1 and head[0].kind == "word" and _is_word(head[0].value):
         raise Unreadable("a word")
@@ -484,6 +494,19 @@ def _named(tokens: list[Token]) -> tuple[str, ...]:
                 return _prose(tokens[:index], anything=True)
             return ()
     return ()
+
+
+def _measured(tokens: list[Token]) -> bool:
+    """Is it "rank(A) = 3": what a function of a thing by name comes to?"""
+    if len(tokens) < 6 or tokens[0].value.casefold() not in _MEASURES or tokens[0].kind not in ("word", "text"):
+        return False
+    sign = next((index for index, token in enumerate(tokens[:12]) if token.value == "="), 0)
+    between = tokens[2 : sign - 1]
+    return (
+        sign > 3
+        and (tokens[1].value, tokens[sign - 1].value) == ("(", ")")
+        and all(token.kind in ("sym", "word", "text") or token.value in (",", "cap", "cup") for token in between)
+    )
 
 
 def _prose(tokens: list[Token], *, anything: bool) -> tuple[str, ...]:

@@ -7,7 +7,7 @@ from dataclasses import replace as changed
 
 from verifiers.mathexpr import regions
 from verifiers.mathexpr.answers import Answer, as_decimal
-from verifiers.mathexpr.labels import name_of, occurs, spelled
+from verifiers.mathexpr.labels import difference_name, name_of, occurs, set_name, spelled
 from verifiers.mathexpr.ladder import decimal_logs, equal, numeric_gap
 from verifiers.mathexpr.limits import Unreadable, current
 from verifiers.mathexpr.nodes import INFINITY, Node, digest, has_op, symbol, symbols, unevaluated, walk
@@ -162,13 +162,15 @@ def _equalities(node: Node) -> Answer:
         pairs = [_chain(Node("chain", (arg, args[-1]), ("=",))) for arg in args[:-1]]  # x = y = 2
         return Answer("list", items=tuple(pairs), joined_by="=")
     name, bound = name_of(first)
+    if not name and len(args) == 2 and args[1].op in ("set", "builder", "union") and first.op == "add":
+        name = difference_name(first)
     values = tuple(arg for arg in args if not unevaluated(arg))
     if unevaluated(first) and values:  # an integral that is said to be 7 is what 7 is called
         name, bound, args = f"{first.op} {digest(normal(first)).hex()}", (), (first, *values)
     elif name and values[1:]:
         args = values  # x = an integral = 7
     rest = args[1:] if name else args
-    if name and any(occurs(first, arg) for arg in rest):
+    if name and any(occurs(first, arg) or set_name(arg) for arg in rest):
         name, rest = "", args
     if len(rest) > 1:
         rest = _value(rest) if name else _one_value(rest) if not any(map(symbols, rest)) else _one_expression(rest)

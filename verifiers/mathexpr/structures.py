@@ -378,6 +378,9 @@ def angle(parser: Parser) -> Node:
     return Node("group", tuple(found), kind)
 
 
+_LONGEST_EVENT = 24  # tokens between the brackets of a conditional probability
+
+
 def applied(parser: Parser, *, certain: bool) -> tuple[Node, ...] | None:
     """The arguments of an unknown function, in (...) or {(...)}; None where no brackets follow."""
     wrapped = parser.is_op("{") and parser.peek(1).value == "("
@@ -394,6 +397,31 @@ def applied(parser: Parser, *, certain: bool) -> tuple[Node, ...] | None:
         parser.at += 1
         return tuple(items(parser, ")"))
     return None
+
+
+def conditional(parser: Parser) -> tuple[Node, ...] | None:
+    """The events of P(A | B): brackets with one bar in them; None where something else follows."""
+    depth, bars = 0, 0
+    for ahead in range(1, _LONGEST_EVENT):
+        token = parser.peek(ahead)
+        if token.kind not in ("op", "sym", "num") or (token.value in ("lset", "|") and depth):
+            return None
+        bars += token.value == "|"
+        if token.value == ")" and not depth:
+            break
+        depth += (token.value == "(") - (token.value == ")")
+    else:
+        return None
+    if bars != 1:
+        return None
+    parser.at += 1
+    parser.bars += 1  # the bar opens no absolute value
+    first = parser.relation()
+    parser.bars -= 1
+    parser.expect("|")
+    second = parser.relation()
+    parser.expect(")")
+    return (first, second)
 
 
 def matrix(parser: Parser, environment: str) -> Node:

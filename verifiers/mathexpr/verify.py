@@ -34,14 +34,16 @@ from verifiers.mathexpr.calculus import carried_out
 from verifiers.mathexpr.clean import clean, trim
 from verifiers.mathexpr.compare import Policy, compared
 from verifiers.mathexpr.echo import restates
-from verifiers.mathexpr.forms import said_first, text_words, whole_form
+from verifiers.mathexpr.forms import plain_words, said_first, text_words, whole_form
 from verifiers.mathexpr.guard import same_but_for_values, variants
+from verifiers.mathexpr.halves import quantity_with_half
 from verifiers.mathexpr.limits import GUARD_BUDGET, MAX_ANSWER_CHARS, Budget, TooHard, Unreadable, current
 from verifiers.mathexpr.local import grouped_by_points
 from verifiers.mathexpr.naming import nodes_of
 from verifiers.mathexpr.nodes import Node, number
 from verifiers.mathexpr.options import option_of, other_option
 from verifiers.mathexpr.reading import read
+from verifiers.mathexpr.weekdays import weekday, without_copula
 
 REASONS = {
     "equal": "the same answer",
@@ -305,9 +307,9 @@ class MathVerifier:
             and (extraction.source != "whole" or _CHOSEN_OR_MATHS.search(answer))
         ):
             return Verdict(0.0, "hedged", f"{doubt!r} in the answer", answer[:200], span, gold.type)
-        if _ORDINAL.search(answer) and not _ORDINAL.search(gold.text):
+        if _ORDINAL.search(answer) and gold.answer.kind != "date" and not _ORDINAL.search(gold.text):
             return Verdict(0.0, "type_clash", "an ordinal of something", answer, span, gold.type)
-        if turned(answer) and not turned(gold.text):
+        if turned(answer) and not turned(gold.text) and not quantity_with_half(plain_words(clean(answer))):
             return Verdict(0.0, "type_clash", "words that deny or change the value", answer, span, gold.type)
         if _refers_to_itself(answer) and "=" not in gold.text:
             return Verdict(0.0, "type_clash", "an equation of a name with itself", answer, span, gold.type)
@@ -321,6 +323,7 @@ class MathVerifier:
                 return Verdict(0.0, "hedged", "a restatement with another value", answer, span, gold.type)
         context = f"{problem.prompt[-600:]} {text[-600:]}"
         grouped = grouped_by_points(str(problem.answer)) != str(problem.answer)
+        gold = _grouped_gold(gold, problem.prompt) if gold.type == "decimal" and problem.prompt else gold
         answer = _without_points(gold, answer, context, grouped=grouped)
         gold, answer = _with_decimal_comma(gold, answer, context)
         reason, detail = self._reason(gold, answer, problem, policy, budget, explanation)
@@ -404,14 +407,26 @@ def _with_decimal_comma(gold: _Gold, answer: str, context: str) -> tuple[_Gold, 
     writes decimals so, parts no list."""
     if not _LIST_OR_DECIMAL.fullmatch(gold.text):
         return gold, answer
-    if _ONE_VALUE.fullmatch(answer) and (
-        gold.text.lstrip("-").startswith("0,") or language_of(context) in _WITH_DECIMAL_COMMA
-    ):
-        return read_gold(gold.text.replace(",", ".")), answer
+    in_language = language_of(context) in _WITH_DECIMAL_COMMA
+    decimal = in_language or gold.text.lstrip("-").startswith("0,")
+    as_decimals = functools.partial(read_gold, gold.text.replace(",", "."))
+    if decimal and _ONE_VALUE.fullmatch(answer):
+        return as_decimals(), answer
+    if (in_language or (decimal and len(gold.text) > 3)) and _POINT_DECIMAL.fullmatch(answer):
+        return as_decimals(), answer
     comma = _DECIMAL_COMMA.fullmatch(answer)
-    if comma is None or not (gold.text.lstrip("-").startswith("0,") or language_of(context) in _WITH_DECIMAL_COMMA):
+    same_money = comma is not None and f"{comma[1]},{comma[2]}" == gold.text and _MONEY.match(comma[3])
+    if comma is None or not (decimal or same_money):
         return gold, answer
-    return read_gold(gold.text.replace(",", ".")), f"{comma[1]}.{comma[2]}{comma[3]}"
+    return as_decimals(), f"{comma[1]}.{comma[2]}{comma[3]}"
+
+
+def _grouped_gold(gold: _Gold, prompt: str) -> _Gold:
+    """A gold "1.500" as 1500, where the question is in a language that groups so and writes other numbers that way."""
+    if not _GROUPED.fullmatch(gold.text) or language_of(prompt) not in _WITH_POINTS:
+        return gold
+    shown = _OF_POINTS.search(prompt) and not _SHORT_DECIMAL.search(prompt)
+    return read_gold(gold.text.replace(".", "")) if shown else gold
 
 
 def _worded(text: str, gold: Answer) -> Extraction | None:
@@ -467,6 +482,10 @@ def same_words(gold: Answer, text: str, gold_text: str = "") -> bool:
         return True
     if gold.kind == "text" and _names(wanted) and _names(wanted) == _names(words):
         return True  # "Boris and Anna"
+    if gold.kind == "text" and weekday(wanted) is not None:
+        return weekday(wanted) == weekday(words)
+    if gold.kind == "text" and len(words) == 1 and len(wanted[0]) > 2 and (without_copula(words[0]),) == wanted:
+        return True
     if gold.kind != "text" or len(words) != 1 or len(words[0]) < 3 or not words[0].isalpha():
         return False
     if {"not", "no", "neither", "nor", "never", "or", "and"} & set(wanted):
@@ -512,8 +531,13 @@ _WITH_DECIMAL_COMMA = frozenset("de fr es pt it nl sv pl ru tr vi id".split())
 _WITH_POINTS = frozenset("de es pt it nl tr vi id".split())
 _GROUPED = re.compile(r"\s*\$?[-+−]?[1-9]\d{0,2}(?:\.\d{3}){1,5}(?![\d.,]*\d)", re.ASCII)
 _DECIMAL_COMMA = re.compile(
-    r"\s*\$?([-+−]?\d{1,9})(?:\{,\}|,(?=\d{1,9}\s?[^\W\d]|\d{1,9}\\text))(\d{1,9})(\s?[^,;]{0,30})", re.ASCII
+    r"\s*\$?([-+−]?\d{1,9})(?:\{,\}|,(?=\d{1,9}(?:\s?[^\W\d]|\s?(?:[€£₹₽₺%°]|\\%)|\s?\\text)))(\d{1,9})(\s?[^,;]{0,30})",
+    re.ASCII,
 )
+_MONEY = re.compile(r"[\s~{]*(?:\\text\{\s?)?(?:[€£₹₽₺%]|\\%|EUR|[Ee]uros?\b|PLN|zł)")
+_POINT_DECIMAL = re.compile(r"[\s$]*-?\d{1,9}\.\d{1,9}[\s$.]*")
+_OF_POINTS = re.compile(r"(?<![\d.,])(?:\d{1,9},\d{1,2}|[1-9]\d{0,2}(?:\.\d{3})*\.\d00)(?![\d,]|\.\d)")
+_SHORT_DECIMAL = re.compile(r"\d\.\d{1,2}(?!\d)")  # of a question that writes decimals as English does
 _IN_WORDS = ("text", "truth", "choice", "empty", "undefined", "region")
 _ASSIGNED = re.compile(r"[\s$]*([A-Za-z])\s*=([^=<>]{1,200})")
 _FORMULA = re.compile(r"\$[^$]{1,200}\$|\\[dt]?frac\{[^{}]{1,40}\}\{[^{}]{1,40}\}|\\\([^()]{1,200}\\\)")

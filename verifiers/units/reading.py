@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import unicodedata
 from fractions import Fraction
 from typing import NamedTuple
 
@@ -44,11 +45,19 @@ def lookup(word: str) -> Unit | None:
     found = _UNITS.get(plain)
     if found is None and len(plain) > 3:
         found = _UNITS.get(plain.lower()) or _UNITS.get(plain.capitalize())
+    if found is None and not plain.isascii():
+        found = _UNITS.get(without_accents(plain.lower()))
     if found is None and plain == "in":
         return _UNITS["inch"]
     if found is not None and found.dimension == (("unit", 1),):
         return NO_UNIT
     return found
+
+
+def without_accents(word: str) -> str:
+    """The word as cleaning spells it: "giờ" is "gio", while letters that have no plain one stay."""
+    letters = (unicodedata.normalize("NFD", char)[0] if char < "\u2000" else char for char in word)
+    return "".join(plain if plain.isascii() else char for plain, char in zip(letters, word, strict=True))
 
 
 def atoms(text: str) -> list[str]:
