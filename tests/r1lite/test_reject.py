@@ -329,7 +329,7 @@ def test_near_duplicates_go_and_others_stay(tmp_path):
 
 def test_a_set_proves_itself(made, tmp_path, capsys):
     assert verifiers_main(["replay", str(made), "--workers", "0"]) == 0
-    assert "0 otherwise" in capsys.readouterr().out
+    assert "0 differ" in capsys.readouterr().out
     copy = tmp_path / "set"
     shutil.copytree(made, copy)
     rows = lines(copy / "train.jsonl")
