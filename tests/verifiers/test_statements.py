@@ -31,6 +31,12 @@ def test_what_a_question_asks_for(gold, prompt, text, score):
     assert verdict.score == score, verdict
 
 
+@pytest.mark.parametrize(("gold", "prompt", "text", "score"), table("prose_cases.txt"))
+def test_what_ordinary_prose_says(gold, prompt, text, score):
+    verdict = resolve("math")(Problem(answer=gold, prompt=prompt), Completion(text))
+    assert verdict.score == score, verdict
+
+
 @pytest.mark.parametrize("text", [r"\boxed{7}, \boxed{A: ^}", r"\boxed{(A) ^} and \boxed{7}"])
 def test_an_option_beside_another_box_that_cannot_be_read_is_a_verdict(text):
     assert resolve("math")(Problem(answer="7"), Completion(text)).score == 0.0

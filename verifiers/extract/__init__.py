@@ -43,6 +43,12 @@ _SENTENCE = re.compile(rf"({VALUE})\.\s+(?=[^\W\d])")
 _SAYS = re.compile(
     r"\s*(?:(?!Not?\b)[A-ZÀ-ÞА-Я][^\W\d_]*\s+[^\W\d_]{3,}|\d+\s[^\W\d_]{3,}\s[^\W\d_]{3,})[^\d\n.]{0,20}\s[$£€]?\d[^\n]{0,40}[.!]\s*$"
 )
+# What leaves open an answer that is denied, rather than denying one of several.
+_UNCERTAIN = re.compile(
+    r"\b(?:certain|sure|clear|known?|reliable|trust\w*|uncertain|unclear|sicher|klar|bekannt|sûr|clair|segur[oa]|clar[oa]|sicur[oa]|chiar[oa])\b"
+    r"|(?<!\w)(?:ясно|уверен\w*|известно)|确定|清楚|確か|확실",
+    re.IGNORECASE,
+)
 _TAIL = 20_000  # characters before the end in which anchors and last maths are looked for
 
 
@@ -117,7 +123,7 @@ def _phrased(text: str, start: int, end: int, prompt: str | None) -> Extraction:
     if found.source == "negated" and prompt is not None:
         later = stated(text, start, end, prompt)
         concluded = later is not None and later.span is not None and begins_with_so(text, start, later.span[0])
-        return later if later is not None and concluded else found
+        return later if later is not None and concluded and not _UNCERTAIN.search(text, start, end) else found
     if found.source != "result" or found.span is None:
         return found
     if text[found.span[1] :].strip(" .*$\n"):

@@ -25,12 +25,15 @@ _ELSE = re.compile(
 )
 _WORD = re.compile(r"[^\W\d_]{4,}")
 _ANY_WORD = re.compile(r"[^\W\d_]{2,}")
+_OF_NAME = re.compile(r"\b(?:of|von|de|d['’]|di|van|av|от|у)\s*$", re.IGNORECASE)
 _STEM = 5  # characters by which "najstarszy" and "najstarsza" are one word
 # What speaks of somebody else beside the one that is named.
 _BESIDES = re.compile(
-    r"\b(?:than|but|except|unless|if|after|before|besides|would|als|außer|wenn|nach|vor|sauf|que (?=[A-ZÀ-Þ])"
+    r"\b(?:than|but|except|unless|if|after|before|besides|would|als|außer|wenn|nach|vor|sauf|après|avant"
+    r"|después|antes|depois|dopo|prima|po|przed|efter|före|voor|que (?=(?-i:[A-ZÀ-Þ]))"
     r"|salvo|excepto|tranne|niż|oprócz|dan|utom|än)\b"
-    r"|(?<!\w)(?:чем|кроме|если)(?!\w)",
+    r"|(?<!\w)(?:чем|кроме|если|после|до)(?!\w)",
+    re.IGNORECASE,
 )
 
 
@@ -130,15 +133,12 @@ def asked_date(text: str, sentence: Span, clause: Span, prompt: str) -> Span | N
 def _last_one(pattern: re.Pattern[str], text: str, sentence: Span, clause: Span, prompt: str) -> Span | None:
     concluded = list(pattern.finditer(text, *clause)) if clause[0] > sentence[0] else []
     if len({match[0].lower() for match in concluded}) == 1:
-        return concluded[0].span()
+        return None if _FROM.search(text, clause[0], concluded[0].start()) else concluded[0].span()
     given = {name[0].lower() for name in pattern.finditer(prompt)}
     found = [match for match in pattern.finditer(text, *sentence) if match[0].lower() not in given]
-    if not found:
+    if not found or _FROM.search(text, sentence[0], found[-1].start()):
         return None
-    closes = (
-        not text[found[-1].end() : sentence[1]].strip(" .!*_。")
-        and _FROM.search(text, sentence[0], found[-1].start()) is None
-    )
+    closes = not text[found[-1].end() : sentence[1]].strip(" .!*_。")
     return found[-1].span() if closes or len({match[0].lower() for match in found}) == 1 else None
 
 
@@ -158,11 +158,10 @@ def _question(prompt: str) -> tuple[frozenset[str], frozenset[str]]:
         return frozenset(), frozenset()
     names = frozenset(_NAME.findall(prompt)) - frozenset(_NAME.findall(asked[0][:12]))
     names = frozenset(name for name in names if name[0].isupper() and name.lower() not in SAFE)
-    return names, frozenset(
-        word.lower()
-        for word in (_WORD.findall(asked["predicate"]) or _ANY_WORD.findall(asked["predicate"]))
-        if word not in names
-    )
+    said = _WORD.findall(asked["predicate"])
+    if not said and prompt[asked.end() :].lstrip().startswith("?"):  # "Ai cao hơn?"
+        said = [word for word in _ANY_WORD.findall(asked["predicate"]) if word.lower() not in SAFE]
+    return names, frozenset(word.lower() for word in said if word not in names)
 
 
 def asked_name(text: str, clause: Span, prompt: str) -> Span | None:
@@ -193,4 +192,5 @@ def _only_name(text: str, clause: Span, names: frozenset[str], predicate: frozen
     if len({match[0] for match in found}) != 1 or _RANKED.search(part) or _BESIDES.search(part):
         return None
     said = {word.lower()[:_STEM] for word in _ANY_WORD.findall(part)}
-    return found[0].span() if predicate and {word[:_STEM] for word in predicate} <= said else None
+    owned = text.startswith(("'s", "’s"), found[0].end()) or _OF_NAME.search(text, clause[0], found[0].start())
+    return found[0].span() if not owned and predicate and {word[:_STEM] for word in predicate} <= said else None

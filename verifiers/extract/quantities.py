@@ -223,22 +223,19 @@ def _words(text: str, start: int, end: int, language: str) -> list[Quantity]:
     lower = [match[0].lower() for match in tokens]
     found: list[Quantity] = []
     singles, ordinals = one_part(language), ordinal_parts(language)
-    if (
-        first.isdisjoint(lower)
-        and singles.keys().isdisjoint(lower)
-        and ordinals.keys().isdisjoint(lower)
-        and not (language == "en" and ("a" in lower or "an" in lower))
-    ):
+    shared = not (singles.keys().isdisjoint(lower) and ordinals.keys().isdisjoint(lower))
+    if not shared and first.isdisjoint(lower) and not (language == "en" and ("a" in lower or "an" in lower)):
         return found
+    halved = any(turn.rpartition(" ")[2] in lower for turn in _HALF.get(language, ()))
     at = 0
     while at < len(tokens):
-        size = _share_size(lower, at, singles, ordinals)
+        size = _share_size(lower, at, singles, ordinals) if shared else 0
         if size and not (at and lower[at - 1] in first - ARTICLES):
             share = Fraction(1, singles.get(lower[at]) or ordinals[lower[at]])
             found.append(Quantity((tokens[at].start(), tokens[at + size - 1].end()), "word", share, share, str(share)))
             at += size
             continue
-        turn = _and_a_half(lower, at, language)
+        turn = _and_a_half(lower, at, language) if halved else 0
         if turn:
             unit = _unit_name(text, tokens[at].end())
             said = f"{Fraction(3, 2)}\\text{{ {unit}}}" if unit else "3/2"

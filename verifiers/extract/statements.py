@@ -186,8 +186,10 @@ def stated(text: str, start: int, end: int, prompt: str, *, contrasts: bool = Fa
         return Extraction(None, "unsure")
     clause = _clause(text, sentence, value.span, language)
     timed = value.kind == "time" and BESIDE_TIME.search(text, clause[0], value.span[0]) is None
-    placed = timed or value.kind == "relation" or PLACED.search(text, clause[0], value.span[0]) is not None
-    placed = placed or _as_asked(text, clause, value.span, prompt)
+    placed = timed or value.kind == "relation" or _is_placed(text, clause[0], value.span[0])
+    placed = placed or _as_asked(text, clause, value, prompt)
+    if wanted.fraction and _said_of_another(text[value.span[1] : sentence[1]], wanted):
+        return None
     placed = placed or (language == "pl" and text.endswith("to ", clause[0], value.span[0]))  # "that is" in Polish
     other = SOMEBODY.search(text, _said_of(text, sentence, value)[0], value.span[0])
     if other and prompt and other[0].lower() not in prompt.lower():
@@ -291,11 +293,21 @@ def _named(text: str, sentence: Span, prompt: str, language: str) -> Span | None
         if found is not None:
             return None if _opposed(text[slice(*sentence)], language) else found
     found = asked_name(text, clause, prompt)
+    other = SOMEBODY.search(text, *clause) if found else None
+    if other and other[0].lower() not in prompt.lower():
+        return None
     return None if found is None or _opposed(text[slice(*clause)], language) else found
 
 
-def _as_asked(text: str, clause: Span, span: Span, prompt: str) -> bool:
+def _is_placed(text: str, low: int, high: int) -> bool:
+    """Does a preposition lead to a value that makes it no argument? All such turns end in one of a few."""
+    led = text[low:high].rstrip().lower()
+    return led.endswith(("at", "to", "of", "de", "di", "von")) and PLACED.search(text, low, high) is not None
+
+
+def _as_asked(text: str, clause: Span, value: Quantity, prompt: str) -> bool:
     """Does the question lead to the value by the same preposition ("start with"), or ask how long it takes?"""
+    span = value.span
     led = LED_BY.search(text, clause[0], span[0])
     if led is not None:
         begun, preposition = led[1][:4].lower(), led[2].lower()
@@ -305,7 +317,7 @@ def _as_asked(text: str, clause: Span, span: Span, prompt: str) -> bool:
     before = PLAIN_WORD.findall(text[max(clause[0], span[0] - _OPERATION) : span[0]])
     if before and before[-1].lower() in question.prepositions:
         return True  # "by 25 percent" in answer to "by what percentage"
-    return question.time and AFTER_TIME.search(text, clause[0], span[0]) is not None
+    return question.time and value.kind != "time" and AFTER_TIME.search(text, clause[0], span[0]) is not None
 
 
 @functools.lru_cache(maxsize=256)
@@ -437,6 +449,8 @@ def _is_beside(text: str, sentences: list[Span], language: str, wanted: Asked) -
     known = {value.key for value in quantities(text, *sentences[-2], language)}
     if not values or not known or not values.isdisjoint(known if wrong else ()) or not SO.search(before):
         return False
+    if wrong and (len(values) > 1 or (_DOING.match(part) and "would" not in wrong[0])):
+        return False  # "Multiplying 3 by 8 was wrong"
     rest = part[: wrong.start()] if wrong else part[neighbour.end() :] if neighbour else ""
     if SO.search(rest) or OPPOSED.search(_MINE.sub(" ", rest)) or _objection(rest, language) or REPORTS.search(rest):
         return False
@@ -466,6 +480,12 @@ def _reports(part: str, wanted: Asked) -> bool:
     return any(match[0].lower() not in wanted.doubts for match in REPORTS.finditer(part))
 
 
+def _said_of_another(after: str, wanted: Asked) -> bool:
+    """Is a share said to be something else than the question asks for? ("A quarter is blue.")"""
+    found = _SAID_TO_BE.match(after)
+    return found is not None and found[1].lower()[:4] not in wanted.sentence.lower()
+
+
 def _names(text: str, value: Quantity, wanted: Asked) -> bool:
     """Does the question ask for what the word behind a value says: "12 times", "20 more", "5 dozen"?"""
     word = WORD.match(text, value.span[1] + text.startswith(" ", value.span[1]))
@@ -482,7 +502,8 @@ def _without_shared(said: str, wanted: Asked) -> str:
         said = PLAIN_WORD.sub(lambda word: " " if word[0][:4].lower() in _COUNTED_ANSWERS else word[0], said)
     if wanted.difference:
         said = _ANOTHER.sub(" §", said)
-    said = NONE_LEFT.sub(" ", said)
+    if _HOLDS_NONE.search(said):
+        said = NONE_LEFT.sub(" ", said)
     return _NO_NUMBER_AFTER.sub(" ", said)
 
 
@@ -510,6 +531,13 @@ _COUNTED_ANSWERS = frozenset({"solu", "answ"})
 _ANOTHER = re.compile(r"\b(?:another|otr[oa]s|outr[oa]s|autres|altr[ie])\s+(?:[$€£]\s?)?§", re.IGNORECASE)
 _MINE = re.compile(r"\b(?:I|my)\b")
 _SIX = re.compile(r"\bsei\b", re.IGNORECASE)  # in German a subjunctive
+_DOING = re.compile(r"\W*(?!(?:the|this|that)\b)\w+ing\b", re.IGNORECASE)
+_SAID_TO_BE = re.compile(
+    r"[^.,;:]{0,40}?\b(?:is|are|was|were|ist|sind|est|sont|es|son|é|são|è|sono|jest|są|zijn|är)\s+"
+    r"(?!(?:left|what|that|the|thus|so|also|then|now|our|was|das|ce|lo|la|el|o)\b)([^\W\d_]{3,})",
+    re.IGNORECASE,
+)
+_HOLDS_NONE = re.compile(r"\b(?:none|nothing|no|0|ohne|sans|sin|senza) ", re.IGNORECASE)
 _CLAIM = re.compile(r"\b(?:the|this) claim\b", re.IGNORECASE)
 _TWO_WORDS = re.compile(r"\b(\w+)\s+(?=(\w+))")
 _NO_NUMBER_AFTER = re.compile(

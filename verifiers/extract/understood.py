@@ -118,7 +118,8 @@ _CONCESSION = re.compile(
 )
 # Turns of understood words that leave the answer open or give it to somebody else.
 _OPEN = re.compile(
-    r"\b(?:used to (?:be|equal)|supposed to (?:be|equal)|so far|up to (?:now|here|this point)|for now|as of"
+    r"\b(?:made (?:it|this|that) up|used to (?:be|equal)|supposed to (?:be|equal)|so far|up to (?:now|here"
+    r"|this point)|for now|as of"
     r"|to date|at this point|at the moment|(?:he"
     r"|she|they|you|my \w+) (?:get|got|gets"
     r"|find|finds|found|obtains?|obtained|compute[sd]?|answer(?:s|ed)?|calculate[sd]?|wrote|chose|picked"
