@@ -16,11 +16,12 @@ from engine_contract import CONTRACT, Case, closing_ends_a_stream_under_way, loa
 from servers_for_tests import ROOT, Running, free_port
 from wire_for_tests import FakeGloo
 
+from r1lite.errors import UserError
 from r1lite.rollout import EngineError, Sampling, eos_ids
 from r1lite.rollout.client import Client, Refused
 from r1lite.rollout.proof import WeightProof
 from r1lite.rollout.senders import Calls, ExternalSender, GlooSender
-from r1lite.rollout.vllm_server import vllm_fleet
+from r1lite.rollout.vllm_server import VLLMServer, vllm_fleet
 from r1lite.rollout.vllm_support import installed
 from r1lite.rollout.weight_memory import WeightMemory
 
@@ -190,9 +191,13 @@ def test_the_prefix_cache_is_emptied(case):
     assert abs(own.logprobs[0] - torch.log_softmax(logits, -1)[own.token_ids[0]].item()) < 1e-4
 
 
-def test_a_model_of_another_precision_or_shape_is_refused_by_name(case):
+def test_a_model_of_another_precision_or_shape_is_refused_by_name(case, monkeypatch):
     model, tokenizer = case.model, case.engine.tokenizer
-    other = engine_for([case.engine.servers[0].url], model, tokenizer, dtype=torch.bfloat16)
+    urls = [case.engine.servers[0].url]
+    with pytest.raises(UserError, match="this server computes in float32, and this run in bfloat16"):
+        engine_for(urls, model, tokenizer, dtype=torch.bfloat16)
+    monkeypatch.setattr(VLLMServer, "check_dtype", lambda self, said: None)  # as if the server did not report it
+    other = engine_for(urls, model, tokenizer, dtype=torch.bfloat16)
     with pytest.raises(EngineError, match=r"of bfloat16, where the model has \(\d+, \d+\) of float32"):
         other.load_weights(model.state_dict().items(), version=1)
     other.close()
