@@ -5,10 +5,12 @@ import os
 import secrets
 import time
 from pathlib import Path
+from unittest import mock
 
 import psutil
 
 STORE = 100 << 20
+_PATIENCE_S = 300
 # Neither a web page, nor what would start more machines, nor what prints the actors' output here.
 HEAD = {"include_dashboard": False, "no_monitor": True, "include_log_monitor": False}
 _open = contextlib.ExitStack()
@@ -27,17 +29,35 @@ def shared_cluster():
     """A cluster of nodes with one, four and four CPUs, numbers that Ray alone counts with. It stays until
     `end_cluster`; a node that a test has removed is replaced."""
     global _cluster
-    if _cluster is None:
-        from ray.cluster_utils import Cluster
+    from ray._private import services
+    from ray.cluster_utils import Cluster
 
-        head = {"num_cpus": 1, "object_store_memory": STORE, **HEAD}
-        _cluster = Cluster(initialize_head=True, head_node_args=head)
-        _cluster.others = []
-        _open.callback(_cluster.shutdown)
-    while len(_cluster.others) < 2:
-        _cluster.others.append(_cluster.add_node(num_cpus=4, object_store_memory=STORE))
-    _cluster.wait_for_nodes()
+    with mock.patch("ray._private.services.get_node", patiently(services.get_node)):
+        if _cluster is None:
+            head = {"num_cpus": 1, "object_store_memory": STORE, **HEAD}
+            _cluster = Cluster(initialize_head=True, head_node_args=head)
+            _cluster.others = []
+            _open.callback(_cluster.shutdown)
+        while len(_cluster.others) < 2:
+            _cluster.others.append(_cluster.add_node(num_cpus=4, object_store_memory=STORE))
+    _cluster.wait_for_nodes(timeout=_PATIENCE_S)
     return _cluster
+
+
+def patiently(get_node):
+    """Ray gives a node half a minute to start; a loaded machine is slow, not wrong."""
+
+    def found(*arguments):
+        until = time.monotonic() + _PATIENCE_S
+        while True:
+            try:
+                return get_node(*arguments)
+            except RuntimeError:
+                if time.monotonic() > until:
+                    raise
+            time.sleep(0.2)
+
+    return found
 
 
 def end_cluster():
@@ -95,3 +115,16 @@ def ends_its_process(candidate, *, once):
     if not Path(once).exists():
         Path(once).touch()
         os._exit(9)
+
+
+class Asked:
+    """Does what its job says."""
+
+    told = "ready"
+
+    def __call__(self, job):
+        if isinstance(job, Exception):
+            raise job
+        if job == "exit":
+            os._exit(9)
+        return job

@@ -7,7 +7,7 @@ import time
 
 import pytest
 from curation_for_tests import lines, stored, write
-from on_ray_for_tests import remove_a_busy_node, set_token
+from on_ray_for_tests import Asked, remove_a_busy_node, set_token
 
 from r1lite.cli import main
 from r1lite.config import EvalConfig, RejectConfig, load, trust
@@ -46,7 +46,7 @@ def test_an_actor_and_a_node_that_are_lost_change_nothing(cluster, tmp_path):
     source = write(tmp_path / "rows.jsonl", stored(80, 6))
     slow, fatal = "on_ray_for_tests:takes_time", f"on_ray_for_tests:ends_its_process:once={tmp_path / 'once'}"
     argv = ["reject", "--rollouts", f"local://{source}", "--source", "bundled", "--pairs", "2", "--quiet"]
-    argv += ["--filters", "correct", "finished", slow, fatal, "--workers", "3"]
+    argv += ["--filters", "correct", "finished", slow, fatal, "--workers", "2"]
     there = tmp_path / "there" / "set"
 
     def trouble():
@@ -143,19 +143,6 @@ def test_an_evaluation(cluster, tiny_path, sums_path, tmp_path):
     same(here, there, ["problems.jsonl", "summary.json"])
 
 
-class Asked:
-    """Does what its job says."""
-
-    told = "ready"
-
-    def __call__(self, job):
-        if isinstance(job, Exception):
-            raise job
-        if job == "exit":
-            os._exit(9)
-        return job
-
-
 @pytest.mark.slow
 def test_a_job_that_fails_is_named(cluster):
     with contextlib.closing(Nodes(Asked, f"ray:{cluster.address}", Resources(1))) as nodes:
@@ -208,7 +195,7 @@ def test_a_node_that_does_not_see_the_folder_or_has_other_verifiers(tmp_path):
     for held in (None, "other"):
         if held:
             seen.write_text(held)
-        with pytest.raises(UserError, match="is not seen here: it must lie where all nodes see it"):
+        with pytest.raises(UserError, match="isn't visible on this node: all nodes must see it"):
             _OnNode(None, Versions(), {"math": "1"}, seen, "token")
     with pytest.raises(UserError, match=r"other versions of the verifiers here, .*: install the same"):
         _OnNode(None, Versions(), {"math": "2"}, seen, "other")

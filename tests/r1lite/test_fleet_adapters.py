@@ -142,7 +142,7 @@ def test_an_answer_from_another_model_stops_the_run(fakes, engine_of, model, mon
     engine.load_adapter(adapter_of(model), version=1)
     choices = server.choices
     server.choices = lambda body, *, cut: (200, choices(body, cut=cut)[1] | {"model": "policy"})
-    with pytest.raises(EngineError, match="sampled from 'policy' where 'r1lite-"):
+    with pytest.raises(EngineError, match="sampled from 'policy' instead of 'r1lite-"):
         engine.generate(PROMPTS, SEEDS, SAMPLING)
 
 
