@@ -118,16 +118,22 @@ _WHICH_DATE = re.compile(
 
 def asked_day(text: str, sentence: Span, clause: Span, prompt: str) -> Span | None:
     """The weekday or month of the last clause, or of the sentence where the question does not name it."""
-    asked = _WHICH_DAY.search(prompt[-600:])
-    if asked is None:
-        return None
-    days = _MONTHS if asked[0].lower().endswith(("month", "monat", "mois", "mes", "mês", "mese")) else _WEEKDAYS
-    return _last_one(days, text, sentence, clause, prompt)
+    days, _ = _names_of_days(prompt[-600:])
+    return None if days is None else _last_one(days, text, sentence, clause, prompt)
 
 
 def asked_date(text: str, sentence: Span, clause: Span, prompt: str) -> Span | None:
     """The date of the last clause, or of the sentence where the question does not name it."""
-    return _last_one(_DATE, text, sentence, clause, prompt) if _WHICH_DATE.search(prompt[-600:]) else None
+    _, dated = _names_of_days(prompt[-600:])
+    return _last_one(_DATE, text, sentence, clause, prompt) if dated else None
+
+
+@functools.lru_cache(maxsize=256)
+def _names_of_days(prompt: str) -> tuple[re.Pattern[str] | None, bool]:
+    """The names among which is what a question asks for, weekdays or months, and whether it asks for a date."""
+    asked = _WHICH_DAY.search(prompt)
+    of_month = asked is not None and asked[0].lower().endswith(("month", "monat", "mois", "mes", "mês", "mese"))
+    return None if asked is None else _MONTHS if of_month else _WEEKDAYS, _WHICH_DATE.search(prompt) is not None
 
 
 def _last_one(pattern: re.Pattern[str], text: str, sentence: Span, clause: Span, prompt: str) -> Span | None:

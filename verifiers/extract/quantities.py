@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import re
 from dataclasses import dataclass
 from fractions import Fraction
@@ -102,7 +103,8 @@ class Quantity:
     article: bool = False  # a word for one, which may count nothing
 
 
-def quantities(text: str, start: int, end: int, language: str) -> list[Quantity]:
+@functools.lru_cache(maxsize=8)  # a verdict looks at each of its sentences several times
+def quantities(text: str, start: int, end: int, language: str) -> tuple[Quantity, ...]:
     """All of them between two places, in order. They do not overlap."""
     east = language in ("zh", "ja", "ko")
     shares = [*_shares(text, start, end), *_spelled(_CLOCK, "time", text, start, end)] if east else []
@@ -115,7 +117,7 @@ def quantities(text: str, start: int, end: int, language: str) -> list[Quantity]
         found += [item for item in others if not any(low < item.span[1] and item.span[0] < high for low, high in taken)]
     found.sort(key=lambda quantity: quantity.span)
     signs = {sign.end(): sign.start() for sign in _MINUS.finditer(text, start, end)}
-    return _with_durations(text, [_signed(text, signs, item) for item in found] if signs else found, end)
+    return tuple(_with_durations(text, [_signed(text, signs, item) for item in found] if signs else found, end))
 
 
 def _spelled(pattern: re.Pattern[str], kind: str, text: str, start: int, end: int) -> list[Quantity]:

@@ -11,7 +11,7 @@ from __future__ import annotations
 import functools
 import itertools
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
@@ -142,6 +142,7 @@ def stated(text: str, start: int, end: int, prompt: str, *, contrasts: bool = Fa
     if condition is not None:
         sentence = (condition, sentence[1])
         part = text[slice(*sentence)]
+    whole = sentence
     reported = AT_FIRST.sub(" ", part) if question.at_first else part
     if _reports(reported, wanted) or _supposes(part) or STARTS.match(part):
         return None
@@ -172,9 +173,9 @@ def stated(text: str, start: int, end: int, prompt: str, *, contrasts: bool = Fa
     sentence = (sentence[0], nearly.start()) if nearly else sentence
     reason = _reason(text, sentence[0] + 1, sentence[1], language)
     reason = reason or (EXPLAINED.search(text, *sentence) if SO.match(part) else None)
-    inside = quantities(text, sentence[0], reason.start(), language) if reason else []
-    reason = reason if inside else None
-    inside = _with_lists(text, inside or quantities(text, *sentence, language))
+    stated_first = quantities(text, sentence[0], reason.start(), language) if reason else ()
+    reason = reason if stated_first else None
+    inside = _with_lists(text, stated_first or quantities(text, *sentence, language))
     value = (
         _the_wanted(text, sentence, inside, asked, wanted)
         or _of_the_asked(text, sentence, inside, asked, wanted)
@@ -216,7 +217,7 @@ def stated(text: str, start: int, end: int, prompt: str, *, contrasts: bool = Fa
         return None
     if sentence[1] == end and not _ended(part) and len(WORD.findall(after)) > 3:
         return None  # cut off on the way
-    if _said_otherwise(text, sentences[:-1], part, value, language):
+    if _said_otherwise(text, sentences[:-1], whole, value, language):
         return Extraction(None, "unsure")
     known = _values([*asked, *before, *inside], value)
     signs = (
@@ -327,7 +328,7 @@ def _pairs(asked: str) -> frozenset[tuple[str, str]]:
 
 
 @functools.lru_cache(maxsize=256)
-def _asked(prompt: str, language: str) -> list[Quantity]:
+def _asked(prompt: str, language: str) -> Sequence[Quantity]:
     """The quantities of a question, which the completions of a group share."""
     return quantities(prompt, 0, len(prompt), language)[-_MOST_BEFORE:]
 
@@ -459,7 +460,7 @@ def _is_beside(text: str, sentences: list[Span], language: str, wanted: Asked) -
     )
 
 
-def _given_condition(text: str, sentence: Span, wanted: Asked, known: list[Quantity], language: str) -> int | None:
+def _given_condition(text: str, sentence: Span, wanted: Asked, known: Sequence[Quantity], language: str) -> int | None:
     """Where a sentence goes on behind a condition that is fulfilled: "If each costs $4, she pays $8""
     " where each does."""
     found = CONDITION.match(text, *sentence)
@@ -605,7 +606,7 @@ def _opposed(clause: str, language: str) -> bool:
 
 
 def _only_one(
-    text: str, sentence: Span, inside: list[Quantity], asked: list[Quantity], before: list[Quantity]
+    text: str, sentence: Span, inside: Sequence[Quantity], asked: Sequence[Quantity], before: Sequence[Quantity]
 ) -> Quantity | None:
     """The one value of a sentence, when what is given, calculated with or said of the circumstances is set aside."""
     free = [quantity for quantity in inside if not quantity.article] or inside
@@ -628,7 +629,7 @@ def _only_one(
 
 
 def _the_wanted(
-    text: str, sentence: Span, inside: list[Quantity], asked: list[Quantity], wanted: Asked
+    text: str, sentence: Span, inside: Sequence[Quantity], asked: Sequence[Quantity], wanted: Asked
 ) -> Quantity | None:
     """The one value that names what is asked for, where all others are given or name something else."""
     given = {quantity.key for quantity in asked}
@@ -664,7 +665,7 @@ def _the_wanted(
 
 
 def _of_the_asked(
-    text: str, sentence: Span, inside: list[Quantity], asked: list[Quantity], wanted: Asked
+    text: str, sentence: Span, inside: Sequence[Quantity], asked: Sequence[Quantity], wanted: Asked
 ) -> Quantity | None:
     """Of two values, each of a clause of its own, the one in whose clause alone the question's words stand."""
     given = {quantity.key for quantity in asked}
@@ -693,7 +694,7 @@ def _topics(part: str) -> set[str]:
     return {part[at : at + 2] for at in range(len(part) - 1) if all(UNSPACED.match(char) for char in part[at : at + 2])}
 
 
-def _another_is_asked(text: str, sentence: Span, value: Quantity, inside: list[Quantity], prompt: str) -> bool:
+def _another_is_asked(text: str, sentence: Span, value: Quantity, inside: Sequence[Quantity], prompt: str) -> bool:
     """Does what is said of another value share more with the question? ("There are 12 cows and 8 chickens.")"""
     sentences = _sentences(prompt, 0, len(prompt))
     asked = _stems(prompt[slice(*sentences[-1])]) if sentences else set()
@@ -737,7 +738,7 @@ def _next_word(text: str, quantity: Quantity) -> set[str]:
     return _stems(match[0]) if match else set()
 
 
-def _with_lists(text: str, values: list[Quantity]) -> list[Quantity]:
+def _with_lists(text: str, values: Sequence[Quantity]) -> list[Quantity]:
     """ "$x=3$ or $x=-7$" is one value."""
     joined: list[Quantity] = []
     for value in values:
@@ -765,7 +766,7 @@ def _names_alike(text: str, first: Span, second: Span) -> bool:
 
 
 def _set_aside(
-    text: str, sentence: Span, values: list[Quantity], asked: list[Quantity], before: list[Quantity]
+    text: str, sentence: Span, values: Sequence[Quantity], asked: Sequence[Quantity], before: Sequence[Quantity]
 ) -> Iterator[set[object]]:
     """What is set aside in turn, until one value is left; the last takes the longest to find."""
     yield set()
@@ -774,17 +775,17 @@ def _set_aside(
     yield _given(text, asked, before)
 
 
-def _values(quantities: list[Quantity], beside: Quantity) -> list[Fraction]:
+def _values(quantities: Sequence[Quantity], beside: Quantity) -> list[Fraction]:
     """Of all that differ from the one given."""
     return [other.value for other in quantities if other.value is not None and other.value != beside.value]
 
 
-def _joined(text: str, values: list[Quantity]) -> bool:
+def _joined(text: str, values: Sequence[Quantity]) -> bool:
     """Is the last value the last of a list? ("3 and 5")"""
     return len(values) > 1 and BEFORE_AND.fullmatch(text, values[-2].span[1], values[-1].span[0]) is not None
 
 
-def _given(text: str, asked: list[Quantity], before: list[Quantity]) -> set[object]:
+def _given(text: str, asked: Sequence[Quantity], before: Sequence[Quantity]) -> set[object]:
     """The values that the text before a sentence takes as known: those that it does not calculate."""
     known = [quantity.value for quantity in asked if quantity.value is not None and not quantity.article]
     calculated = set()
@@ -798,12 +799,12 @@ def _given(text: str, asked: list[Quantity], before: list[Quantity]) -> set[obje
     return {*known, *others} - calculated
 
 
-def _after_so(text: str, sentence: Span, free: list[Quantity]) -> list[Quantity]:
+def _after_so(text: str, sentence: Span, free: Sequence[Quantity]) -> list[Quantity]:
     ends = [match.end() for match in SO.finditer(text, *sentence)]
     return next((later for end in reversed(ends) if (later := [item for item in free if item.span[0] >= end])), [])
 
 
-def _after_premise(text: str, sentence: Span, free: list[Quantity]) -> list[Quantity]:
+def _after_premise(text: str, sentence: Span, free: Sequence[Quantity]) -> list[Quantity]:
     """What a sentence says behind what it was found by: "Since two of them add to 115, the third is 65."."""
     premise = BY_DOING.match(text, *sentence)
     return [item for item in free if premise and item.span[0] >= premise.end()]
@@ -855,17 +856,17 @@ def _parts(text: str, start: int, conclusion: re.Match[str]) -> bool:
     )
 
 
-def _said_otherwise(text: str, earlier: list[Span], part: str, value: Quantity, language: str) -> bool:
+def _said_otherwise(text: str, earlier: list[Span], sentence: Span, value: Quantity, language: str) -> bool:
     """Does an earlier sentence say the same with another value?"""
-    alike = [span for span in earlier[-20:] if abs(span[1] - span[0] - len(part)) < _ALIKE]
-    shape = _shape(part, language) if alike else ()
+    alike = [span for span in earlier[-20:] if abs(span[1] - span[0] - sentence[1] + sentence[0]) < _ALIKE]
+    shape = _shape(text, sentence, language) if alike else ()
     return bool(shape) and any(
-        shape == _shape(text[slice(*span)], language) and _gives_another(quantities(text, *span, language), value)
+        shape == _shape(text, span, language) and _gives_another(quantities(text, *span, language), value)
         for span in alike
     )
 
 
-def _gives_another(said: list[Quantity], value: Quantity) -> bool:
+def _gives_another(said: Sequence[Quantity], value: Quantity) -> bool:
     """Is a value that is said beside another one a different one? Of the steps to x = 7, "4x = 28" is none."""
     if value.kind == "relation":
         said = [quantity for quantity in said if quantity.kind == "relation"]
@@ -873,9 +874,10 @@ def _gives_another(said: list[Quantity], value: Quantity) -> bool:
     return value.key not in {quantity.key for quantity in said}
 
 
-def _shape(part: str, language: str) -> tuple[str, ...]:
-    for quantity in reversed(quantities(part, 0, len(part), language)):
-        part = part[: quantity.span[0]] + " " + part[quantity.span[1] :]
+def _shape(text: str, span: Span, language: str) -> tuple[str, ...]:
+    part = text[slice(*span)]
+    for quantity in reversed(quantities(text, *span, language)):
+        part = part[: quantity.span[0] - span[0]] + " " + part[quantity.span[1] - span[0] :]
     return tuple(word.lower() for word in WORD.findall(SO.sub(" ", part)))
 
 
