@@ -250,7 +250,7 @@ def test_stopped_and_resumed_is_the_same_as_never_stopped(critic, tiny_path, sum
     ("flags", "message"),
     [
         (["--critic-model", "OTHER"], "has another tokenizer than the policy"),
-        (["--critic-model", "/nowhere"], "/nowhere: no such folder here"),
+        (["--critic-model", "/nowhere"], "/nowhere: no such folder"),
         (["--critic", "shared", "--critic-model", "TINY"], "a shared critic uses the policy's backbone"),
         (["--value-coef", "0.1"], "for --critic own set --critic-lr"),
         (["--critic-warmup-steps", "6"], "must be < --steps 6: the policy would never be trained"),
