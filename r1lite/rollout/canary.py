@@ -38,10 +38,9 @@ TOLERANCE = {torch.float32: 0.002, torch.bfloat16: 0.5, torch.float16: 0.1}
 _LAYER = re.compile(r"(.*?\.\d+)\.")
 _GAIN = 0.5  # a repaired part counts as a cause if it removes this share of the difference
 # Checks use different prompts, and rounding differs between them. This was not measured, so these values are guesses.
-_ODD, _WRONG = (
-    4.0,
-    16.0,
-)  # times the largest difference so far: above the first, look for a cause; above the second, stop
+# In multiples of the largest difference so far.
+_ODD = 4.0  # above it, a cause is looked for
+_WRONG = 16.0  # above it, the run stops
 _LEAST = {torch.float32: 1e-5, torch.bfloat16: 0.03, torch.float16: 0.006}  # nats that always count as usual
 _UNMOVED = 0.1  # share of the trainer's movement that counts as none, if rounding may be as large as the movement
 _TOKENS = 4  # fewest common tokens for a comparison of movements
