@@ -75,7 +75,7 @@ def test_a_run_without_a_step(tmp_path):
 
 def test_what_is_no_run_is_refused(tmp_path, capsys):
     assert main(["report", str(tmp_path)]) == 2
-    assert "holds no run" in capsys.readouterr().err
+    assert "contains no run" in capsys.readouterr().err
     assert main(["report", str(tmp_path / "nothing")]) == 2
     assert "is not a folder" in capsys.readouterr().err
 
