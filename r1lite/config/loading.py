@@ -11,7 +11,7 @@ import operator
 import re
 import types
 import typing
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence, Set
 from pathlib import Path
 from types import MappingProxyType
 from typing import Annotated, Any, NoReturn, TypedDict, TypeVar, Union
@@ -157,6 +157,16 @@ OF_THE_COMMAND = frozenset(
     {"out", "resume", "accept_lost_records", "quiet", "verbose", "trust"}
     | {"estimate", "estimate_ranks", "estimate_gpus", "estimate_gib"}
 )
+
+
+def refuse_changes(path: Path, saved: Mapping[str, Any], given: Mapping[str, Any], may_change: Set[str]) -> None:
+    """Raises UserError if a resumed run's setting differs, unless it is in `may_change` or not part of the run."""
+    for key, value in given.items():
+        if key not in OF_THE_COMMAND | may_change and value != saved.get(key):
+            raise UserError(
+                f"--resume: --{key.replace('_', '-')} is {saved.get(key)} in {path} and can't become {value}; "
+                "omit it, or start a new run"
+            )
 
 
 def dump(config: Section) -> str:

@@ -144,13 +144,7 @@ def _filter(spec: str, correct: Reward, known: Mapping[str, Mapping[str, Any]]) 
         raise UserError(f"'{name}' is already the filter 'correct'")
     given = {**known.get(name, {}), **options}
     reward = Reward(name, options={name: given} if given else None)
-    return Filter(
-        name,
-        {"min": lowest, **given},
-        functools.partial(_verified, name=name, lowest=lowest),
-        reward,
-        spec,
-    )
+    return Filter(name, {"min": lowest, **given}, functools.partial(_verified, name=name, lowest=lowest), reward, spec)
 
 
 def parse(spec: str) -> tuple[str, dict[str, Any]]:

@@ -34,12 +34,7 @@ def run(config: RewardModelConfig) -> dict[str, Any]:
         RunError: the run can't continue; its checkpoints remain.
         Interrupted: a signal stopped the run; a checkpoint was written.
     """
-    return run_life(
-        config,
-        _resolve_config,
-        _open_run,
-        lambda config, training, stop: training,
-    )
+    return run_life(config, _resolve_config, _open_run, lambda config, training, stop: training)
 
 
 def _resolve_config(config: RewardModelConfig) -> tuple[RewardModelConfig, dict[str, str]]:

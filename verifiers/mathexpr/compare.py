@@ -117,8 +117,9 @@ def _scalar_gold(gold: Answer, answer: Answer, policy: Policy, budget: Budget) -
         case "list" if answer.joined_by == "=":  # x = y = 2
             return _best(compared(gold, item, policy, budget) for item in answer.items)
         case "list":
-            same = answer.joined_by == "or" and len(answer.items) < 4
-            return "equal" if same and _all_same(gold, answer, policy, budget) else "hedged"
+            few = answer.joined_by == "or" and len(answer.items) < 4  # "3/4 or 0.75": one answer in two spellings
+            same = few and all(compared(gold, item, policy, budget) == "equal" for item in answer.items)
+            return "equal" if same else "hedged"
         case "set" if len(answer.items) == 1:
             return _by_kind(gold, answer.items[0], policy, budget)
         case "region" if len(answer.pieces) == 1 and answer.pieces[0].low == answer.pieces[0].high:
@@ -151,11 +152,6 @@ def _scalar_gold(gold: Answer, answer: Answer, policy: Policy, budget: Budget) -
 def _option(text: str) -> Answer:
     answer = read(text)
     return answer if answer.kind != "choice" else Answer("text", words=answer.words)
-
-
-def _all_same(gold: Answer, answer: Answer, policy: Policy, budget: Budget) -> bool:
-    """Returns whether all items equal the gold, as in "3/4 or 0.75"."""
-    return all(compared(gold, item, policy, budget) == "equal" for item in answer.items)
 
 
 def _vector(gold: Answer, answer: Answer, policy: Policy, budget: Budget) -> str:

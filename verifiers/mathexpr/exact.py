@@ -129,14 +129,8 @@ def integer(value: Fraction | None, most: int) -> int | None:
     return value.numerator if value is not None and value.denominator == 1 and 0 <= value <= most else None
 
 
-@functools.lru_cache(maxsize=64)
-def _factorial(count: int) -> int:
-    return math.factorial(count)
-
-
-@functools.lru_cache(maxsize=64)
-def _binomial(n: int, k: int) -> int:
-    return math.comb(n, k)
+_factorial = functools.lru_cache(maxsize=64)(math.factorial)
+_binomial = functools.lru_cache(maxsize=64)(math.comb)
 
 
 def _function(node: Node) -> Fraction | None:

@@ -202,7 +202,7 @@ def canonical(pieces: Pieces, budget: Budget) -> Pieces:
         if sign is not None and (sign < 0 or (sign == 0 and piece.low_closed and piece.high_closed)):
             live.append(piece)
     try:
-        live.sort(key=functools.cmp_to_key(lambda a, b: _ordered(a, b, budget)))
+        live.sort(key=functools.cmp_to_key(functools.partial(_ordered, budget=budget)))
     except ValueError:
         return pieces
     merged: list[Piece] = []

@@ -458,7 +458,8 @@ def bound(parser: Parser, kind: str) -> Node:
         else:
             name, lower, side = _binding(parser, kind)
     if kind == "int":
-        body, name = _differential(parser.sum())
+        integrand = parser.sum()
+        body, name = _without_differential(integrand) or (integrand, "x")
         return Node("int", (body,) if lower is None else (body, lower, upper or _refuse("int")), name)
     if lower is None or (upper is None and kind != "lim"):
         raise Unreadable(f"'{kind}' without its bounds")
@@ -497,12 +498,8 @@ def _binding(parser: Parser, kind: str) -> tuple[str, Node, str]:
     return name, lower, side
 
 
-def _differential(node: Node) -> tuple[Node, str]:
-    """Returns the integrand without its dx, and the x; an integral without a differential is over x."""
-    return _without_d(node) or (node, "x")
-
-
-def _without_d(node: Node) -> tuple[Node, str] | None:
+def _without_differential(node: Node) -> tuple[Node, str] | None:
+    """Returns the integrand without its dx, and the x; None if there is no differential."""
     one = number(1)
     if node.op == "mul":
         for index in range(len(node.args) - 1):
@@ -511,12 +508,12 @@ def _without_d(node: Node) -> tuple[Node, str] | None:
                 body = one if not rest else rest[0] if len(rest) == 1 else Node("mul", rest)
                 return body, node.args[index + 1].value
         for index, factor in enumerate(node.args):
-            inner = _without_d(factor) if factor.op in ("div", "mul") else None
+            inner = _without_differential(factor) if factor.op in ("div", "mul") else None
             if inner is not None:
                 return Node("mul", (*node.args[:index], inner[0], *node.args[index + 1 :])), inner[1]
     if node.op in ("div", "neg", "add"):  # dx is in the numerator or the last term
         index = len(node.args) - 1 if node.op == "add" else 0
-        inner = _without_d(node.args[index])
+        inner = _without_differential(node.args[index])
         if inner is not None:
             return Node(node.op, (*node.args[:index], inner[0], *node.args[index + 1 :])), inner[1]
     return None

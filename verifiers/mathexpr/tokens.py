@@ -31,8 +31,17 @@ _TOKEN = re.compile(
     r"|(?P<other>.)",
     re.DOTALL,
 )
-OPEN = frozenset(["(", "[", "{", "lset", "langle", "lfloor", "lceil"])
-CLOSE = frozenset([")", "]", "}", "rset", "rangle", "rfloor", "rceil"])
+_OPEN = frozenset(["(", "[", "{", "lset", "langle", "lfloor", "lceil"])
+_CLOSE = frozenset([")", "]", "}", "rset", "rangle", "rfloor", "rceil"])
+
+
+def nesting(token: Token) -> int:
+    """Returns 1 for a token that opens a bracket or an environment, -1 for one that closes it, else 0."""
+    if token.kind == "op":
+        return (token.value in _OPEN) - (token.value in _CLOSE)
+    return (token.kind == "begin") - (token.kind == "end")
+
+
 # Within \\text{...}: a separator, or a number that is not part of a word.
 _TEXT_PART = re.compile(r"[,;]|\b(?:and|or)\b|(?<![^\W_])(?<![.^/-])\d+(?:[.,]\d+)*(?![^\W_])", re.IGNORECASE)
 _LETTER_LIST = re.compile(r"[A-Z](?:\s*(?:,|,?\s+and\s)\s*[A-Z])+")

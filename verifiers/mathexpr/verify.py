@@ -185,7 +185,7 @@ class MathVerifier:
             return verdict
         assert gold.answer is not None
         word = not_understood(
-            NO_SOLUTION_SAID.sub(_blank, text) if gold.answer.kind == "empty" else text,
+            NO_SOLUTION_SAID.sub(lambda match: " " * len(match[0]), text) if gold.answer.kind == "empty" else text,
             verdict.span,
             prompt=problem.prompt,
             gold=gold.text,
@@ -396,10 +396,6 @@ class MathVerifier:
         except Unreadable as error:
             return "type_clash", str(error)
         return reason, ""
-
-
-def _blank(match: re.Match[str]) -> str:
-    return " " * len(match[0])
 
 
 def _without_points(gold: _Gold, answer: str, context: str, *, grouped: bool) -> str:

@@ -30,10 +30,7 @@ class Judge:
     def __init__(self, setups: Sequence[Setup], timeout_s: float, memory_mib: int | None) -> None:
         self._scorers = [
             BatchScorer(
-                Reward(formula, verifiers=ready, options=options),
-                workers=1,
-                timeout_s=timeout_s,
-                memory_mib=memory_mib,
+                Reward(formula, verifiers=ready, options=options), workers=1, timeout_s=timeout_s, memory_mib=memory_mib
             )
             for formula, options, ready in setups
         ]
