@@ -89,7 +89,7 @@ def _by_kind(gold: Answer, answer: Answer, policy: Policy, budget: Budget) -> st
         case "relation" | "quantified":
             return structure(gold, answer, budget)
         case "clock":
-            return _clock(gold, answer, policy, budget)
+            return _clock(gold, answer, budget)
         case "date":
             return _date(gold, answer)
         case "choice":
@@ -526,7 +526,7 @@ def _tuple_gold(gold: Answer, answer: Answer, policy: Policy, budget: Budget) ->
 # -- times, dates, choices
 
 
-def _clock(gold: Answer, answer: Answer, policy: Policy, budget: Budget) -> str:
+def _clock(gold: Answer, answer: Answer, budget: Budget) -> str:
     if answer.kind == "ratio":
         return same_ratio(gold, answer, budget)
     if answer.kind == "scalar" and len(gold.items) == 2 and answer.node is not None and answer.node.op == "div":

@@ -18,6 +18,7 @@ _BASE_WORDS = {"two": 2, "three": 3, "four": 4, "five": 5, "six": 6, "seven": 7,
                "eleven": 11, "twelve": 12, "sixteen": 16}  # fmt: skip
 _INVERSE = {"sin": "asin", "cos": "acos", "tan": "atan", "cot": "acot", "sec": "asec", "csc": "acsc", "sinh": "asinh",
             "cosh": "acosh", "tanh": "atanh"}  # fmt: skip
+_OPERATIONS = {"factorial": "fact", "binomial": "binom", "abs": "abs", "conj": "conj"}
 
 
 def numeral_at(parser: Parser, token: Token) -> Node:
@@ -25,7 +26,9 @@ def numeral_at(parser: Parser, token: Token) -> Node:
     raw, following = token.value, parser.peek()
     if following.kind == "exp":
         parser.at += 1
-        return scaled(raw, _small_int(following.value))
+        if len(following.value) > 6:
+            raise Unreadable("an exponent of ten that is too long")
+        return scaled(raw, int(following.value))
     repeating = _repeating(parser, raw, following)
     if repeating is not None:
         return repeating
@@ -48,12 +51,6 @@ def scaled(raw: str, exponent: int = 0) -> Node:
     if places is None:
         return Node("num", (), value * scale if exponent else value)
     return Node("dec", (), (value * scale if exponent else value, scale / (2 * 10**places)))
-
-
-def _small_int(text: str) -> int:
-    if len(text) > 6:
-        raise Unreadable("an exponent of ten that is too long")
-    return int(text)
 
 
 def based(raw: str, subscript: str) -> Node:
@@ -187,18 +184,10 @@ def function(parser: Parser, name: str) -> Node:
     wanted = 2 if name == "binomial" else 1
     if name not in ("min", "max", "gcd", "lcm") and len(arguments) != wanted:
         raise Unreadable(f"'{name}' of {len(arguments)} arguments")
-    if name == "sqrt":
-        node = Node("fn", arguments, "sqrt") if root is None else Node("root", (arguments[0], root))
-    elif name == "cbrt":
-        node = Node("root", (arguments[0], number(3)))
-    elif name == "factorial":
-        node = Node("fact", arguments)
-    elif name == "binomial":
-        node = Node("binom", arguments)
-    elif name == "abs":
-        node = Node("abs", arguments)
-    elif name == "conj":
-        node = Node("conj", arguments)
+    if name == "cbrt" or root is not None:
+        node = Node("root", (arguments[0], root or number(3)))
+    elif name in _OPERATIONS:
+        node = Node(_OPERATIONS[name], arguments)
     elif name == "exp":
         node = Node("pow", (Node("const", (), "e"), arguments[0]))
     elif base is not None and name == "log":

@@ -77,57 +77,10 @@ _OPERATOR_OF = {
     "lnot": "neg",
 }  # fmt: skip
 _SKIPPED = frozenset(
-    [
-        "left",
-        "right",
-        "big",
-        "Big",
-        "bigg",
-        "Bigg",
-        "bigl",
-        "bigr",
-        "Bigl",
-        "Bigr",
-        "biggl",
-        "biggr",
-        "Biggl",
-        "Biggr",
-        "bigm",
-        "Bigm",
-        "middle",
-        ",",
-        ";",
-        ":",
-        "!",
-        "space",
-        "thinspace",
-        "medspace",
-        "thickspace",
-        "negthinspace",
-        "negmedspace",
-        "negthickspace",
-        "enspace",
-        "quad",
-        "qquad",
-        "displaystyle",
-        "textstyle",
-        "scriptstyle",
-        "limits",
-        "nolimits",
-        "rm",
-        "bf",
-        "it",
-        "boldsymbol",
-        "mathstrut",
-        "strut",
-        "hfill",
-        "nonumber",
-        "hline",
-        "vphantom",
-        "allowbreak",
-        "relax",
-        "scriptscriptstyle",
-    ]
+    "left right big Big bigg Bigg bigl bigr Bigl Bigr biggl biggr Biggl Biggr bigm Bigm middle , ; : ! space thinspace"
+    " medspace thickspace negthinspace negmedspace negthickspace enspace quad qquad displaystyle textstyle scriptstyle"
+    " limits nolimits rm bf it boldsymbol mathstrut strut hfill nonumber hline vphantom allowbreak relax"
+    " scriptscriptstyle".split()
 ) | {" ", "\n"}
 _SPACES = frozenset(
     [",", ";", ":", " ", "\n", "space", "thinspace", "medspace", "thickspace", "enspace", "quad", "qquad"]

@@ -288,7 +288,7 @@ class MathVerifier:
             alternatives = bool(extraction.others)
             if alternatives or gold.answer.kind not in ("list", "set", "tuple"):
                 values = {text[slice(*part)].strip() for part in extraction.joint}
-                if len(values) > 1 and (alternatives or not self._agree(gold, text, extraction.joint, policy, budget)):
+                if len(values) > 1 and (alternatives or not self._agree(text, extraction.joint, policy, budget)):
                     return Verdict(0.0, "hedged", "several boxes", answer, span, gold.type)
             else:
                 span = (extraction.joint[0][0], extraction.joint[-1][1])
@@ -297,7 +297,7 @@ class MathVerifier:
                     and self._reason(gold, answer, problem, policy, budget, None)[0] == "equal"
                 ):
                     answer = joined
-        elif extraction.others and not self._agree(gold, text, (*extraction.others, span), policy, budget):
+        elif extraction.others and not self._agree(text, (*extraction.others, span), policy, budget):
             return Verdict(0.0, "hedged", "several final answers", answer, span, gold.type)
         ratio = _RATIO_IN_WORDS.fullmatch(answer) if _RATIO.fullmatch(gold.text) else None
         answer = f"{ratio[1]}:{ratio[2]}" if ratio else answer
@@ -347,7 +347,7 @@ class MathVerifier:
             explanation.steps.extend(budget.trace)
         return Verdict(float(reason == "equal"), reason, detail, answer, span, gold.type, budget.rung)
 
-    def _agree(self, gold: _Gold, text: str, spans: tuple[Span, ...], policy: Policy, budget: Budget) -> bool:
+    def _agree(self, text: str, spans: tuple[Span, ...], policy: Policy, budget: Budget) -> bool:
         """Returns whether all final answers have the same value; a sentence has that of its only number."""
         parts = [text[slice(*span)] for span in spans]
         if _same_values((parts[-1], *parts[:-1]), policy, budget):
