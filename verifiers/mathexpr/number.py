@@ -5,11 +5,13 @@ from __future__ import annotations
 import re
 from fractions import Fraction
 
+from verifiers.lazy_pattern import lazy_pattern
+
 _MAX_CHARS = 200
 _DIGITS = r"(?:\d{1,3}(?:,\d{3})+|\d+)"
-_NUMBER = re.compile(rf"([+-]?)\s*[$€£]?\s*({_DIGITS}(?:\.\d*)?|\.\d+)\s*(?:/\s*({_DIGITS}))?\s*(\\?%)?\.?", re.ASCII)
-_FRAC = re.compile(rf"([+-]?)\s*\\[dt]?frac\s*\{{\s*([+-]?{_DIGITS})\s*\}}\s*\{{\s*([+-]?{_DIGITS})\s*\}}", re.ASCII)
-_WRAPPING = re.compile(r"^(?:\$+|\\\(|\\\[)|(?:\$+|\\\)|\\\])$")
+_NUMBER = lazy_pattern(rf"([+-]?)\s*[$€£]?\s*({_DIGITS}(?:\.\d*)?|\.\d+)\s*(?:/\s*({_DIGITS}))?\s*(\\?%)?\.?", re.ASCII)
+_FRAC = lazy_pattern(rf"([+-]?)\s*\\[dt]?frac\s*\{{\s*([+-]?{_DIGITS})\s*\}}\s*\{{\s*([+-]?{_DIGITS})\s*\}}", re.ASCII)
+_WRAPPING = lazy_pattern(r"^(?:\$+|\\\(|\\\[)|(?:\$+|\\\)|\\\])$")
 
 
 def read_number(text: str) -> Fraction | None:
