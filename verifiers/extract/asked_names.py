@@ -8,27 +8,28 @@ import re
 from verifiers.extract.gates import Gated
 from verifiers.extract.spans import Span
 from verifiers.extract.vocabulary import SAFE
+from verifiers.lazy_pattern import lazy_pattern
 
-_WHO = re.compile(
+_WHO = lazy_pattern(
     r"(?:^|[.!?,:;。\n]\s*)(?:and |et |und )?(?:who|ai|kim|vem|which (?:of (?:them|the \w+)|one|child|boy|girl"
     r"|runner|student|team"
     r"|person)|wer|wie(?= (?:is|heeft|loopt|was|krijgt)\b)|qui|¿?qui[eé]n|chi|quem|кто|kto|siapa)(?!\w)"
     r"(?P<predicate>[^.!?,:;\n]{2,80})",
     re.IGNORECASE,
 )
-_NAME = re.compile(r"\b[^\W\d_a-zß-öø-ÿа-я][^\W\d_]{1,20}\b")
+_NAME = lazy_pattern(r"\b[^\W\d_a-zß-öø-ÿа-я][^\W\d_]{1,20}\b")
 # What follows is said of somebody else, or of another place in a row.
-_ELSE = re.compile(
+_ELSE = lazy_pattern(
     r"[,;]|\b(?:than\b|who\b|second|third|fourth|next\b|almost\b|als\b|zweit|dritt|que\b|deuxième|troisième|segund[oa]|tercer[oa]?"
     r"|secondo|terzo|di\b|che\b|dan\b)|(?<!\w)(?:чем|втор|трет)",
     re.IGNORECASE,
 )
-_WORD = re.compile(r"[^\W\d_]{4,}")
-_ANY_WORD = re.compile(r"[^\W\d_]{2,}")
-_OF_NAME = re.compile(r"\b(?:of|von|de|d['’]|di|van|av|от|у)\s*$", re.IGNORECASE)
+_WORD = lazy_pattern(r"[^\W\d_]{4,}")
+_ANY_WORD = lazy_pattern(r"[^\W\d_]{2,}")
+_OF_NAME = lazy_pattern(r"\b(?:of|von|de|d['’]|di|van|av|от|у)\s*$", re.IGNORECASE)
 _STEM = 5  # characters by which "najstarszy" and "najstarsza" are one word
 # What speaks of somebody else beside the one that is named.
-_BESIDES = re.compile(
+_BESIDES = lazy_pattern(
     r"\b(?:than|but|except|unless|if|after|before|besides|would|als|außer|wenn|nach|vor|sauf|après|avant"
     r"|después|antes|depois|dopo|prima|po|przed|efter|före|voor|que (?=(?-i:[A-ZÀ-Þ]))"
     r"|salvo|excepto|tranne|niż|oprócz|dan|utom|än)\b"
@@ -38,16 +39,16 @@ _BESIDES = re.compile(
 
 
 # What leads to a name that stands behind what is said of it: "The tallest is Ben", "Самый старший — Петя".
-_COPULA = re.compile(
+_COPULA = lazy_pattern(
     r"(?:\b(?:is|was|ist|war|est|était|es|fue|era|é|foi|è|fu|are)|(?<!\w)это|—|–|\s-|:)\s*(?:(?:the|der|die|o|a|la|el|il|le)\s+)?[*_\"“«]*$",
     re.IGNORECASE,
 )
-_RANKED = re.compile(
+_RANKED = lazy_pattern(
     r"\b(?:not|second|third|fourth|next|almost|zweit\w*|dritt\w*|nicht|deuxième|troisième|pas|segund[oa]|tercer[oa]?|no|não"
     r"|secondo|terzo|non)\b|(?<!\w)(?:втор|трет|не\b)",
     re.IGNORECASE,
 )
-_WEEKDAYS = re.compile(
+_WEEKDAYS = lazy_pattern(
     r"(?<![^\W\d_])(?:(?:mon|tues|wednes|thurs|fri|satur|sun)day|(?:mon|diens|donners|frei|sams|sonn)tag|mittwoch|sonnabend|lundi|mardi"
     r"|mercredi|jeudi|vendredi|samedi|dimanche|lunes|martes|miércoles|jueves|viernes|sábado|domingo|(?:segunda|terça|quarta|quinta|sexta)-feira"
     r"|lunedì|martedì|mercoledì|giovedì|venerdì|sabato|domenica|maandag|dinsdag|woensdag|donderdag|vrijdag|zaterdag|zondag|понедельник|вторник"
@@ -92,7 +93,7 @@ def _is_named(name: str, prompt: str) -> bool:
     return name.isalpha() and name in prompt
 
 
-_RANKED_FIRST = re.compile(r"谁(最[\u4e00-\u9fff])")
+_RANKED_FIRST = lazy_pattern(r"谁(最[\u4e00-\u9fff])")
 
 
 _MONTH = (
@@ -101,14 +102,14 @@ _MONTH = (
     r"|enero|febrero|marzo|abril|mayo|junio|julio|agosto|septiembre|octubre|noviembre|diciembre|janeiro|fevereiro|março|maio|junho|julho"
     r"|setembro|outubro|novembro|dezembro|gennaio|febbraio|aprile|maggio|giugno|luglio|settembre|ottobre|dicembre)"
 )
-_MONTHS = re.compile(rf"(?<![^\W\d_]){_MONTH}(?![^\W\d_])", re.IGNORECASE)
-_DATE = re.compile(
+_MONTHS = lazy_pattern(rf"(?<![^\W\d_]){_MONTH}(?![^\W\d_])", re.IGNORECASE)
+_DATE = lazy_pattern(
     rf"(?<![^\W_]){_MONTH}\.? \d{{1,2}}(?:st|nd|rd|th)?(?:,? \d{{4}})?(?![\d%])|(?<![\d.])\d{{1,2}}(?:st|nd|rd"
     rf"|th|er|\.|º|°)? (?:of |de )?{_MONTH}"
     r"(?![^\W\d_])(?:(?: de|,)? \d{4})?",
     re.IGNORECASE,
 )
-_WHICH_DATE = re.compile(
+_WHICH_DATE = lazy_pattern(
     r"\b(?:(?:what|which) (?:date|day)|when|wann|welche[smnr] (?:datum|tag)|quelle date|quel jour|quand|qué "
     r"(?:fecha|día)|cuándo|que (?:data|dia)|quando"
     r"|(?:che|quale|in che) (?:data|giorno))\b",
@@ -148,7 +149,7 @@ def _last_one(pattern: re.Pattern[str], text: str, sentence: Span, clause: Span,
     return found[-1].span() if closes or len({match[0].lower() for match in found}) == 1 else None
 
 
-_FROM = re.compile(
+_FROM = lazy_pattern(
     r"\b(?:before|after|since|from|until|not|vor|nach|seit|nicht|avant|après|depuis|pas|antes de|después de"
     r"|desde|no|depois de|não|prima di|dopo|da|non)"
     r"(?: the| dem| le| el| il| o)?\s*$",

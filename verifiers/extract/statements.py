@@ -93,6 +93,7 @@ from verifiers.extract.turns import CORRECTION
 from verifiers.extract.understood import CONDITIONAL
 from verifiers.extract.vocabulary import HARMLESS, UNSAFE
 from verifiers.extract.wordings import says_no_solution
+from verifiers.lazy_pattern import lazy_pattern
 
 _LOOK = 1000  # characters before the end
 _ASKED = 300  # characters of a question
@@ -529,24 +530,24 @@ def _leads(led: str, wanted: Asked, is_wanted: bool) -> bool:
 
 _REASON_IN = {"car": "fr", "want": "nl", "bo": "pl", "ty": "sv"}
 _COUNTED_ANSWERS = frozenset({"solu", "answ"})
-_ANOTHER = re.compile(r"\b(?:another|otr[oa]s|outr[oa]s|autres|altr[ie])\s+(?:[$€£]\s?)?§", re.IGNORECASE)
-_MINE = re.compile(r"\b(?:I|my)\b")
-_SIX = re.compile(r"\bsei\b", re.IGNORECASE)  # in German a subjunctive
-_DOING = re.compile(r"\W*(?!(?:the|this|that)\b)\w+ing\b", re.IGNORECASE)
-_SAID_TO_BE = re.compile(
+_ANOTHER = lazy_pattern(r"\b(?:another|otr[oa]s|outr[oa]s|autres|altr[ie])\s+(?:[$€£]\s?)?§", re.IGNORECASE)
+_MINE = lazy_pattern(r"\b(?:I|my)\b")
+_SIX = lazy_pattern(r"\bsei\b", re.IGNORECASE)  # in German a subjunctive
+_DOING = lazy_pattern(r"\W*(?!(?:the|this|that)\b)\w+ing\b", re.IGNORECASE)
+_SAID_TO_BE = lazy_pattern(
     r"[^.,;:]{0,40}?\b(?:is|are|was|were|ist|sind|est|sont|es|son|é|são|è|sono|jest|są|zijn|är)\s+"
     r"(?!(?:left|what|that|the|thus|so|also|then|now|our|was|das|ce|lo|la|el|o)\b)([^\W\d_]{3,})",
     re.IGNORECASE,
 )
-_HOLDS_NONE = re.compile(r"\b(?:none|nothing|no|0|ohne|sans|sin|senza) ", re.IGNORECASE)
-_CLAIM = re.compile(r"\b(?:the|this) claim\b", re.IGNORECASE)
-_TWO_WORDS = re.compile(r"\b(\w+)\s+(?=(\w+))")
-_NO_NUMBER_AFTER = re.compile(
+_HOLDS_NONE = lazy_pattern(r"\b(?:none|nothing|no|0|ohne|sans|sin|senza) ", re.IGNORECASE)
+_CLAIM = lazy_pattern(r"\b(?:the|this) claim\b", re.IGNORECASE)
+_TWO_WORDS = lazy_pattern(r"\b(\w+)\s+(?=(\w+))")
+_NO_NUMBER_AFTER = lazy_pattern(
     r"\b(?:around|about|between)\b(?!\s+(?:(?:a|an|the|half|some)\s+)*(?:§|[$€£]?\d|(?:one|two|three|four|five|six|seven|eight|nine"
     r"|ten|eleven|twelve|\w+teen|\w+ty|hundred)\b))",
     re.IGNORECASE,
 )
-_CONTRASTED = re.compile(
+_CONTRASTED = lazy_pattern(
     r"(?:,|\s[(—–-]|[(—–])\s*(?:and |but |und |et |y |e |а )?(?:not(?: quite)?|nicht(?: ganz)?"
     r"|pas(?: tout à fait)?|no|non|não|не|niet"
     r"|instead of|rather than)\s(?=[^.;]*\d)",
