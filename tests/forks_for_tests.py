@@ -83,7 +83,7 @@ class Forks:
 
     def __init__(self, folder, shared=None):
         self._folder, self._shared = Path(folder), Path(shared or folder)
-        self._socket = None
+        self._socket, self._lock = None, threading.Lock()
 
     @property
     def environment(self):
@@ -104,8 +104,9 @@ class Forks:
             env: further variables of the environment.
             output: a file that all it prints is added to.
         """
-        if self._socket is None:
-            self._join()
+        with self._lock:
+            if self._socket is None:
+                self._join()
         if script is not None:
             argv, code = [script, *argv], _SCRIPT
         out, err = [str(output)] * 2 if output else (tempfile.mkstemp(dir=self._folder)[1] for _ in range(2))
@@ -114,9 +115,11 @@ class Forks:
         variables["PYTHONPATH"] = os.pathsep.join([*map(str, paths), variables["PYTHONPATH"]])
         job = {"argv": [*map(str, argv)], "code": code, "cwd": str(cwd or os.getcwd()), "out": out, "err": err}
         job |= {"paths": [*map(str, paths)], "env": variables}
-        socket.send_fds(self._socket, [json.dumps(job).encode()], [theirs])
+        with self._lock:
+            socket.send_fds(self._socket, [json.dumps(job).encode()], [theirs])
+            pid = int(self._socket.recv(100))
         os.close(theirs)
-        return Process(int(self._socket.recv(100)), ended, out, err)
+        return Process(pid, ended, out, err)
 
     def start_ranks(self, folder, jobs, size=2, module="world_for_tests", **options):
         """Runs a module's jobs one after the other on so many ranks; the process is their launcher."""
