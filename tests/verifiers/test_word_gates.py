@@ -8,7 +8,7 @@ import json
 import pkgutil
 from pathlib import Path
 
-import pytest
+from tables_for_tests import each
 
 import verifiers.extract
 from verifiers.extract import conclusions, hedges
@@ -36,7 +36,7 @@ def filled(words: list[str]) -> list[str]:
     return [frame.format(word) for frame, word in itertools.product(FRAMES, (*words, *map(str.upper, words)))]
 
 
-@pytest.mark.parametrize("word", HEDGES)
+@each(HEDGES)
 def test_hedges(word: str) -> None:
     for text in filled([word]):
         found = hedges._HEDGE.search(text)
@@ -47,7 +47,7 @@ def test_hedges_are_found() -> None:
     assert all(hedges.hedge(f"7 {word} 8") for word in HEDGES)
 
 
-@pytest.mark.parametrize("words", RESTATEMENTS)
+@each(RESTATEMENTS)
 def test_restatements(words: str) -> None:
     for text in (f"7 {words} 8", f"$7$,{words}$8$", f"7{words.upper()}8"):
         parts = hedges.RESTATEMENT.split(text)
@@ -57,9 +57,7 @@ def test_restatements(words: str) -> None:
     assert len(hedges.restated(f"$7$,{words}$8$", one=True)) == 2
 
 
-@pytest.mark.parametrize(
-    "word", [*JOINTS, *languages._ENGLISH, "per cent", "pct", "pourcent", "por ciento", "per cento"]
-)
+@each([*JOINTS, *languages._ENGLISH, "per cent", "pct", "pourcent", "por ciento", "per cento"])
 def test_joints_and_words_after_a_number(word: str) -> None:
     for text in (f"7 {word} 8", f"7 {word}", f"7{word}", f"7\\text{{ {word} }}", f"7 {word.upper()} $8$", f"{word} 7"):
         plain = dressing._TEXT_JOINT.sub(dressing._joint, text)

@@ -1,4 +1,4 @@
-"""One spelling for what is written in many: Unicode, HTML, Markdown and damaged escapes become plain LaTeX."""
+"""Normalises spelling: Unicode, HTML, Markdown and damaged escapes become plain LaTeX."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ _HTML = re.compile(r"<(/?)(sup|sub|b|i|em|strong|u|br|p|span|math)\s*/?>", re.IG
 _ENTITY = {"&lt;": "<", "&gt;": ">", "&le;": r"\le ", "&ge;": r"\ge ", "&nbsp;": " ", "&amp;": "&", "&times;": "*",
            "&pi;": r"\pi ", "&deg;": r"^\circ ", "&minus;": "-", "&infin;": r"\infty "}  # fmt: skip
 _ENTITIES = re.compile("|".join(_ENTITY))
-# A backslash eaten by an escape in JSON or Python source: "\f" + "rac", "\t" + "ext", "\b" + "inom", "\r" + "ight".
+# A backslash lost to an escape in JSON or Python source: "\f" + "rac", "\t" + "ext", "\b" + "inom", "\r" + "ight".
 _EATEN = re.compile(
     r"\x0c(?=rac)|\t(?=ext|imes|heta|frac|an\b|o\b)|\x08(?=inom|eta|ar|oxed|egin|ig|f\b)|\r(?=ight|ho|m\b|angle)"
     r"|\n(?=eq\b|e\b|otin)"
@@ -93,12 +93,12 @@ _THOUSANDS = re.compile(
 _SPACED_NUMBER = re.compile(r"(?<![\d.,/^_{(\[])(?<![\d,;] )[1-9]\d{0,2}(?: \d{3})+(?![\d/]| \d|[,;] ?\d)")
 _SPACED_DECIMAL = re.compile(r"([+-]?[1-9]\d{0,2}(?: \d{3})+)(,\d{1,2}(?:\D.*)?)", re.DOTALL)
 _NO_SPACE = re.compile(r"(?<=\d)\\!(?=\d)")
-_DECIMAL_COMMA = re.compile(r"(?<=\d)\{,\}(?=\d)")  # what is no sign of thousands
+_DECIMAL_COMMA = re.compile(r"(?<=\d)\{,\}(?=\d)")  # not a separator of thousands
 _MARKUP = re.compile(
     r"\*\*|__|`+|\$+|\\[()\[\]](?!\d*(?:pt|em|ex|mm|cm)\])"
     r"|\\(?:displaystyle|textstyle|limits|nolimits)(?![A-Za-z])|\\q?quad"
 )
-# A power as Python writes it; Markdown's bold has a space, or nothing, on one side of its signs.
+# A power as in Python; the signs of Markdown's bold have a space, or nothing, on one side.
 _POWER = re.compile(r"(?:(?<=[\d)\]}])|(?<=[A-Za-z])(?<![A-Za-z]{2}))( ?)\*\*\1(?=[\w(+-])", re.ASCII)
 _ORDINAL = re.compile(
     r"(?<=\d)\s*\^\s*(?:\{\s*)?(?:\\(?:text|textrm|mathrm|rm)\s*\{)?\s*(st|nd|rd|th)\s*(?:\}|(?![A-Za-z]))\s*\}?"
@@ -113,7 +113,7 @@ _ENDINGS = " \t\r\n.,;:。"
 
 
 def clean(text: str) -> str:
-    """The text in the one spelling the tokenizer reads. Linear; call it on an answer, not on a completion."""
+    """Returns the text in the spelling that the tokenizer reads. Linear; for an answer, not a whole completion."""
     text = undressed(text)
     if not text.isascii():
         text = _plain_unicode(text)
@@ -159,7 +159,7 @@ def _upright(match: re.Match[str]) -> str:
 
 
 def _dollars(text: str) -> str:
-    """`$5` and `$5.00` are money, `$x$` is maths: a sign is money if a number follows and it closes nothing."""
+    """Marks `$5` and `$5.00` as money: a single sign before a number, while `$x$` is maths."""
     text = text.strip()
     if text.count("$") == 1 and re.fullmatch(r"[-+(]?\s*\$\s*[-+]?[\d.].*", text, re.DOTALL):
         return text.replace("$", " USD_ ")
@@ -167,8 +167,7 @@ def _dollars(text: str) -> str:
 
 
 def _markup(match: re.Match[str]) -> str:
-    found = match[0]
-    return " \\; " if "quad" in found else " "
+    return " \\; " if "quad" in match[0] else " "
 
 
 def _html_tag(match: re.Match[str]) -> str:
@@ -217,7 +216,7 @@ def _plain_char(char: str) -> str:
 
 
 def trim(text: str) -> str:
-    """Without the punctuation that ends a sentence rather than an expression."""
+    """Strips punctuation that ends a sentence, and keeps that which ends an expression, such as "..."."""
     text = text.strip()
     while text and text[-1] in _ENDINGS:
         if text.endswith(("...", "\\,", "\\;", "\\:", "\\!")):

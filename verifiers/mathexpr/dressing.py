@@ -1,7 +1,7 @@
-r"""What surrounds a value without being part of it: type size and colour, check marks, "and" and "or" in other
+r"""Rewrites what surrounds a value for the tokenizer: type size and colour, check marks, "and" and "or" in other
 languages, Chinese, Japanese and Korean counters and units.
 
-Everything here is rewritten to what the tokenizer knows; nothing that could change a value is dropped.
+Nothing that could change a value is dropped.
 """
 
 from __future__ import annotations
@@ -17,7 +17,9 @@ _SIZE = (
     r"|therefore|because|ding\{\d+\}|centering|noindent|newline|smallskip|medskip|bigskip)(?![A-Za-z])"
 )
 _COLOR = r"\\color\s*(?:\[\w+\])?\s*\{[\w,.! -]{1,40}\}|\\(?:textcolor|colorbox)\s*(?:\[\w+\])?\s*\{[\w,.! -]{1,40}\}"
-_LINES = r"align|equation|gather|multline|eqnarray|split|aligned|gathered"  # read as lines where they are whole
+_LINES = (
+    r"align|equation|gather|multline|eqnarray|split|aligned|gathered"  # read as lines if begin and end are both present
+)
 _DISPLAY = r"\\(?:begin|end)\s*\{(?:displaymath|math|center)\}"
 _DRESS = re.compile(rf"(?:\\[,;: ]\s*)?{_SIZE}|{_COLOR}|{_DISPLAY}")
 _BROKEN = re.compile(rf"\\(?:begin|end)\s*\{{(?:{_LINES})\*?\}}")
@@ -63,7 +65,7 @@ _COUNTED = re.compile(
 
 
 def undressed(text: str) -> str:
-    """The text without dress, and with joints and counters as the tokenizer knows them. Linear."""
+    """Returns the text without type size, colour and marks, with "and", "or" and counters in English. Linear."""
     if "\\" in text:
         text = _DRESS.sub(" ", text)
         if ("\\begin" in text) != ("\\end" in text):
@@ -71,8 +73,8 @@ def undressed(text: str) -> str:
     if "~~" in text or "</" in text:
         text = _STRUCK.sub(" ", text)
     if text[:1] in "*_ " and ("*" in text or "_" in text):
-        found = _EMPHASIS.fullmatch(text)
-        text = found[2] + found[3] if found else text
+        emphasis = _EMPHASIS.fullmatch(text)
+        text = emphasis[2] + emphasis[3] if emphasis else text
     if "\\" in text:
         text = _TEXT_JOINT.sub(_joint, text)
     if not lacks(text, _FOREIGN):

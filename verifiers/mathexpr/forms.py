@@ -1,4 +1,4 @@
-"""Answers that are recognised as a whole by their wording: choices, yes and no, no solution, times, dates, words."""
+"""Recognises answers by their whole wording: choices, yes and no, no solution, times, dates, numbers in words."""
 
 from __future__ import annotations
 
@@ -13,7 +13,9 @@ from verifiers.mathexpr.number_words import number_in_words
 _TEXT_COMMAND = re.compile(
     r"\\(?:text(?:bf|it|rm|normal|sf|tt)?|mbox|hbox|math(?:rm|bf|it|sf)|operatorname|emph)\s*(?=\{)"
 )
-_WORD = re.compile(r"[^\W\d_]+|\d+(?:\.\d+)?|[<>=+*/^|%]|(?<=\d)!|(?<![^\W_])-(?=\s?[\d.])")  # a hyphen joins words
+_WORD = re.compile(
+    r"[^\W\d_]+|\d+(?:\.\d+)?|[<>=+*/^|%]|(?<=\d)!|(?<![^\W_])-(?=\s?[\d.])"
+)  # a hyphen within words is no minus
 _ARTICLES = frozenset(["a", "an", "the"])
 _EMPTY = re.compile(
     r"(?:there (?:is|are|exists?) )?(?:no|zero) (?:such |real |integer |integral |positive |valid |possible )*"
@@ -41,7 +43,7 @@ _LIMITS = re.compile(
     r"|problem|task|aber|wenn|falls|nur|oder|ich|wir|mais|si|seulement|ou|je|nous|pero|solo|sólo|o|yo|mas|se|ou|eu|ma|solo"
     r"|не|но|если|только|или|я)\b|[?？]|但|如果|只有|或|しかし|もし|我|하지만|만약|لكن|إذا",
     re.IGNORECASE,
-)  # of what follows a "Yes"
+)  # words after a "Yes" that may limit or revoke it
 _CHOICE = re.compile(r"\(\s*([A-Z])\s*\)|([A-J])|([A-J])[.):]|\[([A-J])\]|([A-J])\s*\(")
 _CHOICE_TEXT = re.compile(r"(?:\(\s*([A-J])\s*\)|([A-J])\s*[.):])\s*[:.]?\s*(\S.*)", re.DOTALL)
 _OTHER_OPTION = re.compile(r"(?:^|\s)\(?[A-J][).](?:\s|$)")
@@ -108,14 +110,14 @@ _OTHER_DATE = re.compile(
 
 
 def plain_words(text: str) -> str:
-    """The text without its dressing: `\\text{No solution.}` is "No solution"."""
+    """Returns the text without LaTeX commands and outer punctuation: `\\text{No solution.}` is "No solution"."""
     text = _TEXT_COMMAND.sub("", text)
     text = re.sub(r"\\[,;:! ]|[{}~]", " ", text)
     return " ".join(text.split()).strip(' .,;!"')
 
 
 def text_words(text: str) -> tuple[str, ...]:
-    """The words, numbers and signs that matter when two texts are compared."""
+    """Returns the words, numbers and signs by which two texts are compared: in lower case, without articles."""
     text = re.sub(r"\\(?=[A-Za-z])", " ", _TEXT_COMMAND.sub("", text)).casefold().replace("'", "")
     words = _WORD.findall(text)
     pairs = itertools.zip_longest(words, words[1:], fillvalue="")
@@ -123,7 +125,7 @@ def text_words(text: str) -> tuple[str, ...]:
 
 
 def _is_article(word: str, following: str) -> bool:
-    """An article stands before a word; a letter before anything else is a name."""
+    """Returns whether the word is an article; "a" is one only before a word, and otherwise a name."""
     return word in _ARTICLES and (word != "a" or len(following) > 1 or not following)
 
 
@@ -131,7 +133,7 @@ _NO_WORDING = ("\\frac", "\\sqrt", "\\left", "\\begin", "\\pi", "\\{")
 
 
 def whole_form(text: str) -> Answer | None:
-    """The answer if its wording as a whole is known, else None."""
+    """Returns the answer if the whole wording is known, else None."""
     if text.startswith(_NO_WORDING):
         return None
     plain = plain_words(text)
@@ -165,14 +167,14 @@ def whole_form(text: str) -> Answer | None:
 
 
 def said_first(text: str) -> str:
-    """The "Yes" of "Yes, the lines are parallel."; "" where the rest could turn or limit it."""
-    found = _SAID_FIRST.fullmatch(text.strip())
-    if found is None or _LIMITS.search(found[2]):
+    """Returns the "Yes" of "Yes, the lines are parallel."; "" if the rest may limit or revoke it."""
+    match = _SAID_FIRST.fullmatch(text.strip())
+    if match is None or _LIMITS.search(match[2]):
         return ""
-    word = plain_words(_PLAIN_LETTERS.sub("", found[1])).casefold()
-    if _TRUTHS.get(word) is None or any(_TRUTHS.get(other) for other in re.findall(r"[^\W\d_]+", found[2].casefold())):
+    word = plain_words(_PLAIN_LETTERS.sub("", match[1])).casefold()
+    if _TRUTHS.get(word) is None or any(_TRUTHS.get(other) for other in re.findall(r"[^\W\d_]+", match[2].casefold())):
         return ""
-    return found[1]
+    return match[1]
 
 
 def _choice(plain: str) -> Answer | None:
@@ -188,19 +190,19 @@ def _choice(plain: str) -> Answer | None:
 def _time(lower: str) -> Answer | None:
     if lower in ("noon", "12 noon", "midnight", "12 midnight"):
         return Answer("clock", words=("12:00:00", "p" if "noon" in lower else "a"))
-    found = _CLOCK.fullmatch(lower)
-    if found:
-        hour, minute, second = int(found[1]), int(found[2]), int(found[3] or 0)
+    match = _CLOCK.fullmatch(lower)
+    if match:
+        hour, minute, second = int(match[1]), int(match[2]), int(match[3] or 0)
         if hour > 24 or minute > 59 or second > 59:
             return None
-        if found[3] and not found[4] and not any(part.startswith("0") for part in found.groups()[1:3]):
+        if match[3] and not match[4] and not any(part.startswith("0") for part in match.groups()[1:3]):
             return None  # 7:18:16 is a ratio, 7:08:16 a time
-        parts = [part for part in (found[1], found[2], found[3]) if part]
-        ratio = () if found[4] else tuple(_plain(int(part)) for part in parts)
-        return Answer("clock", words=(f"{hour}:{minute:02}:{second:02}", (found[4] or "").lower()), items=ratio)
-    found = _HOUR.fullmatch(lower)
-    if found and 0 < int(found[1]) <= 12:
-        return Answer("clock", words=(f"{int(found[1])}:00:00", (found[2] or found[3] or "").lower()))
+        parts = [part for part in (match[1], match[2], match[3]) if part]
+        ratio = () if match[4] else tuple(_plain(int(part)) for part in parts)
+        return Answer("clock", words=(f"{hour}:{minute:02}:{second:02}", (match[4] or "").lower()), items=ratio)
+    match = _HOUR.fullmatch(lower)
+    if match and 0 < int(match[1]) <= 12:
+        return Answer("clock", words=(f"{int(match[1])}:00:00", (match[2] or match[3] or "").lower()))
     east, uhr = _CLOCK_EAST.fullmatch(lower), _UHR.fullmatch(lower)
     if east or uhr:
         hour = int(east[3] if east else uhr[1] if uhr else 0)
@@ -216,12 +218,12 @@ def _plain(value: int) -> Answer:
 
 def _date(lower: str) -> Answer | None:
     for pattern in _DATES:
-        found = pattern.fullmatch(lower)
-        if not found:
+        match = pattern.fullmatch(lower)
+        if not match:
             continue
-        parts = found.groupdict()
+        parts = match.groupdict()
         year = parts.get("y") or ""
-        if "a" in parts:  # day and month in the order of one country or the other
+        if "a" in parts:  # day and month in either order
             a, b = int(parts["a"]), int(parts["b"])
             readings = [(m, d) for m, d in ((a, b), (b, a)) if 1 <= m <= 12 and 1 <= d <= 31]
         else:
@@ -237,6 +239,6 @@ def _date(lower: str) -> Answer | None:
 
 
 def _number_words(lower: str) -> Answer | None:
-    """ "twenty-one", "two hundred and five", "minus three", "three quarters"."""
-    found = number_in_words(lower)
-    return None if found is None else Answer("scalar", number(found))
+    """Reads "twenty-one", "two hundred and five", "minus three", "three quarters"."""
+    value = number_in_words(lower)
+    return None if value is None else Answer("scalar", number(value))

@@ -1,10 +1,10 @@
-"""Numbers that other languages spell with words: scales, percentages and fractions."""
+"""Translates words of other languages in numbers to English: scales, percentages and fractions."""
 
 from __future__ import annotations
 
 import re
 
-# -- words right after a number, as the English ones that the reader of units knows
+# -- words directly after a number; the keys are the English words that the reader of units knows
 _AFTER = {
     "hundred": "百 백",
     "thousand": "Tausend mille mil mila тысяча тысячи тысяч тыс 千 천 ألف آلاف",
@@ -35,12 +35,12 @@ _MINUS = re.compile(
 _PER_HUNDRED = re.compile(r"百分之\s*(\d+(?:\.\d+)?)")
 _FRACTION = re.compile(r"(\d{1,9})\s*(?:分之|分の|분의)\s*(\d{1,9})")
 
-# A text in ASCII that holds none of these words is left as it is.
+# An ASCII text without any of these words is returned unchanged.
 ASCII_WORDS = frozenset({*_ENGLISH, "per", "pct", "pour", "pourcent", "por", "menos", "moins", "meno"})
 
 
 def in_english(text: str) -> str:
-    """The text with such words after a number, and such fractions, in the spelling that is read."""
+    """Returns the text with these words and fractions in English or LaTeX."""
     if not text.isascii():
         text = _PER_HUNDRED.sub(r"\1\\%", text)
         text = _FRACTION.sub(r"\\frac{\2}{\1}", text)

@@ -1,6 +1,6 @@
-"""Numbers, money, dates and units as other countries write them, in the spelling that the reader knows.
+"""Rewrites numbers, money, dates and units of other countries in the spelling that the reader knows.
 
-Only what can mean nothing else: "1.234,56" and "2.500.000" are no decimals of English, "mètres carrés" no lengths.
+Only unambiguous ones: "1.234,56" and "2.500.000" can't be English decimals, "mètres carrés" can't be a length.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ _HINDI = {
     "घंटे": "hours", "घंटा": "hour", "मिनट": "minutes", "रुपये": "rupees", "रुपए": "rupees", "प्रतिशत": "%",
 }  # fmt: skip
 _DEVANAGARI = re.compile("|".join(sorted(_HINDI, key=len, reverse=True)))
-# One sign or beginning of a word without which none of the above matches.
+# A text without a match of this pattern matches none of the above.
 _LOCAL = re.compile(
     r"\s(?:por|par|pro|per|al|w|na|i|в|за|mỗi|một)\s|[時时시每毎매速속]|saatte|dakikada|saniyede|\sall['’]|"
     r"%\s?\d|R\s?\\?\$|\d\.\d{3}[.,]|€(?:\s|\\.)*\d+,|\\overline|\\(?:left|right)\s*[\[\]]|[年월月\u0904-\u0939]|zł|[\u0430-\u044f]{2}"
@@ -88,13 +88,13 @@ _LOCAL = re.compile(
 
 
 def plain_spelling(text: str) -> str:
-    """The text with what other countries write otherwise as the reader knows it."""
+    """Returns the text with local spellings rewritten; long texts are returned unchanged."""
     if len(text) > _LONGEST or _LOCAL.search(text) is None:
         return text
-    text = _GROUPED_DECIMAL.sub(lambda found: f"{found[1].replace('.', '')}.{found[2]}", text)
+    text = _GROUPED_DECIMAL.sub(lambda match: f"{match[1].replace('.', '')}.{match[2]}", text)
     percent = _PERCENT_FIRST.fullmatch(text)
     text = f"{percent[1]}{percent[2]}\\%{percent[3]}" if percent else text
-    text = _REAIS.sub(lambda found: f"{_decimal_comma(found[1])} reais", text)
+    text = _REAIS.sub(lambda match: f"{_decimal_comma(match[1])} reais", text)
     text = _ZLOTY.sub(" PLN", text)
     text = _EURO_FIRST.sub(r"€\1.\2", text)
     text = _REPEATED.sub(r"\1.", text)
@@ -113,8 +113,8 @@ def plain_spelling(text: str) -> str:
     text = _SQUARE.sub(r"square \1", text)
     text = _SQUARE_FIRST.sub("square ", text)
     text = _CUBIC.sub(r"cubic \1", text)
-    text = _PER.sub(lambda found: f" per {'second' if found[1] == 'giây' else _TIMES[found[1][0].lower()]}", text)
-    return _DEVANAGARI.sub(lambda found: f" {_HINDI[found[0]]} ", text)
+    text = _PER.sub(lambda match: f" per {'second' if match[1] == 'giây' else _TIMES[match[1][0].lower()]}", text)
+    return _DEVANAGARI.sub(lambda match: f" {_HINDI[match[0]]} ", text)
 
 
 def _speed(match: re.Match[str]) -> str:
@@ -123,9 +123,9 @@ def _speed(match: re.Match[str]) -> str:
     return f"{match['value']} {'km' if match['kilo'] else 'm'} per {every}"
 
 
-def grouped_by_points(gold: str) -> str:
-    """A gold "2.500.000" as 2500000; an answer is read so where its language groups by points, or its gold does."""
-    return _GROUPED.sub(lambda found: found[0].replace(".", ""), gold)
+def grouped_by_points(text: str) -> str:
+    """Returns the text with a number such as "2.500.000" as 2500000."""
+    return _GROUPED.sub(lambda match: match[0].replace(".", ""), text)
 
 
 def _decimal_comma(number: str) -> str:

@@ -1,4 +1,4 @@
-"""Plain numbers as exact fractions."""
+"""Reads plain numbers as exact fractions."""
 
 from __future__ import annotations
 
@@ -13,27 +13,27 @@ _WRAPPING = re.compile(r"^(?:\$+|\\\(|\\\[)|(?:\$+|\\\)|\\\])$")
 
 
 def read_number(text: str) -> Fraction | None:
-    """The value of an integer, decimal, fraction or percentage, exactly; None where the text is anything else."""
+    """Returns the exact value of an integer, decimal, fraction or percentage; None for any other text."""
     text = text.strip()
     if len(text) > _MAX_CHARS:
         return None
     text = _WRAPPING.sub("", text).strip().replace("\\$", "$").replace("\u2212", "-").replace("{,}", ",")
-    found = _FRAC.fullmatch(text)
-    if found:
-        bottom = int(found[3].replace(",", ""))
+    match = _FRAC.fullmatch(text)
+    if match:
+        bottom = int(match[3].replace(",", ""))
         if bottom == 0:
             return None
-        value = Fraction(int(found[2].replace(",", "")), bottom)
-        return -value if found[1] == "-" else value
-    found = _NUMBER.fullmatch(text)
-    if not found:
+        value = Fraction(int(match[2].replace(",", "")), bottom)
+        return -value if match[1] == "-" else value
+    match = _NUMBER.fullmatch(text)
+    if not match:
         return None
-    value = Fraction(found[2].replace(",", "").rstrip(".") or "0")
-    if found[3]:
-        bottom = int(found[3].replace(",", ""))
+    value = Fraction(match[2].replace(",", "").rstrip(".") or "0")
+    if match[3]:
+        bottom = int(match[3].replace(",", ""))
         if bottom == 0:
             return None
         value /= bottom
-    if found[4]:
+    if match[4]:
         value /= 100
-    return -value if found[1] == "-" else value
+    return -value if match[1] == "-" else value

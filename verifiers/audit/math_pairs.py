@@ -1,7 +1,8 @@
-"""A generator of answer pairs whose verdict is known by construction: the same value written otherwise, or a near miss.
+"""Generates answer pairs whose verdict is known by construction: an equal value in another notation, or a near miss.
 
-It tests any verifier: `for pair in pairs(1000): verify(Problem(answer=pair.gold), Completion(pair.completion))`.
-A near miss changes one thing of the right answer: a digit, a sign, a bracket, the order, the unit, an operator.
+The pairs test any verifier:
+`for pair in pairs(1000): verify(Problem(answer=pair.gold), Completion(pair.completion))`.
+A near miss differs from the right answer in one thing: a digit, a sign, a bracket, the order, the unit, an operator.
 """
 
 from __future__ import annotations
@@ -13,27 +14,31 @@ from typing import NamedTuple
 
 
 class Pair(NamedTuple):
-    """A gold and an answer; `same` says whether the answer is right."""
+    """A gold and an answer. `same` is true if the answer is right."""
 
     kind: str
     gold: str
     answer: str
     same: bool
-    how: str  # what was changed, or how the same value was written
+    how: str  # the change, or the notation of the equal value
 
     @property
     def completion(self) -> str:
         return rf"Therefore the answer is \boxed{{{self.answer}}}."
 
 
-Made = tuple[str, list[tuple[str, str]], list[tuple[str, str]]]  # gold, [(how, same)], [(how, different)]
+Made = tuple[str, list[tuple[str, str]], list[tuple[str, str]]]  # gold, [(how, equal)], [(how, different)]
 _Maker = Callable[[random.Random], Made]
 
 
 def pairs(count: int, *, seed: int = 0, kinds: tuple[str, ...] | None = None) -> Iterator[Pair]:
-    """`count` pairs, over the kinds in turn, reproducible by `seed`.
+    """Yields `count` pairs, at most two of each kind in turn. The same `seed` gives the same pairs.
 
-    Raises: ValueError on an unknown kind.
+    Args:
+        kinds: keys of KINDS; all of them by default.
+
+    Raises:
+        ValueError: a kind is unknown.
     """
     unknown = sorted(set(kinds or ()) - set(KINDS))
     if unknown:
@@ -44,9 +49,9 @@ def pairs(count: int, *, seed: int = 0, kinds: tuple[str, ...] | None = None) ->
         for name in names:
             rng = random.Random(f"{seed} {name} {made}")
             gold, same, different = KINDS[name](rng)
-            found = [Pair(name, gold, text, True, how) for how, text in same]
-            found += [Pair(name, gold, text, False, how) for how, text in different]
-            for pair in rng.sample(found, min(2, len(found))):
+            options = [Pair(name, gold, text, True, how) for how, text in same]
+            options += [Pair(name, gold, text, False, how) for how, text in different]
+            for pair in rng.sample(options, min(2, len(options))):
                 if made == count:
                     return
                 made += 1
@@ -64,8 +69,8 @@ def _grouped(value: int) -> str:
 def _integer(rng: random.Random) -> Made:
     n = rng.randint(1000, 99_999_999) * rng.choice((1, -1))
     digits = list(str(abs(n)))
-    place = rng.randrange(1, len(digits))
-    digits[place] = str((int(digits[place]) + rng.randint(1, 9)) % 10)
+    index = rng.randrange(1, len(digits))
+    digits[index] = str((int(digits[index]) + rng.randint(1, 9)) % 10)
     changed = ("-" if n < 0 else "") + "".join(digits)
     same = [
         ("grouped", _grouped(n)),
