@@ -175,25 +175,3 @@ def sums_path(tmp_path_factory) -> Path:
         rows = [{"question": f"{i}+{i % 7}?", "answer": f"so\n#### {i + i % 7}"} for i in range(start, start + count)]
         (path / f"{split}.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     return path
-
-
-@pytest.fixture(scope="session")
-def servers(tmp_path_factory):
-    """Two vLLM servers, which may still be loading."""
-    from servers_for_tests import Running, free_port
-
-    folder = tmp_path_factory.mktemp("servers")
-    running = [Running(folder, free_port()) for _ in range(2)]
-    yield running
-    for server in running:
-        server.kill()
-
-
-@pytest.fixture(scope="session", autouse=True)
-def _servers_in_good_time(request):
-    """They take half a minute: what needs none of them runs meanwhile."""
-    if any("servers" in getattr(item, "fixturenames", ()) for item in request.session.items):
-        from r1lite.rollout.vllm_support import installed
-
-        if installed() is not None:
-            request.getfixturevalue("servers")
