@@ -108,7 +108,7 @@ class MathVerifier:
     Raises (when called): GoldError if the gold can't be understood.
     """
 
-    version = "9"
+    version = "10"
 
     def __init__(
         self,
