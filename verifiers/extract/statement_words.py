@@ -160,8 +160,8 @@ LEADS = re.compile(
 )
 # Nothing else is there: "9 trays, with none left over".
 NONE_LEFT = re.compile(
-    r",?\s*(?:with|and) (?:none|nothing|no \w+|0) (?:is |are )?(?:left|remaining|spare)(?: over)?\b|,?\s*ohne "
-    r"Rest\b|,?\s*sans reste\b"
+    r",?\s*(?:with|and) (?:none|nothing|no \w+|0) (?:is |are )?(?:left|remain(?:s|ing)|spare|else|more)(?: over)?\b"
+    r"|,?\s*ohne Rest\b|,?\s*sans reste\b"
     r"|,?\s*sin (?:que sobre nada|resto)\b|,?\s*senza resto\b",
     re.IGNORECASE,
 )

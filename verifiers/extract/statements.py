@@ -180,6 +180,7 @@ def stated(text: str, start: int, end: int, prompt: str, *, contrasts: bool = Fa
         _the_wanted(text, sentence, inside, asked, wanted)
         or _of_the_asked(text, sentence, inside, asked, wanted)
         or _only_one(text, sentence, inside, asked, before)
+        or _only_new(text, sentence, inside, asked, before, wanted)
     )
     if value is None or value.key in denied:
         return None
@@ -197,6 +198,7 @@ def stated(text: str, start: int, end: int, prompt: str, *, contrasts: bool = Fa
         return Extraction(None, "unsure")
     is_wanted = wanted.is_wanted(text, value)
     placed = placed or _leads(text[clause[0] : value.span[0]], wanted, is_wanted)
+    placed = placed or (is_wanted and _LED_TO.search(text[clause[0] : value.span[0]]) is not None)
     leading = text[clause[0] : value.span[0]]
     leading = ANNOUNCES.sub(" ", leading) if turn else leading
     said = f"{leading} § {text[value.span[1] : clause[1]]}"
@@ -237,7 +239,9 @@ def stated(text: str, start: int, end: int, prompt: str, *, contrasts: bool = Fa
         turn or reason or SO.search(part) or concludes(led) or LEFT_OVER.search(f", {led}") or len(inside) > 1
     ):
         return None  # what the question says, said again
-    if (signs and (before or prompt or len(inside) > 1)) or (prompt and _shares(part, prompt)):
+    if wanted.time and prompt and not (signs or _shares(part, prompt)):
+        return None
+    if prompt or (signs and (before or len(inside) > 1)):
         return Extraction(value.span, "statement", said=value.said)
     return None
 
@@ -501,8 +505,7 @@ def _without_shared(said: str, wanted: Asked) -> str:
         said = PLAIN_WORD.sub(lambda word: " " if word[0].lower() in wanted.doubts else word[0], said)
     if not wanted.things.isdisjoint(_COUNTED_ANSWERS):
         said = PLAIN_WORD.sub(lambda word: " " if word[0][:4].lower() in _COUNTED_ANSWERS else word[0], said)
-    if wanted.difference:
-        said = _ANOTHER.sub(" §", said)
+    said = _ANOTHER.sub(" §", said)
     if _HOLDS_NONE.search(said):
         said = NONE_LEFT.sub(" ", said)
     return _NO_NUMBER_AFTER.sub(" ", said)
@@ -527,10 +530,21 @@ def _leads(led: str, wanted: Asked, is_wanted: bool) -> bool:
     return is_wanted or len(_stems(led) & _stems(wanted.sentence)) > 1
 
 
+# A preposition that makes no argument of a value of the asked kind: "consists of seven days", "consta de 24 horas".
+_LED_TO = re.compile(
+    r"(?!(?:half|cube|root|part|more|less|each|most|some|many|none|third|other|fewer|square|quarter|multiple|instead|out"
+    r"|ahead|short|one|two|three|moitié|mitad|metade|metà|hälfte|plus|moins|más|menos|mais|più|meno)\b)"
+    r"\b[^\W\d_]+ (?:of|de|di|von|aus|van|av|out of|from|z|ze|из|от|من)\s+(?:just |only |exactly )?$",
+    re.IGNORECASE,
+)
 _REASON_IN = {"car": "fr", "want": "nl", "bo": "pl", "ty": "sv"}
 _COUNTED_ANSWERS = frozenset({"solu", "answ"})
-_ANOTHER = re.compile(r"\b(?:another|otr[oa]s|outr[oa]s|autres|altr[ie])\s+(?:[$€£]\s?)?§", re.IGNORECASE)
+_ANOTHER = re.compile(
+    r"\b(?:another|otr[oa]s|outr[oa]s|autres|altr[ie])\s+(?:[$€£]\s?)?(?:§|\d|(?:two|three|four|five|six|seven|eight|nine|ten|\w+teen|\w+ty)\b)",
+    re.IGNORECASE,
+)
 _MINE = re.compile(r"\b(?:I|my)\b")
+_IN_SWEDISH = re.compile(r"\bI\b")  # "in"; in Polish "and", in Italian an article
 _SIX = re.compile(r"\bsei\b", re.IGNORECASE)  # in German a subjunctive
 _DOING = re.compile(r"\W*(?!(?:the|this|that)\b)\w+ing\b", re.IGNORECASE)
 _SAID_TO_BE = re.compile(
@@ -598,6 +612,7 @@ def _objection(part: str, language: str) -> str:
 
 
 def _opposed(clause: str, language: str) -> bool:
+    clause = _IN_SWEDISH.sub(" ", clause) if language in ("sv", "pl", "it") else clause
     if OPPOSED.search(clause) or _objection(clause, language):
         return True
     if CONDITIONAL.search(_SIX.sub(" ", clause) if language in ("it", "pt") else clause):
@@ -685,6 +700,30 @@ def _of_the_asked(
         return None
     elsewhere = SOMEBODY_ELSE.search(clause)
     return None if elsewhere and elsewhere[0].lower() not in wanted.sentence.lower() else said[most][0]
+
+
+def _only_new(
+    text: str,
+    sentence: Span,
+    inside: Sequence[Quantity],
+    asked: Sequence[Quantity],
+    before: Sequence[Quantity],
+    wanted: Asked,
+) -> Quantity | None:
+    """The one value of the asked kind that the question does not give; of several the last, if it follows from them."""
+    given = {quantity.key for quantity in asked}
+    new = [
+        value for value in inside
+        if value.key not in given and not value.article and not _is_operand(text, value.span, sentence)
+        and not says_other(text, wanted, value)
+    ]  # fmt: skip
+    if not new or _joined(text, new):
+        return None
+    last = new[-1]
+    if len({value.key for value in new}) == 1:
+        return last
+    led = text[new[-2].span[1] : last.span[0]]
+    return last if not BESIDES.search(led) and follows(last.value, _values([*asked, *before, *inside], last)) else None
 
 
 def _topics(part: str) -> set[str]:
@@ -833,7 +872,7 @@ def _clause(text: str, sentence: Span, span: Span, language: str) -> Span:
     calculation = None if starts else BY_DOING.match(text, sentence[0], span[0])
     starts += [calculation.end()] if calculation else []
     reason = _reason(text, span[1], sentence[1], language)
-    start = starts[-1] if starts else sentence[0]
+    start = max([sentence[0], *starts, text.rfind("; ", sentence[0], span[0]) + 1])
     colon = text.rfind(": ", start, span[0])
     if colon >= 0 and len(WORD.findall(text, colon, span[0])) > 1 and explains(text[start:colon]):
         start = colon + 1
