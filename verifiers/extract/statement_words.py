@@ -20,6 +20,7 @@ JOINS = re.compile(  # two statements of a sentence
     r"|mientras|e|mas|ma|mentre"
     r"|и|а|но|oraz|zaś|ve|ise|och|men|en|maar)\s"
 )
+MAY = re.compile(r"(?<=[\w,] )May\b(?! (?:be|have|not)\b)")  # the month
 UNSPACED = re.compile(r"[\u3040-\u30ff\u3400-\u9fff]")
 
 # -- what may follow the answer

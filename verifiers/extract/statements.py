@@ -58,6 +58,7 @@ from verifiers.extract.statement_words import (
     LEADS,
     LED_BY,
     LEFT_OVER,
+    MAY,
     MORE,
     NAMED,
     NAMES_UNKNOWN,
@@ -144,7 +145,7 @@ def stated(text: str, start: int, end: int, prompt: str, *, contrasts: bool = Fa
         part = text[slice(*sentence)]
     whole = sentence
     reported = AT_FIRST.sub(" ", part) if question.at_first else part
-    if _reports(reported, wanted) or _supposes(part) or STARTS.match(part):
+    if _reports(reported, wanted) or _supposes(part):
         return None
     frame = FRAMES.search(text, low, sentence[0])
     if frame and not (
@@ -160,6 +161,8 @@ def stated(text: str, start: int, end: int, prompt: str, *, contrasts: bool = Fa
     named = _named(text, sentence, prompt, language)
     if named is not None:
         return Extraction(named, "statement")
+    if STARTS.match(part):
+        return None
     turn = contrast(text, sentence)
     if contrasts and turn is None:
         return None
@@ -290,14 +293,21 @@ def _denied(denial: re.Match[str]) -> str:
 
 def _named(text: str, sentence: Span, prompt: str, language: str) -> Span | None:
     """The name that the last clause gives to a question that asks who."""
-    starts = [match.end() for pattern in (SO, BUT) for match in pattern.finditer(text, *sentence)]
+    starts = [
+        match.end() for pattern in (SO, BUT) for match in pattern.finditer(text, *sentence)
+        if pattern is BUT or _parts(text, sentence[0], match)
+    ]  # fmt: skip
     reason = _reason(text, max([sentence[0] + 1, *starts]), sentence[1], language)
     clause = (max(starts, default=sentence[0]), reason.start() if reason else sentence[1])
     for find in (asked_day, asked_date):
         found = find(text, sentence, clause, prompt)
         if found is not None:
             return None if _opposed(text[slice(*sentence)], language) else found
-    found = asked_name(text, clause, prompt)
+    found = asked_name(text, clause, prompt, concluded=bool(starts))
+    joint = max((match.end() for match in JOINS.finditer(text, *clause)), default=0)
+    if found is None and joint:
+        clause = (joint, clause[1])
+        found = asked_name(text, clause, prompt, concluded=SO.search(text, *clause) is not None)
     other = SOMEBODY.search(text, *clause) if found else None
     if other and other[0].lower() not in prompt.lower():
         return None
@@ -482,7 +492,10 @@ def _given_condition(text: str, sentence: Span, wanted: Asked, known: Sequence[Q
 
 def _reports(part: str, wanted: Asked) -> bool:
     """Does a word report, suppose or plan what is said? The question may use such a word too ("should")."""
-    return any(match[0].lower() not in wanted.doubts for match in REPORTS.finditer(part))
+    return any(
+        match[0].lower() not in wanted.doubts
+        for match in REPORTS.finditer(MAY.sub(lambda month: " " * len(month[0]), part))
+    )
 
 
 def _said_of_another(after: str, wanted: Asked) -> bool:
@@ -604,7 +617,7 @@ def _objection(part: str, language: str) -> str:
     if language not in HARMFUL_IN:
         return ""  # their words stand in `OPPOSED`
     harmful = UNSAFE - HARMFUL_IN[language] if HARMFUL_IN[language] else UNSAFE
-    plain = part.replace("’", "'")
+    plain = MAY.sub(" ", part.replace("’", "'"))
     if harmful.isdisjoint(WORD.findall(plain.lower())):
         return ""  # cutting out turns adds no word
     words = (match[0].lower() for match in WORD.finditer(HARMLESS.sub(" ", plain)))

@@ -25,7 +25,7 @@ from dataclasses import dataclass, replace
 from verifiers.extract.everyday import EVERYDAY
 from verifiers.extract.gates import Gated
 from verifiers.extract.spans import Span, ending
-from verifiers.extract.statement_words import GOT, JOINS, OPPOSED, REPORTS, UNREAL
+from verifiers.extract.statement_words import GOT, JOINS, MAY, OPPOSED, REPORTS, UNREAL
 from verifiers.extract.vocabulary import HARMLESS, SAFE, SAFE_UNSPACED, UNSAFE
 from verifiers.extract.words import ascii_words
 
@@ -493,7 +493,7 @@ class _Judge:
             doubt = next((word for reason in reasons if (word := _doubt(reason))), "")
             if doubt or not (_of_answers(part) or _UNSPACED.search(part)):
                 return doubt or _doubt(part)
-        part = part.replace("’", "'")
+        part = MAY.sub(" ", part.replace("’", "'"))
         first = _first_unknown(part, self.known, self.prompt, everyday)
         return first and _first_unknown(HARMLESS.sub(" ", part), self.known, self.prompt, everyday)
 
@@ -615,7 +615,7 @@ def _judges(plain: str, words: int) -> bool:
 
 def _objection(plain: str) -> str:
     """The first word of a sentence or an aside that speaks against the answer, or ""."""
-    plain = HARMLESS.sub(" ", plain.replace("’", "'"))
+    plain = HARMLESS.sub(" ", MAY.sub(" ", plain.replace("’", "'")))
     against = _AGAINST.search(plain)
     denial = next((word for word in _WORD.findall(plain) if word.lower() in _DENIALS), "")
     return against[0] if against else denial
