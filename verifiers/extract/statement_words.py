@@ -21,6 +21,7 @@ JOINS = lazy_pattern(  # two statements of a sentence
     r"|mientras|e|mas|ma|mentre"
     r"|и|а|но|oraz|zaś|ve|ise|och|men|en|maar)\s"
 )
+MAY = lazy_pattern(r"(?<=[\w,] )May\b(?! (?:be|have|not)\b)")  # the month
 UNSPACED = lazy_pattern(r"[\u3040-\u30ff\u3400-\u9fff]")
 
 # -- what may follow the answer
@@ -161,8 +162,8 @@ LEADS = lazy_pattern(
 )
 # Nothing else is there: "9 trays, with none left over".
 NONE_LEFT = lazy_pattern(
-    r",?\s*(?:with|and) (?:none|nothing|no \w+|0) (?:is |are )?(?:left|remaining|spare)(?: over)?\b|,?\s*ohne "
-    r"Rest\b|,?\s*sans reste\b"
+    r",?\s*(?:with|and) (?:none|nothing|no \w+|0) (?:is |are )?(?:left|remain(?:s|ing)|spare|else|more)(?: over)?\b"
+    r"|,?\s*ohne Rest\b|,?\s*sans reste\b"
     r"|,?\s*sin (?:que sobre nada|resto)\b|,?\s*senza resto\b",
     re.IGNORECASE,
 )

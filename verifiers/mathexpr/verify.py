@@ -110,7 +110,7 @@ class MathVerifier:
         GoldError: (when called) the problem has no gold, or one that can't be understood.
     """
 
-    version = "9"
+    version = "10"
 
     def __init__(
         self,
