@@ -110,7 +110,7 @@ class Verifier(Protocol):
         reads_prefill: bool     True: the verifier reads `Completion.prefill` itself; otherwise the text passed to it
                                 begins with the "<think>" that the prompt ends in
         isolated: bool          True: it judges in its own processes under its own limits and never hangs, so it needs
-                                no worker process with a deadline
+                                no worker process with a deadline; several threads may call it at the same time
     """
 
     def __call__(self, problem: Problem, completion: Completion, /) -> Verdict: ...

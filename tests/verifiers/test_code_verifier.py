@@ -21,7 +21,8 @@ from verifiers.sandbox.submission import NoSubmissionError, extract
 pytestmark = pytest.mark.quick
 
 ADD = {"style": "function", "entry_point": "add", "args": [[1, 2], [3, 4]], "outs": [3, 7]}
-ASSERTS = {"style": "asserts", "entry_point": "f", "tests": ["assert f(1) == 2", "assert f(5) == 6"]}
+ASSERTS = {"style": "asserts", "entry_point": "f", "tests": ["x = 1\nassert f(x) == 2", "assert f(5) == 6"]}
+LITERALS = {"style": "asserts", "entry_point": "f", "tests": ["assert f(1) == 2", "assert f(5) == 6"]}
 STDIN = {"style": "stdin", "inputs": ["1 2\n", "3 4\n"], "outputs": ["3\n", "7\n"]}
 
 
@@ -66,6 +67,12 @@ def judged(verifier: CodeVerifier, tests: Any, code: str) -> Verdict:
         (ASSERTS, "def f(x): raise SystemExit", 0.0, "EXIT"),
         (ASSERTS, "def f(x", 0.0, "CE"),
         (ASSERTS, "def f(x):\n  while True: pass", 0.0, "TLE"),
+        (LITERALS, "def f(x): return x + 1", 1.0, "AC"),
+        (LITERALS, "def f(x): return 2", 0.0, "WA"),
+        (LITERALS, "def f(x): return undefined", 0.0, "RTE"),
+        (LITERALS, "def f(x): raise SystemExit", 0.0, "EXIT"),
+        (LITERALS, "def f(x", 0.0, "CE"),
+        (LITERALS, "def f(x):\n  while True: pass", 0.0, "TLE"),
         (STDIN, "print(sum(map(int, input().split())))", 1.0, "AC"),
         (STDIN, "print(3)", 0.0, "WA"),
         (STDIN, "raise SystemExit(3)", 0.0, "RTE"),

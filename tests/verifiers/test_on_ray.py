@@ -15,7 +15,7 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
-from on_ray_for_tests import actors_of, remove_a_busy_node, remove_node, set_token
+from on_ray_for_tests import actors_of, remove_a_busy_node, remove_node, set_token, waits_for
 from score_shards_for_tests import files, write_shards
 
 from verifiers import Completion, Problem, Reward, VerifierError, score_many
@@ -346,14 +346,6 @@ def test_a_process_that_is_stopped_and_a_node_that_is_lost_cost_nothing(on, clus
 
 COMMAND = "import sys; from verifiers.__main__ import main; sys.exit(main(sys.argv[1:]))"
 SLOW = ["--reward", "on_ray_for_tests:slow_sum"]
-
-
-def waits_for(found, process):
-    until = time.monotonic() + 240
-    while not found():
-        assert process.poll() is None, process.communicate()
-        assert time.monotonic() < until
-        time.sleep(0.02)
 
 
 def answers(port):

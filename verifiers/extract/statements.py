@@ -58,6 +58,7 @@ from verifiers.extract.statement_words import (
     LEADS,
     LED_BY,
     LEFT_OVER,
+    MAY,
     MORE,
     NAMED,
     NAMES_UNKNOWN,
@@ -93,6 +94,7 @@ from verifiers.extract.turns import CORRECTION
 from verifiers.extract.understood import CONDITIONAL
 from verifiers.extract.vocabulary import HARMLESS, UNSAFE
 from verifiers.extract.wordings import says_no_solution
+from verifiers.lazy_pattern import lazy_pattern
 
 _LOOK = 1000  # characters before the end
 _ASKED = 300  # characters of a question
@@ -144,7 +146,7 @@ def stated(text: str, start: int, end: int, prompt: str, *, contrasts: bool = Fa
         part = text[slice(*sentence)]
     whole = sentence
     reported = AT_FIRST.sub(" ", part) if question.at_first else part
-    if _reports(reported, wanted) or _supposes(part) or STARTS.match(part):
+    if _reports(reported, wanted) or _supposes(part):
         return None
     frame = FRAMES.search(text, low, sentence[0])
     if frame and not (
@@ -160,6 +162,8 @@ def stated(text: str, start: int, end: int, prompt: str, *, contrasts: bool = Fa
     named = _named(text, sentence, prompt, language)
     if named is not None:
         return Extraction(named, "statement")
+    if STARTS.match(part):
+        return None
     turn = contrast(text, sentence)
     if contrasts and turn is None:
         return None
@@ -180,6 +184,7 @@ def stated(text: str, start: int, end: int, prompt: str, *, contrasts: bool = Fa
         _the_wanted(text, sentence, inside, asked, wanted)
         or _of_the_asked(text, sentence, inside, asked, wanted)
         or _only_one(text, sentence, inside, asked, before)
+        or _only_new(text, sentence, inside, asked, before, wanted)
     )
     if value is None or value.key in denied:
         return None
@@ -197,6 +202,7 @@ def stated(text: str, start: int, end: int, prompt: str, *, contrasts: bool = Fa
         return Extraction(None, "unsure")
     is_wanted = wanted.is_wanted(text, value)
     placed = placed or _leads(text[clause[0] : value.span[0]], wanted, is_wanted)
+    placed = placed or (is_wanted and _LED_TO.search(text[clause[0] : value.span[0]]) is not None)
     leading = text[clause[0] : value.span[0]]
     leading = ANNOUNCES.sub(" ", leading) if turn else leading
     said = f"{leading} § {text[value.span[1] : clause[1]]}"
@@ -237,7 +243,9 @@ def stated(text: str, start: int, end: int, prompt: str, *, contrasts: bool = Fa
         turn or reason or SO.search(part) or concludes(led) or LEFT_OVER.search(f", {led}") or len(inside) > 1
     ):
         return None  # what the question says, said again
-    if (signs and (before or prompt or len(inside) > 1)) or (prompt and _shares(part, prompt)):
+    if wanted.time and prompt and not (signs or _shares(part, prompt)):
+        return None
+    if prompt or (signs and (before or len(inside) > 1)):
         return Extraction(value.span, "statement", said=value.said)
     return None
 
@@ -286,14 +294,21 @@ def _denied(denial: re.Match[str]) -> str:
 
 def _named(text: str, sentence: Span, prompt: str, language: str) -> Span | None:
     """The name that the last clause gives to a question that asks who."""
-    starts = [match.end() for pattern in (SO, BUT) for match in pattern.finditer(text, *sentence)]
+    starts = [
+        match.end() for pattern in (SO, BUT) for match in pattern.finditer(text, *sentence)
+        if pattern is BUT or _parts(text, sentence[0], match)
+    ]  # fmt: skip
     reason = _reason(text, max([sentence[0] + 1, *starts]), sentence[1], language)
     clause = (max(starts, default=sentence[0]), reason.start() if reason else sentence[1])
     for find in (asked_day, asked_date):
         found = find(text, sentence, clause, prompt)
         if found is not None:
             return None if _opposed(text[slice(*sentence)], language) else found
-    found = asked_name(text, clause, prompt)
+    found = asked_name(text, clause, prompt, concluded=bool(starts))
+    joint = max((match.end() for match in JOINS.finditer(text, *clause)), default=0)
+    if found is None and joint:
+        clause = (joint, clause[1])
+        found = asked_name(text, clause, prompt, concluded=SO.search(text, *clause) is not None)
     other = SOMEBODY.search(text, *clause) if found else None
     if other and other[0].lower() not in prompt.lower():
         return None
@@ -478,7 +493,10 @@ def _given_condition(text: str, sentence: Span, wanted: Asked, known: Sequence[Q
 
 def _reports(part: str, wanted: Asked) -> bool:
     """Does a word report, suppose or plan what is said? The question may use such a word too ("should")."""
-    return any(match[0].lower() not in wanted.doubts for match in REPORTS.finditer(part))
+    return any(
+        match[0].lower() not in wanted.doubts
+        for match in REPORTS.finditer(MAY.sub(lambda month: " " * len(month[0]), part))
+    )
 
 
 def _said_of_another(after: str, wanted: Asked) -> bool:
@@ -501,8 +519,7 @@ def _without_shared(said: str, wanted: Asked) -> str:
         said = PLAIN_WORD.sub(lambda word: " " if word[0].lower() in wanted.doubts else word[0], said)
     if not wanted.things.isdisjoint(_COUNTED_ANSWERS):
         said = PLAIN_WORD.sub(lambda word: " " if word[0][:4].lower() in _COUNTED_ANSWERS else word[0], said)
-    if wanted.difference:
-        said = _ANOTHER.sub(" §", said)
+    said = _ANOTHER.sub(" §", said)
     if _HOLDS_NONE.search(said):
         said = NONE_LEFT.sub(" ", said)
     return _NO_NUMBER_AFTER.sub(" ", said)
@@ -527,26 +544,37 @@ def _leads(led: str, wanted: Asked, is_wanted: bool) -> bool:
     return is_wanted or len(_stems(led) & _stems(wanted.sentence)) > 1
 
 
+# A preposition that makes no argument of a value of the asked kind: "consists of seven days", "consta de 24 horas".
+_LED_TO = lazy_pattern(
+    r"(?!(?:half|cube|root|part|more|less|each|most|some|many|none|third|other|fewer|square|quarter|multiple|instead|out"
+    r"|ahead|short|one|two|three|moitié|mitad|metade|metà|hälfte|plus|moins|más|menos|mais|più|meno)\b)"
+    r"\b[^\W\d_]+ (?:of|de|di|von|aus|van|av|out of|from|z|ze|из|от|من)\s+(?:just |only |exactly )?$",
+    re.IGNORECASE,
+)
 _REASON_IN = {"car": "fr", "want": "nl", "bo": "pl", "ty": "sv"}
 _COUNTED_ANSWERS = frozenset({"solu", "answ"})
-_ANOTHER = re.compile(r"\b(?:another|otr[oa]s|outr[oa]s|autres|altr[ie])\s+(?:[$€£]\s?)?§", re.IGNORECASE)
-_MINE = re.compile(r"\b(?:I|my)\b")
-_SIX = re.compile(r"\bsei\b", re.IGNORECASE)  # in German a subjunctive
-_DOING = re.compile(r"\W*(?!(?:the|this|that)\b)\w+ing\b", re.IGNORECASE)
-_SAID_TO_BE = re.compile(
+_ANOTHER = lazy_pattern(
+    r"\b(?:another|otr[oa]s|outr[oa]s|autres|altr[ie])\s+(?:[$€£]\s?)?(?:§|\d|(?:two|three|four|five|six|seven|eight|nine|ten|\w+teen|\w+ty)\b)",
+    re.IGNORECASE,
+)
+_MINE = lazy_pattern(r"\b(?:I|my)\b")
+_IN_SWEDISH = lazy_pattern(r"\bI\b")  # "in"; in Polish "and", in Italian an article
+_SIX = lazy_pattern(r"\bsei\b", re.IGNORECASE)  # in German a subjunctive
+_DOING = lazy_pattern(r"\W*(?!(?:the|this|that)\b)\w+ing\b", re.IGNORECASE)
+_SAID_TO_BE = lazy_pattern(
     r"[^.,;:]{0,40}?\b(?:is|are|was|were|ist|sind|est|sont|es|son|é|são|è|sono|jest|są|zijn|är)\s+"
     r"(?!(?:left|what|that|the|thus|so|also|then|now|our|was|das|ce|lo|la|el|o)\b)([^\W\d_]{3,})",
     re.IGNORECASE,
 )
-_HOLDS_NONE = re.compile(r"\b(?:none|nothing|no|0|ohne|sans|sin|senza) ", re.IGNORECASE)
-_CLAIM = re.compile(r"\b(?:the|this) claim\b", re.IGNORECASE)
-_TWO_WORDS = re.compile(r"\b(\w+)\s+(?=(\w+))")
-_NO_NUMBER_AFTER = re.compile(
+_HOLDS_NONE = lazy_pattern(r"\b(?:none|nothing|no|0|ohne|sans|sin|senza) ", re.IGNORECASE)
+_CLAIM = lazy_pattern(r"\b(?:the|this) claim\b", re.IGNORECASE)
+_TWO_WORDS = lazy_pattern(r"\b(\w+)\s+(?=(\w+))")
+_NO_NUMBER_AFTER = lazy_pattern(
     r"\b(?:around|about|between)\b(?!\s+(?:(?:a|an|the|half|some)\s+)*(?:§|[$€£]?\d|(?:one|two|three|four|five|six|seven|eight|nine"
     r"|ten|eleven|twelve|\w+teen|\w+ty|hundred)\b))",
     re.IGNORECASE,
 )
-_CONTRASTED = re.compile(
+_CONTRASTED = lazy_pattern(
     r"(?:,|\s[(—–-]|[(—–])\s*(?:and |but |und |et |y |e |а )?(?:not(?: quite)?|nicht(?: ganz)?"
     r"|pas(?: tout à fait)?|no|non|não|не|niet"
     r"|instead of|rather than)\s(?=[^.;]*\d)",
@@ -590,7 +618,7 @@ def _objection(part: str, language: str) -> str:
     if language not in HARMFUL_IN:
         return ""  # their words stand in `OPPOSED`
     harmful = UNSAFE - HARMFUL_IN[language] if HARMFUL_IN[language] else UNSAFE
-    plain = part.replace("’", "'")
+    plain = MAY.sub(" ", part.replace("’", "'"))
     if harmful.isdisjoint(WORD.findall(plain.lower())):
         return ""  # cutting out turns adds no word
     words = (match[0].lower() for match in WORD.finditer(HARMLESS.sub(" ", plain)))
@@ -598,6 +626,7 @@ def _objection(part: str, language: str) -> str:
 
 
 def _opposed(clause: str, language: str) -> bool:
+    clause = _IN_SWEDISH.sub(" ", clause) if language in ("sv", "pl", "it") else clause
     if OPPOSED.search(clause) or _objection(clause, language):
         return True
     if CONDITIONAL.search(_SIX.sub(" ", clause) if language in ("it", "pt") else clause):
@@ -685,6 +714,30 @@ def _of_the_asked(
         return None
     elsewhere = SOMEBODY_ELSE.search(clause)
     return None if elsewhere and elsewhere[0].lower() not in wanted.sentence.lower() else said[most][0]
+
+
+def _only_new(
+    text: str,
+    sentence: Span,
+    inside: Sequence[Quantity],
+    asked: Sequence[Quantity],
+    before: Sequence[Quantity],
+    wanted: Asked,
+) -> Quantity | None:
+    """The one value of the asked kind that the question does not give; of several the last, if it follows from them."""
+    given = {quantity.key for quantity in asked}
+    new = [
+        value for value in inside
+        if value.key not in given and not value.article and not _is_operand(text, value.span, sentence)
+        and not says_other(text, wanted, value)
+    ]  # fmt: skip
+    if not new or _joined(text, new):
+        return None
+    last = new[-1]
+    if len({value.key for value in new}) == 1:
+        return last
+    led = text[new[-2].span[1] : last.span[0]]
+    return last if not BESIDES.search(led) and follows(last.value, _values([*asked, *before, *inside], last)) else None
 
 
 def _topics(part: str) -> set[str]:
@@ -833,7 +886,7 @@ def _clause(text: str, sentence: Span, span: Span, language: str) -> Span:
     calculation = None if starts else BY_DOING.match(text, sentence[0], span[0])
     starts += [calculation.end()] if calculation else []
     reason = _reason(text, span[1], sentence[1], language)
-    start = starts[-1] if starts else sentence[0]
+    start = max([sentence[0], *starts, text.rfind("; ", sentence[0], span[0]) + 1])
     colon = text.rfind(": ", start, span[0])
     if colon >= 0 and len(WORD.findall(text, colon, span[0])) > 1 and explains(text[start:colon]):
         start = colon + 1

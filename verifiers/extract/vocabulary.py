@@ -11,6 +11,7 @@ from __future__ import annotations
 import re
 
 from verifiers.extract.gates import Gated
+from verifiers.lazy_pattern import lazy_pattern
 
 _ENGLISH = """
 a an the this that these those it its there here we us our you your of in to for with by from at on into per as each
@@ -386,6 +387,6 @@ _KOREAN = """
 억 정수이므로 검산하면 비용 선택지 선택지는 올바른 맞습니다 것은 이것은 합계는 와 과 남은 그 수 수는
 사과 사과는 학생 학생은 기차 기차는 책 책은 꽃
 """
-SAFE_UNSPACED = re.compile(
+SAFE_UNSPACED = lazy_pattern(
     "|".join(map(re.escape, sorted({*_CHINESE.split(), *_JAPANESE.split(), *_KOREAN.split()}, key=len, reverse=True)))
 )

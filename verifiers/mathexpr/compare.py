@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from dataclasses import replace as changed
 from fractions import Fraction
 
+from verifiers.lazy_pattern import lazy_pattern
 from verifiers.mathexpr import conditions, regions
 from verifiers.mathexpr.answers import Answer, as_decimal, significant_digits
 from verifiers.mathexpr.asked_units import asked_unit
@@ -34,7 +35,7 @@ from verifiers.mathexpr.relations import (
 from verifiers.mathexpr.vectors import components
 from verifiers.units.reading import AMBIGUOUS, CELSIUS, DEGREE, FAHRENHEIT, KELVIN, RADIAN, Unit, lookup
 
-_PERCENT = re.compile(
+_PERCENT = lazy_pattern(
     r"%|percent|per cent|prozent|pour ?cent|por ciento|por cento|процент|porcentaje|porcentagem|percentuale|百分"
     r"|パーセント|퍼센트|المئة|المائة",
     re.I,
@@ -207,7 +208,7 @@ _ABOVE_ABSOLUTE_ZERO = {
     FAHRENHEIT.dimension: (Fraction(5, 9), Fraction("459.67") * Fraction(5, 9)),
     KELVIN.dimension: (Fraction(1), Fraction(0)),
 }  # kelvins per degree, and kelvins at zero degrees
-_DIFFERENCE = re.compile(
+_DIFFERENCE = lazy_pattern(
     r"differ|chang|ris(?:e|es|ing)\b|rose\b|increas|decreas|drop|fall|fell\b|warm|cool|hott|cold|raise|lower"
     r"|unterschied|différence|diferencia|diferença|differenza|разниц|温差|差|차이|الفرق",
     re.IGNORECASE,
@@ -268,7 +269,7 @@ def _in_asked_unit(gold: Answer, answer: Answer, policy: Policy) -> Answer:
     return changed(gold, unit=unit) if kinds[0] & kinds[1] else gold
 
 
-_LETTER_M = re.compile(
+_LETTER_M = lazy_pattern(
     r"(?<![\w\s])m(?![^\W_]|/)|\b(?:let|integers?|numbers?|variable|of) m\b", re.IGNORECASE
 )  # the question has a variable m
 

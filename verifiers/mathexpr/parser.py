@@ -5,9 +5,9 @@ Lowest to highest: relations, set operations, + -, * / and juxtaposition, signs,
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 
+from verifiers.lazy_pattern import lazy_pattern
 from verifiers.mathexpr import structures
 from verifiers.mathexpr.limits import MAX_DEPTH, MAX_ITEMS, MAX_MARKS, Unreadable, spend
 from verifiers.mathexpr.nodes import MINUS_ONE, Node, number, symbol
@@ -25,7 +25,7 @@ _DECORATED = frozenset("vec hat widehat tilde widetilde overrightarrow mathring 
 _NO_PRODUCT = frozenset(
     "and the for are not but yes all any one two six ten who how why was has had his her its".split()
 )
-_CHOSEN = re.compile(r"([CA])_\{(\d{1,3})\}")
+_CHOSEN = lazy_pattern(r"([CA])_\{(\d{1,3})\}")
 _END = Token("end_of_text", "", -1, False)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import replace as changed
 
+from verifiers.lazy_pattern import lazy_pattern
 from verifiers.mathexpr import regions
 from verifiers.mathexpr.answers import Answer
 from verifiers.mathexpr.assignments import names
@@ -22,41 +23,43 @@ from verifiers.mathexpr.structures import based
 from verifiers.mathexpr.tokens import Token, nesting, tokenize
 from verifiers.units.reading import CELSIUS, DEGREE, FAHRENHEIT, Unit, lookup
 
-_PLAIN_NUMBER = re.compile(r"[+-]?\d{1,200}(?:\.\d{1,200})?", re.ASCII)
-_TEMPERATURE = re.compile(
+_PLAIN_NUMBER = lazy_pattern(r"[+-]?\d{1,200}(?:\.\d{1,200})?", re.ASCII)
+_TEMPERATURE = lazy_pattern(
     r"(?:\\(?:text|mathrm|textrm)\s*\{\s*)?\^\s*\{?\s*\\circ\s*\}?\s*(?:\\(?:text|mathrm|rm)\s*\{\s*)?([CF])\b\s*\}?"
 )
-_LETTER = re.compile(r"\\(?:text|textit|textrm|mathrm)\{\s*([a-z])\s*\}")
-_BASED = re.compile(r"(?:\\text\{)?([0-9A-Z]{1,60})\}?_\{?(?:\\text\{)?([a-z]+|\d{1,2})\}*")
-_HEXADECIMAL = re.compile(r"[0-9a-f]{0,40}\d[0-9a-f]{0,40}_(?:\{16\}|16)")
-_LINES = re.compile(
+_LETTER = lazy_pattern(r"\\(?:text|textit|textrm|mathrm)\{\s*([a-z])\s*\}")
+_BASED = lazy_pattern(r"(?:\\text\{)?([0-9A-Z]{1,60})\}?_\{?(?:\\text\{)?([a-z]+|\d{1,2})\}*")
+_HEXADECIMAL = lazy_pattern(r"[0-9a-f]{0,40}\d[0-9a-f]{0,40}_(?:\{16\}|16)")
+_LINES = lazy_pattern(
     r"\\begin\{(cases|align\*?|aligned|alignat\*?|gathered|gather\*?|split|equation\*?|eqnarray\*?)\}(.*)\\end\{\1\}",
     re.DOTALL,
 )
-_BRACED_ARRAY = re.compile(
+_BRACED_ARRAY = lazy_pattern(
     r"(?:\\left\s*)?\\(?:\{"
     r"|lbrace)\s*\\begin\{array\}\s*(?:\{[^{}]*\})?((?:(?!\\begin).)*)\\end\{array\}\s*\\right\s*\.?",
     re.DOTALL,
 )
-_RELATION = re.compile(r"=|<|>|\\(?:le|ge|leq|geq|ne|neq|approx|lt|gt|implies|Rightarrow)(?![A-Za-z])")
-_CASE = re.compile(r"(?:,|(?<![\s,]))\s*+(\\text\s*\{\s*,?\s*(?:if|for|when|otherwise|else)\b)")
-_ALIGNED = re.compile(r"&\s*(=|<|>|\\(?:le|ge|leq|geq|ne|neq|approx|lt|gt)(?![A-Za-z]))")
-_HALF = re.compile(
+_RELATION = lazy_pattern(r"=|<|>|\\(?:le|ge|leq|geq|ne|neq|approx|lt|gt|implies|Rightarrow)(?![A-Za-z])")
+_CASE = lazy_pattern(r"(?:,|(?<![\s,]))\s*+(\\text\s*\{\s*,?\s*(?:if|for|when|otherwise|else)\b)")
+_ALIGNED = lazy_pattern(r"&\s*(=|<|>|\\(?:le|ge|leq|geq|ne|neq|approx|lt|gt)(?![A-Za-z]))")
+_HALF = lazy_pattern(
     r"[Hh]al[fvb]|[Mm]ezz|пол[а-я]{4}|quarter|половин|олтор|івтор|نصف|[半반]"
     r"|\b(?:[Mm]edi[oa]|demie?|[Mm]ei[oa]|poł\w*|[Bb]ucuk|ruoi|[Nn]ua|[Ss]etengah|[Yy]arım)\b"
 )
-_DECIMAL_COMMA = re.compile(
+_DECIMAL_COMMA = lazy_pattern(
     r"([+-]?(?:\d+(?=,(?:\d{1,2}|\d{4,12})(?![\d,.]))|0(?=,\d{3}(?![\d,.]))"
     r"|\d{1,3}(?:\.\d{3})+(?=,))),(\d{1,12})(?![\d,.])"
     r"(\D*|\s*\\(?:cdot|times)\s*10\s*\^\s*(?:-?\d|\{\s*-?\d{1,3}\s*\}))"
 )
-_SURE_DECIMAL = re.compile(
+_SURE_DECIMAL = lazy_pattern(
     r"USD_|[€£¥₹₽%]|10\s*\^|\\text\{ (?:myriad|(?:hundred )?(?:thousand|million|billion))|EUR|\b(?:euros?|Euro)\b"
 )
-_TEXTED = re.compile(r"\\(?:text|textbf|mathrm|mbox)\s*\{\s*([+-]?\d[\d.,]*)\s*\}")
-_BRACKETED = re.compile(r"\[\s*([+-]?\d[\d.]{0,40}\s*(?:\\(?:text|mathrm)\s*\{[^{}]{1,40}\}|[A-Za-z]{3,20}|\\?%))\s*\]")
-_SEMICOLONS = re.compile(r"\\\{(?:[^(){}\[\],]|(?<=\d),(?=\d{1,2}(?!\d)))*\\\}")
-_FRENCH = re.compile(r"([\[\]()])([^\[\]();,{}]{1,60})([,;])([^\[\]();,{}]{1,60})([\[\]()])")
+_TEXTED = lazy_pattern(r"\\(?:text|textbf|mathrm|mbox)\s*\{\s*([+-]?\d[\d.,]*)\s*\}")
+_BRACKETED = lazy_pattern(
+    r"\[\s*([+-]?\d[\d.]{0,40}\s*(?:\\(?:text|mathrm)\s*\{[^{}]{1,40}\}|[A-Za-z]{3,20}|\\?%))\s*\]"
+)
+_SEMICOLONS = lazy_pattern(r"\\\{(?:[^(){}\[\],]|(?<=\d),(?=\d{1,2}(?!\d)))*\\\}")
+_FRENCH = lazy_pattern(r"([\[\]()])([^\[\]();,{}]{1,60})([,;])([^\[\]();,{}]{1,60})([\[\]()])")
 _CONDITION = frozenset(
     "where for when if with such provided given unless except whenever as satisfying excluding assuming".split()
 )

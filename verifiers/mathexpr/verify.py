@@ -29,6 +29,7 @@ from verifiers.extract.statements import stated
 from verifiers.extract.truths import said_truth
 from verifiers.extract.understood import not_understood
 from verifiers.extract.wordings import NO_SOLUTION_SAID, says_no_solution
+from verifiers.lazy_pattern import lazy_pattern
 from verifiers.mathexpr.answers import Answer, type_name
 from verifiers.mathexpr.calculus import evaluated
 from verifiers.mathexpr.clean import clean, trim
@@ -60,13 +61,13 @@ REASONS = {
 }  # the closed set of reasons
 MAX_CHARS = 1_000_000
 _CHOICES = {"percent": ("either", "value"), "units": ("drop", "require"), "multiple_choice": ("auto", "letter")}
-_INTEGER = re.compile(
+_INTEGER = lazy_pattern(
     r"\s*\$?\s*([+-]?)\s*([1-9]\d{0,2}(?:,\d{3}){1,5}|\d{1,18})(?:\.0{1,6})?\s*\$?\s*\.?\s*", re.ASCII
 )
-_BETWEEN_BOXES = re.compile(r"[\s$}{,;&\\]*(?:text\s*\{)?[\s,]*(?:and|or)?[\s$}{,;&\\]*\\f?boxe?d?\s*\{?")
+_BETWEEN_BOXES = lazy_pattern(r"[\s$}{,;&\\]*(?:text\s*\{)?[\s,]*(?:and|or)?[\s$}{,;&\\]*\\f?boxe?d?\s*\{?")
 _LONGEST_WORDED = 200  # characters; a longer text that begins with "Yes" is not taken as an answer
 _WORKED = 150  # characters; a longer gold may be a solution that ends in its answer
-_FLOAT = re.compile(r"[+-]?(?=[\d.]{17,19}$)\d+\.\d+")  # a printed float, such as 0.1 + 0.2 or 200 / 3
+_FLOAT = lazy_pattern(r"[+-]?(?=[\d.]{17,19}$)\d+\.\d+")  # a printed float, such as 0.1 + 0.2 or 200 / 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +110,7 @@ class MathVerifier:
         GoldError: (when called) the problem has no gold, or one that can't be understood.
     """
 
-    version = "9"
+    version = "10"
 
     def __init__(
         self,
@@ -535,35 +536,35 @@ def _refers_to_itself(answer: str) -> bool:
     return match is not None and re.search(rf"(?<![A-Za-z\\]){match[1]}(?![A-Za-z_({{])", match[2]) is not None
 
 
-_ONE_VALUE = re.compile(
+_ONE_VALUE = lazy_pattern(
     r"[\s$]*-?(?:\d{1,9}\s?/\s?\d{1,9}|\\[dt]?frac\{\d{1,9}\}\{\d{1,9}\})[\s$.]*"
 )  # a fraction, no list
-_LIST_OR_DECIMAL = re.compile(r"-?\d{1,9},\d{1,9}")
+_LIST_OR_DECIMAL = lazy_pattern(r"-?\d{1,9},\d{1,9}")
 _WITH_DECIMAL_COMMA = frozenset("de fr es pt it nl sv pl ru tr vi id".split())
 _WITH_POINTS = frozenset("de es pt it nl tr vi id".split())
-_GROUPED = re.compile(r"\s*\$?[-+−]?[1-9]\d{0,2}(?:\.\d{3}){1,5}(?![\d.,]*\d)", re.ASCII)
-_DECIMAL_COMMA = re.compile(
+_GROUPED = lazy_pattern(r"\s*\$?[-+−]?[1-9]\d{0,2}(?:\.\d{3}){1,5}(?![\d.,]*\d)", re.ASCII)
+_DECIMAL_COMMA = lazy_pattern(
     r"\s*\$?([-+−]?\d{1,9})(?:\{,\}|,(?=\d{1,9}(?:\s?[^\W\d]|\s?(?:[€£₹₽₺%°]|\\%)|\s?\\text)))(\d{1,9})(\s?[^,;]{0,30})",
     re.ASCII,
 )
-_MONEY = re.compile(r"[\s~{]*(?:\\text\{\s?)?(?:[€£₹₽₺%]|\\%|EUR|[Ee]uros?\b|PLN|zł)")
-_POINT_DECIMAL = re.compile(r"[\s$]*-?\d{1,9}\.\d{1,9}[\s$.]*")
-_OF_POINTS = re.compile(r"(?<![\d.,])(?:\d{1,9},\d{1,2}|[1-9]\d{0,2}(?:\.\d{3})*\.\d00)(?![\d,]|\.\d)")
-_SHORT_DECIMAL = re.compile(r"\d\.\d{1,2}(?!\d)")  # in a question that writes decimals as in English
+_MONEY = lazy_pattern(r"[\s~{]*(?:\\text\{\s?)?(?:[€£₹₽₺%]|\\%|EUR|[Ee]uros?\b|PLN|zł)")
+_POINT_DECIMAL = lazy_pattern(r"[\s$]*-?\d{1,9}\.\d{1,9}[\s$.]*")
+_OF_POINTS = lazy_pattern(r"(?<![\d.,])(?:\d{1,9},\d{1,2}|[1-9]\d{0,2}(?:\.\d{3})*\.\d00)(?![\d,]|\.\d)")
+_SHORT_DECIMAL = lazy_pattern(r"\d\.\d{1,2}(?!\d)")  # in a question that writes decimals as in English
 _IN_WORDS = ("text", "truth", "choice", "empty", "undefined", "region")
-_ASSIGNED = re.compile(r"[\s$]*([A-Za-z])\s*=([^=<>]{1,200})")
-_FORMULA = re.compile(r"\$[^$]{1,200}\$|\\[dt]?frac\{[^{}]{1,40}\}\{[^{}]{1,40}\}|\\\([^()]{1,200}\\\)")
-_RATIO = re.compile(r"\s*\$?(\d+)\s*:\s*(\d+)\$?\s*")
-_RATIO_IN_WORDS = re.compile(
+_ASSIGNED = lazy_pattern(r"[\s$]*([A-Za-z])\s*=([^=<>]{1,200})")
+_FORMULA = lazy_pattern(r"\$[^$]{1,200}\$|\\[dt]?frac\{[^{}]{1,40}\}\{[^{}]{1,40}\}|\\\([^()]{1,200}\\\)")
+_RATIO = lazy_pattern(r"\s*\$?(\d+)\s*:\s*(\d+)\$?\s*")
+_RATIO_IN_WORDS = lazy_pattern(
     r"\s*(?:\\text\{)?\s*(\d+)\s*(?:\\text\{)?\s*(?:to|à|zu|a|к)\s*\}?\s*(\d+)\s*\}?\s*", re.I
 )  # "8 to 3"
-_ONE_NOT_THE_OTHER = re.compile(
+_ONE_NOT_THE_OTHER = lazy_pattern(
     r"\(?([A-J])\)?(?:\s*[,，]\s*|\s*)(?:而?不是|而非|(?<=[\s,)])not)\s*\(?([A-J])\)?[\s.。]*"
 )  # "B不是A", "B, not A"
-_CHOSEN_OR_MATHS = re.compile(r"[\d\\^=<>$]|^\W*[A-HJ]\b")
-_MATHS_SIGN = re.compile(r"[\d\\^=<>$]")
-_ORDINAL = re.compile(r"\d(?:st|nd|rd|th)\s+[a-z]{2}")
-_TURNING = re.compile(
+_CHOSEN_OR_MATHS = lazy_pattern(r"[\d\\^=<>$]|^\W*[A-HJ]\b")
+_MATHS_SIGN = lazy_pattern(r"[\d\\^=<>$]")
+_ORDINAL = lazy_pattern(r"\d(?:st|nd|rd|th)\s+[a-z]{2}")
+_TURNING = lazy_pattern(
     r"\b(?:not|no|never|without|less|more|greater|larger|bigger|smaller|higher|lower|exceed\w*|within|fewer|least|most|over|under|below|above|minus|negative|half|twice"
     r"|either|or|except|but|cannot|wrong|incorrect|between|and|square|squared|cube|root|double|triple|times|multiple|factor|divisor|divisible|power|successor|predecessor"
     r"|far|unlikely|likely|depends?|starts?|begins?|ends?|digits?|mentions?|appears?|such|example|question|problem|see|try|give|gave)\b|[?^_=<>]|\\(?!text|\(|\)|\[|\])",

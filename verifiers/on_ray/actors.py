@@ -8,6 +8,7 @@ import pickle
 from collections.abc import Callable, Generator, Iterable, Sequence
 from dataclasses import dataclass
 from types import TracebackType
+from typing import ClassVar
 
 from verifiers.core import Completion, Problem, Verdict
 from verifiers.on_ray.fleet import Fleet, Resources
@@ -109,6 +110,7 @@ class RayScorer:
 
     actors: Actors
     number: int
+    overlaps: ClassVar[bool] = False  # calls of `map` wait for each other
 
     @property
     def reward(self) -> Reward:
