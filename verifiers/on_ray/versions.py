@@ -1,4 +1,4 @@
-"""What a node must have in common with the command: Python, and our packages."""
+"""Compares the versions of Python and of our packages on a node with those of the command."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ Found = dict[str, str]
 
 
 def reader() -> Callable[[Sequence[str]], Found]:
-    """A function that tells what is installed where it is called.
+    """Returns a function that reads the installed versions where it is called.
 
-    It is sent by value, and imports nothing of ours: it works on a node that has another version of this module.
+    It is sent by value and imports nothing of ours, so it works on a node with another version of this module.
     """
 
     def read(packages: Sequence[str]) -> Found:
@@ -37,7 +37,7 @@ def reader() -> Callable[[Sequence[str]], Found]:
 
 
 def difference(host: str, there: Mapping[str, str], here: Mapping[str, str]) -> str:
-    """A sentence that names what a node has and what it needs; empty if nothing differs."""
+    """Returns a sentence with the versions that a node has and those that it needs; "" if nothing differs."""
     other = [name for name in here if there.get(name) != here[name]]
     if not other:
         return ""
