@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import importlib
 import io
 import itertools
@@ -32,6 +31,7 @@ from r1lite.distributed.launcher import rank_info
 from r1lite.errors import Interrupted, RunError, UserError
 from r1lite.nano.config import PretrainConfig
 from r1lite.training.several import refuse_command
+from verifiers.core import did_you_mean
 from verifiers.terminal import guarded, unbroken
 
 _HELP = {"-h", "--help", "--help-all"}
@@ -114,8 +114,7 @@ def _ran(name: str, *rest: str) -> int:
             return code
         if name not in COMMANDS:
             known = [*COMMANDS, *PLAIN]
-            near = difflib.get_close_matches(name, known, 1)
-            hint = f"did you mean '{near[0]}'?" if near else f"known: {', '.join(known)}"
+            hint = did_you_mean(name, known, f"known: {', '.join(known)}")
             raise UserError(f"unknown command '{name}'; {hint}")
         config_class, target, _ = COMMANDS[name]
         _refuse_flags_of_others(name, rest)

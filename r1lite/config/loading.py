@@ -24,6 +24,7 @@ from r1lite.config import trust
 from r1lite.config.base import Section
 from r1lite.config.bounds import shown
 from r1lite.errors import UserError
+from verifiers.core import did_you_mean
 from verifiers.terminal import unguarded
 from verifiers.yaml_text import read_yaml
 
@@ -68,8 +69,7 @@ def recipe_path(name: str) -> Path:
         return shipped[path.stem]
     if path.is_dir():
         raise UserError(f"{name}: a folder is not a recipe; to name a data set, use --data {name}")
-    near = difflib.get_close_matches(path.stem, shipped, 1)
-    hint = f"did you mean '{near[0]}'?" if near else f"bundled recipes: {', '.join(shipped)}"
+    hint = did_you_mean(path.stem, shipped, f"bundled recipes: {', '.join(shipped)}")
     raise UserError(f"{name}: no such recipe; {hint}")
 
 

@@ -33,9 +33,8 @@ class Run:
     evaluations: list[dict[str, Any]]  # all evaluations, each with its `step`
     findings: list[dict[str, str]]
     environment: dict[str, Any]
-    reasons: list[tuple[int, dict[str, dict[str, int]]]] = field(
-        default_factory=list
-    )  # (step, verifier -> reason -> count)
+    # (step, verifier -> reason -> count)
+    reasons: list[tuple[int, dict[str, dict[str, int]]]] = field(default_factory=list)
 
     @property
     def like(self) -> str:

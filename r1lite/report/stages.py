@@ -56,9 +56,8 @@ def facts(run: Run) -> list[list[str]]:
         value = run.summary.get(key)
         if isinstance(value, int | float):
             shown.append([label, f"{value:,.0f}" + (" s" if key == "wall_s" else "")])
-    for key, label in (("peak_rss_mib", "peak memory"),):
-        if isinstance(run.summary.get(key), int | float):
-            shown.append([label, f"{run.summary[key]:,.0f} MiB"])
+    if isinstance(peak := run.summary.get("peak_rss_mib"), int | float):
+        shown.append(["peak memory", f"{peak:,.0f} MiB"])
     if run.environment.get("started"):
         shown.append(["started", str(run.environment["started"])])
     versions = run.environment.get("versions")

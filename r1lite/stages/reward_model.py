@@ -85,9 +85,8 @@ def _open_run(config: RewardModelConfig, notes: dict[str, str], world: World) ->
     return training
 
 
-_Found = tuple[
-    str, list[Example], list[Example], int
-]  # origin, training pairs, held-out pairs, number of dropped pairs
+# Origin, training pairs, held-out pairs, number of dropped pairs.
+_Found = tuple[str, list[Example], list[Example], int]
 
 
 def _load(config: RewardModelConfig) -> tuple[RewardModelConfig, _Found, Any, Any]:

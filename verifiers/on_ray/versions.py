@@ -19,19 +19,19 @@ def reader() -> Callable[[Sequence[str]], Found]:
         import pathlib
         import sys
 
-        found = {"Python": ".".join(map(str, sys.version_info[:2]))}
+        versions = {"Python": ".".join(map(str, sys.version_info[:2]))}
         for package in packages:
             spec = importlib.util.find_spec(package)
             if spec is None or spec.origin is None:
-                found[package] = "none"
+                versions[package] = "none"
                 continue
             folder, digest = pathlib.Path(spec.origin).parent, hashlib.sha256()
             for path in sorted(folder.rglob("*.py")):
                 name = path.relative_to(folder).as_posix()
                 if not name.startswith("_bundled/"):  # data, which a checkout has elsewhere
                     digest.update(name.encode() + b"\0" + path.read_bytes() + b"\0")
-            found[package] = digest.hexdigest()[:12]
-        return found
+            versions[package] = digest.hexdigest()[:12]
+        return versions
 
     return read
 

@@ -42,9 +42,9 @@ def lost(calls: Sequence[Call]) -> Iterator[tuple[Call, bool]]:
     A result can be lost with its actor, so the first call may have been finished, and the next one may have ended the
     actor. Each call is repeated alone, so that the one at fault becomes known.
     """
-    for place, call in enumerate(calls):
+    for index, call in enumerate(calls):
         call.alone = True
-        call.tries += place == 0
+        call.tries += index == 0
         yield call, call.tries == _TRIES
 
 
