@@ -6,6 +6,7 @@ import importlib
 import io
 import itertools
 import os
+import pkgutil
 import sys
 import time
 from collections.abc import Sequence
@@ -108,8 +109,7 @@ def _ran(name: str, *rest: str) -> int:
         if (here := rank_info()) is not None:
             refuse_command(name, here.size)
         if name in PLAIN:
-            module, _, function = PLAIN[name][0].partition(":")
-            code: int = getattr(importlib.import_module(module), function)(list(rest))
+            code: int = pkgutil.resolve_name(PLAIN[name][0])(list(rest))
             sys.stdout.flush()  # so that a closed pipe is noticed here
             return code
         if name not in COMMANDS:
@@ -120,8 +120,7 @@ def _ran(name: str, *rest: str) -> int:
         _refuse_flags_of_others(name, rest)
         config = load(config_class, rest, prog=f"r1lite {name}")
         importlib.import_module("r1lite.training.early").check_early(config)
-        module, _, function = target.partition(":")
-        getattr(importlib.import_module(module), function)(config)
+        pkgutil.resolve_name(target)(config)
     except UserError as error:
         return _fail(str(error), 2)
     except ModuleNotFoundError as error:

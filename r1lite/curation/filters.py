@@ -8,8 +8,8 @@ Your function is called with a Candidate and its options, and returns None to ke
 from __future__ import annotations
 
 import functools
-import importlib
 import inspect
+import pkgutil
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -187,9 +187,8 @@ def _bound(spec: str, function: Callable[..., Any], options: Mapping[str, Any]) 
 
 
 def _own(name: str) -> Callable[..., Any]:
-    module_name, _, attribute = name.partition(":")
     try:
-        found: object = functools.reduce(getattr, attribute.split("."), importlib.import_module(module_name))
+        found: object = pkgutil.resolve_name(name)
     except Exception as error:  # importing a user's module can raise anything
         raise UserError(f"'{name}': {type(error).__name__}: {error}") from error
     if not callable(found):
