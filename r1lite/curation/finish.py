@@ -17,7 +17,7 @@ from r1lite.curation.emit import PAIRS
 from r1lite.curation.hub import push
 from r1lite.curation.on_ray import open_nodes
 from r1lite.curation.passes import Open
-from r1lite.curation.planning import default_workers, evaluation_sets, make_plan, task_of, version_warnings
+from r1lite.curation.planning import evaluation_sets, make_plan, task_of, version_warnings
 from r1lite.curation.rewrite import FOLDER as REWRITTEN
 from r1lite.curation.rewrite import Rewrite, Rewriter, rewrite_all
 from r1lite.curation.scan import Plan
@@ -30,6 +30,7 @@ from r1lite.run.ending import ending
 from r1lite.run.run_dir import RunDir, claim_path, path_to_resume
 from r1lite.run.signals import StopSignal
 from verifiers.commands.storage import is_remote
+from verifiers.cores import available
 from verifiers.on_ray import Resources
 
 C = TypeVar("C", bound=CurationConfig)
@@ -83,7 +84,7 @@ def finish(
 def _workers(config: CurationConfig, display: Display, plan: Plan) -> Open:
     """Opens the workers that verify and compare blocks."""
     if config.on == "local":
-        return functools.partial(open_workers, workers=config.workers or default_workers())
+        return functools.partial(open_workers, workers=config.workers or available())
     return functools.partial(open_nodes, plan=plan, on=config.on, resources=Resources(config.workers), say=display.say)
 
 
