@@ -244,10 +244,12 @@ def server_of_forks(_, argv, descriptors):
 
 
 def fork_exec(argv, *given):
-    """In the place of what `subprocess` starts: `python -m MODULE` and `python FILE` are forks."""
+    """In the place of what `subprocess` starts: `python -m MODULE`, `-c CODE` and `python FILE` are forks."""
     words = [os.fsdecode(word) for word in argv]
     options = next((place for place in range(1, len(words)) if words[place] not in _FLAGS), 0)
-    known = words[0] == sys.executable and options and (words[options] == "-m" or words[options].endswith(".py"))
+    known = (
+        words[0] == sys.executable and options and (words[options] in ("-m", "-c") or words[options].endswith(".py"))
+    )
     if not known:
         return _FORK_EXEC(argv, *given)
     _, _, kept, folder, variables, read, _, _, write, _, errors, _, waited_for, _, session, *_ = given
@@ -268,6 +270,9 @@ def fork_exec(argv, *given):
     if words[options] == "-m":
         first, sys.argv = os.getcwd(), words[options + 1 :]
         work = functools.partial(runpy.run_module, sys.argv[0], run_name="__main__", alter_sys=True)
+    elif words[options] == "-c":
+        first, sys.argv = "", ["-c", *words[options + 2 :]]
+        work = functools.partial(run_code, words[options + 1])
     else:
         first, sys.argv = str(Path(words[options]).parent), words[options:]
         work = functools.partial(runpy.run_path, sys.argv[0], run_name="__main__")
