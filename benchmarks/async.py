@@ -7,7 +7,7 @@ unfinished completions are computed once more as prompts. Settings are run in tu
 
     python benchmarks/async.py                                # four settings, three turns, about ten minutes
     python benchmarks/async.py --steps 12 --turns 1 --sigma 0  # without a tail
-    python benchmarks/async.py --staleness 2 --slow-s 5 --threads 1 4  # verdicts that take long, by scoring threads
+    python benchmarks/async.py --staleness 2 --threads 1 4 --workers 16 --verdict-s 0.09 --slow-s 5  # scoring threads
 """
 
 from __future__ import annotations
@@ -157,17 +157,25 @@ def length(seed: int, sigma: float) -> int:
 
 
 class SimulatedScorer:
-    """Simulated verdicts: most take 20 ms, one in 500 takes `slow_s`; a batch is verified in parallel."""
+    """Simulated verdicts of some workers: most take `verdict_s`, one in 500 takes `slow_s`."""
 
     overlaps = True
 
-    def __init__(self, slow_s: float) -> None:
-        self.slow_s = slow_s
+    def __init__(self, options: argparse.Namespace) -> None:
+        self._options, self._lock = options, threading.Lock()
+        self._free = [0.0] * options.workers  # when each worker has done all that was given to it
 
     def rollouts(self, pairs: Sequence[tuple[Problem, Completion]]) -> list[Rollout]:
         """See `Scorer.rollouts`."""
-        slow = any(random.Random(f"{p.id} {len(c.token_ids)}").random() < 0.002 for p, c in pairs)
-        time.sleep(self.slow_s if slow else 0.02)
+        now = ended = time.monotonic()
+        with self._lock:
+            for problem, completion in pairs:
+                slow = random.Random(f"{problem.id} {len(completion.token_ids)}").random() < 0.002
+                takes = self._options.slow_s if slow else self._options.verdict_s
+                done = max(now, self._free[0]) + takes
+                heapq.heapreplace(self._free, done)
+                ended = max(ended, done)
+        time.sleep(ended - now)
         return [Rollout(c, Score(0.0, {}), 0.0, True, True) for _, c in pairs]
 
 
@@ -206,7 +214,7 @@ def run(staleness: int, threads: int, options: argparse.Namespace, seed: int) ->
         loop = Loop(
             config=config,
             prompts=[Prompt(Problem(id=f"p{i}"), "", (1, 2)) for i in range(1000)],
-            scorer=SimulatedScorer(options.slow_s),  # type: ignore[arg-type]  # has the methods that the loop calls
+            scorer=SimulatedScorer(options),  # type: ignore[arg-type]  # has the methods that the loop calls
             engine=engine,
             learner=SimulatedLearner(),  # type: ignore[arg-type]  # likewise
             stop=StopSignal(),
@@ -238,7 +246,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--staleness", type=int, nargs="+", default=[0, 1, 2, 4])
     parser.add_argument("--threads", type=int, nargs="+", default=[sampler._THREADS], help="threads that score")
+    parser.add_argument("--verdict-s", type=float, default=0.02, help="seconds of a verdict")
     parser.add_argument("--slow-s", type=float, default=0.5, help="seconds of one in 500 verdicts")
+    parser.add_argument("--workers", type=int, default=1000, help="verdicts at the same time")
     parser.add_argument("--steps", type=int, default=20, help="steps of each run after the warm-up")
     parser.add_argument("--turns", type=int, default=3)
     parser.add_argument("--sigma", type=float, default=1.0, help="standard deviation of the logarithm of lengths")
@@ -258,9 +268,10 @@ def main() -> None:
     for (staleness, threads), runs in found.items():
         rates = sorted(one["steps an hour"] for one in runs)
         median = {name: statistics.median(one[name] for one in runs) for name in runs[0]}
+        rate = f"{median['steps an hour']:.0f} ({rates[0]:.0f}-{rates[-1]:.0f})"
         print(
-            f"| {staleness} | {threads} | {median['steps an hour']:.0f} ({rates[0]:.0f}-{rates[-1]:.0f}) | "
-            f"{median['idle']:.0%} | {median['staleness']:.1f} | {median['dropped']:.1%} | {median['across']:.0%} | {median['tokens']:.0f} |"
+            f"| {staleness} | {threads} | {rate} | {median['idle']:.0%} | {median['staleness']:.1f} | "
+            f"{median['dropped']:.1%} | {median['across']:.0%} | {median['tokens']:.0f} |"
         )
 
 
