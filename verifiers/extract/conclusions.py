@@ -572,7 +572,8 @@ _TRANSFORMED = re.compile(
     r"|carré|metade|dobro|quadrado|metà|doppio|quadrato|hälfte|doppelte|quadrat)\s+"
     r"(?:(?:of|de|di|do|von|da)\s+(?:\$?[a-z]\$?|it|this|that|the (?:number|answer|value|result|total))\s+)?"
     r"(?:is|equals|es|est|vaut|vale|[éè]|ist|ergibt)\b"
-    r"|\b(?:squared|cubed|doubled|halved|al cuadrado|au carré|al quadrato|ao quadrado|zum quadrat)\s+"
+    r"|\b(?:it|that|this|which|he|she|[a-z]) (?:squared|cubed|doubled|halved|al cuadrado|au carré|al quadrato"
+    r"|ao quadrado|zum quadrat)\s+"
     r"(?:is|equals|es|est|vaut|vale|[éè]|ist|ergibt)\b",
     re.IGNORECASE,
 )

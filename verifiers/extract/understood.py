@@ -48,7 +48,7 @@ _BREAK = re.compile(
     r"|folglich|aber|donc|mais"
     r"|por lo tanto|por tanto|así que|pero|portanto|logo|mas sim|mas|quindi|dunque|ma|поэтому|значит|но"
     r"|sondern|sino|mas sim|bensì|no(?=:)|а|nên|vậy|bu yüzden|bu nedenle|więc|zatem|czyli|dlatego|dus|daarom"
-    r"|därför|alltså|jadi|maka)\b,?|[;；]"
+    r"|därför|alltså|jadi|maka|which (?:shows|means|implies|tells us)(?: that)?)\b,?|[;；]"
     r"|所以|因此|但是?|这是?(?:错误|不对|错)的?[,，]|我?[算写弄说]错了?[,，]|其实|而是|应该是(?=§)|よって"
     r"|したがって|ゆえに|が、|ではなく|따라서|이 아니라|지만|므로|니까|إذن|لذلك|لكن|بل"
     r"|§[^,，。]*[,，](?!\W*§\W*$)",
@@ -105,7 +105,7 @@ _CONDITION = re.compile(
     r"\W*(?:if(?! (?:we|you|one)\b)|unless|suppose|supposing|assuming|assume|had|were|should|provided"
     r"|imagine|pretend|in case|for (?:even|odd|small|large|big|positive|negative"
     r"|prime)\b(?! (?:factors|divisors))|whenever|at (?:best|worst)|on condition"
-    r"|wenn|falls|angenommen|si(?! (?:ottiene|ha|trova|deduce|ricava|calcola)\b)"
+    r"|wenn|falls|angenommen|si(?! (?:\w+[aei]mos|on|nous|ottiene|ha|trova|deduce|ricava|calcola)\b)"
     r"|se(?! (?:obtiene|obtienen|tiene|sigue|deduce|concluye|encuentra|calcula|obtém|tem|conclui)\b)|если"
     r"|如果|假设|假如|若|もし|만약|إذا|لو)\b",
     re.IGNORECASE,
@@ -319,7 +319,7 @@ CONDITIONAL = Gated(
     r"\b(?:serait|seraient|pourrait|devrait|vaudrait|donnerait|ferait|aurait|sería|serían|podría|debería"
     r"|daría|valdría|seria|seriam"
     r"|poderia|deveria|daria|sarebbe|sarebbero|potrebbe|dovrebbe|darebbe|wäre|wären|würde|würden|könnte"
-    r"|müsste|dürfte|sollte|sei|seien"
+    r"|müsste|dürfte|sollte|sei|seien|gdyby|\w{2,}ł[aoy]?by|skulle|zou(?:den)?|seandainya"
     r"|(?-i:[a-zéí]+erait|[a-zéí]+rían?|[a-z]+erebbe))\b|\bбы\b",
     re.IGNORECASE,
 )
