@@ -371,11 +371,19 @@ def sole_value(text: str, span: Span) -> Span | None:
     if _SIGNS.search(part) or (part.isascii() and len(_LATIN_WORD.findall(part)) < 3):
         return None  # "December 12" is no sentence
     numbers = [match.span() for match in NUMBER.finditer(text, *span)]
+    if len(numbers) == 2 and _DECIMALS.fullmatch(text, numbers[0][1], numbers[1][1]):
+        numbers = [(numbers[0][0], numbers[1][1])]  # "85,00"
     if len(numbers) != 1 or sum(char.isdigit() for char in part) != sum(
         char.isdigit() for char in text[slice(*numbers[0])]
     ):
         return None
-    return numbers[0] if _unopposed(text, span, numbers[0]) else None
+    money = _MONEY.match(text, numbers[0][1], span[1])
+    found = (numbers[0][0], money.end()) if money else numbers[0]
+    return found if _unopposed(text, span, found) else None
+
+
+_DECIMALS = re.compile(r",\d{1,4}")
+_MONEY = re.compile(r"\s?(?:[€£₽₺]|(?:EUR|Euro|euros?|kr|zł|TL|PLN)\b)")
 
 
 def _unopposed(text: str, sentence: Span, value: Span) -> bool:

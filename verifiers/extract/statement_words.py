@@ -483,3 +483,19 @@ ADJUNCT = re.compile(
     r"|i|le|de|het|każdy\w*)\s+)?",
     re.IGNORECASE,
 )
+# "It isn't:" behind a sentence that says what somebody thinks or asks.
+_DENIES = re.compile(
+    r"\W*(?:it|they|that|this|he|she|i|we)\b (?:\w+n['’]t|(?:is|are|was|do|does|did|will) not)(?: \w+){0,2}:\s",
+    re.IGNORECASE,
+)
+_CLAIMED = re.compile(
+    r"\b(?:told|says?|said|thinks?|thought|claims?|suggest\w*|wonder\w*|whether|asks?|guess\w*)\b|[?\"”]",
+    re.IGNORECASE,
+)
+_EARLIER = 200  # characters
+
+
+def behind_denial(text: str, start: int, end: int) -> int:
+    """Where a sentence goes on that first denies what the one before it reports or asks; else its start."""
+    denied = _DENIES.match(text, start, end)
+    return denied.end() if denied and _CLAIMED.search(text, max(0, start - _EARLIER), start) else start

@@ -89,6 +89,7 @@ from verifiers.extract.statement_words import (
     UNREAL,
     UNSPACED,
     WORD,
+    behind_denial,
 )
 from verifiers.extract.turns import CORRECTION
 from verifiers.extract.understood import CONDITIONAL
@@ -140,6 +141,9 @@ def stated(text: str, start: int, end: int, prompt: str, *, contrasts: bool = Fa
         return Extraction((concluded, sentence[1]), "statement")
     if TRUE_OR_FALSE.search(prompt[-_ASKED:]):
         return _said_true(text, sentence)
+    option = _option(text, sentence, prompt, language)
+    if option is not None:
+        return Extraction(option, "statement")
     asked = _asked(prompt[-2000:], language)
     before = quantities(text, low, sentence[0], language)[-_MOST_BEFORE:]
     condition = _given_condition(text, sentence, wanted, [*asked, *before], language)
@@ -368,6 +372,18 @@ def _sentences(text: str, low: int, end: int) -> list[Span]:
         (low + len(part) - len(part.lstrip(ORNAMENT)), high) for low, high in spans for part in (text[low:high],)
     )
     return [span for span in trimmed if any(char.isalnum() for char in text[slice(*span)])]
+
+
+def _option(text: str, sentence: Span, prompt: str, language: str) -> Span | None:
+    """The letter of one of the question's options that closes a short sentence or a conclusion."""
+    found = _CLOSING_LETTER.search(text, *sentence) if len(OPTION_LABEL.findall(prompt[-2000:])) > 1 else None
+    if found is None:
+        return None
+    starts = [match.end() for match in SO.finditer(text, sentence[0], found.start(1))]
+    clause = text[max([sentence[0], *starts]) : found.start(1)]
+    if len(WORD.findall(clause)) > _FEW or _LETTER.search(clause) or _opposed(clause, language):
+        return None
+    return None if _reports(text[slice(*sentence)], NOTHING) or _supposes(text[slice(*sentence)]) else found.span(1)
 
 
 def _said_true(text: str, sentence: Span) -> Extraction | None:
@@ -604,6 +620,9 @@ _WHICH = re.compile(
     r"",
     re.IGNORECASE,
 )
+_FEW = 6  # words
+_CLOSING_LETTER = re.compile(r"(?<![^\W\d_'’])([A-J])[)*.\s]*$")
+_LETTER = re.compile(r"(?<![^\W\d_'’])(?!I\b)[B-J](?![\w'’])")
 _REASON_IN = {"car": "fr", "want": "nl", "bo": "pl", "ty": "sv"}
 _COUNTED_ANSWERS = frozenset({"solu", "answ"})
 _ANOTHER = re.compile(
@@ -950,6 +969,7 @@ def _clause(text: str, sentence: Span, span: Span, language: str) -> Span:
     starts += [calculation.end()] if calculation else []
     reason = _reason(text, span[1], sentence[1], language)
     start = max([sentence[0], *starts, text.rfind("; ", sentence[0], span[0]) + 1])
+    start = max(start, behind_denial(text, sentence[0], span[0]))
     colon = text.rfind(": ", start, span[0])
     if colon >= 0 and len(WORD.findall(text, colon, span[0])) > 1 and explains(text[start:colon]):
         start = colon + 1

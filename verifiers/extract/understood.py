@@ -25,7 +25,7 @@ from dataclasses import dataclass, replace
 from verifiers.extract.everyday import EVERYDAY
 from verifiers.extract.gates import Gated
 from verifiers.extract.spans import Span, ending
-from verifiers.extract.statement_words import GOT, JOINS, MAY, OPPOSED, REPORTS, UNREAL
+from verifiers.extract.statement_words import GOT, JOINS, MAY, OPPOSED, REPORTS, UNREAL, behind_denial
 from verifiers.extract.vocabulary import HARMLESS, SAFE, SAFE_UNSPACED, UNSAFE
 from verifiers.extract.words import ascii_words
 
@@ -376,7 +376,7 @@ def _first_doubt(text: str, span: Span, end: int, judge: _Judge, *, states_itsel
     """The first word of the answer's sentence, or of a later one, that a judge does not let pass."""
     low = _sentence_start(text, span[0])
     rest = _sentences(text, span[1], end)
-    before = _OPENED.sub("", text[low : span[0]])
+    before = _OPENED.sub("", text[behind_denial(text, low, span[0]) : span[0]])
     after = next(rest, "")
     inside = "" if states_itself or in_words else text[slice(*span)]
     after = _REASON.split(after, maxsplit=1)[0]

@@ -146,7 +146,13 @@ class MathVerifier:
     def _judge(self, problem: Problem, gold: _Gold, text: str, explanation: Explanation | None) -> Verdict:
         text = without_remarks(text)
         found = find(text, strict=self.strict, prompt=problem.prompt)
-        if found.span is None and not self.strict and gold.answer is not None:
+        if (
+            not self.strict
+            and gold.answer is not None
+            and (
+                found.span is None or (gold.answer.kind == "truth" and found.source in ("statement", "number", "maths"))
+            )
+        ):
             found = _worded(text, gold.answer) or found
         if explanation is not None:
             where = "" if found.span is None else f" at {found.span}: {text[slice(*found.span)][:200]!r}"
@@ -405,6 +411,10 @@ def _without_points(gold: _Gold, answer: str, context: str, *, grouped: bool) ->
 def _with_decimal_comma(gold: _Gold, answer: str, context: str) -> tuple[_Gold, str]:
     """Both as decimals, where `0{,}25` or "2,5 m" shows that the comma of a gold "0,25", or of one in a language that
     writes decimals so, parts no list."""
+    price = _PRICE.fullmatch(answer)
+    if price is not None and (price[1] or price[4]):
+        answer = f"{price[1] or ''}{price[2]}.{price[3]}{price[4] or ''}"
+        return (read_gold(gold.text.replace(",", ".")) if _LIST_OR_DECIMAL.fullmatch(gold.text) else gold), answer
     if not _LIST_OR_DECIMAL.fullmatch(gold.text):
         return gold, answer
     in_language = language_of(context) in _WITH_DECIMAL_COMMA
@@ -530,6 +540,9 @@ _LIST_OR_DECIMAL = re.compile(r"-?\d{1,9},\d{1,9}")
 _WITH_DECIMAL_COMMA = frozenset("de fr es pt it nl sv pl ru tr vi id".split())
 _WITH_POINTS = frozenset("de es pt it nl tr vi id".split())
 _GROUPED = re.compile(r"\s*\$?[-+−]?[1-9]\d{0,2}(?:\.\d{3}){1,5}(?![\d.,]*\d)", re.ASCII)
+_PRICE = re.compile(  # "€ 57,60", "85,00 €"
+    r"\s*([€£₽₺]\s?|R\$\s?)?(\d{1,9}),(\d\d)(\s?(?:[€£₽₺]|EUR|[Ee]uros?|kr|zł|TL|PLN))?\s*", re.ASCII
+)
 _DECIMAL_COMMA = re.compile(
     r"\s*\$?([-+−]?\d{1,9})(?:\{,\}|,(?=\d{1,9}(?:\s?[^\W\d]|\s?(?:[€£₹₽₺%°]|\\%)|\s?\\text)))(\d{1,9})(\s?[^,;]{0,30})",
     re.ASCII,
