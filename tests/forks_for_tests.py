@@ -279,7 +279,7 @@ def execve(path, argv, variables):
 
 
 def program(words):
-    """The words after the interpreter's flags in `python -m MODULE ...`, `-c CODE ...` and `python FILE ...`; else none."""
+    """The words after the interpreter's flags for `-m MODULE ...`, `-c CODE ...` and `FILE ...`; else none."""
     first = next((place for place in range(1, len(words)) if words[place] not in _FLAGS), 0)
     known = words[0] == sys.executable and first and (words[first] in ("-m", "-c") or words[first].endswith(".py"))
     return words[first:] if known else []
