@@ -23,7 +23,11 @@ DEADLINE_S = 300  # from the fault to the launcher's end, on a machine that does
 STALL_S = 8
 # What waits for its end is noticed after STALL_S; other rounds must not take a slow rank for such a one.
 PATIENCE = {"stopped": ["--stall-rank-s", f"{STALL_S}"], "stuck": ["--stall-train-s", f"{STALL_S}"]}
-_SMALL = ["--eval-problems", "1", "--eval-sample-problems", "1", "--eval-samples", "1", "--save-every", "1"]
+_STEPS = 2  # the second is where faults within a run happen
+_SMALL = [
+    *("--steps", str(_STEPS), "--save-every", "1"),
+    *("--eval-problems", "1", "--eval-sample-problems", "1", "--eval-samples", "1"),
+]
 _FEW = ["--prompts-per-step", "3", "--max-completion-tokens", "4", "--updates-per-rollout", "1", *_SMALL]
 COMMANDS = {
     "grpo": [*CASES["plain"], *_FEW],
@@ -138,8 +142,9 @@ class Chaos:
             argv = [asked[0], "--resume", "--trust", "--out", str(out)]
         job = {"argv": argv, "trouble": fault if fault in WITHIN else None, "ranks": [rank]}
         job |= {} if pids is None else {"pids": str(pids)}
-        patience = {"TORCH_ELASTIC_SHUTDOWN_TIMEOUT": "3"}  # seconds that the launcher waits for a stopped rank
-        return self._forks.start_ranks(tempfile.mkdtemp(dir=self.folder), [job], env=patience)
+        # Seconds that the launcher waits for a stopped rank, once the other one has said so.
+        env = {"TORCH_ELASTIC_SHUTDOWN_TIMEOUT": "3"} if fault == "stopped" else None
+        return self._forks.start_ranks(tempfile.mkdtemp(dir=self.folder), [job], env=env)
 
 
 def at_once(count):
@@ -170,7 +175,7 @@ def _differences(one, other, *, exact):
         left, right = ([row for _, row in rows.rows(run / "rollouts" / path.name)] for run in (one, other))
         if left != right:
             return f"{path.name} has other completions"
-    left, right = (load_file(run / "checkpoints" / "step-000003" / "model.safetensors") for run in (one, other))
+    left, right = (load_file(run / "checkpoints" / f"step-{_STEPS:06d}" / "model.safetensors") for run in (one, other))
     for name, value in left.items():
         if not (torch.equal if exact else torch.allclose)(value, right[name]):
             return f"{name} differs by up to {float((value - right[name]).abs().max()):.1e}"

@@ -175,3 +175,15 @@ def sums_path(tmp_path_factory) -> Path:
         rows = [{"question": f"{i}+{i % 7}?", "answer": f"so\n#### {i + i % 7}"} for i in range(start, start + count)]
         (path / f"{split}.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     return path
+
+
+@pytest.fixture(scope="session")
+def few_problems(tmp_path_factory) -> Path:
+    """A folder with 64 of the bundled training problems and 16 of the bundled test problems."""
+    from r1lite.bundled import bundled
+
+    path = tmp_path_factory.mktemp("few")
+    for split, count in (("train", 64), ("test", 16)):
+        lines = (bundled("datasets/gsm8k_style") / f"{split}.jsonl").read_text(encoding="utf-8").splitlines(True)
+        (path / f"{split}.jsonl").write_text("".join(lines[:count]), encoding="utf-8")
+    return path

@@ -251,7 +251,7 @@ def server_of_forks(_, argv, descriptors):
 
 
 def fork_exec(argv, *given):
-    """In the place of what `subprocess` starts: `python -m MODULE` and `python FILE` are forks."""
+    """In the place of what `subprocess` starts: `python -m MODULE`, `-c CODE` and `python FILE` are forks."""
     words = program([os.fsdecode(word) for word in argv])
     if not words:
         return _FORK_EXEC(argv, *given)
@@ -279,9 +279,9 @@ def execve(path, argv, variables):
 
 
 def program(words):
-    """The words after the interpreter's flags in `python -m MODULE ...` and `python FILE ...`; else none."""
+    """The words after the interpreter's flags for `-m MODULE ...`, `-c CODE ...` and `FILE ...`; else none."""
     first = next((place for place in range(1, len(words)) if words[place] not in _FLAGS), 0)
-    known = words[0] == sys.executable and first and (words[first] == "-m" or words[first].endswith(".py"))
+    known = words[0] == sys.executable and first and (words[first] in ("-m", "-c") or words[first].endswith(".py"))
     return words[first:] if known else []
 
 
@@ -293,6 +293,9 @@ def become_program(words, variables):
     if words[0] == "-m":
         first, sys.argv = os.getcwd(), words[1:]
         work = functools.partial(runpy.run_module, sys.argv[0], run_name="__main__", alter_sys=True)
+    elif words[0] == "-c":
+        first, sys.argv = "", ["-c", *words[2:]]
+        work = functools.partial(run_code, words[1])
     else:
         first, sys.argv = str(Path(words[0]).parent), words
         work = functools.partial(runpy.run_path, sys.argv[0], run_name="__main__")

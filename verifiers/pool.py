@@ -41,7 +41,7 @@ PAGE_SIZE = PLACE.size + SINCE.size
 _MAX_CHUNK = 256
 _MAX_CHUNK_BYTES = 1 << 20
 _CHUNK_S = 0.02  # what a chunk should take: its items wait for one another, and each chunk costs a fraction of this
-_AHEAD = 3  # chunks assigned to a worker at a time, including the one it works on; 1 if items take longer than _CHUNK_S
+_AHEAD = 3  # chunks of a single call assigned to a worker at a time, including the one it works on
 _START_TIMEOUT_S = 120.0
 _MAX_FAILED_STARTS = 3
 _POLL_S = 0.05
@@ -221,9 +221,9 @@ class Pool:
                     self._changed.notify_all()
 
     def _hand_out(self, call: _Call) -> None:
-        """Gives items to free workers, first one chunk to each."""
+        """Gives items to free workers, first one chunk to each, and further ones only if no other call needs them."""
         size = max(1, int(self._chunk_size))
-        for depth in range(1 if size == 1 else _AHEAD):
+        for depth in range(_AHEAD if size > 1 and len(self._calls) == 1 else 1):
             for worker in self._workers:
                 if len(worker.chunks) <= depth:
                     if not (items := call.chunk(size)):

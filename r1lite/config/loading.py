@@ -215,12 +215,29 @@ def _read_flags(config_class: type[Section], argv: list[str], prog: str) -> dict
     import tyro
 
     # A TypedDict without required keys distinguishes flags that were given from defaults, which layering needs.
-    flags = TypedDict("Flags", flag_annotations(config_class), total=False)  # type: ignore[misc]  # its keys are known only here
+    annotations = _of_flags(argv, flag_annotations(config_class))
+    flags = TypedDict("Flags", annotations, total=False)  # type: ignore[misc]  # its keys are known only here
     several = [
         name for name, field in config_class.model_fields.items() if typing.get_origin(field.annotation) is tuple
     ]
     with unguarded():  # tyro prints flags and their values in colours
         return dict(tyro.cli(flags, args=_gathered(argv, several), prog=prog or None))
+
+
+def _of_flags(argv: Sequence[str], annotations: dict[str, Any]) -> dict[str, Any]:
+    """The annotations of the flags that are given, since tyro takes most of its time to describe the others.
+
+    All are needed if a flag is unknown: the message proposes known ones.
+    """
+    given = set()
+    for word in argv:
+        if word.startswith("-"):
+            name = word.partition("=")[0].removeprefix("--").replace("-", "_")
+            name = name if name in annotations else name.removeprefix("no_")
+            if name not in annotations:
+                return annotations
+            given.add(name)
+    return {name: annotations[name] for name in annotations if name in given} or annotations
 
 
 def flag_annotations(config_class: type[Section]) -> dict[str, Any]:

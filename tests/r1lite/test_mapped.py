@@ -146,6 +146,25 @@ def test_a_buffer_that_is_computed_in_a_model_s_dtype(repeatable, tmp_path, monk
         assert torch.equal(one, two), name
 
 
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float32])
+def test_a_buffer_that_lies_in_the_files(dtype, tmp_path, monkeypatch):
+    from transformers import Qwen2ForCausalLM
+
+    made = Qwen2ForCausalLM.__init__
+
+    def init(self, config):
+        made(self, config)
+        self.register_buffer("scale", torch.tensor([1 / 3]))
+
+    monkeypatch.setattr(Qwen2ForCausalLM, "__init__", init)
+    path = narrow(tmp_path) / "model.safetensors"
+    save_file(load_file(path) | {"scale": torch.tensor([1 / 3], dtype=dtype)}, path, metadata={"format": "pt"})
+    model, other = (read(tmp_path, mapped=mapped) for mapped in (True, False))
+    assert all(lies_in_file(p) for p in model.parameters())
+    assert model.scale.dtype == torch.float32
+    assert torch.equal(model.scale, other.scale)
+
+
 @pytest.mark.parametrize("files", [narrow, several, pickled])
 def test_a_reward_model_s_new_head_is_drawn_in_float32(files, tmp_path):
     make_tiny_tokenizer().save_pretrained(files(tmp_path))

@@ -54,6 +54,11 @@ _RANKED = lazy_pattern(
     r"|secondo|terzo|non)\b|(?<!\w)(?:втор|трет|не\b)",
     re.IGNORECASE,
 )
+_NOT = lazy_pattern(
+    r"(?<!\w)(?:not|n['’]t|never|neither|nor|nicht|kein\w*|pas|no|não|non|niet|geen|inte|nie|не|değil|không|bukan|tidak|if|unless"
+    r"|except|but|would)(?!\w)",
+    re.IGNORECASE,
+)
 _WEEKDAYS = lazy_pattern(
     r"(?<![^\W\d_])(?:(?:mon|tues|wednes|thurs|fri|satur|sun)day|(?:mon|diens|donners|frei|sams|sonn)tag|mittwoch|sonnabend|lundi|mardi"
     r"|mercredi|jeudi|vendredi|samedi|dimanche|lunes|martes|miércoles|jueves|viernes|sábado|domingo|(?:segunda|terça|quarta|quinta|sexta)-feira"
@@ -169,7 +174,10 @@ _OR = {
     "en": "or", "de": "oder", "fr": "ou", "es": "[ou]", "pt": "ou", "it": "o", "nl": "of", "sv": "eller",
     "pl": "czy|lub|albo", "tr": "veya|yoksa|mi", "vi": "hay|hoặc", "id": "atau", "ru": "или", "ar": "أم|أو", "hi": "या",
 }  # fmt: skip
-_EITHER = r"(?P<before>[^.;:?!\n]{1,120}?),? (?:OR) (?P<after>[^,.;:?!؟।\n]{1,40}?)\s*(?:[,?？؟।]|$)"
+_EITHER = (
+    r"(?P<before>(?:[^.;:?!\n]|[.:](?=\d)){1,120}?),? (?:OR) (?P<after>(?:[^,.;:?!؟।\n]"
+    r"|[.,:](?=\d)){1,40}?)\s*(?:[,?？؟।]|$)"
+)
 # What limits a question to a place or a measure and needs not be said again: "cheaper per kg", "taller in class".
 _WHERE = lazy_pattern(
     r"(?<=[^\W\d_]{4}) (?:over|per|in|at|on|for|among|between|auf|pro|für|unter|par|sur|parmi|por|entre|em|na|w|в|на"
@@ -177,7 +185,8 @@ _WHERE = lazy_pattern(
     re.IGNORECASE,
 )
 _ARTICLE = lazy_pattern(
-    r"(?:a|an|the|one|een|de|het|ein|eine|einen|der|die|das|un|une|le|la|les|el|los|las|o|os|as|um|uma|il|lo|uno|una|en|ett)\s+",
+    r"(?:\d[\d.,]*\s?[^\W\d_]{1,12}\.? (?:of |de |di |d['’]|van |av )?|a|an|the|one|een|de|het|ein|eine|einen"
+    r"|der|die|das|un|une|le|la|les|el|los|las|o|os|as|um|uma|il|lo|uno|una|en|ett)(?:(?<=\s)|\s+)",
     re.IGNORECASE,
 )
 _MOST_WORDS = 3  # of an alternative
@@ -223,7 +232,7 @@ def _alternatives(question: str, *, named: bool) -> frozenset[str]:
     found = re.search(_EITHER.replace("OR", conjunctions), question, re.IGNORECASE)
     if found is None:
         return frozenset()
-    *listed, last = [part.strip(" \"'*_$") for part in (*re.split(r"[:,]", found["before"]), found["after"])]
+    *listed, last = [part.strip(" \"'*_$") for part in (*re.split(r"[:,](?!\d)", found["before"]), found["after"])]
     first = listed[1:] if named and len(listed) > 1 else listed
     if first is listed:  # what stands before an alternative belongs to the question
         first = [" ".join(first[0].split()[-len(last.split()) :]), *first[1:]]
@@ -253,12 +262,18 @@ def asked_name(text: str, clause: Span, prompt: str, *, concluded: bool) -> Span
     if not found:
         return None
     part = text[slice(*clause)]
-    if len({match[0] for match in found}) == 1 and not (_RANKED.search(part) or _BESIDES.search(part)):
+    if len({match[0] for match in found}) == 1 and not (
+        _NOT.search(part) if choice.worded else _RANKED.search(part) or _BESIDES.search(part)
+    ):
         name = found[-1]
         owned = text.startswith(("'s", "’s"), name.end()) or _OF_NAME.search(text, clause[0], name.start())
         said = {word.lower()[:_STEM] for word in _ANY_WORD.findall(part)}
         asked = bool(choice.predicate) and {word[:_STEM] for word in choice.predicate} <= said
-        closes = concluded and not text[name.end() : clause[1]].strip(" .!*_\"”»'") and len(part.split()) <= _FEW
+        closes = (
+            (concluded or _IT_IS.match(part))
+            and not text[name.end() : clause[1]].strip(" .!*_\"”»'")
+            and len(part.split()) <= _FEW
+        )
         if not owned and (choice.worded or asked or closes):
             return name.span()
     inverted = _at_the_end(text, clause, found, choice.predicate)
@@ -277,6 +292,11 @@ def asked_name(text: str, clause: Span, prompt: str, *, concluded: bool) -> Span
     return first.span() if choice.predicate and choice.predicate <= words else None
 
 
+_IT_IS = lazy_pattern(
+    r"\W*(?:it['’]?s|it is|that['’]?s|that would be|c['’]est|es (?:ist|sind)|das ist|het is|det är|to jest|è|é"
+    r"|es|это)\s",
+    re.IGNORECASE,
+)
 # "Carla, who is therefore the tallest"
 _WHO_IS = lazy_pattern(
     r",? (?:who|which|qui|der|die|das|que|quien|che|die|dat|som|который|которая|kt[óo]r[ya]) [^.;!?\n]*"

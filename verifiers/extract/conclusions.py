@@ -372,11 +372,19 @@ def sole_value(text: str, span: Span) -> Span | None:
     if _SIGNS.search(part) or (part.isascii() and len(_LATIN_WORD.findall(part)) < 3):
         return None  # "December 12" is no sentence
     numbers = [match.span() for match in NUMBER.finditer(text, *span)]
+    if len(numbers) == 2 and _DECIMALS.fullmatch(text, numbers[0][1], numbers[1][1]):
+        numbers = [(numbers[0][0], numbers[1][1])]  # "85,00"
     if len(numbers) != 1 or sum(char.isdigit() for char in part) != sum(
         char.isdigit() for char in text[slice(*numbers[0])]
     ):
         return None
-    return numbers[0] if _unopposed(text, span, numbers[0]) else None
+    money = _MONEY.match(text, numbers[0][1], span[1])
+    found = (numbers[0][0], money.end()) if money else numbers[0]
+    return found if _unopposed(text, span, found) else None
+
+
+_DECIMALS = lazy_pattern(r",\d{1,4}")
+_MONEY = lazy_pattern(r"\s?(?:[€£₽₺]|(?:EUR|Euro|euros?|kr|zł|TL|PLN)\b)")
 
 
 def _unopposed(text: str, sentence: Span, value: Span) -> bool:
@@ -573,7 +581,8 @@ _TRANSFORMED = lazy_pattern(
     r"|carré|metade|dobro|quadrado|metà|doppio|quadrato|hälfte|doppelte|quadrat)\s+"
     r"(?:(?:of|de|di|do|von|da)\s+(?:\$?[a-z]\$?|it|this|that|the (?:number|answer|value|result|total))\s+)?"
     r"(?:is|equals|es|est|vaut|vale|[éè]|ist|ergibt)\b"
-    r"|\b(?:squared|cubed|doubled|halved|al cuadrado|au carré|al quadrato|ao quadrado|zum quadrat)\s+"
+    r"|\b(?:it|that|this|which|he|she|[a-z]) (?:squared|cubed|doubled|halved|al cuadrado|au carré|al quadrato"
+    r"|ao quadrado|zum quadrat)\s+"
     r"(?:is|equals|es|est|vaut|vale|[éè]|ist|ergibt)\b",
     re.IGNORECASE,
 )

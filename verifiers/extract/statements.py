@@ -89,6 +89,7 @@ from verifiers.extract.statement_words import (
     UNREAL,
     UNSPACED,
     WORD,
+    behind_denial,
 )
 from verifiers.extract.turns import CORRECTION
 from verifiers.extract.understood import CONDITIONAL
@@ -107,6 +108,7 @@ _OF_TIME = frozenset(
 _INTERROGATIVES = frozenset("many much combi cuánt cuant quant wievi viele сколь siapa berap hoeve".split())
 _LONGEST_UNIT = 24  # characters
 _OPERATION = 20  # characters of an operator in words
+_MOST_EXPLAINING = 4  # sentences of an answer with its explanation
 _MOST_GIVEN = 16  # numbers that a value is derived from
 
 
@@ -125,6 +127,8 @@ def stated(text: str, start: int, end: int, prompt: str, *, contrasts: bool = Fa
         sentences.pop()
     if not sentences:
         return None
+    answered = _answered_first(text, sentences, language, wanted, _asked(prompt[-2000:], language)) if prompt else False
+    del sentences[1 if answered else len(sentences) :]
     sentence = sentences[-1]
     question = _question(prompt[-_ASKED:])
     text = _without_asked_denials(text, sentence, question.denials)
@@ -133,11 +137,14 @@ def stated(text: str, start: int, end: int, prompt: str, *, contrasts: bool = Fa
         return None
     if len(OPTION_LABEL.findall(part)) > 1:
         return None
-    lead = SO.match(part)
-    if says_no_solution(part[lead.end() if lead else 0 :]):
-        return Extraction((sentence[0] + (lead.end() if lead else 0), sentence[1]), "statement")
+    concluded = sentence[0] + max((match.end() for match in SO.finditer(part)), default=0)
+    if says_no_solution(text[concluded : sentence[1]]):
+        return Extraction((concluded, sentence[1]), "statement")
     if TRUE_OR_FALSE.search(prompt[-_ASKED:]):
         return _said_true(text, sentence)
+    option = _option(text, sentence, prompt, language)
+    if option is not None:
+        return Extraction(option, "statement")
     asked = _asked(prompt[-2000:], language)
     before = quantities(text, low, sentence[0], language)[-_MOST_BEFORE:]
     condition = _given_condition(text, sentence, wanted, [*asked, *before], language)
@@ -258,6 +265,7 @@ class _Question:
     at_first: bool  # what was before
     time: bool  # how long, or when
     prepositions: frozenset[str]  # of "by how much", "in which year"
+    which: frozenset[str]  # beginnings of the words behind "which"
 
 
 @functools.lru_cache(maxsize=256)
@@ -267,6 +275,7 @@ def _question(asked: str) -> _Question:
         AT_FIRST.search(asked) is not None,
         ASKS_TIME.search(asked) is not None,
         frozenset(found[1].lower() for found in ASKED_WITH.finditer(asked)),
+        frozenset(found[1].lower()[:5] for found in _WHICH.finditer(asked)),
     )
 
 
@@ -303,7 +312,8 @@ def _named(text: str, sentence: Span, prompt: str, language: str) -> Span | None
     for find in (asked_day, asked_date):
         found = find(text, sentence, clause, prompt)
         if found is not None:
-            return None if _opposed(text[slice(*sentence)], language) else found
+            said = text[slice(*(clause if starts else sentence))]
+            return None if _opposed(said, language) else found
     found = asked_name(text, clause, prompt, concluded=bool(starts))
     joint = max((match.end() for match in JOINS.finditer(text, *clause)), default=0)
     if found is None and joint:
@@ -330,6 +340,9 @@ def _as_asked(text: str, clause: Span, value: Quantity, prompt: str) -> bool:
         if any(first.startswith(begun) and second == preposition for first, second in _pairs(prompt[-_ASKED:])):
             return True
     question = _question(prompt[-_ASKED:])
+    labelled = _LABEL_OF.search(text, clause[0], span[0])
+    if labelled is not None and labelled[1].lower()[:5] in question.which:
+        return True  # "on day 8" in answer to "on which day"
     before = PLAIN_WORD.findall(text[max(clause[0], span[0] - _OPERATION) : span[0]])
     if before and before[-1].lower() in question.prepositions:
         return True  # "by 25 percent" in answer to "by what percentage"
@@ -360,6 +373,18 @@ def _sentences(text: str, low: int, end: int) -> list[Span]:
         (low + len(part) - len(part.lstrip(ORNAMENT)), high) for low, high in spans for part in (text[low:high],)
     )
     return [span for span in trimmed if any(char.isalnum() for char in text[slice(*span)])]
+
+
+def _option(text: str, sentence: Span, prompt: str, language: str) -> Span | None:
+    """The letter of one of the question's options that closes a short sentence or a conclusion."""
+    found = _CLOSING_LETTER.search(text, *sentence) if len(OPTION_LABEL.findall(prompt[-2000:])) > 1 else None
+    if found is None:
+        return None
+    starts = [match.end() for match in SO.finditer(text, sentence[0], found.start(1))]
+    clause = text[max([sentence[0], *starts]) : found.start(1)]
+    if len(WORD.findall(clause)) > _FEW or _LETTER.search(clause) or _opposed(clause, language):
+        return None
+    return None if _reports(text[slice(*sentence)], NOTHING) or _supposes(text[slice(*sentence)]) else found.span(1)
 
 
 def _said_true(text: str, sentence: Span) -> Extraction | None:
@@ -475,6 +500,45 @@ def _is_beside(text: str, sentences: list[Span], language: str, wanted: Asked) -
     )
 
 
+def _answered_first(text: str, sentences: list[Span], language: str, wanted: Asked, asked: Sequence[Quantity]) -> bool:
+    """Does the first sentence answer, and do the others say where its value comes from?
+
+    It shares more with the question than any other does. The values of the others follow from the question's, and
+    its own from all of these.
+    """
+    if not 1 < len(sentences) <= _MOST_EXPLAINING:
+        return False
+    first, *others = (text[slice(*span)] for span in sentences)
+    given = {quantity.key for quantity in asked}
+    values = [q for q in quantities(text, *sentences[0], language) if not q.article and q.key not in given]
+    if len({value.key for value in values}) != 1 or says_other(text, wanted, values[0]):
+        return False
+    topics = _shared_with(wanted.sentence, first)
+    if not topics or any(len(_shared_with(wanted.sentence, other)) >= len(topics) for other in others):
+        return False
+    rest = text[sentences[1][0] : sentences[-1][1]]
+    if CORRECTION.search(rest) or FRAMES.search(rest) or _objection(rest, language) or unsure(rest):
+        return False
+    known = [value.value for value in asked if value.value is not None]
+    later = [q for q in quantities(text, sentences[1][0], sentences[-1][1], language) if not q.article]
+    for value in later:
+        if value.key not in given and value.key != values[0].key:
+            if not follows(value.value, known):
+                return False  # it may go on from the first
+            known.append(value.value)
+    return bool(later) and follows(values[0].value, known)
+
+
+def _shared_with(question: str, part: str) -> set[str]:
+    """Beginnings of the words that a question and a sentence share."""
+    if UNSPACED.search(part):
+        return _topics(question) & _topics(part)
+    stems = [
+        {word.lower().rstrip("s")[:4] for word in WORD.findall(text) if len(word) > 2} for text in (question, part)
+    ]
+    return (stems[0] & stems[1]) - _OF_TIME - {stem[:4] for stem in _INTERROGATIVES}
+
+
 def _given_condition(text: str, sentence: Span, wanted: Asked, known: Sequence[Quantity], language: str) -> int | None:
     """Where a sentence goes on behind a condition that is fulfilled: "If each costs $4, she pays $8""
     " where each does."""
@@ -551,6 +615,15 @@ _LED_TO = lazy_pattern(
     r"\b[^\W\d_]+ (?:of|de|di|von|aus|van|av|out of|from|z|ze|из|от|من)\s+(?:just |only |exactly )?$",
     re.IGNORECASE,
 )
+_LABEL_OF = lazy_pattern(r"\b([^\W\d_]{3,})\s+(?:number |nr\. |no\. )?$", re.IGNORECASE)
+_WHICH = lazy_pattern(
+    r"\b(?:which|what|welche[mnrs]?|quel(?:le)?|qué|qual|quale|che|welk[e]?|vilke[nt]|który\w*|jaki\w*)\s+([^\W\d_]{3,})"
+    r"",
+    re.IGNORECASE,
+)
+_FEW = 6  # words
+_CLOSING_LETTER = lazy_pattern(r"(?<![^\W\d_'’])([A-J])[)*.\s]*$")
+_LETTER = lazy_pattern(r"(?<![^\W\d_'’])(?!I\b)[B-J](?![\w'’])")
 _REASON_IN = {"car": "fr", "want": "nl", "bo": "pl", "ty": "sv"}
 _COUNTED_ANSWERS = frozenset({"solu", "answ"})
 _ANOTHER = lazy_pattern(
@@ -668,7 +741,7 @@ def _the_wanted(
         and wanted.is_wanted(text, value)
         and not _is_operand(text, value.span, sentence)
     ]  # fmt: skip
-    if len({value.key for value in named}) != 1:
+    if len({value.key for value in named}) != 1 and not _closes(text, sentence, named, wanted):
         return None
     found = named[-1]
     if found.kind == "time" and wanted.clock:
@@ -691,6 +764,16 @@ def _the_wanted(
         return None
     else_where = SOMEBODY_ELSE.search(text, *_said_of(text, sentence, found))
     return None if else_where and else_where[0].lower() not in wanted.sentence.lower() else found
+
+
+def _closes(text: str, sentence: Span, named: Sequence[Quantity], wanted: Asked) -> bool:
+    """Is the last of several times the end of the sentence, to which the others lead?"""
+    if len(named) < 2 or named[-1].kind != "time" or _joined(text, named):
+        return False
+    led, rest = text[named[-2].span[1] : named[-1].span[0]], text[named[-1].span[1] : sentence[1]]
+    if _shared_with(wanted.sentence, text[sentence[0] : named[-2].span[0]]) - _shared_with(wanted.sentence, led + rest):
+        return False
+    return JOINS.search(led) is not None and not BESIDES.search(led) and not any(char.isdigit() for char in rest)
 
 
 def _of_the_asked(
@@ -887,6 +970,7 @@ def _clause(text: str, sentence: Span, span: Span, language: str) -> Span:
     starts += [calculation.end()] if calculation else []
     reason = _reason(text, span[1], sentence[1], language)
     start = max([sentence[0], *starts, text.rfind("; ", sentence[0], span[0]) + 1])
+    start = max(start, behind_denial(text, sentence[0], span[0]))
     colon = text.rfind(": ", start, span[0])
     if colon >= 0 and len(WORD.findall(text, colon, span[0])) > 1 and explains(text[start:colon]):
         start = colon + 1

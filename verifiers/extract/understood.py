@@ -25,7 +25,7 @@ from dataclasses import dataclass, replace
 from verifiers.extract.everyday import EVERYDAY
 from verifiers.extract.gates import Gated
 from verifiers.extract.spans import Span, ending
-from verifiers.extract.statement_words import GOT, JOINS, MAY, OPPOSED, REPORTS, UNREAL
+from verifiers.extract.statement_words import GOT, JOINS, MAY, OPPOSED, REPORTS, UNREAL, behind_denial
 from verifiers.extract.vocabulary import HARMLESS, SAFE, SAFE_UNSPACED, UNSAFE
 from verifiers.extract.words import ascii_words
 from verifiers.lazy_pattern import lazy_pattern
@@ -49,7 +49,7 @@ _BREAK = lazy_pattern(
     r"|folglich|aber|donc|mais"
     r"|por lo tanto|por tanto|así que|pero|portanto|logo|mas sim|mas|quindi|dunque|ma|поэтому|значит|но"
     r"|sondern|sino|mas sim|bensì|no(?=:)|а|nên|vậy|bu yüzden|bu nedenle|więc|zatem|czyli|dlatego|dus|daarom"
-    r"|därför|alltså|jadi|maka)\b,?|[;；]"
+    r"|därför|alltså|jadi|maka|which (?:shows|means|implies|tells us)(?: that)?)\b,?|[;；]"
     r"|所以|因此|但是?|这是?(?:错误|不对|错)的?[,，]|我?[算写弄说]错了?[,，]|其实|而是|应该是(?=§)|よって"
     r"|したがって|ゆえに|が、|ではなく|따라서|이 아니라|지만|므로|니까|إذن|لذلك|لكن|بل"
     r"|§[^,，。]*[,，](?!\W*§\W*$)",
@@ -106,7 +106,7 @@ _CONDITION = lazy_pattern(
     r"\W*(?:if(?! (?:we|you|one)\b)|unless|suppose|supposing|assuming|assume|had|were|should|provided"
     r"|imagine|pretend|in case|for (?:even|odd|small|large|big|positive|negative"
     r"|prime)\b(?! (?:factors|divisors))|whenever|at (?:best|worst)|on condition"
-    r"|wenn|falls|angenommen|si(?! (?:ottiene|ha|trova|deduce|ricava|calcola)\b)"
+    r"|wenn|falls|angenommen|si(?! (?:\w+[aei]mos|on|nous|ottiene|ha|trova|deduce|ricava|calcola)\b)"
     r"|se(?! (?:obtiene|obtienen|tiene|sigue|deduce|concluye|encuentra|calcula|obtém|tem|conclui)\b)|если"
     r"|如果|假设|假如|若|もし|만약|إذا|لو)\b",
     re.IGNORECASE,
@@ -320,7 +320,7 @@ CONDITIONAL = Gated(
     r"\b(?:serait|seraient|pourrait|devrait|vaudrait|donnerait|ferait|aurait|sería|serían|podría|debería"
     r"|daría|valdría|seria|seriam"
     r"|poderia|deveria|daria|sarebbe|sarebbero|potrebbe|dovrebbe|darebbe|wäre|wären|würde|würden|könnte"
-    r"|müsste|dürfte|sollte|sei|seien"
+    r"|müsste|dürfte|sollte|sei|seien|gdyby|\w{2,}ł[aoy]?by|skulle|zou(?:den)?|seandainya"
     r"|(?-i:[a-zéí]+erait|[a-zéí]+rían?|[a-z]+erebbe))\b|\bбы\b",
     re.IGNORECASE,
 )
@@ -377,7 +377,7 @@ def _first_doubt(text: str, span: Span, end: int, judge: _Judge, *, states_itsel
     """The first word of the answer's sentence, or of a later one, that a judge does not let pass."""
     low = _sentence_start(text, span[0])
     rest = _sentences(text, span[1], end)
-    before = _OPENED.sub("", text[low : span[0]])
+    before = _OPENED.sub("", text[behind_denial(text, low, span[0]) : span[0]])
     after = next(rest, "")
     inside = "" if states_itself or in_words else text[slice(*span)]
     after = _REASON.split(after, maxsplit=1)[0]

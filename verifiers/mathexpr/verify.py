@@ -148,7 +148,14 @@ class MathVerifier:
     def _judge(self, problem: Problem, gold: _Gold, text: str, explanation: Explanation | None) -> Verdict:
         text = without_remarks(text)
         extraction = find(text, strict=self.strict, prompt=problem.prompt)
-        if extraction.span is None and not self.strict and gold.answer is not None:
+        if (
+            not self.strict
+            and gold.answer is not None
+            and (
+                extraction.span is None
+                or (gold.answer.kind == "truth" and extraction.source in ("statement", "number", "maths"))
+            )
+        ):
             extraction = _worded(text, gold.answer) or extraction
         if explanation is not None:
             where = "" if extraction.span is None else f" at {extraction.span}: {text[slice(*extraction.span)][:200]!r}"
@@ -416,6 +423,10 @@ def _with_decimal_comma(gold: _Gold, answer: str, context: str) -> tuple[_Gold, 
     It may also separate a list. It is a decimal comma if the gold begins with "0," or the language writes decimals so,
     and the answer, such as `0{,}25` or "2,5 m", is a single value.
     """
+    price = _PRICE.fullmatch(answer)
+    if price is not None and (price[1] or price[4]):
+        answer = f"{price[1] or ''}{price[2]}.{price[3]}{price[4] or ''}"
+        return (read_gold(gold.text.replace(",", ".")) if _LIST_OR_DECIMAL.fullmatch(gold.text) else gold), answer
     if not _LIST_OR_DECIMAL.fullmatch(gold.text):
         return gold, answer
     in_language = language_of(context) in _WITH_DECIMAL_COMMA
@@ -543,6 +554,9 @@ _LIST_OR_DECIMAL = lazy_pattern(r"-?\d{1,9},\d{1,9}")
 _WITH_DECIMAL_COMMA = frozenset("de fr es pt it nl sv pl ru tr vi id".split())
 _WITH_POINTS = frozenset("de es pt it nl tr vi id".split())
 _GROUPED = lazy_pattern(r"\s*\$?[-+−]?[1-9]\d{0,2}(?:\.\d{3}){1,5}(?![\d.,]*\d)", re.ASCII)
+_PRICE = lazy_pattern(  # "€ 57,60", "85,00 €"
+    r"\s*([€£₽₺]\s?|R\$\s?)?(\d{1,9}),(\d\d)(\s?(?:[€£₽₺]|EUR|[Ee]uros?|kr|zł|TL|PLN))?\s*", re.ASCII
+)
 _DECIMAL_COMMA = lazy_pattern(
     r"\s*\$?([-+−]?\d{1,9})(?:\{,\}|,(?=\d{1,9}(?:\s?[^\W\d]|\s?(?:[€£₹₽₺%°]|\\%)|\s?\\text)))(\d{1,9})(\s?[^,;]{0,30})",
     re.ASCII,

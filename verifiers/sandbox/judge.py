@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import math
 import os
 import select
@@ -289,7 +290,7 @@ def judge_asserts(
 
     Tests that only compare calls with literals need no oracle: they are judged as function style, by Python's `==`.
     """
-    patient = replace(limits, wall_s=limits.wall + _ORACLE_S)
+    patient = _patient(limits)
     if tests.compared is not None:
         return judge_function(pool, tests.compared, code, patient, stop=stop, common=common)
     total = len(tests.tests)
@@ -337,6 +338,11 @@ def judge_asserts(
         raise GoldError(f"the tests are at fault: {said[1]}")
     _, results, stopped, calls = said
     return _counted(tests, results, stopped, calls, total, usage)
+
+
+@functools.lru_cache(64)
+def _patient(limits: Limits) -> Limits:
+    return replace(limits, wall_s=limits.wall + _ORACLE_S)
 
 
 class _Clock:

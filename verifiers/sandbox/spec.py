@@ -146,15 +146,15 @@ def _asserts(tests: Mapping[str, Any]) -> AssertTests:
 
 @functools.lru_cache(1024)
 def _assert_tests(entry: str, sources: tuple[str, ...], setup: str, prefix: str, prompt: str) -> AssertTests:
+    if found := comparisons(entry, (setup,), sources):
+        compared = FunctionTests(entry, found.calls, found.given, found.outs, exactly, prefix, test_of=found.tests)
+        return AssertTests(entry, list(sources), [], Names([entry]), prefix, prompt, compared)
     used = {node.id for source in sources for node in ast.walk(parsed(source)) if isinstance(node, ast.Name)}
     if entry not in used:
         raise GoldError(f"no test mentions the entry point {entry!r}")
     names = resolve(entry, (setup, *sources), (prefix, without(prompt, entry) if prompt else ""))
     before = [code for code in (names.helpers, setup) if code]
-    compared = None
-    if found := comparisons(entry, before, sources):
-        compared = FunctionTests(entry, found.calls, found.given, found.outs, exactly, prefix, test_of=found.tests)
-    return AssertTests(entry, list(sources), before, names, prefix, prompt, compared)
+    return AssertTests(entry, list(sources), before, names, prefix, prompt)
 
 
 def _stdin(tests: Mapping[str, Any], allowed: Allowed) -> StdinTests:
