@@ -43,6 +43,11 @@ class Problem:
     id: str = ""  # unique within its data set
     meta: Mapping[str, Any] = field(default_factory=dict)  # the rest of its row
 
+    @property
+    def name(self) -> str:
+        """The id, or the start of the prompt if there is none: for messages."""
+        return self.id or self.prompt[:60]
+
 
 @dataclass(frozen=True, slots=True)
 class Completion:

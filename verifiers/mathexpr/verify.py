@@ -215,7 +215,7 @@ class MathVerifier:
 
     def gold(self, problem: Problem) -> _Gold:
         """Reads the problem's gold. Raises GoldError if it is missing or can't be understood."""
-        name = f"problem {problem.id or problem.prompt[:60]!r}"
+        name = f"problem {problem.name!r}"
         if problem.answer is None:
             raise GoldError(f"{name} has no answer to compare with")
         try:
@@ -237,7 +237,7 @@ class MathVerifier:
         """
         gold = self.gold(problem)
         verdict = self(problem, Completion(f"<answer>{gold.text}</answer>"))
-        name = f"problem {problem.id or problem.prompt[:60]!r}: the gold {str(problem.answer)[:200]!r}"
+        name = f"problem {problem.name!r}: the gold {str(problem.answer)[:200]!r}"
         if verdict.score != 1.0:
             raise GoldError(f"{name} is not equal to itself: {f'{verdict.reason} {verdict.detail}'.strip()}")
         ignored = None if gold.integer is not None else self._ignored_number(problem, gold)
