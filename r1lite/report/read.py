@@ -6,11 +6,11 @@ from __future__ import annotations
 import fcntl
 import hashlib
 import shlex
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from r1lite.doctor import Record
+from r1lite.doctor import Record, diagnose
 from r1lite.doctor import read as read_record
 from r1lite.run.environment import read_environment
 from r1lite.run.files import json_or_empty
@@ -86,13 +86,7 @@ def command_of(run: Run) -> str:
 
 
 def _findings(record: Record) -> list[dict[str, str]]:
-    import dataclasses
-
-    from r1lite.doctor import diagnose
-
-    if not record.metrics:
-        return []
-    return [dataclasses.asdict(finding) for finding in diagnose(record)]
+    return [asdict(finding) for finding in diagnose(record)] if record.metrics else []
 
 
 def _reasons(path: Path) -> list[tuple[int, dict[str, dict[str, int]]]]:
