@@ -13,7 +13,7 @@ from fleet_for_tests import FakeVLLM
 
 class Guarded(FakeVLLM):
     def refused(self, handler):
-        if handler.headers["Authorization"] != f"Bearer {os.environ['R1LITE_ENGINE_TOKEN']}":
+        if handler.headers.get("Authorization") != f"Bearer {os.environ['R1LITE_ENGINE_TOKEN']}":
             return 401, "no token"
         return None
 

@@ -3,12 +3,7 @@
 import os
 import signal
 import socket
-import subprocess
-import sys
 import time
-from pathlib import Path
-
-ROOT = Path(__file__).resolve().parent.parent
 
 
 def free_port():
@@ -18,20 +13,16 @@ def free_port():
 
 
 class Running:
-    """A server process."""
+    """A server and its processes: forks, which have imported vLLM already."""
 
-    def __init__(self, folder, port, *more):
+    def __init__(self, forks, folder, port, *more):
         self.port, self.url = port, f"http://127.0.0.1:{port}"
-        self.log = open(folder / f"server-{port}-{time.time():.0f}.log", "w")  # noqa: SIM115
-        self.process = subprocess.Popen(
-            [
-                *(sys.executable, "-m", "r1lite", "serve-engine", "--port", str(port), "--threads", "1"),
-                *("--rows", "16", *more),
-            ],
-            env={**os.environ, "PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"},
-            stdout=self.log,
-            stderr=subprocess.STDOUT,
-            start_new_session=True,
+        log = folder / f"server-{port}-{time.time():.0f}.log"
+        log.touch()
+        self.process = forks.start(
+            ["serve-engine", "--port", port, "--threads", "1", "--rows", "16", *more],
+            output=log,
+            session=True,
         )
 
     def signal(self, number):
@@ -41,4 +32,3 @@ class Running:
         if self.process.poll() is None:
             os.killpg(self.process.pid, signal.SIGKILL)
         self.process.wait()
-        self.log.close()

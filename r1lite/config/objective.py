@@ -161,10 +161,7 @@ class ObjectiveConfig(Section):
                 self.loss in _CLIPPED and self.clip_low > 1,
                 f"--clip-low must be <= 1, got {self.clip_low:g}: a ratio is never below 0",
             ),
-            (
-                self.clip_dual is not None and self.loss != "clip",
-                f"--clip-dual belongs to --loss clip, not to {loss}",
-            ),
+            (self.clip_dual is not None and self.loss != "clip", f"--clip-dual belongs to --loss clip, not to {loss}"),
             (
                 self.clip_delta is not None and self.loss != "clip",
                 f"--clip-delta belongs to --loss clip, not to {loss}",

@@ -71,10 +71,7 @@ class PPOConfig(RLConfig):
                 self.gae_lambda_alpha is not None and self.gae_lambda != type(self).model_fields["gae_lambda"].default,
                 "--gae-lambda-alpha and --gae-lambda both set lambda: choose one",
             ),
-            (
-                self.loss == "a_star",
-                "--loss a_star uses the optimal value and no critic: it is for r1lite grpo",
-            ),
+            (self.loss == "a_star", "--loss a_star uses the optimal value and no critic: it is for r1lite grpo"),
             (
                 self.critic_warmup_steps >= self.steps,
                 f"--critic-warmup-steps {self.critic_warmup_steps} must be < --steps {self.steps}: the policy would "

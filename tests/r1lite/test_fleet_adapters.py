@@ -17,16 +17,25 @@ from r1lite.rollout.vllm_server import vllm_fleet
 from r1lite.rollout.weight_files import WeightFiles
 
 pytest.importorskip("peft")
-PROMPTS = [[5, 6 + p] for p in range(8)]
-SEEDS = [[10 * p, 10 * p + 1, 10 * p + 7] for p in range(8)]
+PROMPTS = [[5, 6 + p] for p in range(4)]
+SEEDS = [[10 * p, 10 * p + 1, 10 * p + 7] for p in range(4)]  # two requests a group
 SAMPLING = Sampling(1.0, 6)
 RANK = 4
 
 
-@pytest.fixture
-def model():
+@pytest.fixture(scope="module")
+def begun():
+    """A model with an adapter, and its weights."""
     model = make_tiny_model()
     add_adapter(model, GRPOConfig(lora_rank=RANK))
+    return model, {name: value.clone() for name, value in model.state_dict().items()}
+
+
+@pytest.fixture
+def model(begun):
+    model, weights = begun
+    model.load_state_dict(weights)
+    torch.manual_seed(0)
     change(model)
     return model
 

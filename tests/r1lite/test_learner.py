@@ -1,6 +1,7 @@
 """The learner: any split into micro-batches, any order, and rows left out for good reason change nothing."""
 
 import dataclasses
+import functools
 import math
 from pathlib import Path
 
@@ -114,11 +115,26 @@ def make_groups(policy):
     return groups
 
 
+def tiny_policy():
+    return Policy(make_tiny_model(num_hidden_layers=1).double(), pad_id=0)
+
+
+@functools.cache
+def groups_of_tiny_policy():
+    return make_groups(tiny_policy())
+
+
+@functools.cache
+def learn_whole(name):
+    """What is learnt by a line of the table."""
+    return learn(SETTINGS[name])
+
+
 def learn(settings, *, order=(0, 1, 2, 3), **more):
     """Two passes on float64: (groups, metrics, the weights' change)."""
     settings = {"updates_per_rollout": 2, "lr": 1e-3, "biased_sampling": True, **settings, **more}
     config = GRPOConfig(group_size=4, prompts_per_step=4, max_completion_tokens=12, **settings)
-    policy = Policy(make_tiny_model().double(), pad_id=0)
+    policy = tiny_policy()
     torch.manual_seed(1)
     reference = policy.frozen_copy() if config.has_reference else None
     for parameter in reference.model.parameters() if reference else ():
@@ -126,7 +142,7 @@ def learn(settings, *, order=(0, 1, 2, 3), **more):
     optimizer = Optimizer(policy.model, betas=(0.9, 0.999), weight_decay=0.0, max_grad_norm=1e9)
     # Plain descent: AdamW divides a gradient by its own size, and would blow up its rounding.
     optimizer.adamw = torch.optim.SGD(optimizer.parameters, lr=0.0)
-    groups = make_groups(policy)
+    groups = groups_of_tiny_policy()
     before = torch.cat([p.detach().flatten().clone() for p in policy.model.parameters()])
     learner = PolicyLearner(config, policy, optimizer, reference, reward_terms=TERMS, bad=BAD)
     taught, metrics = learner.learn([groups[p] for p in order], 0)
@@ -142,7 +158,7 @@ def same(found, expected):
 @pytest.mark.parametrize("name", SETTINGS)
 def test_split_and_order_change_nothing(name):
     settings = SETTINGS[name]
-    taught, metrics, whole = learn(settings)
+    taught, metrics, whole = learn_whole(name)
     assert float(whole.abs().max()) > 1e-7  # it learns
     _, split_metrics, split = learn(settings, micro_batch_tokens=25)
     same(split, whole)
@@ -176,7 +192,7 @@ def test_tokens_are_recorded_as_the_trainer_saw_them_and_nothing_else_changes(se
 
 @pytest.mark.parametrize("name", SETTINGS)
 def test_leaving_out_rows_without_a_gradient_changes_nothing(name, monkeypatch):
-    _, metrics, fast = learn(SETTINGS[name])
+    _, metrics, fast = learn_whole(name)
     monkeypatch.setattr(credit, "all_have_gradients", lambda config: True)
     _, slow_metrics, slow = learn(SETTINGS[name])
     same(fast, slow)
@@ -215,7 +231,7 @@ def test_right_completions_are_imitated():
     """At ratio 1 the surrogates cancel to what the advantages are; the rest is the mean NLL of right tokens."""
     _, without, _ = learn({}, updates_per_rollout=1)
     taught, metrics, _ = learn({"positive_nll_coef": 0.5}, updates_per_rollout=1)
-    policy = Policy(make_tiny_model().double(), pad_id=0)
+    policy = tiny_policy()
     right = [(g.prompt_ids, r.completion.token_ids) for g in taught for r in g.rollouts if r.correct]
     assert 3 < len(right) < 16
     rows = []

@@ -236,10 +236,10 @@ def test_closing(case):
     assert not folder.exists()
 
 
-def test_a_server_takes_adapters_and_samples_from_nothing_else(tmp_path):
+def test_a_server_takes_adapters_and_samples_from_nothing_else(tmp_path, forks):
     model, tokenizer = load_nano()
     add_adapter(model, GRPOConfig(lora_rank=4))
-    server = Running(tmp_path, free_port(), "--lora-rank", "4")
+    server = Running(forks, tmp_path, free_port(), "--lora-rank", "4")
     try:
         fleet = vllm_fleet(
             [server.url],

@@ -1,6 +1,6 @@
 """vLLM servers, for real: the contract, a server that dies and one that comes back, a wrong one, a run over HTTP.
 
-Two servers for the whole file. Each takes half a minute to start, so what needs only one is tested meanwhile.
+Two servers for the whole file. While the first one starts again, what needs only the second is tested.
 """
 
 import copy
@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 import torch
 from engine_contract import CONTRACT, Case, closing_ends_a_stream_under_way, forward, load_nano
-from servers_for_tests import Running
+from servers_for_tests import Running, free_port
 
 from r1lite.cli import main
 from r1lite.errors import UserError
@@ -31,6 +31,15 @@ pytestmark = [
     pytest.mark.skipif(installed() is None, reason="vLLM is not installed"),
     pytest.mark.filterwarnings("default"),  # vLLM's own
 ]
+
+
+@pytest.fixture(scope="module")
+def servers(tmp_path_factory, forks):
+    folder = tmp_path_factory.mktemp("servers")
+    running = [Running(forks, folder, free_port()) for _ in range(2)]
+    yield running
+    for server in running:
+        server.kill()
 
 
 @pytest.fixture(scope="module")
@@ -190,7 +199,7 @@ def test_a_server_that_is_stopped_gives_its_groups_to_another_and_comes_back(cas
         same_completions("by the one that came back", case.engine.generate(prompts, seeds, sampling), expected)
 
 
-def test_a_server_dies_and_another_takes_over(case, servers, tmp_path_factory):
+def test_a_server_dies_and_another_takes_over(case, servers, tmp_path_factory, forks):
     sampling = Sampling(1.0, 300)
     prompts = case.prompts() * 6
     seeds = [[7 * p + g for g in range(2)] for p in range(len(prompts))]
@@ -228,7 +237,7 @@ def test_a_server_dies_and_another_takes_over(case, servers, tmp_path_factory):
         in_flight.set()
         killer.join()
         servers[0].kill()
-        servers[0] = Running(tmp_path_factory.mktemp("again"), servers[0].port)
+        servers[0] = Running(forks, tmp_path_factory.mktemp("again"), servers[0].port)
 
 
 def same_completions(which, found, expected):

@@ -45,8 +45,10 @@ def nested(make, depth):
 """
 _FRAMING = "import os, time\ndef put(b): os.write(3, len(b).to_bytes(4, 'little') + b)\n"
 _CPP_HEAD = (
-    "#include <bits/stdc++.h>\n#include <fcntl.h>\n#include <signal.h>\n#include <sys/mman.h>\n#include <unistd.h>\n"
-    "#include <sys/syscall.h>\nusing namespace std;\n"
+    "#include <atomic>\n#include <cstring>\n#include <iostream>\n#include <thread>\n#include <vector>\n"
+    "#include <alloca.h>\n"
+    "#include <fcntl.h>\n#include <signal.h>\n#include <sys/mman.h>\n#include <sys/syscall.h>\n#include <unistd.h>\n"
+    "using namespace std;\n"  # <bits/stdc++.h> would cost each program a second
 )
 _PRINTED = "import sys\nsys.stdin.read()\nprint(solve([]))\n"
 

@@ -14,8 +14,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from verifiers import Completion, Problem, Verdict, VerifierError
-from verifiers.core import printable
 from verifiers.sandbox import CodeVerifier, checkers, probe, wire
+from verifiers.terminal import visible
 
 inf = math.inf
 
@@ -296,7 +296,7 @@ def test_texts_are_cheap_whatever_came(name: str, got: str) -> None:
     ],
 )
 def test_details_are_printable(text: str, shown: str) -> None:
-    assert printable(text) == shown
+    assert visible(text) == shown
     assert (Verdict(0.0, text, text).reason, Verdict(0.0, text, text).detail) == (shown, shown)
     assert str(VerifierError(text)) == shown
     shown.encode()

@@ -25,6 +25,7 @@ from verifiers.audit.cases import (
     write,
 )
 from verifiers.audit.growth import measure
+from verifiers.audit.math_pairs import pairs
 from verifiers.audit.patience import HANGS, Clock, is_late, scores
 from verifiers.audit.probe import timed
 from verifiers.audit.report import Finding, Kind, Report
@@ -321,8 +322,6 @@ class _Audit:
 
 def _typed(forms: list[str], rng: random.Random) -> Iterator[Case]:
     """Yields mathematical answers of every type that are right or wrong by construction."""
-    from verifiers.mathexpr.pairs import pairs
-
     form = FORMS[next((form for form in forms if form in _TYPED_FORMS), forms[0])]
     for pair in pairs(_PAIRS, seed=rng.randrange(1 << 30)):
         family, expect = ("typed_same", RIGHT) if pair.same else ("typed_misses", WRONG)
