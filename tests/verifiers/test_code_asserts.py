@@ -239,7 +239,7 @@ CHECK = "import math\n\nMETADATA = {{'author': 'x'}}\n\ndef check(candidate):\n 
 @pytest.mark.parametrize(
     ("setup", "tests", "calls"),
     [
-        ("", ["assert f(1, [2, ('a', None)], k={'x': -1.5}) == {3}", "assert (f()) == 1 + 2j, 'message'"], 2),
+        ("", ["assert f(1, [2, ('a', None)], k={'x': -1.5}) == {3}", "assert (f()) == 1 + 2j, f(2)"], 2),
         ("", ["assert f(1) == 2\nassert f(2) == 3"], 2),
         ("import sys\nfrom typing import *", ["assert f(1) == True"], 1),
         (CHECK.format("assert candidate(3) == 'x', 'message'\n    assert candidate('') == []"), ["check(f)"], 2),
@@ -261,7 +261,7 @@ CHECK = "import math\n\nMETADATA = {{'author': 'x'}}\n\ndef check(candidate):\n 
                 "assert f(x) == 2", "assert f(1) == x", "assert f(1) == 2 == 2", "assert f(1) != 2", "assert f(1)",
                 "assert f(1) is True", "assert g(1) == 2 == f(1)", "assert f(1) == f(1)", "assert f({1, 2}) == 2",
                 "assert f(f(1)) == 2", "assert f(*[1]) == 2", "assert f(**{'k': 1}) == 2", "assert f.g(1) == 2",
-                "assert f(1)(1) == 2", "assert f(...) == 2", "assert f(1) == 2, f()", "assert f(1) == {[]: 1}",
+                "assert f(1)(1) == 2", "assert f(...) == 2", "assert f(1) == {[]: 1}",
                 "if 1: assert f(1) == 2", "import f\nassert f(1) == 2", "assert f(1) == f'{2}'", "assert True", "f(1)",
             )
         ],

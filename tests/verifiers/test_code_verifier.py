@@ -276,6 +276,24 @@ def test_a_large_input_is_no_disk_trouble(verifier: CodeVerifier) -> None:
     assert judged(verifier, tests, "import os\nprint(os.fstat(0).st_size)").reason == "AC"
 
 
+LATER = "import threading, time\ndef later(): time.sleep({}); print('x')\n"
+
+
+@pytest.mark.parametrize(
+    ("given", "code"),
+    [
+        ("", LATER.format(0.1) + "threading.Thread(target=later).start()"),
+        ("", LATER.format(9) + "threading.Thread(target=later, daemon=True).start()\nprint('x')"),
+        ("", LATER.format(0.1) + "import concurrent.futures as c\nc.ThreadPoolExecutor(2).submit(later)"),
+        ("", "import atexit\natexit.register(print, 'x')"),
+        ("", "print('x' + open('/dev/stdin').read())"),
+        ("x", "print(open('/dev/stdin').read())"),
+    ],
+)
+def test_a_program_begins_and_ends_as_with_the_interpreter(verifier: CodeVerifier, given: str, code: str) -> None:
+    assert judged(verifier, {"style": "stdin", "inputs": [given], "outputs": ["x"]}, code).reason == "AC"
+
+
 def test_flags_are_beside_the_verdict(verifier: CodeVerifier) -> None:
     verdict = judged(verifier, ADD, "import os\ndef add(a, b):\n    os._exit(0)")
     assert {"premature_exit", "early_exit"} <= set(verdict.flags)

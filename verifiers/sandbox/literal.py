@@ -103,9 +103,8 @@ def _asserts(
         match node:
             case ast.Assert(test=ast.Constant(value=True)) | ast.Expr(value=ast.Constant()) | ast.Pass():
                 pass
-            case ast.Assert(
-                test=ast.Compare(left=ast.Call(func=ast.Name(id=called)) as call, ops=[ast.Eq()], comparators=[value]),
-                msg=None | ast.Constant(),
+            case ast.Assert(  # its message, if any, is made after it has failed
+                test=ast.Compare(left=ast.Call(func=ast.Name(id=called)) as call, ops=[ast.Eq()], comparators=[value])
             ) if called == name:
                 yield call, value
             case ast.Expr(value=ast.Call(func=ast.Name(id=called), args=[ast.Name(id=passed)], keywords=[])) if (
