@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import itertools
 import json
 import os
 import sys
@@ -170,4 +171,14 @@ def sums_path(tmp_path_factory) -> Path:
     for split, start, count in (("train", 0, 40), ("test", 40, 8)):
         rows = [{"question": f"{i}+{i % 7}?", "answer": f"so\n#### {i + i % 7}"} for i in range(start, start + count)]
         (path / f"{split}.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    return path
+
+
+@pytest.fixture(scope="session")
+def few_path(tmp_path_factory) -> Path:
+    """A folder with a few of the bundled problems: to read and tokenize all of them takes every run a second."""
+    path = tmp_path_factory.mktemp("few")
+    for name, count in (("train.jsonl", 40), ("test.jsonl", 16)):
+        with open(Path(__file__).parent.parent / "datasets" / "gsm8k_style" / name) as bundled:
+            (path / name).write_text("".join(itertools.islice(bundled, count)))
     return path
