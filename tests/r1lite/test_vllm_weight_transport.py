@@ -10,7 +10,7 @@ from types import SimpleNamespace
 import pytest
 import torch
 from engine_contract import CONTRACT, Case, closing_ends_a_stream_under_way, load_nano
-from servers_for_tests import Running, free_port
+from servers_for_tests import Fresh, Running, free_port
 from wire_for_tests import FakeGloo
 
 from r1lite.errors import UserError
@@ -261,9 +261,9 @@ def test_a_trainer_that_ends_in_the_middle_leaves_the_former_weights(number, cas
     assert proven(case) == [COMPARED] * 2
 
 
-def test_bfloat16_changes_are_exact(tmp_path, forks):
+def test_bfloat16_changes_are_exact_in_a_server_started_as_by_users(tmp_path):
     model, tokenizer = load_nano()
-    server = Running(forks, tmp_path, free_port(), "--weight-transport", "gloo", "--dtype", "bfloat16")
+    server = Running(Fresh, tmp_path, free_port(), "--weight-transport", "gloo", "--dtype", "bfloat16")
     try:
         case = Case(engine_for([server.url], model, tokenizer, dtype=torch.bfloat16), model, tokenizer)
         optimizer = torch.optim.AdamW(model.parameters(), lr=1e-5)
@@ -288,13 +288,14 @@ FLAGS = [
     *("grpo", "--engine", "vllm-server", "--weight-transport", "gloo", "--model", "nano", "--device", "cpu"),
     *("--threads", "1", "--quiet", "--prompts-per-step", "4", "--group-size", "4", "--steps", "3"),
     *("--eval-problems", "4", "--eval-sample-problems", "2", "--eval-samples", "2", "--no-report"),
+    *("--score-workers", "0"),
 ]
 
 
 @pytest.mark.parametrize("ranks", [1, 2, 4])
-def test_runs_of_several_ranks_send_to_both_servers(ranks, case, gloo_servers, tmp_path, forks):
+def test_runs_of_several_ranks_send_to_both_servers(ranks, case, gloo_servers, few_problems, tmp_path, forks):
     words = [*FLAGS, *(part for server in gloo_servers for part in ("--engine-url", server.url))]
-    words += ["--out", str(tmp_path / "run")]
+    words += ["--source", str(few_problems), "--out", str(tmp_path / "run")]
     if ranks == 1:
         code, out, err = forks.run(words)
     else:
