@@ -71,7 +71,9 @@ _FINDS = re.compile(
     r" (?:the value of |den wert von |la valeur de |el valor de |o valor de |il valore di )?\$?[a-z]\b",
     re.IGNORECASE,
 )
-_SOLVED = re.compile(r"[\s$\\(]*([a-z])\s*=\s*[-−+]?\s*[\d\\{}/.,√a-z]{1,40}(?:°|\^\{?\\circ\}?)?[\s$\\)]*")
+_SOLVED = re.compile(
+    r"[\s$\\(]*([a-z])\s*(?:[=<>≤≥]|\\[lg]eq?\b)\s*[-−+]?\s*[\d\\{}/.,√a-z]{1,40}(?:°|\^\{?\\circ\}?)?[\s$\\)]*"
+)
 _FRACTION = re.compile(
     r"fra[cz]|simplif|semplific|\bbruch|kürze|vereinfach|\bwhat (?:part|share) of|anteil|\bhalf of|дроб|сократи"
     r"|част|分数|約分|约分|분수|ułam|breuk",
