@@ -72,7 +72,9 @@ _FINDS = lazy_pattern(
     r" (?:the value of |den wert von |la valeur de |el valor de |o valor de |il valore di )?\$?[a-z]\b",
     re.IGNORECASE,
 )
-_SOLVED = lazy_pattern(r"[\s$\\(]*([a-z])\s*=\s*[-−+]?\s*[\d\\{}/.,√a-z]{1,40}(?:°|\^\{?\\circ\}?)?[\s$\\)]*")
+_SOLVED = lazy_pattern(
+    r"[\s$\\(]*([a-z])\s*(?:[=<>≤≥]|\\[lg]eq?\b)\s*[-−+]?\s*[\d\\{}/.,√a-z]{1,40}(?:°|\^\{?\\circ\}?)?[\s$\\)]*"
+)
 _FRACTION = lazy_pattern(
     r"fra[cz]|simplif|semplific|\bbruch|kürze|vereinfach|\bwhat (?:part|share) of|anteil|\bhalf of|дроб|сократи"
     r"|част|分数|約分|约分|분수|ułam|breuk",

@@ -419,7 +419,9 @@ def concludes(part: str) -> bool:
     return _CONCLUDES.search(part) is not None
 
 
-def altered(text: str, sentence: Span, span: Span, *, placed: bool = False, named: bool = False) -> bool:
+def altered(
+    text: str, sentence: Span, span: Span, *, placed: bool = False, named: bool = False, question: str = ""
+) -> bool:
     """Do the words right beside a value make something else of it: a label, an argument, a bound, a denial?
 
     `placed`: a preposition that leads to it makes it no argument, as "at" before a time or "a share of" before 0.6.
@@ -431,11 +433,18 @@ def altered(text: str, sentence: Span, span: Span, *, placed: bool = False, name
         (_leads_on(before[-_ARGUMENTS:]) and not by_percent and not placed)
         or _BOUND.search(before[-40:])
         or (not named and (_NOT_THE_VALUE.match(after) or _SCALED.match(after)))
-        or _TRANSFORMED.search(before)
+        or _is_transformed(before, question)
         or denied_after(text, span[1], sentence[1])
         or hangs_on(text, span[1], sentence[1])
         or _OF_THE_QUESTION.search(after)
     )
+
+
+def _is_transformed(before: str, question: str) -> bool:
+    """Is it a square, a half or another function of something, for which the question does not ask?"""
+    found = _TRANSFORMED.search(before)
+    asked = question.lower()
+    return found is not None and not any(word[:5] in asked for word in found[0].lower().split() if len(word) > 3)
 
 
 def _leads_on(before: str) -> bool:

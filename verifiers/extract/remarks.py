@@ -72,10 +72,10 @@ _NEAR = 120  # characters before a remark, where the answer stands
 
 def without_remarks(text: str) -> str:
     """The text up to the remarks behind its answer."""
-    if text[-1:] in _INSIDE and text[-2:-1] not in _STOPS:
+    if text[-1:] in _INSIDE:
         return text
     for _ in range(_MOST):
-        end = ending(text)
+        end = len(text[: ending(text)].rstrip("*"))
         cut = _before_remark(text, end) if end and text[end - 1] in _STOPS else None
         if cut is None:
             break

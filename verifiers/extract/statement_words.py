@@ -18,7 +18,7 @@ ORNAMENT = " \t\r\n*_`>#-–—•|"
 PLAIN_WORD = lazy_pattern(r"[^\W\d_]+")
 WORD = lazy_pattern(r"[^\W\d_]+(?:['’][^\W\d_]+)*")
 JOINS = lazy_pattern(  # two statements of a sentence
-    r"[,;]\s+|[，；]|,(?=[\u3040-\u9fff])|\s(?:and|but|while|whereas|und|aber|während|et|mais|tandis que|y|pero"
+    r"[,;]\s+|[，；、]|,(?=[\u3040-\u9fff])|\s(?:and|but|while|whereas|und|aber|während|et|mais|tandis que|y|pero"
     r"|mientras|e|mas|ma|mentre"
     r"|и|а|но|oraz|zaś|ve|ise|och|men|en|maar)\s"
 )

@@ -142,6 +142,9 @@ def stated(text: str, start: int, end: int, prompt: str, *, contrasts: bool = Fa
         return Extraction((concluded, sentence[1]), "statement")
     if TRUE_OR_FALSE.search(prompt[-_ASKED:]):
         return _said_true(text, sentence)
+    ratio = _RATIO.search(text, *sentence) if _ASKS_RATIO.search(wanted.sentence) else None
+    if ratio is not None and not _opposed(text[sentence[0] : ratio.start()], language):
+        return Extraction(ratio.span(1), "statement")
     option = _option(text, sentence, prompt, language)
     if option is not None:
         return Extraction(option, "statement")
@@ -209,13 +212,16 @@ def stated(text: str, start: int, end: int, prompt: str, *, contrasts: bool = Fa
         return Extraction(None, "unsure")
     is_wanted = wanted.is_wanted(text, value)
     placed = placed or _leads(text[clause[0] : value.span[0]], wanted, is_wanted)
+    closes = bool(prompt) and not WORD.search(text[value.span[1] : sentence[1]])
+    led = text[clause[0] : value.span[0]]
+    placed = placed or (closes and not _BY.search(led) and _leads(led, wanted, True))
     placed = placed or (is_wanted and _LED_TO.search(text[clause[0] : value.span[0]]) is not None)
     leading = text[clause[0] : value.span[0]]
     leading = ANNOUNCES.sub(" ", leading) if turn else leading
     said = f"{leading} § {text[value.span[1] : clause[1]]}"
     if _opposed(_without_shared(said, wanted), language):
         return Extraction(None, "unsure") if language != "en" else None  # English denials are told apart elsewhere
-    if altered(text, clause, value.span, placed=placed, named=_names(text, value, wanted)):
+    if altered(text, clause, value.span, placed=placed, named=_names(text, value, wanted), question=wanted.sentence):
         return None
     after = text[value.span[1] : sentence[1]]
     led = text[clause[0] : value.span[0]]
@@ -312,7 +318,7 @@ def _named(text: str, sentence: Span, prompt: str, language: str) -> Span | None
     for find in (asked_day, asked_date):
         found = find(text, sentence, clause, prompt)
         if found is not None:
-            said = text[slice(*(clause if starts else sentence))]
+            said = _ANOTHER.sub(" ", text[slice(*(clause if starts else sentence))])
             return None if _opposed(said, language) else found
     found = asked_name(text, clause, prompt, concluded=bool(starts))
     joint = max((match.end() for match in JOINS.finditer(text, *clause)), default=0)
@@ -621,6 +627,11 @@ _WHICH = lazy_pattern(
     r"",
     re.IGNORECASE,
 )
+_BY = lazy_pattern(r"\bby\s+\W*$", re.IGNORECASE)
+_ASKS_RATIO = lazy_pattern(
+    r"\bratio|verhältnis|rapport|raz[óã]o|rapporto|verhouding|förhålland|stosun|отношени", re.IGNORECASE
+)
+_RATIO = lazy_pattern(r"(?<![\w.,:])(\d{1,6} (?:to|zu|à|a|para|tot|till|do|к) \d{1,6})[\s.!*]*$", re.IGNORECASE)
 _FEW = 6  # words
 _CLOSING_LETTER = lazy_pattern(r"(?<![^\W\d_'’])([A-J])[)*.\s]*$")
 _LETTER = lazy_pattern(r"(?<![^\W\d_'’])(?!I\b)[B-J](?![\w'’])")
@@ -881,7 +892,8 @@ def _with_lists(text: str, values: Sequence[Quantity]) -> list[Quantity]:
         before = joined[-1] if joined else None
         if (
             before is not None
-            and before.kind == value.kind == "formula"
+            and before.kind == value.kind
+            and value.kind in ("formula", "relation")
             and _names_alike(text, before.span, value.span)
         ):
             span = (before.span[0], value.span[1])

@@ -299,6 +299,7 @@ HARMLESS = Gated(
     r"|\w+ty)\b)|§ \w+ times §"
     r"|(?!(?:it|this|that|answer|result|value|which|we)\b)\w+ (?:is|was) (?:mistaken|wrong|incorrect"
     r"|off)(?=,? (?:and|so)\b)"
+    r"|equally (?:likely|probable)"
     r"|when (?:checking|checked)|(?:and )?i(?:'m| am) (?:sure|certain) of (?:it|this|that)|neither more "
     r"nor less|(?:is there )?anything else i can help (?:you )?with"
     r"|putting (?:it all|everything|all of this) together|(?:the |our )?(?:maximum|minimum|largest"

@@ -138,6 +138,7 @@ class MathVerifier:
 
     def judge(self, problem: Problem, completion: Completion, explanation: Explanation | None) -> Verdict:
         """Returns the verdict and appends every step to `explanation`, if there is one. Raises GoldError."""
+        problem, completion = _with_capital_labels(problem, completion)
         gold = self.gold(problem)
         if len(completion.text) > MAX_CHARS:
             return Verdict(0.0, "too_long", f"completion of {len(completion.text)} characters", gold_type=gold.type)
@@ -349,6 +350,13 @@ class MathVerifier:
                 if retried not in ("unparseable", "type_clash"):
                     reason, detail, answer, span = retried, note, text[slice(*inner)].strip(), inner
                     break
+        if extraction.source == "whole" and reason in ("unparseable", "type_clash") and problem.prompt:
+            said = stated(text, after_thinking(text) or 0, len(text), problem.prompt)
+            if said is not None and said.span is not None:
+                inner = said.said or text[slice(*said.span)].strip()
+                retried, note = self._reason(gold, inner, problem, policy, budget, explanation)
+                if retried not in ("unparseable", "type_clash"):
+                    reason, detail, answer, span = retried, note, inner, said.span
         if extraction.source == "whole" and reason in ("type_clash", "unparseable") and not _MATHS_SIGN.search(answer):
             return Verdict(0.0, "no_answer", "words only", gold_type=gold.type)
         if explanation is not None and budget.trace is not None:
@@ -404,6 +412,23 @@ class MathVerifier:
         except Unreadable as error:
             return "type_clash", str(error)
         return reason, ""
+
+
+def _with_capital_labels(problem: Problem, completion: Completion) -> tuple[Problem, Completion]:
+    """Writes the labels of options a), b), ... as capitals in question, gold and completion, if the gold is a label."""
+    label = _SMALL_LABEL.fullmatch(str(problem.answer)) if len(str(problem.answer)) < 4 else None
+    if label is None or len(_SMALL_OPTION.findall(problem.prompt)) < 2 or len(completion.text) > MAX_CHARS:
+        return problem, completion
+    prompt = _SMALL_OPTION.sub(lambda match: match[0].upper(), problem.prompt)
+    text = _SMALL_CHOICE.sub(lambda match: match[0].upper(), completion.text)
+    return replace(problem, answer=label[1].upper(), prompt=prompt), replace(completion, text=text)
+
+
+_SMALL_LABEL = lazy_pattern(r"\(?([a-e])\)?")
+_SMALL_OPTION = lazy_pattern(r"(?:^|(?<=\s))\(?[a-e][).](?=\s)", re.MULTILINE)
+_SMALL_CHOICE = lazy_pattern(
+    r"(?<![\w\\$'’.])(?:\([a-e]\)|[a-e]\)|[a-e](?=[*_$}]*[.\s]*(?:</answer>\s*)?$)|(?<=boxed\{)[a-e](?=\}))"
+)
 
 
 def _without_points(gold: _Gold, answer: str, context: str, *, grouped: bool) -> str:
