@@ -160,11 +160,11 @@ def test_recipes_are_sound(name):
 def test_gsm8k_goes_through(shared_data, tmp_path):
     """The real files, whatever nano makes of them: sampled, verified, kept away from the real test set."""
     argv = ["reject", "--model", "nano", "--source", str(shared_data / "gsm8k"), "--samples", "4"]
-    argv += ["--max-problems", "48", "--no-difficulty-window", "--filters", "correct", "--max-prompt-tokens", "400"]
+    argv += ["--max-problems", "16", "--no-difficulty-window", "--filters", "correct", "--max-prompt-tokens", "400"]
     code = main([*argv, "--out", str(tmp_path / "set"), "--quiet", "--threads", "1"])
     assert code in (0, 1)
     rows = [row for path in sorted((tmp_path / "set" / "samples").glob("part-*")) for row in lines(path)]
-    assert len(rows) == 48 * 4
+    assert len(rows) == 16 * 4
     if code == 0:
         manifest = json.loads((tmp_path / "set" / "manifest.json").read_text())
         assert manifest["evaluation_sets"] == {"gsm8k test": 1319}

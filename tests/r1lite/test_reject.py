@@ -23,6 +23,13 @@ ROOT = Path(__file__).resolve().parents[2]
 FILES = ("train.jsonl", "rejected.jsonl", "pairs.jsonl", "problems.jsonl", "manifest.json", "README.md", "reward.json")
 
 
+# `r1lite reject` in a fork, with blocks of so many bytes.
+IN_BLOCKS = (
+    "import sys; from r1lite.cli import main; from r1lite.curation import sources; "
+    "sources._BLOCK_BYTES = int(sys.argv.pop(1)); sys.exit(main(['reject', *sys.argv[1:]]))"
+)
+
+
 def reject(source, out, *more):
     return main(["reject", "--rollouts", str(source), "--out", str(out), "--quiet", "--workers", "1", *more])
 
@@ -66,29 +73,23 @@ def test_what_is_kept_is_right_and_says_how_it_was_made(made):
         assert row["provenance"]["run"] == "rows.jsonl"
 
 
-def test_any_number_of_workers_makes_the_same_bytes(made, source, tmp_path, monkeypatch):
-    monkeypatch.setattr("r1lite.curation.sources._BLOCK_BYTES", 20_000)
-    assert reject(source, tmp_path / "set", "--pairs", "2", "--source", "bundled", "--workers", "3") == 0
+def test_any_number_of_workers_makes_the_same_bytes(made, source, tmp_path, forks):
+    argv = [20_000, "--rollouts", source, "--out", tmp_path / "set", "--quiet", "--pairs", "2", "--source", "bundled"]
+    assert forks.run([*argv, "--workers", "3"], code=IN_BLOCKS)[0] == 0
     for name in FILES:
         assert (tmp_path / "set" / name).read_bytes() == (made / name).read_bytes(), name
-
-
-IN_SMALL_BLOCKS = (
-    "import sys; from r1lite.cli import main; from r1lite.curation import sources; sources._BLOCK_BYTES = 40_000; "
-    "sys.exit(main(sys.argv[1:]))"
-)
 
 
 @pytest.mark.slow
 def test_killed_anywhere_and_resumed_is_the_same(tmp_path, forks):
     """Enough bytes for several blocks; killed at random moments until one go comes to its end."""
     source = write(tmp_path / "rows.jsonl", stored(60, 4))
-    argv = ["reject", "--rollouts", str(source), "--pairs", "1", "--quiet", "--workers", "2"]
-    assert forks.run([*argv, "--out", str(tmp_path / "whole" / "set")], code=IN_SMALL_BLOCKS)[0] == 0
+    argv = [40_000, "--rollouts", source, "--pairs", "1", "--quiet", "--workers", "2"]
+    assert forks.run([*argv, "--out", tmp_path / "whole" / "set"], code=IN_BLOCKS)[0] == 0
     out, draw, kills = tmp_path / "killed" / "set", random.Random(1), 0
     for _ in range(40):
         resume = ["--resume"] if (out / "config.yaml").exists() else []
-        process = forks.start([*argv, "--out", str(out), *resume], code=IN_SMALL_BLOCKS)
+        process = forks.start([*argv, "--out", out, *resume], code=IN_BLOCKS)
         try:
             _, said = process.communicate(timeout=draw.uniform(0.1, 0.8) + 0.3 * kills)
         except subprocess.TimeoutExpired:
@@ -100,7 +101,7 @@ def test_killed_anywhere_and_resumed_is_the_same(tmp_path, forks):
         break
     else:  # a loaded machine
         resume = ["--resume"] if (out / "config.yaml").exists() else []
-        code, _, said = forks.run([*argv, "--out", str(out), *resume], code=IN_SMALL_BLOCKS)
+        code, _, said = forks.run([*argv, "--out", out, *resume], code=IN_BLOCKS)
         assert code == 0, said
     assert kills
     for name in FILES:
@@ -118,8 +119,8 @@ def test_a_worker_whose_parent_is_gone_does_nothing(tmp_path):
 
 def test_workers_end_with_their_parent(tmp_path, forks):
     source = write(tmp_path / "rows.jsonl", stored(60, 4))
-    argv = ["reject", "--rollouts", str(source), "--out", str(tmp_path / "set"), "--workers", "2"]
-    process = forks.start([*argv, "--filters", "correct", "curation_for_tests:takes_its_time"], code=IN_SMALL_BLOCKS)
+    argv = [40_000, "--rollouts", source, "--out", tmp_path / "set", "--workers", "2"]
+    process = forks.start([*argv, "--filters", "correct", "curation_for_tests:takes_its_time"], code=IN_BLOCKS)
     deadline = time.monotonic() + 200
     children = Path(f"/proc/{process.pid}/task/{process.pid}/children")
     while time.monotonic() < deadline and process.poll() is None and len(children.read_text().split()) < 2:
@@ -205,7 +206,7 @@ def test_parquet_and_jsonl_hold_the_same(source, tmp_path):
     assert [row["completion"] for row in lines(again / "train.jsonl")] == [row["completion"] for row in rows]
 
 
-def test_shards_behind_a_url(tmp_path, monkeypatch, capsys):
+def test_shards_behind_a_url(tmp_path, monkeypatch, capsys, forks):
     """Lines, row groups and packed files are read by fsspec; `local` is its name for this machine's files."""
     import gzip
 
@@ -220,7 +221,8 @@ def test_shards_behind_a_url(tmp_path, monkeypatch, capsys):
     (shards / "c.jsonl.gz").write_bytes(gzip.compress(write(tmp_path / "c.jsonl", stored(4, seed=3)).read_bytes()))
     few = ["--filters", "correct", "finished", "--no-report"]
     assert reject(shards, tmp_path / "here" / "set", *few) == 0
-    assert reject(f"local://{shards}", tmp_path / "there" / "set", "--workers", "2", *few) == 0
+    argv = [20_000, "--rollouts", f"local://{shards}", "--out", tmp_path / "there" / "set", "--quiet", *few]
+    assert forks.run([*argv, "--workers", "2"], code=IN_BLOCKS)[0] == 0
     for name in set(FILES) - {"pairs.jsonl"}:
         assert (tmp_path / "here" / "set" / name).read_bytes() == (tmp_path / "there" / "set" / name).read_bytes(), name
     for url, said in ((f"local://{tmp_path}/none", "no .jsonl, .jsonl.gz, .parquet file"), ("odd://x/y", "odd")):
@@ -428,6 +430,9 @@ def run_dir(tmp_path_factory):
         "2",
         "--prompts-per-step",
         "8",
+        "--group-size",
+        "4",
+        "--no-report",
         "--eval-problems",
         "2",
         "--eval-sample-problems",

@@ -42,10 +42,10 @@ def test_a_group_whose_process_dies_is_said_to_have_failed(monkeypatch):
 
 
 def test_a_group_that_hangs_is_ended(monkeypatch):
-    first, last = run("hangs", monkeypatch, timeout_s=15.0)
+    first, last = run("hangs", monkeypatch, timeout_s=8.0)
     assert first[:2] == ("first", "ok")
     assert last[:2] == ("hangs", "failed")
-    assert last[2].startswith("not finished after 15 s")
+    assert last[2].startswith("not finished after 8 s")
 
 
 def test_what_libraries_print_is_no_result(monkeypatch):
