@@ -308,7 +308,7 @@ class Pool:
             problem = culprit[1]
             why = why or _WHY.get(code, f"the process ended: exit status {code}")
             names = "', '".join(self.reward.verifiers)
-            error = f"VerifierError: '{names}': {why} (on problem {problem.id or problem.prompt[:60]!r})"
+            error = f"VerifierError: '{names}': {why} (on problem {problem.name!r})"
             first.call.done[culprit[0]] = Score(None, {}, error, self.reward.versions)
         else:
             self._failed_starts += 1

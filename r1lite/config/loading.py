@@ -11,7 +11,7 @@ import operator
 import re
 import types
 import typing
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence, Set
 from pathlib import Path
 from types import MappingProxyType
 from typing import Annotated, Any, NoReturn, TypedDict, TypeVar, Union
@@ -24,6 +24,7 @@ from r1lite.config import trust
 from r1lite.config.base import Section
 from r1lite.config.bounds import shown
 from r1lite.errors import UserError
+from verifiers.core import did_you_mean
 from verifiers.terminal import unguarded
 from verifiers.yaml_text import read_yaml
 
@@ -68,8 +69,7 @@ def recipe_path(name: str) -> Path:
         return shipped[path.stem]
     if path.is_dir():
         raise UserError(f"{name}: a folder is not a recipe; to name a data set, use --data {name}")
-    near = difflib.get_close_matches(path.stem, shipped, 1)
-    hint = f"did you mean '{near[0]}'?" if near else f"bundled recipes: {', '.join(shipped)}"
+    hint = did_you_mean(path.stem, shipped, f"bundled recipes: {', '.join(shipped)}")
     raise UserError(f"{name}: no such recipe; {hint}")
 
 
@@ -157,6 +157,16 @@ OF_THE_COMMAND = frozenset(
     {"out", "resume", "accept_lost_records", "quiet", "verbose", "trust"}
     | {"estimate", "estimate_ranks", "estimate_gpus", "estimate_gib"}
 )
+
+
+def refuse_changes(path: Path, saved: Mapping[str, Any], given: Mapping[str, Any], may_change: Set[str]) -> None:
+    """Raises UserError if a resumed run's setting differs, unless it is in `may_change` or not part of the run."""
+    for key, value in given.items():
+        if key not in OF_THE_COMMAND | may_change and value != saved.get(key):
+            raise UserError(
+                f"--resume: --{key.replace('_', '-')} is {saved.get(key)} in {path} and can't become {value}; "
+                "omit it, or start a new run"
+            )
 
 
 def dump(config: Section) -> str:
