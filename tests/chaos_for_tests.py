@@ -28,7 +28,10 @@ _SMALL = [
     *("--steps", str(_STEPS), "--save-every", "1"),
     *("--eval-problems", "1", "--eval-sample-problems", "1", "--eval-samples", "1"),
 ]
-_FEW = ["--prompts-per-step", "3", "--max-completion-tokens", "4", "--updates-per-rollout", "1", *_SMALL]
+_FEW = [
+    *("--prompts-per-step", "4", "--max-completion-tokens", "4", "--updates-per-rollout", "1", "--minibatches", "1"),
+    *_SMALL,
+]
 COMMANDS = {
     "grpo": [*CASES["plain"], *_FEW],
     "grpo in parts": [*CASES["kl in the loss"], *_FEW, "--shard", "full"],
@@ -45,13 +48,13 @@ _SALT = "chaos-395"  # with it the first 20 rounds have every fault on either ra
 def drawn(seed):
     """(command, fault, rank, moment) of a round: so many rounds one after the other as there are faults have them all.
 
-    The moment of a signal is a share of the undisturbed run's time, and may come after the end.
+    The moment of a signal is a share of the CPU seconds that the rank takes when nothing disturbs it.
     """
     block, place = divmod(seed, len(FAULTS))
     fault = random.Random(f"{_SALT}-block-{block}").sample(FAULTS, len(FAULTS))[place]
     rng = random.Random(f"{_SALT}-{seed}")
     name = rng.choice([name for name in COMMANDS if name != "sft" or fault in SIGNALS])
-    return name, fault, 0 if fault == "full_disk" else rng.randrange(2), rng.uniform(0, 1.1)
+    return name, fault, 0 if fault == "full_disk" else rng.randrange(2), rng.random()
 
 
 class Chaos:
@@ -83,12 +86,12 @@ class Chaos:
         pids.mkdir()
         at_all = fault in AT_ALL
         what = f"{name}: {fault}{'' if at_all else f' on rank {rank}'}"
-        what += f" after {moment * seconds:.1f} of {seconds:.1f} s" * (fault in SIGNALS)
+        moment *= seconds[rank]
+        what += f" after {moment:.2f} of {seconds[rank]:.2f} s" * (fault in SIGNALS)
         process = self._start(name, out, pids, fault, rank)
         began = time.monotonic()
         if fault in SIGNALS:
-            _wait_for_both(pids, process)
-            time.sleep(moment * seconds)
+            _wait_for(moment, rank, pids, process)
             # Torch's launcher waits without end for a function's process that is killed after the function returned.
             if over_mark(pids, rank).exists():
                 what += ", too late"
@@ -123,16 +126,14 @@ class Chaos:
         return what, wrong
 
     def _unharmed(self, name):
-        """(folder, seconds) of a run to its end."""
+        """(folder, CPU seconds of each rank) of a run to its end."""
         out = self.folder / name.replace(" ", "-")
         pids = self.folder / f"pids of {name}"
         pids.mkdir()
         process = self._start(name, out, pids, None, 0)
-        _wait_for_both(pids, process)
-        began = time.monotonic()
         printed = "".join(process.communicate(timeout=3 * DEADLINE_S))
         assert process.returncode == 0, printed
-        return out, time.monotonic() - began
+        return out, [float(over_mark(pids, rank).read_text()) for rank in (0, 1)]
 
     def _start(self, name, out, pids, fault, rank, *, resume=False):
         asked = [word.format_map(self.known) for word in COMMANDS[name]]
@@ -152,9 +153,18 @@ def at_once(count):
     return ThreadPoolExecutor(count)
 
 
-def _wait_for_both(pids, process):
-    while len(list(pids.iterdir())) < 2 and process.poll() is None:
-        time.sleep(0.02)
+def _wait_for(seconds, rank, pids, process):
+    """Waits until both ranks run and this one has taken so many CPU seconds, or has ended."""
+    tick = os.sysconf("SC_CLK_TCK")
+    while process.poll() is None and not over_mark(pids, rank).exists():
+        if len(list(pids.iterdir())) == 2 and (pid := (pids / str(rank)).read_text()):
+            try:
+                fields = Path("/proc", pid, "stat").read_text().rpartition(")")[2].split()
+            except OSError:
+                return
+            if (int(fields[11]) + int(fields[12])) / tick >= seconds:
+                return
+        time.sleep(0.01)
 
 
 def _misnamed(errors, fault, rank, *, begun):

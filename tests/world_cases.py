@@ -140,5 +140,5 @@ def world_data(folder):
 
 
 def over_mark(pids, rank):
-    """A file that is there once a rank has nothing more to do but to end."""
+    """A file that is there once a rank has nothing more to do but to end; it holds its CPU seconds."""
     return pids.with_name(f"{pids.name}-over-{rank}")

@@ -175,7 +175,7 @@ def run(job):
         return stopped.code
     finally:
         if "pids" in job:
-            over_mark(Path(job["pids"]), rank).touch()
+            over_mark(Path(job["pids"]), rank).write_text(str(time.process_time()))
 
 
 RUN_TRAINING, LOAD_CLASSIFIER = assembly.run_training, reward_model.load_classifier
