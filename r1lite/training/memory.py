@@ -180,7 +180,7 @@ def of_models(
 ) -> Estimate:
     """Like `estimate`, for models that are loaded, sharded, or only known by their shapes."""
     own = {id(p): p for p in model.parameters()}
-    further = {}
+    further: dict[int, tuple[torch.nn.Parameter, bool]] = {}
     for one in others:
         learns = any(p.requires_grad for p in one.parameters())
         further |= {id(p): (p, learns) for p in one.parameters() if id(p) not in own}
