@@ -178,22 +178,12 @@ def sums_path(tmp_path_factory) -> Path:
 
 
 @pytest.fixture(scope="session")
-def servers(tmp_path_factory):
-    """Two vLLM servers, which may still be loading."""
-    from servers_for_tests import Running, free_port
+def few_problems(tmp_path_factory) -> Path:
+    """A folder with 64 of the bundled training problems and 16 of the bundled test problems."""
+    from r1lite.bundled import bundled
 
-    folder = tmp_path_factory.mktemp("servers")
-    running = [Running(folder, free_port()) for _ in range(2)]
-    yield running
-    for server in running:
-        server.kill()
-
-
-@pytest.fixture(scope="session", autouse=True)
-def _servers_in_good_time(request):
-    """They take half a minute: what needs none of them runs meanwhile."""
-    if any("servers" in getattr(item, "fixturenames", ()) for item in request.session.items):
-        from r1lite.rollout.vllm_support import installed
-
-        if installed() is not None:
-            request.getfixturevalue("servers")
+    path = tmp_path_factory.mktemp("few")
+    for split, count in (("train", 64), ("test", 16)):
+        lines = (bundled("datasets/gsm8k_style") / f"{split}.jsonl").read_text(encoding="utf-8").splitlines(True)
+        (path / f"{split}.jsonl").write_text("".join(lines[:count]), encoding="utf-8")
+    return path

@@ -47,7 +47,8 @@ def start(launch: LaunchConfig, words: Sequence[str]) -> int:
         _for_slurm(job, specs, folder)
         return 0
     _say(f"launch    {launch.ranks} rank{'s' * (launch.ranks > 1)}, {launch.engines} engines; logs in {folder}")
-    with contextlib.closing(_launcher(job, specs, folder)) as launcher, StopSignal() as stop:
+    begin = LocalLauncher if launch.on == "local" else RayLauncher
+    with contextlib.closing(begin(job, specs, folder)) as launcher, StopSignal() as stop:
         supervisor = Supervisor(
             launcher,
             launcher.engines,
@@ -63,10 +64,6 @@ def start(launch: LaunchConfig, words: Sequence[str]) -> int:
             _say(f"all processes have ended{_go_on(job)}")
             raise
     return 0
-
-
-def _launcher(job: Job, specs: Sequence[ProcessSpec], folder: Path) -> LocalLauncher | RayLauncher:
-    return (LocalLauncher if job.launch.on == "local" else RayLauncher)(job, specs, folder)
 
 
 def _for_slurm(job: Job, specs: Sequence[ProcessSpec], folder: Path) -> None:

@@ -29,7 +29,7 @@ TESTS = {
     "asserts": {
         "style": "asserts",
         "entry_point": "solve",
-        "tests": [f"assert solve({xs}) == {answer(xs)}" for xs in CASES],
+        "tests": [f"xs = {xs}\nassert solve(xs) == {answer(xs)}" for xs in CASES],
     },
     "stdin": {"style": "stdin", "inputs": ["3\n1 2 3\n"], "outputs": ["14\n"], "checker": "tokens"},
 }

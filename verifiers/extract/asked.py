@@ -16,9 +16,9 @@ from verifiers.units.reading import Unit, atoms, read_unit
 _COUNTS = lazy_pattern(
     r"(?:\bhow many(?: (?:more|fewer|other|extra|additional|of (?:the|these|those|his|her|their)))?"
     r"|\bhow much(?: more)?"
-    r"|\b(?:what|which) number of|\bnumber of|\bwie ?viele?(?: mehr)?|\bcombien (?:de |d['’])|\bcu[aá]nt[oa]s(?: más)?"
+    r"|\b(?:what|which) number of|\bnumber of|\bwie ?viele?(?: mehr)?|\bcombien(?: de\b)?|\bcu[aá]nt[oa]s(?: más)?"
     r"|\bquant[oa]s|\bquant[eio]|\bсколько|\bhoeveel|\bhur många|\bile|\bkaç|\bbao nhiêu|\bberapa(?: banyak)?"
-    r"|(?<!\w)كم|(?<!\w)कितने|(?<!\w)कितनी)\s+",
+    r"|(?<!\w)كم|(?<!\w)कितने|(?<!\w)कितनी)\s+|\bcombien d['’]",
     re.IGNORECASE,
 )
 # The same before a counter that touches it: 几只, 何枚, 몇 명
@@ -44,6 +44,11 @@ _MEASURED = lazy_pattern(
     r"|\bwie (?:lang|hoch|weit|breit|tief|groß|schwer|schnell|alt|warm)\w*|\bum wie viel\w*",
     re.IGNORECASE,
 )
+_SPEED = lazy_pattern(
+    r"\b(?:speed|velocity|how fast|schnell|geschwindigkeit|vitesse|velocidade?|velocità|snelheid|hur fort|hastighet"
+    r"|prędkość|hız\w*|vận tốc|tốc độ|kecepatan|laju)\b|скорость|速[さ度]|時速|时速|속력|속도|سرعة|चाल|गति",
+    re.IGNORECASE,
+)
 _PERCENT = lazy_pattern(
     r"\bper ?cent\w*|\bpercentage|%|prozent|pour ?cent|por ?cento|por ?ciento|porcentaje|percentuale|процент|百分"
     r"|パーセント"
@@ -67,7 +72,9 @@ _FINDS = lazy_pattern(
     r" (?:the value of |den wert von |la valeur de |el valor de |o valor de |il valore di )?\$?[a-z]\b",
     re.IGNORECASE,
 )
-_SOLVED = lazy_pattern(r"[\s$\\(]*([a-z])\s*=\s*[-−+]?\s*[\d\\{}/.,√a-z]{1,40}(?:°|\^\{?\\circ\}?)?[\s$\\)]*")
+_SOLVED = lazy_pattern(
+    r"[\s$\\(]*([a-z])\s*(?:[=<>≤≥]|\\[lg]eq?\b)\s*[-−+]?\s*[\d\\{}/.,√a-z]{1,40}(?:°|\^\{?\\circ\}?)?[\s$\\)]*"
+)
 _FRACTION = lazy_pattern(
     r"fra[cz]|simplif|semplific|\bbruch|kürze|vereinfach|\bwhat (?:part|share) of|anteil|\bhalf of|дроб|сократи"
     r"|част|分数|約分|约分|분수|ułam|breuk",
@@ -83,7 +90,7 @@ _QUESTION = lazy_pattern(r"[?？؟]")
 _LONGEST = 300  # characters of a question
 _STEM = 4  # characters: "cow" and "cows", "марок" and "марки"
 _NEAR = 3  # words behind a number in which what it counts is named: "3 big yellow buses"
-_NOUN_GAP = lazy_pattern(r"[,;:.!?()，。；、]")
+_NOUN_GAP = lazy_pattern(r"[,;:.!?()，。；、\d]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,6 +189,7 @@ def asked_of(prompt: str) -> Asked:
             if word.lower() in _BESIDE:
                 break
             things.append(word)
+    unit = _unit(things[0]) if things else None
     counter = _COUNTER.search(sentence)
     money = bool(_MONEY.search(sentence)) or (
         _CURRENCY.search(prompt) is not None and bool(_AN_AMOUNT.search(sentence))
@@ -192,8 +200,8 @@ def asked_of(prompt: str) -> Asked:
         frozenset(_stem(word) for word in things if len(word) > 1),
         counter[1][:1] if counter else "",
         money and not _no_money(things),
-        _MEASURED.search(sentence) is not None,
-        _units(prompt) if _MEASURED.search(sentence) else frozenset(),
+        unit is not None or _MEASURED.search(sentence) is not None,
+        frozenset({unit}) if unit is not None else _asked_units(prompt, sentence),
         _PERCENT.search(sentence) is not None,
         ASKS_TIME.search(sentence) is not None,
         ASKS_TIME.search(sentence) is not None and not _HOW_LONG.search(sentence),
@@ -201,6 +209,18 @@ def asked_of(prompt: str) -> Asked:
         _FRACTION.search(sentence) is not None,
         frozenset(_UNKNOWN.findall(prompt)) if _EQUATION.search(prompt) or _FINDS.search(sentence) else frozenset(),
     )
+
+
+def _unit(name: str) -> Unit | None:
+    found, rest = read_unit(atoms(name))
+    return found if found is not None and found.dimension and not rest else None
+
+
+def _asked_units(prompt: str, sentence: str) -> frozenset[Unit]:
+    """The units of a prompt that a question for a measure may want: for a speed those that hold a time below."""
+    if _SPEED.search(sentence):
+        return frozenset(unit for unit in _units(prompt) if any(power < 0 for _, power in unit.dimension))
+    return _units(prompt) if _MEASURED.search(sentence) else frozenset()
 
 
 def _units(text: str) -> frozenset[Unit]:

@@ -160,7 +160,8 @@ _ARGUMENT = Gated(
     rf"{_not_after('price cost score perimeter profit weight height answer count')}\bof"
     rf"|{_not_after('equal equals comes come amounts out up down simplifies reduces evaluates sums rounds converges')}"
     rf"{_not_after('add equivalent corresponds leads')}\bto"
-    r"|\b(?:than|from|per|mod|modulo|(?<!left )(?<! up )(?<! us )(?<! her )(?<! him )(?<! them )with|after|before"
+    r"|(?<!['’])\b(?:than|from|per|mod|modulo"
+    r"|(?<!left )(?<! up )(?<! us )(?<! her )(?<! him )(?<! them )with|after|before"
     r"|until|since|over|under|above"
     r"|below|between|within"
     r"|against|near|beyond|plus|minus|times|divided by|multiplied by|square|cube|root|twice|double|half|nor"
@@ -371,11 +372,19 @@ def sole_value(text: str, span: Span) -> Span | None:
     if _SIGNS.search(part) or (part.isascii() and len(_LATIN_WORD.findall(part)) < 3):
         return None  # "December 12" is no sentence
     numbers = [match.span() for match in NUMBER.finditer(text, *span)]
+    if len(numbers) == 2 and _DECIMALS.fullmatch(text, numbers[0][1], numbers[1][1]):
+        numbers = [(numbers[0][0], numbers[1][1])]  # "85,00"
     if len(numbers) != 1 or sum(char.isdigit() for char in part) != sum(
         char.isdigit() for char in text[slice(*numbers[0])]
     ):
         return None
-    return numbers[0] if _unopposed(text, span, numbers[0]) else None
+    money = _MONEY.match(text, numbers[0][1], span[1])
+    found = (numbers[0][0], money.end()) if money else numbers[0]
+    return found if _unopposed(text, span, found) else None
+
+
+_DECIMALS = lazy_pattern(r",\d{1,4}")
+_MONEY = lazy_pattern(r"\s?(?:[€£₽₺]|(?:EUR|Euro|euros?|kr|zł|TL|PLN)\b)")
 
 
 def _unopposed(text: str, sentence: Span, value: Span) -> bool:
@@ -410,7 +419,9 @@ def concludes(part: str) -> bool:
     return _CONCLUDES.search(part) is not None
 
 
-def altered(text: str, sentence: Span, span: Span, *, placed: bool = False, named: bool = False) -> bool:
+def altered(
+    text: str, sentence: Span, span: Span, *, placed: bool = False, named: bool = False, question: str = ""
+) -> bool:
     """Do the words right beside a value make something else of it: a label, an argument, a bound, a denial?
 
     `placed`: a preposition that leads to it makes it no argument, as "at" before a time or "a share of" before 0.6.
@@ -422,11 +433,18 @@ def altered(text: str, sentence: Span, span: Span, *, placed: bool = False, name
         (_leads_on(before[-_ARGUMENTS:]) and not by_percent and not placed)
         or _BOUND.search(before[-40:])
         or (not named and (_NOT_THE_VALUE.match(after) or _SCALED.match(after)))
-        or _TRANSFORMED.search(before)
+        or _is_transformed(before, question)
         or denied_after(text, span[1], sentence[1])
         or hangs_on(text, span[1], sentence[1])
         or _OF_THE_QUESTION.search(after)
     )
+
+
+def _is_transformed(before: str, question: str) -> bool:
+    """Is it a square, a half or another function of something, for which the question does not ask?"""
+    found = _TRANSFORMED.search(before)
+    asked = question.lower()
+    return found is not None and not any(word[:5] in asked for word in found[0].lower().split() if len(word) > 3)
 
 
 def _leads_on(before: str) -> bool:
@@ -572,7 +590,8 @@ _TRANSFORMED = lazy_pattern(
     r"|carré|metade|dobro|quadrado|metà|doppio|quadrato|hälfte|doppelte|quadrat)\s+"
     r"(?:(?:of|de|di|do|von|da)\s+(?:\$?[a-z]\$?|it|this|that|the (?:number|answer|value|result|total))\s+)?"
     r"(?:is|equals|es|est|vaut|vale|[éè]|ist|ergibt)\b"
-    r"|\b(?:squared|cubed|doubled|halved|al cuadrado|au carré|al quadrato|ao quadrado|zum quadrat)\s+"
+    r"|\b(?:it|that|this|which|he|she|[a-z]) (?:squared|cubed|doubled|halved|al cuadrado|au carré|al quadrato"
+    r"|ao quadrado|zum quadrat)\s+"
     r"(?:is|equals|es|est|vaut|vale|[éè]|ist|ergibt)\b",
     re.IGNORECASE,
 )

@@ -144,7 +144,8 @@ _COMMON = {
     "it": "il lo la i gli le e è un una quanti quante quanto di in ha per ci sono con ne che quindi dunque ogni",
     "nl": "de het een en is zijn hoeveel van in heeft dus met op er hij ze te voor elk elke per wij",
     "sv": "och är en ett det att i hur många mycket har så alltså med på som av den han hon finns varje",
-    "pl": "i jest są ile w na z ma więc po do to że się każdy każdym razem zatem czyli",
+    "pl": "i jest są ile w na z ma więc po do to że się każdy każdym razem zatem czyli przez wynosi wynik dla oblicz"
+    " jaki",
     "tr": "ve bir kaç vardır var ile için eder olur her de da tane bu ne kadar dolayısıyla göre",
     "vi": "là có và mỗi một bao nhiêu của số được vậy thì hỏi cho trong các",
     "id": "adalah dan berapa di yang ada jadi setiap dengan untuk ini itu maka banyak dari",

@@ -38,11 +38,11 @@ _IN_DIGITS = lazy_pattern(
     r"(?P<relation>[A-Za-z](?:\([a-z]\))?\s?(?:[=<>≤≥])\s?[^\s=<>≤≥,;，、。$\u3040-\uffff]{1,60}"
     r"(?:\s?[-+−*/·×]\s?[^\s=<>,;，、。$\u3040-\uffff]{1,60}){0,8}"
     r"(?<![.!?)]))"
-    r"|(?=\d)(?<![\d:.])(?P<time>\d{1,2}:\d{2}(?![\d:])(?:\s?[ap]\.?\s?m\b\.?)?|\d{1,2}\.\d{2}(?=\s[ap]\.?m\b)"
-    r"|\d{1,2}(?:[.:]\d{2})?\s?Uhr\b(?:\s\d{2}(?!\d))?|\d{1,2}(?=\s?[ap]\.?m\b)\s?[ap]\.?m\b|\d{1,2}\s?h\s?\d{2}(?!\s?min|\d))"
+    r"|(?=\d)(?<![\d:.])(?P<time>\d{1,2}:\d{2}(?![\d:])(?:\s?[apAP]\.?\s?[mM]\b\.?)?|\d{1,2}\.\d{2}(?=\s[apAP]\.?[mM]\b)"
+    r"|\d{1,2}(?:[.:]\d{2})?\s?Uhr\b(?:\s\d{2}(?!\d))?|\d{1,2}(?=\s?[apAP]\.?[mM]\b)\s?[apAP]\.?[mM]\b|\d{1,2}\s?h\s?\d{2}(?!\s?min|\d))"
     r"|(?=\d)(?<![\d:.])(?P<ratio>\d{1,9}(?:\s?:\s?\d{1,9}){1,2}"
     r"|(?:(?<=ratio )|(?<=ratio of ))\d{1,9} to \d{1,9})(?!\d)"
-    rf"|(?=[-+−$€£¥₹\d])(?<![{_LETTERS}\d^\\{{/])(?<!\d[.,])(?:[-+−]?[$€£¥₹]\s?|[-+−]\s?)?"
+    rf"|(?=[-+−$€£¥₹%\d])(?<![{_LETTERS}\d^\\{{/])(?<!\d[.,])(?:[-+−]?[$€£¥₹]\s?|[-+−]\s?|(?<!\d)(?<!\d )%)?"
     r"(?P<number>(?:\d{1,3}(?:,\d{3})+|\d{1,3}(?:[ \u00a0\u202f]\d{3})+|\d{1,3}(?:\.\d{3}){2,}"
     r"|\d{1,30})(?!\d)(?:[.,]\d{1,20})?)"
     rf"(?:\s?/\s?(?P<under>\d{{1,9}}))?(?:\s?%)?(?:(?![{_LETTERS}\d^])|(?={_TOUCHING}))(?:\s?(?P<unit>{_UNITS}(?:\s?(?:/|per|an?)\s?{_UNITS})?))?"
@@ -53,10 +53,15 @@ _CLOCK = lazy_pattern(
     r"(?:\s?\d{1,2}\s?[分분](?![钟鐘])|[半반钟整])?"
 )  # 午前9時35分
 _NAME = lazy_pattern(r"\s?-?([^\W\d_]{3,16})(?![^\W\d_])")
+_DEGREES = lazy_pattern(
+    r"\s?-?(?:degrees?|grad|degrés?|grados?|graus?|gradi|graden|grader)\s(celsius|fahrenheit)\b", re.IGNORECASE
+)
 _WORD = lazy_pattern(r"[\u0900-\u0963]+|[^\W\d_]+(?:['’][^\W\d_]+)?|(?<=[^\W\d_])-(?=[^\W\d_])")
 _WORDS_OF_ONE = 4  # "mười lăm"
 _CHARACTERS = lazy_pattern(CHARACTERS)
-_SHARE = lazy_pattern(rf"({CHARACTERS}|\d{{1,6}})\s?(?:分之|分の|분의)\s?({CHARACTERS}|\d{{1,6}})")  # 七分之五
+_SHARE = lazy_pattern(
+    rf"({CHARACTERS}|\d{{1,6}})\s?(?:分之|分の|분의)\s?({CHARACTERS}|\d{{1,6}})(?![時时시]|\s?[分秒])"
+)  # 七分之五
 _NO_NUMBER = lazy_pattern(r"[共起定样樣般些切直分旦番面人種緒部方日月]|$")  # "一共" is altogether, "一人" anybody
 
 _ONE_OF_TIME = (["hour"], ["minute"], ["day"])
@@ -146,12 +151,15 @@ def _in_digits(match: re.Match[str]) -> Quantity:
     unit = match["unit"] or _unit_name(match.string, end)  # a letter that no dollar sign makes a variable
     spelled = r"^\circ" if unit == "°" else f"\\text{{ {unit}}}"
     plain = match[0][: match.start("unit") - match.start()] if match["unit"] else match[0]
-    said = f"{plain.strip()}{spelled}" if unit else ""
+    said = f"{plain.strip()}{spelled}" if unit else f"{plain.strip()[1:]}\\%" if plain.strip()[0] == "%" else ""
     return Quantity((start, end), "number", value, value, said)
 
 
 def _unit_name(text: str, position: int) -> str:
     """The unit that a word right after a number names, in any language."""
+    scale = _DEGREES.match(text, position)
+    if scale is not None:
+        return f"°{scale[1][0].upper()}"
     name = _NAME.match(text, position)
     unit = lookup(name[1]) if name else None
     return name[1] if name and unit is not None and unit.dimension else ""

@@ -62,6 +62,11 @@ _UNREAL = (
 _ASIDE = lazy_pattern(rf"\s*[(（]\s*(?:{_CONFUSED}|{_CONTRAST}|{_UNREAL})[^()（）]*[)）][.。!]?\s*", re.IGNORECASE)
 _WARNING = lazy_pattern(rf"[\s*_-]*(?:{_CONFUSED})", re.IGNORECASE)
 _NUMBERS = lazy_pattern(r"\$[^$\n]{1,80}\$|\\[dt]?frac\{[^{}]{1,20}\}\{[^{}]{1,20}\}|\d+(?:[.,/:]\d+)*")
+# "1/11 (≈ 0.0909)": an exact value and what it is about, in decimals.
+_ROUNDED = lazy_pattern(
+    r"(?:\d\s?/\s?\d{1,9}|\\(?:[dt]?frac|sqrt)\{[^()]{1,60}\}|\\pi|π|√\d{1,9}|\\sqrt\d)\s?\$?(\s*\((?:≈|~|\\approx|approx\w*\.?|about"
+    r"|numerically|roughly|rund|etwa|ca\.|environ|circa|około|около|примерно)\s*\$?\d{1,9}[.,]\d{1,12}(?:\.\.\.|…)?\$?\)[.*\s]*)$"
+)
 _NEAR = 120  # characters before a remark, where the answer stands
 
 
@@ -70,7 +75,7 @@ def without_remarks(text: str) -> str:
     if text[-1:] in _INSIDE:
         return text
     for _ in range(_MOST):
-        end = ending(text)
+        end = len(text[: ending(text)].rstrip("*"))
         cut = _before_remark(text, end) if end and text[end - 1] in _STOPS else None
         if cut is None:
             break
@@ -80,6 +85,9 @@ def without_remarks(text: str) -> str:
 
 def _before_remark(text: str, stop: int) -> int | None:
     low = max(0, stop - _LONGEST)
+    rounded = _ROUNDED.search(text, low, stop)
+    if rounded is not None:
+        return rounded.start(1)
     closing = stop - 1 if text[stop - 1] in ")）" else stop - 2
     if text[closing] in ")）":
         opening = max(text.rfind("(", low, stop), text.rfind("（", low, stop))

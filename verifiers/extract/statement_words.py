@@ -10,6 +10,7 @@ from verifiers.lazy_pattern import lazy_pattern
 # Of one set of characters first, which a search skips to.
 STOP = lazy_pattern(
     r"[.!?。！？؟।\n](?:(?<=[.!?])(?<![.!?\s][A-Za-z].)(?<!\bMr.)(?<!\bMrs.)(?<!\bDr.)(?<!\bSt.)"
+    r"(?<!\d kr.)(?<!\d zł.)(?<!\d Std.)"
     r"(?!(?<=\d\.) (?:Jan|Feb|März|Apr|Mai|Jun|Jul|Aug|Sep|Okt|Nov|Dez)[a-z]*\b)[.!?]*"
     r"(?=[*_`)\]\"”»']*(?:\s|$))[*_`)\]\"”»']*|(?<=[。！？؟।])[。！？؟।]*[」）)]*|(?<=\n))"
 )
@@ -17,10 +18,11 @@ ORNAMENT = " \t\r\n*_`>#-–—•|"
 PLAIN_WORD = lazy_pattern(r"[^\W\d_]+")
 WORD = lazy_pattern(r"[^\W\d_]+(?:['’][^\W\d_]+)*")
 JOINS = lazy_pattern(  # two statements of a sentence
-    r"[,;]\s+|[，；]|,(?=[\u3040-\u9fff])|\s(?:and|but|while|whereas|und|aber|während|et|mais|tandis que|y|pero"
+    r"[,;]\s+|[，；、]|,(?=[\u3040-\u9fff])|\s(?:and|but|while|whereas|und|aber|während|et|mais|tandis que|y|pero"
     r"|mientras|e|mas|ma|mentre"
     r"|и|а|но|oraz|zaś|ve|ise|och|men|en|maar)\s"
 )
+MAY = lazy_pattern(r"(?<=[\w,] )May\b(?! (?:be|have|not)\b)")  # the month
 UNSPACED = lazy_pattern(r"[\u3040-\u30ff\u3400-\u9fff]")
 
 # -- what may follow the answer
@@ -161,8 +163,8 @@ LEADS = lazy_pattern(
 )
 # Nothing else is there: "9 trays, with none left over".
 NONE_LEFT = lazy_pattern(
-    r",?\s*(?:with|and) (?:none|nothing|no \w+|0) (?:is |are )?(?:left|remaining|spare)(?: over)?\b|,?\s*ohne "
-    r"Rest\b|,?\s*sans reste\b"
+    r",?\s*(?:with|and) (?:none|nothing|no \w+|0) (?:is |are )?(?:left|remain(?:s|ing)|spare|else|more)(?: over)?\b"
+    r"|,?\s*ohne Rest\b|,?\s*sans reste\b"
     r"|,?\s*sin (?:que sobre nada|resto)\b|,?\s*senza resto\b",
     re.IGNORECASE,
 )
@@ -215,7 +217,7 @@ REPORTS = Gated(
 SUPPOSES = lazy_pattern(
     r"\W*(?:so |then |and |but )?\b(?:if(?! (?:we|you|one)\b)|unless|suppose|had|were|let|wenn(?! man\b)|falls"
     r"|angenommen"
-    r"|si(?! (?:on|se|nous)\b)|se(?! (?:si|obt|obtiene|ottiene|divid\w+ (?:por|entre)|\w+amos)\b)|если"
+    r"|si(?! (?:on|se|nous|\w+[aei]mos)\b)|se(?! (?:si|obt|obtiene|ottiene|divid\w+ (?:por|entre)|\w+amos)\b)|если"
     r"|als je denkt|om\b(?! \w+ (?:dag|timm|minut|veck|år|månad))|jeśli|gdyby|eğer|nếu|jika|kalau"
     r"|for example|e\.g\.|z\.?\s?b\.|par exemple|por ejemplo|например)(?!\w)",
     re.IGNORECASE,
@@ -298,7 +300,7 @@ SO = Gated(
     r"|donc|d['’]où"
     r"|ainsi|alors|así que|de donde|a saber|da cui"
     r"|de (?:modo|manera) que|por eso|por isso|de sorte que|per cui|di conseguenza|por lo tanto|por tanto"
-    r"|entonces|luego|portanto|logo|então|assim|quindi|dunque|perciò|pertanto|dus|daarom"
+    r"|entonces|luego|portanto|logo|então|assim|quindi|dunque|perciò|pertanto|dus|daarom|zodat|sodass|so dass"
     r"|alltså|så|därför|więc"
     r"|zatem|czyli|dlatego|dolayısıyla|böylece|öyleyse|bu yüzden|bu nedenle|vậy|do đó|nên|vì thế|oleh karena "
     r"itu|jadi|maka|sehingga|поэтому|значит|следовательно"
@@ -315,7 +317,7 @@ SO = Gated(
     re.IGNORECASE,
 )
 REASON = Gated(
-    r"[,(]?\s*\b(?:because|since|as (?=\d)|weil|denn|car|puisque|parce que|porque|ya que|pois|perché|poiché"
+    r"[,(]?\s*\b(?:because|since|as (?=\d)|weil|denn|car|puisque|parce que|porque|ya que|pues|pois|perché|poiché"
     r"|siccome|omdat|want|eftersom|ty"
     r"|ponieważ|bo|çünkü|vì|karena|потому что|так как)\b",
     re.IGNORECASE,
@@ -352,7 +354,7 @@ AT_FIRST = Gated(
 )
 # A denial and the word that it denies.
 DENIAL = lazy_pattern(
-    r"((?<!\w)(?:not|nicht|keine?|pas|no|non|não|не|niet|inte|nie|không|tidak)(?!\w)|ない)\s*([^\W\d_]{1,5})",
+    r"((?<!\w)(?:not|nicht|keine?|pas|no|non|não|не|niet|inte|nie|không|tidak)(?!\w)|ない|没有?|未|不)\s*([^\W\d_]{1,5})",
     re.IGNORECASE,
 )
 ASKS_TIME = lazy_pattern(
@@ -482,3 +484,19 @@ ADJUNCT = lazy_pattern(
     r"|i|le|de|het|każdy\w*)\s+)?",
     re.IGNORECASE,
 )
+# "It isn't:" behind a sentence that says what somebody thinks or asks.
+_DENIES = lazy_pattern(
+    r"\W*(?:it|they|that|this|he|she|i|we)\b (?:\w+n['’]t|(?:is|are|was|do|does|did|will) not)(?: \w+){0,2}:\s",
+    re.IGNORECASE,
+)
+_CLAIMED = lazy_pattern(
+    r"\b(?:told|says?|said|thinks?|thought|claims?|suggest\w*|wonder\w*|whether|asks?|guess\w*)\b|[?\"”]",
+    re.IGNORECASE,
+)
+_EARLIER = 200  # characters
+
+
+def behind_denial(text: str, start: int, end: int) -> int:
+    """Where a sentence goes on that first denies what the one before it reports or asks; else its start."""
+    denied = _DENIES.match(text, start, end)
+    return denied.end() if denied and _CLAIMED.search(text, max(0, start - _EARLIER), start) else start

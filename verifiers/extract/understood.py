@@ -20,11 +20,12 @@ from __future__ import annotations
 import functools
 import re
 from collections.abc import Iterator
+from dataclasses import dataclass, replace
 
 from verifiers.extract.everyday import EVERYDAY
 from verifiers.extract.gates import Gated
 from verifiers.extract.spans import Span, ending
-from verifiers.extract.statement_words import REPORTS
+from verifiers.extract.statement_words import GOT, JOINS, MAY, OPPOSED, REPORTS, UNREAL, behind_denial
 from verifiers.extract.vocabulary import HARMLESS, SAFE, SAFE_UNSPACED, UNSAFE
 from verifiers.extract.words import ascii_words
 from verifiers.lazy_pattern import lazy_pattern
@@ -48,7 +49,7 @@ _BREAK = lazy_pattern(
     r"|folglich|aber|donc|mais"
     r"|por lo tanto|por tanto|así que|pero|portanto|logo|mas sim|mas|quindi|dunque|ma|поэтому|значит|но"
     r"|sondern|sino|mas sim|bensì|no(?=:)|а|nên|vậy|bu yüzden|bu nedenle|więc|zatem|czyli|dlatego|dus|daarom"
-    r"|därför|alltså|jadi|maka)\b,?|[;；]"
+    r"|därför|alltså|jadi|maka|which (?:shows|means|implies|tells us)(?: that)?)\b,?|[;；]"
     r"|所以|因此|但是?|这是?(?:错误|不对|错)的?[,，]|我?[算写弄说]错了?[,，]|其实|而是|应该是(?=§)|よって"
     r"|したがって|ゆえに|が、|ではなく|따라서|이 아니라|지만|므로|니까|إذن|لذلك|لكن|بل"
     r"|§[^,，。]*[,，](?!\W*§\W*$)",
@@ -105,7 +106,7 @@ _CONDITION = lazy_pattern(
     r"\W*(?:if(?! (?:we|you|one)\b)|unless|suppose|supposing|assuming|assume|had|were|should|provided"
     r"|imagine|pretend|in case|for (?:even|odd|small|large|big|positive|negative"
     r"|prime)\b(?! (?:factors|divisors))|whenever|at (?:best|worst)|on condition"
-    r"|wenn|falls|angenommen|si(?! (?:ottiene|ha|trova|deduce|ricava|calcola)\b)"
+    r"|wenn|falls|angenommen|si(?! (?:\w+[aei]mos|on|nous|ottiene|ha|trova|deduce|ricava|calcola)\b)"
     r"|se(?! (?:obtiene|obtienen|tiene|sigue|deduce|concluye|encuentra|calcula|obtém|tem|conclui)\b)|если"
     r"|如果|假设|假如|若|もし|만약|إذا|لو)\b",
     re.IGNORECASE,
@@ -203,7 +204,7 @@ _OF_ANSWERS = lazy_pattern(
     r"\b(?:answers?|results?|solutions?|values?|numbers?|guess\w*|i|i['’]\w+|me|my|mine|antwort\w*|ergebnis\w*|lösung\w*"
     r"|zahl|ich|mein\w*|réponse\w*|résultat\w*|solution\w*|nombre|je|j['’]\w+|mon|ma|respuesta\w*|resultado\w*|solución"
     r"|número|yo|mi|resposta\w*|solução|eu|meu|minha|risposta|risultato|soluzione|numero|io|mio|mia|ответ\w*"
-    r"|результат\w*|решени\w*|число|я|мой)\b",
+    r"|результат\w*|решени\w*|число|я|мой)\b|答|الجواب|الإجابة|उत्तर|정답|답[은이]",
     re.IGNORECASE,
 )
 _OF_FORMS = lazy_pattern(
@@ -319,7 +320,7 @@ CONDITIONAL = Gated(
     r"\b(?:serait|seraient|pourrait|devrait|vaudrait|donnerait|ferait|aurait|sería|serían|podría|debería"
     r"|daría|valdría|seria|seriam"
     r"|poderia|deveria|daria|sarebbe|sarebbero|potrebbe|dovrebbe|darebbe|wäre|wären|würde|würden|könnte"
-    r"|müsste|dürfte|sollte|sei|seien"
+    r"|müsste|dürfte|sollte|sei|seien|gdyby|\w{2,}ł[aoy]?by|skulle|zou(?:den)?|seandainya"
     r"|(?-i:[a-zéí]+erait|[a-zéí]+rían?|[a-z]+erebbe))\b|\bбы\b",
     re.IGNORECASE,
 )
@@ -343,18 +344,24 @@ def not_understood(text: str, span: Span, *, prompt: str, gold: str, states_itse
     end = min(ending(text), span[1] + _LOOK)
     following = _NEXT.search(text, span[1], end)
     end = following.start() if following else end
-    own = _number(text[slice(*span)])
-    low = _sentence_start(text, span[0])
-    rest = _sentences(text, span[1], end)
-    before = _OPENED.sub("", text[low : span[0]])
-    after = next(rest, "")
-    inside = "" if states_itself or in_words else text[slice(*span)]
-    after = _REASON.split(after, maxsplit=1)[0]
-    after, consequence = _CONSEQUENCE.split(f"{after}, so ", maxsplit=1)
     whole = gold.lstrip("-").isdigit()
+    sign = _rough_or_denied(text, span, end, whole=whole)
+    if sign:
+        return sign
+    closed = _Judge(known, prompt, _number(text[slice(*span)]), True)
+    word = _first_doubt(text, span, end, closed, states_itself=states_itself, in_words=in_words)
+    if not word or _competes(text, span, end, closed):
+        return word
+    return _first_doubt(text, span, end, replace(closed, closed=False), states_itself=states_itself, in_words=in_words)
+
+
+def _rough_or_denied(text: str, span: Span, end: int, *, whole: bool) -> str:
+    """The sign or word right beside an answer that makes it an approximation of a whole number, or denies it."""
+    low = _sentence_start(text, span[0])
     if whole and (_ABOUT.search(text, low, span[0]) or _ABOUT.search(text[slice(*span)])):
         return "≈"
-    denied = _NOT_EQUAL.search(before) or (
+    own = _number(text[slice(*span)])
+    denied = _NOT_EQUAL.search(_OPENED.sub("", text[low : span[0]])) or (
         own is not None and _NOT_OWN.search(_plain(text[span[1] : min(end, span[1] + _NEAR)], own))
     )
     if denied:
@@ -363,24 +370,40 @@ def not_understood(text: str, span: Span, *, prompt: str, gold: str, states_itse
     if same and text.startswith(text[slice(*span)].strip(" $"), same.end()):
         return same[0]
     rough = _APPROXIMATE.match(_STRUCK.sub("", text[slice(*span)])) if whole else None
-    if rough:
-        return rough[0].strip()
+    return rough[0].strip() if rough else ""
+
+
+def _first_doubt(text: str, span: Span, end: int, judge: _Judge, *, states_itself: bool, in_words: bool) -> str:
+    """The first word of the answer's sentence, or of a later one, that a judge does not let pass."""
+    low = _sentence_start(text, span[0])
+    rest = _sentences(text, span[1], end)
+    before = _OPENED.sub("", text[behind_denial(text, low, span[0]) : span[0]])
+    after = next(rest, "")
+    inside = "" if states_itself or in_words else text[slice(*span)]
+    after = _REASON.split(after, maxsplit=1)[0]
+    after, consequence = _CONSEQUENCE.split(f"{after}, so ", maxsplit=1)
     everyday = not (states_itself or _OF_ANSWERS.search(text, low, min(end, span[1] + _BACK)))
-    rest_of_it = f"{after} {consequence}"
-    odd = _ODD_SIGN.search(_STRUCK.sub("", before) + text[span[1] : end]) or _UNDONE.search(rest_of_it)
+    odd = _ODD_SIGN.search(_STRUCK.sub("", before) + text[span[1] : end]) or _UNDONE.search(f"{after} {consequence}")
     if odd:
         return str(odd[0])
     return (
-        _unknown_before(before, known, prompt, everyday, states_itself)
-        or _unknown_inside(
+        judge.before(before, everyday, states_itself)
+        or judge.inside(
             (inside + after) if inside else "§ " + after.lstrip(" \t}$)*]"),
-            known,
-            prompt,
             not (states_itself or _CALCULATED.search(before)),
             everyday,
         )
-        or _unknown_of(consequence, known, prompt, own)
-        or next((word for sentence in rest if (word := _unknown_of(sentence, known, prompt, own))), "")
+        or judge.later(consequence)
+        or next((word for sentence in rest if (word := judge.later(sentence))), "")
+    )
+
+
+def _competes(text: str, span: Span, end: int, judge: _Judge) -> bool:
+    """Does another value stand in the answer's sentence or behind it?"""
+    low = max(text.rfind(stop, 0, span[0]) for stop in (". ", "\n", "。", "? ", "! "))
+    beside = f"{text[max(0, low) : span[0]]} {text[span[1] : end]}"
+    return any(
+        float(number.replace(",", "")) != judge.own and number not in judge.prompt for number in _DIGITS.findall(beside)
     )
 
 
@@ -452,14 +475,109 @@ def _number(text: str) -> float | None:
     return float(found[0].replace(",", "")) if len(found) == 1 else None
 
 
-def _unknown(part: str, known: frozenset[str], prompt: str, everyday: bool = False) -> str:
-    """The first word of a clause in prose (see `_plain`) that is not understood, or "".
+@dataclass(frozen=True, slots=True)
+class _Judge:
+    """Finds the first word that speaks against an answer; a closed one also each that it does not know."""
 
-    `everyday`: a clause about things, not about answers, in which everyday words are understood too.
-    """
-    part = part.replace("’", "'")
-    first = _first_unknown(part, known, prompt, everyday)
-    return first and _first_unknown(HARMLESS.sub(" ", part), known, prompt, everyday)
+    known: frozenset[str]
+    prompt: str
+    own: float | None  # the answer's number
+    closed: bool
+
+    def unknown(self, part: str, everyday: bool = False) -> str:
+        """The first word of a clause in prose (see `_plain`) that is not understood, or "".
+
+        `everyday`: a clause about things, not about answers, in which everyday words are understood too.
+        """
+        if not self.closed:
+            *reasons, part = JOINS.split(part)
+            doubt = next((word for reason in reasons if (word := _doubt(reason))), "")
+            if doubt or not (_of_answers(part) or _UNSPACED.search(part)):
+                return doubt or _doubt(part)
+        part = MAY.sub(" ", part.replace("’", "'"))
+        first = _first_unknown(part, self.known, self.prompt, everyday)
+        return first and _first_unknown(HARMLESS.sub(" ", part), self.known, self.prompt, everyday)
+
+    def before(self, before: str, everyday: bool, boxed: bool) -> str:
+        if not before.strip(" \t*_`$>#-([{\\"):
+            return ""
+        plain = _plain(before)
+        stated = _CONCLUDED.split(plain)[-1]
+        named = _NAMED.match(plain) or _NAMED_ELSE.match(plain)
+        plain = plain[named.end() :] if named else plain
+        intro = _INTRO.match(plain)
+        if intro and not _MINE.search(intro[0]) and not _CONDITION.match(plain):
+            plain = plain[intro.end() :]
+        clause = _BREAK.split(_CONCESSION.sub("", plain))[-1]
+        if _CONDITION.match(stated) or CONDITIONAL.search(clause):
+            return (stated.split() or [clause.strip()])[0]
+        lead, colon, clause = clause.rpartition(":") if ":" in clause.rstrip(" :") else ("", "", clause)
+        if colon and not _LED_FALSELY.search(lead):
+            objection = next((word for word in _WORD.findall(HARMLESS.sub(" ", lead)) if word.lower() in UNSAFE), "")
+            if boxed and not objection and _ANSWERS_WITH.search(clause):
+                objection = _objection(lead)  # what stands before the words that state the answer explains
+            elif objection or len(_WORD.findall(lead)) < 4:
+                objection = objection or self.unknown(lead)
+            if objection:
+                return objection
+        one = _ONE_OF_SEVERAL.search(clause) and _ONE_OF_SEVERAL.search(HARMLESS.sub(" ", clause))
+        if one:
+            return str(one[0])
+        turn = _OPEN.search(clause)
+        if turn and _stem(turn[0].split()[-1].lower()) not in self.known:
+            return str(turn[0])
+        clause = _POINT_NAMES.sub(" ", clause)
+        if _ENGLISH.search(clause):
+            clause = _NAME.sub(" ", clause)
+        if everyday and not _GERMAN.search(clause):  # where nouns have capitals too
+            clause = _NAME_ELSE.sub(" ", clause)
+        if _CALCULATED.search(before):  # the sum that was just done says what the value is, whatever it is of
+            return _objection(clause)
+        clause = _ROMAN.sub(" ", clause)
+        mine = _MINE.search(clause) if clause.isascii() or _ENGLISH.search(clause) else None  # Turkish "her" is "each"
+        if mine and mine[0] == "i" and _AND.search(clause):
+            mine = None
+        if boxed and mine is None and not _of_answers(clause):
+            return _objection(clause)
+        return self.unknown(clause, everyday)
+
+    def inside(self, part: str, counted: bool, everyday: bool) -> str:
+        plain = _OR.sub("§", _plain(part))
+        if "?" in plain or "？" in plain:
+            return "?"
+        if not counted and not _PREDICATE.match(plain.lstrip("§ ")) and _LATIN.search(plain):
+            return _objection(plain)  # after a box or a calculation: a unit, a reason, an aside
+        noun = _PLURAL.search(plain) if counted else None
+        if noun and (noun[1].lower().endswith("s") or noun[1][0].isupper()) and noun[1].lower() not in _NO_NOUNS:
+            plain = plain[: noun.start(1)] + plain[noun.end(1) :]  # "7 gizmos"
+        judge = self if everyday else replace(self, closed=True)
+        return judge.unknown(plain, everyday)
+
+    def later(self, sentence: str) -> str:
+        """The first word not understood of a later sentence, if it speaks of the answer."""
+        if not sentence.strip():
+            return ""
+        plain = _plain(sentence, self.own)
+        words = len(_WORD.findall(plain))
+        if not words:
+            return ""
+        if _NEW_VALUE.match(plain):
+            return plain.strip()
+        explains = (
+            sum(_stem(word.lower()) in self.known and word.lower() not in SAFE for word in _WORD.findall(plain)) > 1
+        )
+        if not _NAMES_IT.search(plain) and (
+            explains or not (_POINTS.search(plain) and (_VERBS.search(plain) or _denies(plain)))
+        ):
+            refers = _REFERS.match(plain)
+            if (words > _SHORT and not refers) or _THERE.match(plain) or _CALCULATION.search(sentence):
+                return ""
+        if words <= _SHORT and _EXCLAIMS.match(plain) and _WORD.search(HARMLESS.sub(" ", plain)):
+            return plain.strip()
+        if plain.rstrip().endswith(("?", "？")) and _WORD.search(HARMLESS.sub(" ", plain)):
+            return "?"
+        judge = replace(self, closed=True)
+        return judge.unknown(plain) if _judges(plain, words) else _objection(plain)
 
 
 def _first_unknown(part: str, known: frozenset[str], prompt: str, everyday: bool) -> str:
@@ -487,86 +605,6 @@ def _first_unknown(part: str, known: frozenset[str], prompt: str, everyday: bool
     return ""
 
 
-def _unknown_before(before: str, known: frozenset[str], prompt: str, everyday: bool, boxed: bool) -> str:
-    if not before.strip(" \t*_`$>#-([{\\"):
-        return ""
-    plain = _plain(before)
-    stated = _CONCLUDED.split(plain)[-1]
-    named = _NAMED.match(plain) or _NAMED_ELSE.match(plain)
-    plain = plain[named.end() :] if named else plain
-    intro = _INTRO.match(plain)
-    if intro and not _MINE.search(intro[0]) and not _CONDITION.match(plain):
-        plain = plain[intro.end() :]
-    clause = _BREAK.split(_CONCESSION.sub("", plain))[-1]
-    if _CONDITION.match(stated) or CONDITIONAL.search(clause):
-        return (stated.split() or [clause.strip()])[0]
-    lead, colon, clause = clause.rpartition(":") if ":" in clause.rstrip(" :") else ("", "", clause)
-    if colon and not _LED_FALSELY.search(lead):
-        objection = next((word for word in _WORD.findall(HARMLESS.sub(" ", lead)) if word.lower() in UNSAFE), "")
-        if boxed and not objection and _ANSWERS_WITH.search(clause):
-            objection = _objection(lead)  # what stands before the words that state the answer explains
-        elif objection or len(_WORD.findall(lead)) < 4:
-            objection = objection or _unknown(lead, known, prompt)
-        if objection:
-            return objection
-    one = _ONE_OF_SEVERAL.search(clause) and _ONE_OF_SEVERAL.search(HARMLESS.sub(" ", clause))
-    if one:
-        return str(one[0])
-    turn = _OPEN.search(clause)
-    if turn and _stem(turn[0].split()[-1].lower()) not in known:
-        return str(turn[0])
-    clause = _POINT_NAMES.sub(" ", clause)
-    if _ENGLISH.search(clause):
-        clause = _NAME.sub(" ", clause)
-    if everyday and not _GERMAN.search(clause):  # where nouns have capitals too
-        clause = _NAME_ELSE.sub(" ", clause)
-    if _CALCULATED.search(before):  # the sum that was just done says what the value is, whatever it is of
-        return _objection(clause)
-    clause = _ROMAN.sub(" ", clause)
-    mine = _MINE.search(clause) if clause.isascii() or _ENGLISH.search(clause) else None  # Turkish "her" is "each"
-    if mine and mine[0] == "i" and _AND.search(clause):
-        mine = None
-    if boxed and mine is None and not any(turn.search(clause) for turn in (_OF_ANSWERS, _OF_FORMS, REPORTS)):
-        return _objection(clause)
-    return _unknown(clause, known, prompt, everyday)
-
-
-def _unknown_inside(part: str, known: frozenset[str], prompt: str, counted: bool, everyday: bool) -> str:
-    plain = _OR.sub("§", _plain(part))
-    if "?" in plain or "？" in plain:
-        return "?"
-    if not counted and not _PREDICATE.match(plain.lstrip("§ ")) and _LATIN.search(plain):
-        return _objection(plain)  # after a box or a calculation: a unit, a reason, an aside
-    noun = _PLURAL.search(plain) if counted else None
-    if noun and (noun[1].lower().endswith("s") or noun[1][0].isupper()) and noun[1].lower() not in _NO_NOUNS:
-        plain = plain[: noun.start(1)] + plain[noun.end(1) :]  # "7 gizmos"
-    return _unknown(plain, known, prompt, everyday)
-
-
-def _unknown_of(sentence: str, known: frozenset[str], prompt: str, own: float | None) -> str:
-    """The first word not understood of a later sentence, if it speaks of the answer."""
-    if not sentence.strip():
-        return ""
-    plain = _plain(sentence, own)
-    words = len(_WORD.findall(plain))
-    if not words:
-        return ""
-    if _NEW_VALUE.match(plain):
-        return plain.strip()
-    explains = sum(_stem(word.lower()) in known and word.lower() not in SAFE for word in _WORD.findall(plain)) > 1
-    if not _NAMES_IT.search(plain) and (
-        explains or not (_POINTS.search(plain) and (_VERBS.search(plain) or _denies(plain)))
-    ):
-        refers = _REFERS.match(plain)
-        if (words > _SHORT and not refers) or _THERE.match(plain) or _CALCULATION.search(sentence):
-            return ""
-    if words <= _SHORT and _EXCLAIMS.match(plain) and _WORD.search(HARMLESS.sub(" ", plain)):
-        return plain.strip()
-    if plain.rstrip().endswith(("?", "？")) and _WORD.search(HARMLESS.sub(" ", plain)):
-        return "?"
-    return _unknown(plain, known, prompt) if _judges(plain, words) else _objection(plain)
-
-
 def _judges(plain: str, words: int) -> bool:
     """Does a later sentence judge the answer, so that each of its words must be understood?"""
     if words < 3 or not _LATIN.search(plain) or _OBJECTS.match(plain):
@@ -578,10 +616,21 @@ def _judges(plain: str, words: int) -> bool:
 
 def _objection(plain: str) -> str:
     """The first word of a sentence or an aside that speaks against the answer, or ""."""
-    plain = HARMLESS.sub(" ", plain.replace("’", "'"))
+    plain = HARMLESS.sub(" ", MAY.sub(" ", plain.replace("’", "'")))
     against = _AGAINST.search(plain)
     denial = next((word for word in _WORD.findall(plain) if word.lower() in _DENIALS), "")
     return against[0] if against else denial
+
+
+def _of_answers(clause: str) -> bool:
+    """Does a clause speak of answers, of how they are written or of what somebody says?"""
+    return any(pattern.search(clause) for pattern in (_OF_ANSWERS, _OF_FORMS, REPORTS))
+
+
+def _doubt(clause: str) -> str:
+    """The first word of a clause about things that speaks against what it says, or ""."""
+    found = next((match for pattern in (OPPOSED, UNREAL, REPORTS, GOT) if (match := pattern.search(clause))), None)
+    return _objection(clause) or (found[0] if found else "")
 
 
 def _denies(plain: str) -> bool:

@@ -29,44 +29,8 @@ _CHARS = {
 _GREEK = dict(
     zip(
         "αβγδεζηθικλμνξπρστυφχψωϕϵΓΔΘΛΞΠΣΦΨΩϑ",
-        [
-            "alpha",
-            "beta",
-            "gamma",
-            "delta",
-            "epsilon",
-            "zeta",
-            "eta",
-            "theta",
-            "iota",
-            "kappa",
-            "lambda",
-            "mu",
-            "nu",
-            "xi",
-            "pi",
-            "rho",
-            "sigma",
-            "tau",
-            "upsilon",
-            "phi",
-            "chi",
-            "psi",
-            "omega",
-            "phi",
-            "epsilon",
-            "Gamma",
-            "Delta",
-            "Theta",
-            "Lambda",
-            "Xi",
-            "Pi",
-            "Sigma",
-            "Phi",
-            "Psi",
-            "Omega",
-            "theta",
-        ],
+        "alpha beta gamma delta epsilon zeta eta theta iota kappa lambda mu nu xi pi rho sigma tau upsilon phi chi psi"
+        " omega phi epsilon Gamma Delta Theta Lambda Xi Pi Sigma Phi Psi Omega theta".split(),
         strict=True,
     )
 )
@@ -131,7 +95,7 @@ def clean(text: str) -> str:
         text = _dollars(text)
     if "**" in text and len(_POWER.findall(text)) == text.count("**"):
         text = _POWER.sub("^", text)
-    text = _MARKUP.sub(_markup, text)
+    text = _MARKUP.sub(lambda match: " \\; " if "quad" in match[0] else " ", text)
     text = _THOUSANDS.sub("", text)
     if "." in text:
         text = _STRAY_POINT.sub("", text)
@@ -139,7 +103,7 @@ def clean(text: str) -> str:
     if "{,}" in text:
         text = _DECIMAL_COMMA.sub(".", text)
     if "\\rm" in text:
-        text = _UPRIGHT.sub(_upright, text)
+        text = _UPRIGHT.sub(lambda match: rf"\mathrm{{{match[1] or match[2] or ''}}}", text)
     if "C" in text and "_" in text:
         text = _CHOSEN.sub(r"\\binom{\1}{\2}", text)
     if text.endswith((r"\square", r"\Box")):
@@ -155,20 +119,12 @@ def clean(text: str) -> str:
     return from_python(text)
 
 
-def _upright(match: re.Match[str]) -> str:
-    return rf"\mathrm{{{match[1] or match[2] or ''}}}"
-
-
 def _dollars(text: str) -> str:
     """Marks `$5` and `$5.00` as money: a single sign before a number, while `$x$` is maths."""
     text = text.strip()
     if text.count("$") == 1 and re.fullmatch(r"[-+(]?\s*\$\s*[-+]?[\d.].*", text, re.DOTALL):
         return text.replace("$", " USD_ ")
     return re.sub(r"\$(?=\s*USD_)", "", text)
-
-
-def _markup(match: re.Match[str]) -> str:
-    return " \\; " if "quad" in match[0] else " "
 
 
 def _html_tag(match: re.Match[str]) -> str:

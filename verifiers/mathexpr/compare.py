@@ -90,7 +90,7 @@ def _by_kind(gold: Answer, answer: Answer, policy: Policy, budget: Budget) -> st
         case "relation" | "quantified":
             return structure(gold, answer, budget)
         case "clock":
-            return _clock(gold, answer, policy, budget)
+            return _clock(gold, answer, budget)
         case "date":
             return _date(gold, answer)
         case "choice":
@@ -118,8 +118,9 @@ def _scalar_gold(gold: Answer, answer: Answer, policy: Policy, budget: Budget) -
         case "list" if answer.joined_by == "=":  # x = y = 2
             return _best(compared(gold, item, policy, budget) for item in answer.items)
         case "list":
-            same = answer.joined_by == "or" and len(answer.items) < 4
-            return "equal" if same and _all_same(gold, answer, policy, budget) else "hedged"
+            few = answer.joined_by == "or" and len(answer.items) < 4  # "3/4 or 0.75": one answer in two spellings
+            same = few and all(compared(gold, item, policy, budget) == "equal" for item in answer.items)
+            return "equal" if same else "hedged"
         case "set" if len(answer.items) == 1:
             return _by_kind(gold, answer.items[0], policy, budget)
         case "region" if len(answer.pieces) == 1 and answer.pieces[0].low == answer.pieces[0].high:
@@ -152,11 +153,6 @@ def _scalar_gold(gold: Answer, answer: Answer, policy: Policy, budget: Budget) -
 def _option(text: str) -> Answer:
     answer = read(text)
     return answer if answer.kind != "choice" else Answer("text", words=answer.words)
-
-
-def _all_same(gold: Answer, answer: Answer, policy: Policy, budget: Budget) -> bool:
-    """Returns whether all items equal the gold, as in "3/4 or 0.75"."""
-    return all(compared(gold, item, policy, budget) == "equal" for item in answer.items)
 
 
 def _vector(gold: Answer, answer: Answer, policy: Policy, budget: Budget) -> str:
@@ -527,7 +523,7 @@ def _tuple_gold(gold: Answer, answer: Answer, policy: Policy, budget: Budget) ->
 # -- times, dates, choices
 
 
-def _clock(gold: Answer, answer: Answer, policy: Policy, budget: Budget) -> str:
+def _clock(gold: Answer, answer: Answer, budget: Budget) -> str:
     if answer.kind == "ratio":
         return same_ratio(gold, answer, budget)
     if answer.kind == "scalar" and len(gold.items) == 2 and answer.node is not None and answer.node.op == "div":

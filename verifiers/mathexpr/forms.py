@@ -70,25 +70,7 @@ _CLOCK_EAST = lazy_pattern(
     r"(?:([上早]|凌晨|午前|오전)午?上?|(下午|晚上|午後|오후))?\s*(\d{1,2})\s*[時时点點시](?:\s*(\d{1,2})\s*(?:[分분]|minutes)|([半반])|[钟整])?"
 )
 _UHR = lazy_pattern(r"(\d{1,2})(?:[.:](\d{2}))? uhr(?: (\d{1,2}))?")
-_MONTHS = {
-    name[:3]: index + 1
-    for index, name in enumerate(
-        [
-            "january",
-            "february",
-            "march",
-            "april",
-            "may",
-            "june",
-            "july",
-            "august",
-            "september",
-            "october",
-            "november",
-            "december",
-        ]
-    )
-}
+_MONTHS = {name: number for number, name in enumerate("jan feb mar apr may jun jul aug sep oct nov dec".split(), 1)}
 _MONTH = (
     r"(jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|may|june?|july?|aug(?:ust)?|sept?(?:ember)?|oct(?:ober)?"
     r"|nov(?:ember)?|dec(?:ember)?)\.?"
@@ -164,7 +146,9 @@ def whole_form(text: str) -> Answer | None:
     labelled = _DATED.fullmatch(lower) if ": " in lower else None
     if labelled and not _OTHER_DATE.search(labelled[1]):
         return _time(labelled[2]) or _date(labelled[2])
-    return _choice(plain) or _time(lower) or _date(lower) or _number_words(lower)
+    form = _choice(plain) or _time(lower) or _date(lower)
+    value = number_in_words(lower) if form is None else None
+    return form if value is None else Answer("scalar", number(value))
 
 
 def said_first(text: str) -> str:
@@ -199,7 +183,7 @@ def _time(lower: str) -> Answer | None:
         if match[3] and not match[4] and not any(part.startswith("0") for part in match.groups()[1:3]):
             return None  # 7:18:16 is a ratio, 7:08:16 a time
         parts = [part for part in (match[1], match[2], match[3]) if part]
-        ratio = () if match[4] else tuple(_plain(int(part)) for part in parts)
+        ratio = () if match[4] else tuple(Answer("scalar", number(int(part))) for part in parts)
         return Answer("clock", words=(f"{hour}:{minute:02}:{second:02}", (match[4] or "").lower()), items=ratio)
     match = _HOUR.fullmatch(lower)
     if match and 0 < int(match[1]) <= 12:
@@ -211,10 +195,6 @@ def _time(lower: str) -> Answer | None:
         half = "" if east is None else "a" if east[1] else "p" if east[2] else ""
         return Answer("clock", words=(f"{hour}:{minute:02}:00", half)) if hour < 25 and minute < 60 else None
     return None
-
-
-def _plain(value: int) -> Answer:
-    return Answer("scalar", number(value))
 
 
 def _date(lower: str) -> Answer | None:
@@ -237,9 +217,3 @@ def _date(lower: str) -> Answer | None:
             words = tuple(dict.fromkeys(f"{year}-{m}-{d}" for m, d in readings))
             return Answer("date", words=words, label=(weekday,) if weekday else ())
     return None
-
-
-def _number_words(lower: str) -> Answer | None:
-    """Reads "twenty-one", "two hundred and five", "minus three", "three quarters"."""
-    value = number_in_words(lower)
-    return None if value is None else Answer("scalar", number(value))

@@ -54,21 +54,7 @@ _PER = lazy_pattern(
     r"|секунду|minuto|minutę|minuut|minuten|minute|phút|menit|минуту)(?![^\W\d_])",
     re.IGNORECASE,
 )
-_TIMES = {
-    "h": "hour",
-    "u": "hour",
-    "t": "hour",
-    "j": "hour",
-    "d": "second",
-    "p": "minute",
-    "s": "second",
-    "о": "hour",
-    "ч": "hour",
-    "g": "hour",
-    "m": "minute",
-    "с": "second",
-    "м": "minute",
-}
+_TIMES = {**dict.fromkeys("hutjочg", "hour"), **dict.fromkeys("pmм", "minute"), **dict.fromkeys("dsс", "second")}
 _SPEED = lazy_pattern(
     r"(?P<by>時速|时速|시속|每小时|毎時|매시|分速|분속|每分钟|毎分|秒速|초속|每秒|毎秒|saatte|dakikada|saniyede)\s?約?约?약?\s?"
     r"(?P<value>\d[\d.,]{0,20})\s?(?P<kilo>km|キロメートル|キロ|公里|千米|킬로미터|kilometre|)(?P<metre>m|メートル|米|미터|metre|)"

@@ -20,7 +20,7 @@ from verifiers.mathexpr.parser import Parser
 from verifiers.mathexpr.quantities import NO_TAIL, REVERSING, compound, read_tail, split_tail
 from verifiers.mathexpr.shapes import shaped
 from verifiers.mathexpr.structures import based
-from verifiers.mathexpr.tokens import CLOSE, OPEN, Token, tokenize
+from verifiers.mathexpr.tokens import Token, nesting, tokenize
 from verifiers.units.reading import CELSIUS, DEGREE, FAHRENHEIT, Unit, lookup
 
 _PLAIN_NUMBER = lazy_pattern(r"[+-]?\d{1,200}(?:\.\d{1,200})?", re.ASCII)
@@ -230,8 +230,9 @@ def _answer(tokens: list[Token]) -> Answer:
         raise Unreadable(f"more than {MAX_ITEMS} items")
     if len(pieces) > 1:
         last, dropped = pieces[-1], _membership(pieces[-1])
-        if (dropped and not any(token.value in ("in", "=") for piece in pieces[:-1] for token in piece)) or (
-            dropped and len(pieces) == 2 and len(last) < len(pieces[0]) and _mentions(pieces[0], dropped)
+        others = [token.value for piece in pieces[:-1] for token in piece]
+        if dropped and (
+            {"in", "="}.isdisjoint(others) or (len(pieces) == 2 and len(last) < len(others) and dropped in others)
         ):
             condition, declared = condition or "integer", (*declared, dropped)
             pieces, joiners = pieces[:-1], joiners[:-1]
@@ -280,17 +281,10 @@ def _membership(tokens: list[Token]) -> str:
     return ""
 
 
-def _mentions(tokens: list[Token], name: str) -> bool:
-    return any(token.value == name for token in tokens)
-
-
 def _split_condition(tokens: list[Token]) -> tuple[list[Token], str, tuple[str, ...]]:
     depth = 0
     for index, token in enumerate(tokens):
-        if token.kind == "op":
-            depth += (token.value in OPEN) - (token.value in CLOSE)
-        elif token.kind in ("begin", "end"):
-            depth += 1 if token.kind == "begin" else -1
+        depth += nesting(token)
         if depth or index == 0 or not (token.kind in ("word", "text") or token.value == "forall"):
             continue
         first = token.value.split()[0].strip("(,").casefold() if token.value.split() else ""
@@ -343,10 +337,7 @@ def _split_list(tokens: list[Token]) -> tuple[list[list[Token]], list[str]]:
     depth = 0
     quantified = bool(tokens) and tokens[0].value in ("forall", "exists")
     for token in tokens:
-        if token.kind == "begin" or (token.kind == "op" and token.value in OPEN):
-            depth += 1
-        elif token.kind == "end" or (token.kind == "op" and token.value in CLOSE):
-            depth -= 1
+        depth += nesting(token)
         if depth <= 0 and not quantified and token.kind == "op" and token.value in (",", ";", "and", "or", "&"):
             if pieces[-1]:
                 pieces.append([])

@@ -32,8 +32,17 @@ _TOKEN = lazy_pattern(
     r"|(?P<other>.)",
     re.DOTALL,
 )
-OPEN = frozenset(["(", "[", "{", "lset", "langle", "lfloor", "lceil"])
-CLOSE = frozenset([")", "]", "}", "rset", "rangle", "rfloor", "rceil"])
+_OPEN = frozenset(["(", "[", "{", "lset", "langle", "lfloor", "lceil"])
+_CLOSE = frozenset([")", "]", "}", "rset", "rangle", "rfloor", "rceil"])
+
+
+def nesting(token: Token) -> int:
+    """Returns 1 for a token that opens a bracket or an environment, -1 for one that closes it, else 0."""
+    if token.kind == "op":
+        return (token.value in _OPEN) - (token.value in _CLOSE)
+    return (token.kind == "begin") - (token.kind == "end")
+
+
 # Within \\text{...}: a separator, or a number that is not part of a word.
 _TEXT_PART = lazy_pattern(r"[,;]|\b(?:and|or)\b|(?<![^\W_])(?<![.^/-])\d+(?:[.,]\d+)*(?![^\W_])", re.IGNORECASE)
 _LETTER_LIST = lazy_pattern(r"[A-Z](?:\s*(?:,|,?\s+and\s)\s*[A-Z])+")
@@ -78,57 +87,10 @@ _OPERATOR_OF = {
     "lnot": "neg",
 }  # fmt: skip
 _SKIPPED = frozenset(
-    [
-        "left",
-        "right",
-        "big",
-        "Big",
-        "bigg",
-        "Bigg",
-        "bigl",
-        "bigr",
-        "Bigl",
-        "Bigr",
-        "biggl",
-        "biggr",
-        "Biggl",
-        "Biggr",
-        "bigm",
-        "Bigm",
-        "middle",
-        ",",
-        ";",
-        ":",
-        "!",
-        "space",
-        "thinspace",
-        "medspace",
-        "thickspace",
-        "negthinspace",
-        "negmedspace",
-        "negthickspace",
-        "enspace",
-        "quad",
-        "qquad",
-        "displaystyle",
-        "textstyle",
-        "scriptstyle",
-        "limits",
-        "nolimits",
-        "rm",
-        "bf",
-        "it",
-        "boldsymbol",
-        "mathstrut",
-        "strut",
-        "hfill",
-        "nonumber",
-        "hline",
-        "vphantom",
-        "allowbreak",
-        "relax",
-        "scriptscriptstyle",
-    ]
+    "left right big Big bigg Bigg bigl bigr Bigl Bigr biggl biggr Biggl Biggr bigm Bigm middle , ; : ! space thinspace"
+    " medspace thickspace negthinspace negmedspace negthickspace enspace quad qquad displaystyle textstyle scriptstyle"
+    " limits nolimits rm bf it boldsymbol mathstrut strut hfill nonumber hline vphantom allowbreak relax"
+    " scriptscriptstyle".split()
 ) | {" ", "\n"}
 _SPACES = frozenset(
     [",", ";", ":", " ", "\n", "space", "thinspace", "medspace", "thickspace", "enspace", "quad", "qquad"]
