@@ -29,7 +29,7 @@ def placeless(scores):
     return [dataclasses.replace(score, error=re.sub(r" in \S+, line \d+", "", score.error)) for score in scores]
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=80, deadline=None)
 @given(
     formula=st.sampled_from(FORMULAS),
     kinds=st.tuples(*[st.sampled_from((Named, InBatches, Naive))] * 3),

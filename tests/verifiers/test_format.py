@@ -219,12 +219,18 @@ def test_what_can_be_seen():
         *range(0xFE00, 0xFE10),
         0xFFA0,
     }
+    unseen = []
     for code in range(0x110000):
         char = chr(code)
         kind = unicodedata.category(char)
         if kind == "Cn" or 0x13430 <= code < 0x13460:  # later versions of Unicode give meanings
             continue
-        expected = (kind[0] not in "CZ" or code in drawn) and code not in hidden and code < 0xE0000
-        assert (verify(Problem(), Completion(f"<think>{char}</think><answer>4</answer>")).score == 1.0) == expected, (
-            hex(code)
-        )
+        if (kind[0] not in "CZ" or code in drawn) and code not in hidden and code < 0xE0000:
+            found = verify(Problem(), Completion(f"<think>{char}</think><answer>4</answer>"))
+            assert found.score == 1.0, hex(code)
+        else:
+            unseen.append(char)
+    for start in range(0, len(unseen), 500):  # one that can be seen would be enough for the score
+        part = "".join(unseen[start : start + 500])
+        found = verify(Problem(), Completion(f"<think>{part}</think><answer>4</answer>"))
+        assert found.score < 1.0, (hex(ord(part[0])), hex(ord(part[-1])))

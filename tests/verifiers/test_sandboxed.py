@@ -277,16 +277,16 @@ def test_it_works_in_worker_processes_and_on_the_command_line(scorers, tmp_path,
 
 @GYM
 @pytest.mark.filterwarnings("ignore")
-@pytest.mark.parametrize("name", ["polynomial_multiplication", "string_insertion"])
-def test_code_in_an_answer_to_reasoning_gym(name, tmp_path):
+def test_code_in_an_answer_to_reasoning_gym(tmp_path):
     """Their scorers evaluate the answer; countdown and puzzle24, whose scorers do too, are judged by ours."""
     from verifiers.adapters.reasoning_gym import problems
 
     verify, marker = resolve("reasoning_gym", servers=1), tmp_path / "marker"
-    (problem,) = problems(name, seed=3, size=1)
-    assert verdict(verify, problem.answer, **problem.meta).score == 1.0
-    assert verdict(verify, f"__import__('os').system('touch {marker}')", **problem.meta).reason == "code"
-    assert not marker.exists()
+    for name in ("polynomial_multiplication", "string_insertion"):
+        (problem,) = problems(name, seed=3, size=1)
+        assert verdict(verify, problem.answer, **problem.meta).score == 1.0, name
+        assert verdict(verify, f"__import__('os').system('touch {marker}')", **problem.meta).reason == "code", name
+        assert not marker.exists(), name
     verify.close()
 
 
