@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gc
-import itertools
 import json
 import os
 import sys
@@ -15,6 +14,10 @@ from hypothesis import HealthCheck, settings
 os.environ["HF_HUB_OFFLINE"] = "1"
 os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
 os.environ.setdefault("OMP_NUM_THREADS", "1")  # there are as many processes as cores, and more
+
+# Hundreds of processes import the project: where bytecode isn't kept, each of them would compile it.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+sys.dont_write_bytecode = False
 
 # A loaded machine is slow, not wrong.
 settings.register_profile("patient", deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -175,10 +178,12 @@ def sums_path(tmp_path_factory) -> Path:
 
 
 @pytest.fixture(scope="session")
-def few_path(tmp_path_factory) -> Path:
-    """A folder with a few of the bundled problems: to read and tokenize all of them takes every run a second."""
+def few_problems(tmp_path_factory) -> Path:
+    """A folder with 64 of the bundled training problems and 16 of the bundled test problems."""
+    from r1lite.bundled import bundled
+
     path = tmp_path_factory.mktemp("few")
-    for name, count in (("train.jsonl", 40), ("test.jsonl", 16)):
-        with open(Path(__file__).parent.parent / "datasets" / "gsm8k_style" / name) as bundled:
-            (path / name).write_text("".join(itertools.islice(bundled, count)))
+    for split, count in (("train", 64), ("test", 16)):
+        lines = (bundled("datasets/gsm8k_style") / f"{split}.jsonl").read_text(encoding="utf-8").splitlines(True)
+        (path / f"{split}.jsonl").write_text("".join(lines[:count]), encoding="utf-8")
     return path

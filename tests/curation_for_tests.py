@@ -2,6 +2,7 @@
 
 import json
 import random
+import time
 from pathlib import Path
 
 from r1lite.bundled import bundled
@@ -61,10 +62,13 @@ def no_hedging(item, *, word="maybe"):
     return Rejection("hedge", word) if word in item.completion.text else None
 
 
+def takes_its_time(item):
+    """A filter of one's own that keeps everything."""
+    time.sleep(0.1)
+
+
 def slow(problem, completion):
     """A verifier of one's own that hangs on some texts."""
-    import time
-
     while "hang" in completion.text:
         time.sleep(0.1)
     return 1.0

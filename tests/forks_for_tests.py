@@ -83,7 +83,7 @@ class Forks:
 
     def __init__(self, folder, shared=None):
         self._folder, self._shared = Path(folder), Path(shared or folder)
-        self._socket = None
+        self._socket, self._lock = None, threading.Lock()
 
     @property
     def environment(self):
@@ -105,8 +105,9 @@ class Forks:
             output: a file that exists, to which all that it prints is added.
             session: whether it leads a session, and so a process group, of its own.
         """
-        if self._socket is None:
-            self._join()
+        with self._lock:
+            if self._socket is None:
+                self._join()
         if script is not None:
             argv, code = [script, *argv], _SCRIPT
         out, err = [str(output)] * 2 if output else (tempfile.mkstemp(dir=self._folder)[1] for _ in range(2))
@@ -115,9 +116,11 @@ class Forks:
         variables["PYTHONPATH"] = os.pathsep.join([*map(str, paths), variables["PYTHONPATH"]])
         job = {"argv": [*map(str, argv)], "code": code, "cwd": str(cwd or os.getcwd()), "out": out, "err": err}
         job |= {"paths": [*map(str, paths)], "env": variables, "session": session}
-        socket.send_fds(self._socket, [json.dumps(job).encode()], [theirs])
+        with self._lock:
+            socket.send_fds(self._socket, [json.dumps(job).encode()], [theirs])
+            pid = int(self._socket.recv(100))
         os.close(theirs)
-        return Process(int(self._socket.recv(100)), ended, out, err)
+        return Process(pid, ended, out, err)
 
     def start_ranks(self, folder, jobs, size=2, module="world_for_tests", **options):
         """Runs a module's jobs one after the other on so many ranks; the process is their launcher."""
@@ -248,7 +251,7 @@ def server_of_forks(_, argv, descriptors):
 
 
 def fork_exec(argv, *given):
-    """In the place of what `subprocess` starts: `python -m MODULE` and `python FILE` are forks."""
+    """In the place of what `subprocess` starts: `python -m MODULE`, `-c CODE` and `python FILE` are forks."""
     words = program([os.fsdecode(word) for word in argv])
     if not words:
         return _FORK_EXEC(argv, *given)
@@ -276,9 +279,9 @@ def execve(path, argv, variables):
 
 
 def program(words):
-    """The words after the interpreter's flags in `python -m MODULE ...` and `python FILE ...`; else none."""
+    """The words after the interpreter's flags for `-m MODULE ...`, `-c CODE ...` and `FILE ...`; else none."""
     first = next((place for place in range(1, len(words)) if words[place] not in _FLAGS), 0)
-    known = words[0] == sys.executable and first and (words[first] == "-m" or words[first].endswith(".py"))
+    known = words[0] == sys.executable and first and (words[first] in ("-m", "-c") or words[first].endswith(".py"))
     return words[first:] if known else []
 
 
@@ -290,6 +293,9 @@ def become_program(words, variables):
     if words[0] == "-m":
         first, sys.argv = os.getcwd(), words[1:]
         work = functools.partial(runpy.run_module, sys.argv[0], run_name="__main__", alter_sys=True)
+    elif words[0] == "-c":
+        first, sys.argv = "", ["-c", *words[2:]]
+        work = functools.partial(run_code, words[1])
     else:
         first, sys.argv = str(Path(words[0]).parent), words
         work = functools.partial(runpy.run_path, sys.argv[0], run_name="__main__")

@@ -67,13 +67,7 @@ def command(config: ServeEngineConfig) -> tuple[list[str], dict[str, str]]:
     if context > longest:
         raise UserError(f"--context {context}: the model's context is {longest}")
     dtype = config.dtype if config.dtype != "auto" else ("bfloat16" if cuda else "float32")
-    size = need(
-        known,
-        parameters,
-        bytes_per_value=getattr(torch, dtype).itemsize,
-        rows=config.rows,
-        tokens=context,
-    )
+    size = need(known, parameters, bytes_per_value=getattr(torch, dtype).itemsize, rows=config.rows, tokens=context)
     variables = environment(
         threads=config.threads or default_threads(),
         cache_gib=size.cache_gib,

@@ -180,8 +180,10 @@ def of_models(
 ) -> Estimate:
     """Like `estimate`, for models that are loaded, sharded, or only known by their shapes."""
     own = {id(p): p for p in model.parameters()}
-    further = {id(p): (p, any(q.requires_grad for q in one.parameters())) for one in others for p in one.parameters()}
-    further = {number: found for number, found in further.items() if number not in own}
+    further = {}
+    for one in others:
+        learns = any(p.requires_grad for p in one.parameters())
+        further |= {id(p): (p, learns) for p in one.parameters() if id(p) not in own}
     learning = [p for p in (*own.values(), *(p for p, _ in further.values())) if p.requires_grad]
     gradients = sum(map(layout.held, learning))
     embedding = model.get_input_embeddings().weight

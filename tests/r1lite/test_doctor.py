@@ -244,11 +244,24 @@ def test_every_check_can_find_something():
     assert len(CHECKS) == 15
 
 
-# --- real runs of nano -----------------------------------------------------------------------------------------------
+# --- real runs of nano; a healthy one is that of test_nano_learns.py -------------------------------------------------
 
 
-def nano(out, steps, *flags):
-    argv = ["grpo", "--model", "nano", "--out", str(out), "--quiet", "--steps", str(steps), "--threads", "1"]
+def nano(out, problems, steps, *flags):
+    argv = [
+        "grpo",
+        "--model",
+        "nano",
+        "--source",
+        str(problems),
+        "--out",
+        str(out),
+        "--quiet",
+        "--steps",
+        str(steps),
+        "--threads",
+        "1",
+    ]
     argv += ["--prompts-per-step", "4", "--group-size", "4", "--eval-problems", "2", "--eval-sample-problems", "1"]
     return main([*argv, "--eval-samples", "2", "--save-every", "1000", "--max-completion-tokens", "48", *flags])
 
@@ -257,13 +270,13 @@ BROKEN = {
     "too_short": (["--max-completion-tokens", "6"], 3, 0, ["truncated", "no_signal"]),
     "never_paid": (["--reward", "nano_broken:never"], 3, 0, ["no_signal"]),
     "breaks": (["--reward", "nano_broken:breaks", "--max-unscored-rate", "1"], 3, 0, ["verifier_errors"]),
-    "wild": (["--lr", "0.3", "--warmup-steps", "0", "--prompts-per-step", "16"], 8, None, ["learning_rate"]),
+    "wild": (["--lr", "0.3", "--warmup-steps", "0", "--prompts-per-step", "8"], 6, None, ["learning_rate"]),
 }
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("case", BROKEN)
-def test_real_broken_runs(case, tmp_path, monkeypatch, capsys):
+def test_real_broken_runs(case, few_problems, tmp_path, monkeypatch, capsys):
     (tmp_path / "nano_broken.py").write_text(
         "from verifiers import Verdict, VerifierError\n\n\n"
         "def never(problem, completion):\n    return Verdict(0.0, 'no')\n\n\n"
@@ -273,7 +286,7 @@ def test_real_broken_runs(case, tmp_path, monkeypatch, capsys):
     )
     monkeypatch.syspath_prepend(tmp_path)
     flags, steps, code, names = BROKEN[case]
-    returned = nano(tmp_path / "run", steps, "--score-workers", "0", *flags)
+    returned = nano(tmp_path / "run", few_problems, steps, "--score-workers", "0", *flags)
     assert returned == code or code is None
     found = [finding.name for finding in diagnose(tmp_path / "run")]
     assert set(names) <= set(found)
@@ -282,13 +295,6 @@ def test_real_broken_runs(case, tmp_path, monkeypatch, capsys):
         assert [f["name"] for f in json.loads((tmp_path / "run" / "findings.json").read_text())] == found
     else:
         assert f"doctor    {names[0]}" in shown.err  # told beside the error
-
-
-@pytest.mark.slow
-def test_a_real_healthy_run(tmp_path, capsys):
-    assert nano(tmp_path / "run", 12, "--prompts-per-step", "8") == 0
-    assert json.loads((tmp_path / "run" / "findings.json").read_text()) == []
-    assert "doctor" not in capsys.readouterr().out
 
 
 # --- the machine -----------------------------------------------------------------------------------------------------

@@ -210,6 +210,7 @@ def test_an_engine_that_hangs_behind_a_healthy_front_is_left_out(fakes, engine_o
     stuck.plan = lambda path: None
     while not engine.servers[0].alive:
         check(engine, sums, 1, PROMPTS[:1], SEEDS[:1])
+        time.sleep(0.05)
     assert len(engine.urls) == 2
 
 
@@ -533,6 +534,7 @@ def test_a_process_killed_with_groups_in_flight(engine_of, sums):
         deadline = time.monotonic() + 20
         while not first.alive and time.monotonic() < deadline:
             check(engine, sums, 2, PROMPTS[:1], SEEDS[:1])
+            time.sleep(0.05)
         with engine.at(first.url):
             check(engine, sums, 2)
         assert (first.alive, engine.deaths) == (True, 1)

@@ -170,10 +170,10 @@ def rollouts_of(out):
 
 
 @pytest.mark.slow
-def test_a_run_that_was_stopped_goes_on_with_the_same_completions(tmp_path):
+def test_a_run_that_was_stopped_goes_on_with_the_same_completions(tmp_path, few_problems):
     flags = "--model nano --device cpu --threads 1 --quiet --prompts-per-step 4 --group-size 4 --lr 1e-3 --no-report"
     flags += " --eval-problems 2 --eval-sample-problems 1 --eval-samples 1 --interrupt-thinking-after 8 --save-every 1"
-    train = ["grpo", *flags.split(), "--interruption-phrase", "Enough. </think>"]
+    train = ["grpo", *flags.split(), "--source", str(few_problems), "--interruption-phrase", "Enough. </think>"]
     assert main([*train, "--steps", "3", "--out", str(tmp_path / "whole")]) == 0
     assert main([*train, "--steps", "1", "--out", str(tmp_path / "part")]) == 0
     assert main(["grpo", "--resume", "--quiet", "--steps", "3", "--out", str(tmp_path / "part")]) == 0

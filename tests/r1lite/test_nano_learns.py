@@ -1,4 +1,4 @@
-"""The main job, in short: nano learns to reason."""
+"""The main job, in short: nano learns to reason, and the doctor finds nothing wrong."""
 
 import json
 
@@ -14,6 +14,8 @@ def test_a_minute_of_grpo_makes_nano_reason(tmp_path, capsys):
     printed = capsys.readouterr().out
     for words in ("the bundled model", "bundled GSM8K-style problems", "recipes/gsm8k-nano.yaml", "Problem "):
         assert words in printed
+    assert json.loads((tmp_path / "run" / "findings.json").read_text()) == []
+    assert "doctor" not in printed
     summary = json.loads((tmp_path / "run" / "summary.json").read_text())
     before, after = summary["eval_before"], summary["eval_after"]
     assert after["pass_at_1"] > before["pass_at_1"] + 0.25

@@ -38,9 +38,9 @@ def test_a_single_completion_is_compared_with_the_value():
 
 
 @pytest.fixture(scope="module")
-def whole(tmp_path_factory):
+def whole(tmp_path_factory, few_problems):
     out = tmp_path_factory.mktemp("values") / "whole"
-    assert main(["grpo", *FLAGS, "--steps", "2", "--out", str(out)]) == 0
+    assert main(["grpo", *FLAGS, "--source", str(few_problems), "--steps", "2", "--out", str(out)]) == 0
     return out
 
 
@@ -57,9 +57,9 @@ def test_values_are_of_the_problems_that_are_asked(whole):
     assert len({r for samples in rewards.values() for r in samples}) > 1
 
 
-def test_a_run_that_goes_on_estimates_by_the_weights_it_began_with(whole, tmp_path):
+def test_a_run_that_goes_on_estimates_by_the_weights_it_began_with(whole, few_problems, tmp_path):
     out = tmp_path / "part"
-    assert main(["grpo", *FLAGS, "--steps", "1", "--out", str(out)]) == 0
+    assert main(["grpo", *FLAGS, "--source", str(few_problems), "--steps", "1", "--out", str(out)]) == 0
     begun = kept(out)
     assert len(begun) == 5
     assert begun.items() <= kept(whole).items()

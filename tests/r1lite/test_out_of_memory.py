@@ -1,6 +1,7 @@
 """Memory that runs out halves the micro-batches; the gradient stays that of the whole step."""
 
 import dataclasses
+import functools
 
 import pytest
 import torch
@@ -26,6 +27,7 @@ CPU_WORDS = "[enforce fail at alloc_cpu.cpp:119] . DefaultCPUAllocator: can't al
 SETTINGS = {"updates_per_rollout": 2, "kl_coef": 0.1, "entropy_coef": 0.01, "entropy_target": 9.0, "max_grad_norm": 1e9}
 
 
+@functools.cache
 def groups():
     engine = HFEngine(make_tiny_model(), make_tiny_tokenizer())
     seeds = [[GROUP * p + g for g in range(GROUP)] for p in range(len(PROMPTS))]
@@ -84,6 +86,14 @@ def fail_at(recorder, where, call, error):
     return seen
 
 
+@pytest.fixture(scope="module")
+def unbroken(tmp_path_factory):
+    """What is learnt where memory suffices: (gradients, metrics)."""
+    whole = Recorder(tmp_path_factory.mktemp("unbroken"), **SETTINGS, micro_batch_tokens=60)
+    _, metrics = whole.learner.learn(groups(), 0)
+    return whole.gradients, metrics
+
+
 @pytest.mark.parametrize("error", [torch.OutOfMemoryError("CUDA out of memory"), RuntimeError(CPU_WORDS)])
 @pytest.mark.parametrize(
     ("where", "call"),
@@ -98,19 +108,18 @@ def fail_at(recorder, where, call, error):
         ("late in backward", 6),
     ],
 )
-def test_the_gradient_is_that_of_the_whole_step(where, call, error, tmp_path):
-    whole = Recorder(tmp_path, **SETTINGS, micro_batch_tokens=60)
-    _, expected = whole.learner.learn(groups(), 0)
+def test_the_gradient_is_that_of_the_whole_step(where, call, error, tmp_path, unbroken):
+    whole, expected = unbroken
     broken = Recorder(tmp_path, **SETTINGS, micro_batch_tokens=60)
     seen = fail_at(broken, where, call, error)
     _, metrics = broken.learner.learn(groups(), 0)
     assert seen[0] > call
     assert metrics["out_of_memory"] == 1
     assert metrics["micro_batch_tokens"] < 60 == expected["micro_batch_tokens"]
-    assert len(broken.gradients) == len(whole.gradients) == 2
-    first, other = whole.gradients[0], broken.gradients[0]
+    assert len(broken.gradients) == len(whole) == 2
+    first, other = whole[0], broken.gradients[0]
     assert float((first - other).abs().max()) <= 1e-5 * float(first.abs().max())
-    second, other = whole.gradients[1], broken.gradients[1]  # AdamW has blown up roundings of small gradients by now
+    second, other = whole[1], broken.gradients[1]  # AdamW has blown up roundings of small gradients by now
     assert float((second - other).abs().max()) <= 1e-2 * float(second.abs().max())
     for key in ("loss", "kl", "policy_kl", "clipped_low", "clipped_high", "mismatch_kl"):
         assert metrics[key] == pytest.approx(expected[key], rel=1e-2, abs=1e-5), key

@@ -262,6 +262,11 @@ def test_a_stage_costs_what_all_its_parts_cost(tmp_path):
 # --- whole pipelines
 
 
+def of_few(problems, content):
+    """The recipe with these problems."""
+    return {**content, "common": {**content["common"], "source": str(problems)}}
+
+
 def outcome(out):
     """All that must be the same in two runs: what was learnt, kept and answered."""
     stages = out / "stages"
@@ -308,8 +313,8 @@ def kill(process):
                 time.sleep(0.01)
 
 
-def test_a_pipeline_killed_over_and_over_ends_as_one_that_never_was(tmp_path, capsys, forks):
-    argv = ["r1", str(write(tmp_path, recipe())), "--out"]
+def test_a_pipeline_killed_over_and_over_ends_as_one_that_never_was(tmp_path, capsys, forks, few_problems):
+    argv = ["r1", str(write(tmp_path, of_few(few_problems, recipe()))), "--out"]
     whole = forks.start([*argv, str(tmp_path / "whole"), "--jobs", "2"])
     out = tmp_path / "killed"
     for awaited in ("stages/zero/metrics.jsonl", "stages/sft/config.yaml"):
@@ -336,7 +341,7 @@ def test_a_pipeline_killed_over_and_over_ends_as_one_that_never_was(tmp_path, ca
     stamps = {path: path.stat().st_mtime_ns for path in (out / "stages").glob("*.json")}
     assert main([*argv, str(out), "--quiet"]) == 0
     assert {path: path.stat().st_mtime_ns for path in (out / "stages").glob("*.json")} == stamps
-    other = write(tmp_path / "other", with_stage("sft", settings={"steps": 2}))
+    other = write(tmp_path / "other", of_few(few_problems, with_stage("sft", settings={"steps": 2})))
     assert main(["r1", str(other), "--out", str(out)]) == 2
     shown = capsys.readouterr().err
     assert "stage 'sft' was begun with other settings" in shown
@@ -371,14 +376,14 @@ def test_a_base_killed_in_the_middle_is_gone_on_with(tmp_path, forks):
     assert "stopped   base" in said
 
 
-def test_a_stage_that_fails_says_why_and_leaves_the_others(tmp_path, capsys):
-    content = recipe(compare={}, observations={})
+def test_a_stage_that_fails_says_why_and_leaves_the_others(tmp_path, forks, few_problems):
+    content = of_few(few_problems, recipe(compare={}, observations={}))
     content["stages"]["zero"]["settings"]["steps"] = 1
     # No pass rate of a group of 4 lies in this window, so the set has no row.
     window = {"difficulty_window": True, "pass_rate_above": 0.97, "pass_rate_below": 0.98}
     content["stages"]["set"]["settings"] |= window
-    assert main(["r1", str(write(tmp_path, content)), "--out", str(tmp_path / "out")]) == 1
-    shown = capsys.readouterr().err
+    code, _, shown = forks.run(["r1", write(tmp_path, content), "--out", tmp_path / "out"])
+    assert code == 1
     assert "stage 'set' failed (exit 1)" in shown
     assert "no rows are left" in shown
     stages = tmp_path / "out" / "stages"

@@ -1,5 +1,6 @@
 """What --estimate says, held against the tensors of real runs; and that it reads no weights."""
 
+import functools
 import json
 import shutil
 
@@ -97,6 +98,18 @@ def test_ranks_hold_what_was_said(name, size, held, model, sums_path):
     compare(name, size, held(size, tuple(CASES))[name], model, sums_path)
 
 
+@pytest.fixture(scope="module")
+def loaded(model, sums_path):
+    """A function: (plan, policy) for products in a dtype."""
+
+    @functools.cache
+    def of(dtype):
+        plan = Plan(planned(CASES["none"], "--model", str(model), "--source", str(sums_path)).config, dtype)
+        return plan, Policy(load_model(plan.config)[0], pad_id=0, dtype=dtype)
+
+    return of
+
+
 @pytest.mark.parametrize("shares", [True, False], ids=["shared prompts", "whole rows"])
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
 @pytest.mark.parametrize(
@@ -104,10 +117,8 @@ def test_ranks_hold_what_was_said(name, size, held, model, sums_path):
     [((40, 40, 40, 40), 2), ((40, 25, 40, 13), 2), ((33,), 2), ((6, 5, 6, 4, 6), 5)],
     ids=["even", "padded", "one", "alone"],
 )
-def test_what_a_forward_pass_keeps(lengths, turns, dtype, shares, model, sums_path):
-    plan = Plan(planned(CASES["none"], "--model", str(model), "--source", str(sums_path)).config, dtype)
-    loaded, _ = load_model(plan.config)
-    policy = Policy(loaded, pad_id=0, dtype=dtype)
+def test_what_a_forward_pass_keeps(lengths, turns, dtype, shares, loaded):
+    plan, policy = loaded(dtype)
     policy.shares_prompts = shares
     size = 24 if turns == 2 else 5  # of a prompt: two of several completions, or five of one each
     prompts = [tuple(range(3 + n, 3 + n + size)) for n in range(turns)]
@@ -129,8 +140,11 @@ _GIB = 1 << 30
 @pytest.fixture(scope="module")
 def large(tmp_path_factory):
     """A plan of a model of 2.5 B parameters, of which there is a configuration and nothing else."""
-    folder = tmp_path_factory.mktemp("large")
-    (folder / "config.json").write_text(json.dumps(_LARGE))
+    return plan_of(tmp_path_factory.mktemp("large"), _LARGE)
+
+
+def plan_of(folder, shape):
+    (folder / "config.json").write_text(json.dumps(shape))
     words = ["grpo", "--model", str(folder), "--source", "bundled", "--kl-coef", "0.01", "--dtype", "bfloat16"]
     return planned([*words, "--max-prompt-tokens", "512", "--max-completion-tokens", "1536"])
 
@@ -171,7 +185,8 @@ def test_layouts(gpus, gib, says, large):
         assert words in text, text
 
 
-def test_what_a_run_refuses_is_not_proposed(large, capsys):
+def test_what_a_run_refuses_is_not_proposed(tmp_path, capsys):
+    large = plan_of(tmp_path, {**_LARGE, "num_hidden_layers": 1})
     config = large.config.model_copy(update={"lora_rank": 8, "base_quantization": "nf4"})
     text = "\n".join(suggestion(Plan(config, torch.bfloat16), 8, 80 * _GIB))
     assert "train, " in text

@@ -67,7 +67,7 @@ def own_losses_are_found(monkeypatch):
 @pytest.fixture(scope="module")
 def groups():
     """16 prompts with 4 completions each; right is what has many even tokens, and the form is a coin's."""
-    engine = HFEngine(make_tiny_model(), make_tiny_tokenizer())
+    engine = HFEngine(make_tiny_model(num_hidden_layers=1), make_tiny_tokenizer())
     prompts = [(5 + p, 6, 7 + p % 5) for p in range(16)]
     seeds = [[4 * p + g for g in range(4)] for p in range(16)]
     made = []
@@ -106,7 +106,7 @@ def learn(name, groups, *, step=60, **changed):
     if values.get("advantage") != "a_star":
         values.pop("value_beta", None)
     config = (PPOConfig if preset.stage == "ppo" else GRPOConfig)(**values)
-    policy = Policy(make_tiny_model(), pad_id=0)
+    policy = Policy(make_tiny_model(num_hidden_layers=1), pad_id=0)
     optimizer = Optimizer(policy.model, betas=(0.9, 0.999), weight_decay=0.0, max_grad_norm=1.0)
     bad = BadBatches(Path("unused"))
     critic = None

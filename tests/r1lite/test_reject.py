@@ -73,21 +73,22 @@ def test_any_number_of_workers_makes_the_same_bytes(made, source, tmp_path, monk
         assert (tmp_path / "set" / name).read_bytes() == (made / name).read_bytes(), name
 
 
-def many_bytes():
-    """10 MB, three blocks, in few rows."""
-    return [{**row, "padding": "x" * 4000} for seed in range(10) for row in stored(60, 4, seed)]
+IN_SMALL_BLOCKS = (
+    "import sys; from r1lite.cli import main; from r1lite.curation import sources; sources._BLOCK_BYTES = 40_000; "
+    "sys.exit(main(sys.argv[1:]))"
+)
 
 
 @pytest.mark.slow
 def test_killed_anywhere_and_resumed_is_the_same(tmp_path, forks):
     """Enough bytes for several blocks; killed at random moments until one go comes to its end."""
-    source = write(tmp_path / "rows.jsonl", many_bytes())
+    source = write(tmp_path / "rows.jsonl", stored(60, 4))
     argv = ["reject", "--rollouts", str(source), "--pairs", "1", "--quiet", "--workers", "2"]
-    assert main([*argv, "--out", str(tmp_path / "whole" / "set")]) == 0
+    assert forks.run([*argv, "--out", str(tmp_path / "whole" / "set")], code=IN_SMALL_BLOCKS)[0] == 0
     out, draw, kills = tmp_path / "killed" / "set", random.Random(1), 0
     for _ in range(40):
         resume = ["--resume"] if (out / "config.yaml").exists() else []
-        process = forks.start([*argv, "--out", str(out), *resume])
+        process = forks.start([*argv, "--out", str(out), *resume], code=IN_SMALL_BLOCKS)
         try:
             _, said = process.communicate(timeout=draw.uniform(0.1, 0.8) + 0.3 * kills)
         except subprocess.TimeoutExpired:
@@ -98,9 +99,9 @@ def test_killed_anywhere_and_resumed_is_the_same(tmp_path, forks):
         assert process.returncode == 0, said
         break
     else:  # a loaded machine
-        process = forks.start([*argv, "--out", str(out), *(["--resume"] if (out / "config.yaml").exists() else [])])
-        _, said = process.communicate(timeout=600)
-        assert process.returncode == 0, said
+        resume = ["--resume"] if (out / "config.yaml").exists() else []
+        code, _, said = forks.run([*argv, "--out", str(out), *resume], code=IN_SMALL_BLOCKS)
+        assert code == 0, said
     assert kills
     for name in FILES:
         assert (out / name).read_bytes() == (tmp_path / "whole" / "set" / name).read_bytes(), name
@@ -116,8 +117,9 @@ def test_a_worker_whose_parent_is_gone_does_nothing(tmp_path):
 
 
 def test_workers_end_with_their_parent(tmp_path, forks):
-    source = write(tmp_path / "rows.jsonl", many_bytes())
-    process = forks.start(["reject", "--rollouts", str(source), "--out", str(tmp_path / "set"), "--workers", "2"])
+    source = write(tmp_path / "rows.jsonl", stored(60, 4))
+    argv = ["reject", "--rollouts", str(source), "--out", str(tmp_path / "set"), "--workers", "2"]
+    process = forks.start([*argv, "--filters", "correct", "curation_for_tests:takes_its_time"], code=IN_SMALL_BLOCKS)
     deadline = time.monotonic() + 200
     children = Path(f"/proc/{process.pid}/task/{process.pid}/children")
     while time.monotonic() < deadline and process.poll() is None and len(children.read_text().split()) < 2:

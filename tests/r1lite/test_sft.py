@@ -215,7 +215,7 @@ def test_packed_rows_have_the_loss_and_gradients_they_have_alone(double_model, s
 def double_model():
     from conftest import make_tiny_model
 
-    return make_tiny_model().double()
+    return make_tiny_model(num_hidden_layers=1).double()
 
 
 def test_a_packed_row_does_not_see_its_neighbours(double_model):
@@ -466,7 +466,16 @@ def test_gsm8k_itself_can_be_learnt_from(shared_data, tmp_path, capsys):
     rows = (shared_data / "gsm8k" / "train.jsonl").read_text(encoding="utf-8").splitlines(keepends=True)[:1000]
     (tmp_path / "train.jsonl").write_text("".join(rows), encoding="utf-8")
     argv = ["sft", "--data", str(tmp_path / "train.jsonl"), "--model", "nano", "--steps", "2"]
-    argv += ["--source", str(shared_data / "gsm8k"), "--long-rows", "drop", "--max-completion-tokens", "400"]
+    argv += [
+        "--rows-per-step",
+        "8",
+        "--source",
+        str(shared_data / "gsm8k"),
+        "--long-rows",
+        "drop",
+        "--max-completion-tokens",
+        "400",
+    ]
     argv += [
         "--eval-problems",
         "4",

@@ -250,9 +250,9 @@ FLAGS = [
 ]
 
 
-def test_a_run_says_what_it_did_and_resumes(few_path, tmp_path):
+def test_a_run_says_what_it_did_and_resumes(few_problems, tmp_path):
     out = tmp_path / "run"
-    assert main([*FLAGS, "--source", str(few_path), "--steps", "2", "--out", str(out)]) == 0
+    assert main([*FLAGS, "--source", str(few_problems), "--steps", "2", "--out", str(out)]) == 0
     records = [json.loads(line) for line in (out / "metrics.jsonl").read_text().splitlines()]
     for record in records:
         assert record["canary_logprob_max"] < 1e-4 or record["step"] == 1

@@ -296,10 +296,22 @@ class NoSuchLayer(torch.nn.Module):
         self.no_such_layer = next(module for _, module in model.named_modules() if hasattr(module, "lora_A"))
 
 
-def test_a_run_goes_on_exactly(few_path, tmp_path):
+def test_a_run_goes_on_exactly(few_problems, tmp_path):
     whole, part = tmp_path / "whole", tmp_path / "part"
     flags = [
-        *("grpo", "--engine", "vllm", "--model", "nano", "--source", str(few_path), "--threads", "1", "--lr", "1e-3"),
+        *(
+            "grpo",
+            "--engine",
+            "vllm",
+            "--model",
+            "nano",
+            "--source",
+            str(few_problems),
+            "--threads",
+            "1",
+            "--lr",
+            "1e-3",
+        ),
         *("--lora-rank", "4", "--prompts-per-step", "4", "--group-size", "4", "--eval-problems", "4"),
         *("--eval-sample-problems", "2", "--eval-samples", "2", "--score-workers", "0", "--rollout-rows", "16"),
         *("--steps", "3", "--save-every", "1", "--no-report", "--quiet", "--out", str(whole)),

@@ -252,9 +252,20 @@ def same_completions(which, found, expected):
 
 
 @pytest.fixture(scope="module")
-def flags(few_path):
+def flags(few_problems):
     return [
-        *("grpo", "--engine", "vllm-server", "--model", "nano", "--source", str(few_path), "--threads", "1", "--quiet"),
+        *(
+            "grpo",
+            "--engine",
+            "vllm-server",
+            "--model",
+            "nano",
+            "--source",
+            str(few_problems),
+            "--threads",
+            "1",
+            "--quiet",
+        ),
         *("--prompts-per-step", "4", "--group-size", "4", "--score-workers", "0", "--no-report"),
         *("--eval-problems", "4", "--eval-sample-problems", "2", "--eval-samples", "2"),
     ]

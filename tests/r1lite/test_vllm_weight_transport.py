@@ -293,9 +293,9 @@ FLAGS = [
 
 
 @pytest.mark.parametrize("ranks", [1, 2, 4])
-def test_runs_of_several_ranks_send_to_both_servers(ranks, case, gloo_servers, few_path, tmp_path, forks):
+def test_runs_of_several_ranks_send_to_both_servers(ranks, case, gloo_servers, few_problems, tmp_path, forks):
     words = [*FLAGS, *(part for server in gloo_servers for part in ("--engine-url", server.url))]
-    words += ["--source", str(few_path), "--out", str(tmp_path / "run")]
+    words += ["--source", str(few_problems), "--out", str(tmp_path / "run")]
     if ranks == 1:
         code, out, err = forks.run(words)
     else:

@@ -411,7 +411,7 @@ def test_shards_with_a_kill_and_a_lost_node(cluster, tmp_path, forks):
     out, err = process.communicate(300)
     assert process.returncode == 0, out + err
     assert "scoring on " in err
-    assert "its work is done again by another one" in err
+    assert "another actor repeats its work" in err
     assert "720 completions, 0 unscored" in out
     assert main(["score", str(shards), *SLOW, "--out", str(here)]) == 0
     assert files(there) == files(here)

@@ -168,8 +168,9 @@ class _Audit:
         """Determines the forms in which most golds are paid, and the reward of the right answer to each problem."""
         for problem in self.problems:
             if not rights(problem):
-                name = problem.id or problem.prompt[:60]
-                raise ValueError(f"problem {name!r} has no gold: give it an answer, or a list `right` of right answers")
+                raise ValueError(
+                    f"problem {problem.name!r} has no gold: give it an answer, or a list `right` of right answers"
+                )
         known = programs.FORMS if self.report.kind == "program" else FORMS
         family = self.report.family("gold")
         few = self.problems[:10]

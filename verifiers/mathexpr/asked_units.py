@@ -5,15 +5,16 @@ from __future__ import annotations
 import functools
 import re
 
+from verifiers.lazy_pattern import lazy_pattern
 from verifiers.units.reading import Unit, atoms, read_unit
 
 _LOOK = 300  # characters before the end of a question
-_BETWEEN = re.compile(r"(?<=[.!?])\s+|(?<=[。？\n])")
-_NAMED = re.compile(
+_BETWEEN = lazy_pattern(r"(?<=[.!?])\s+|(?<=[。？\n])")
+_NAMED = lazy_pattern(
     r"(?![^\W\d_]+\s(?:carr|cuadrad|quadrad|quadrat|cub|cúb|au carr|kwadrat))"
     r"(?:(?:square|cubic|sq\.?|cu\.?)\s)?[^\W\d_]+[²³]?(?:\s?(?:/|per|an?(?=\s))\s?[^\W\d_]+[²³]?)?"
 )  # one word, as "litres in 5 minutes" asks for no inches; the lookahead excludes "mètres carrés"
-_ASKED = re.compile(
+_ASKED = lazy_pattern(
     r"(?:\b(?:in|how many|wie ?viele?|combien d[e']\s?|cuánt[oa]s|quant[aeio]s?|en|ile|hoeveel|hur många|kaç"
     r"|bao nhiêu|mấy|berapa)\s+|(?<!\w)(?:сколько|в|كم)\s+"
     r"|多少|几|何(?=[^\W\d]{1,6}です)|몇 ?|\()(?!an?\b)([^\W\d_][^.?!,;:()\n？。]{0,40})",

@@ -21,8 +21,7 @@ _POINT_BITS = 10.0
 _MAX_CALLS = 450_000  # calls and returns within SymPy for one gold, about a quarter of a second
 _FUNCTIONS = {"sin": "sin", "cos": "cos", "tan": "tan", "ln": "log", "log": "log", "atan": "atan", "asin": "asin",
               "acos": "acos", "sinh": "sinh", "cosh": "cosh", "tanh": "tanh", "sqrt": "sqrt", "cot": "cot"}  # fmt: skip
-_BACK = {"sin": "sin", "cos": "cos", "tan": "tan", "log": "ln", "atan": "atan", "asin": "asin", "acos": "acos",
-         "sinh": "sinh", "cosh": "cosh", "tanh": "tanh", "cot": "cot"}  # fmt: skip
+_BACK = {theirs: ours for ours, theirs in _FUNCTIONS.items() if ours not in ("log", "sqrt")}
 
 
 class _Stop(BaseException):

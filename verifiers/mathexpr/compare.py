@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from dataclasses import replace as changed
 from fractions import Fraction
 
+from verifiers.lazy_pattern import lazy_pattern
 from verifiers.mathexpr import conditions, regions
 from verifiers.mathexpr.answers import Answer, as_decimal, significant_digits
 from verifiers.mathexpr.asked_units import asked_unit
@@ -34,7 +35,7 @@ from verifiers.mathexpr.relations import (
 from verifiers.mathexpr.vectors import components
 from verifiers.units.reading import AMBIGUOUS, CELSIUS, DEGREE, FAHRENHEIT, KELVIN, RADIAN, Unit, lookup
 
-_PERCENT = re.compile(
+_PERCENT = lazy_pattern(
     r"%|percent|per cent|prozent|pour ?cent|por ciento|por cento|процент|porcentaje|porcentagem|percentuale|百分"
     r"|パーセント|퍼센트|المئة|المائة",
     re.I,
@@ -89,7 +90,7 @@ def _by_kind(gold: Answer, answer: Answer, policy: Policy, budget: Budget) -> st
         case "relation" | "quantified":
             return structure(gold, answer, budget)
         case "clock":
-            return _clock(gold, answer, policy, budget)
+            return _clock(gold, answer, budget)
         case "date":
             return _date(gold, answer)
         case "choice":
@@ -117,8 +118,9 @@ def _scalar_gold(gold: Answer, answer: Answer, policy: Policy, budget: Budget) -
         case "list" if answer.joined_by == "=":  # x = y = 2
             return _best(compared(gold, item, policy, budget) for item in answer.items)
         case "list":
-            same = answer.joined_by == "or" and len(answer.items) < 4
-            return "equal" if same and _all_same(gold, answer, policy, budget) else "hedged"
+            few = answer.joined_by == "or" and len(answer.items) < 4  # "3/4 or 0.75": one answer in two spellings
+            same = few and all(compared(gold, item, policy, budget) == "equal" for item in answer.items)
+            return "equal" if same else "hedged"
         case "set" if len(answer.items) == 1:
             return _by_kind(gold, answer.items[0], policy, budget)
         case "region" if len(answer.pieces) == 1 and answer.pieces[0].low == answer.pieces[0].high:
@@ -151,11 +153,6 @@ def _scalar_gold(gold: Answer, answer: Answer, policy: Policy, budget: Budget) -
 def _option(text: str) -> Answer:
     answer = read(text)
     return answer if answer.kind != "choice" else Answer("text", words=answer.words)
-
-
-def _all_same(gold: Answer, answer: Answer, policy: Policy, budget: Budget) -> bool:
-    """Returns whether all items equal the gold, as in "3/4 or 0.75"."""
-    return all(compared(gold, item, policy, budget) == "equal" for item in answer.items)
 
 
 def _vector(gold: Answer, answer: Answer, policy: Policy, budget: Budget) -> str:
@@ -211,7 +208,7 @@ _ABOVE_ABSOLUTE_ZERO = {
     FAHRENHEIT.dimension: (Fraction(5, 9), Fraction("459.67") * Fraction(5, 9)),
     KELVIN.dimension: (Fraction(1), Fraction(0)),
 }  # kelvins per degree, and kelvins at zero degrees
-_DIFFERENCE = re.compile(
+_DIFFERENCE = lazy_pattern(
     r"differ|chang|ris(?:e|es|ing)\b|rose\b|increas|decreas|drop|fall|fell\b|warm|cool|hott|cold|raise|lower"
     r"|unterschied|différence|diferencia|diferença|differenza|разниц|温差|差|차이|الفرق",
     re.IGNORECASE,
@@ -272,7 +269,7 @@ def _in_asked_unit(gold: Answer, answer: Answer, policy: Policy) -> Answer:
     return changed(gold, unit=unit) if kinds[0] & kinds[1] else gold
 
 
-_LETTER_M = re.compile(
+_LETTER_M = lazy_pattern(
     r"(?<![\w\s])m(?![^\W_]|/)|\b(?:let|integers?|numbers?|variable|of) m\b", re.IGNORECASE
 )  # the question has a variable m
 
@@ -526,7 +523,7 @@ def _tuple_gold(gold: Answer, answer: Answer, policy: Policy, budget: Budget) ->
 # -- times, dates, choices
 
 
-def _clock(gold: Answer, answer: Answer, policy: Policy, budget: Budget) -> str:
+def _clock(gold: Answer, answer: Answer, budget: Budget) -> str:
     if answer.kind == "ratio":
         return same_ratio(gold, answer, budget)
     if answer.kind == "scalar" and len(gold.items) == 2 and answer.node is not None and answer.node.op == "div":

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+from verifiers.lazy_pattern import lazy_pattern
 from verifiers.mathexpr.answers import Answer
 from verifiers.mathexpr.exact import rational
 from verifiers.mathexpr.nodes import Node, symbols
@@ -11,7 +12,7 @@ from verifiers.mathexpr.normal import normal
 from verifiers.mathexpr.options import options
 
 _MAX_PROMPT, _MAX_EXPRESSION = 20_000, 200
-_NUMBERS = re.compile(r"\d+")
+_NUMBERS = lazy_pattern(r"\d+")
 _SPELLINGS = (("\\dfrac", "\\frac"), ("\\tfrac", "\\frac"), ("\\left", ""), ("\\right", ""), ("\\times", "*"),
               ("\\cdot", "*"), ("×", "*"), ("·", "*"), ("−", "-"), ("\\,", " "), ("\\!", ""), ("{", ""), ("}", ""),
               ("$", " "))  # fmt: skip

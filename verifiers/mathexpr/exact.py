@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import math
+from collections.abc import Callable
 from fractions import Fraction
 
 from verifiers.mathexpr.limits import MAX_BITS, MAX_TERMS, spend
@@ -30,17 +31,9 @@ def _value(node: Node) -> Fraction | None:
             return Fraction(int(*node.value))
         case "add" | "mul":
             return _folded(node)
-        case "neg":
+        case "neg" | "percent" | "abs" | "conj":
             inner = _value(node.args[0])
-            return None if inner is None else -inner
-        case "percent":
-            inner = _value(node.args[0])
-            return None if inner is None else inner / 100
-        case "abs":
-            inner = _value(node.args[0])
-            return None if inner is None else abs(inner)
-        case "conj":
-            return _value(node.args[0])
+            return None if inner is None else _UNARY[node.op](inner)
         case "div":
             top = _value(node.args[0])
             bottom = None if top is None else _value(node.args[1])
@@ -52,6 +45,11 @@ def _value(node: Node) -> Fraction | None:
         case "sum" | "prod":
             return _series(node)
     return None
+
+
+_UNARY: dict[str, Callable[[Fraction], Fraction]] = {
+    "neg": lambda value: -value, "percent": lambda value: value / 100, "abs": abs, "conj": lambda value: value,
+}  # fmt: skip
 
 
 def _bits(value: Fraction) -> int:
@@ -131,14 +129,8 @@ def integer(value: Fraction | None, most: int) -> int | None:
     return value.numerator if value is not None and value.denominator == 1 and 0 <= value <= most else None
 
 
-@functools.lru_cache(maxsize=64)
-def _factorial(count: int) -> int:
-    return math.factorial(count)
-
-
-@functools.lru_cache(maxsize=64)
-def _binomial(n: int, k: int) -> int:
-    return math.comb(n, k)
+_factorial = functools.lru_cache(maxsize=64)(math.factorial)
+_binomial = functools.lru_cache(maxsize=64)(math.comb)
 
 
 def _function(node: Node) -> Fraction | None:

@@ -6,18 +6,19 @@ import itertools
 import re
 
 from verifiers.extract.wordings import ALL_REALS, NO_SOLUTION, TRUTHS
+from verifiers.lazy_pattern import lazy_pattern
 from verifiers.mathexpr.answers import Answer, Piece
 from verifiers.mathexpr.nodes import INFINITY, Node, number
 from verifiers.mathexpr.number_words import number_in_words
 
-_TEXT_COMMAND = re.compile(
+_TEXT_COMMAND = lazy_pattern(
     r"\\(?:text(?:bf|it|rm|normal|sf|tt)?|mbox|hbox|math(?:rm|bf|it|sf)|operatorname|emph)\s*(?=\{)"
 )
-_WORD = re.compile(
+_WORD = lazy_pattern(
     r"[^\W\d_]+|\d+(?:\.\d+)?|[<>=+*/^|%]|(?<=\d)!|(?<![^\W_])-(?=\s?[\d.])"
 )  # a hyphen within words is no minus
 _ARTICLES = frozenset(["a", "an", "the"])
-_EMPTY = re.compile(
+_EMPTY = lazy_pattern(
     r"(?:there (?:is|are|exists?) )?(?:no|zero) (?:such |real |integer |integral |positive |valid |possible )*"
     r"(?:solutions?|"
     r"roots?|values?|answers?|functions?|pairs?|triples?|integers?|numbers?|intersections?)(?: (?:exists?|in (?:the )?"
@@ -26,17 +27,17 @@ _EMPTY = re.compile(
     r"|o )?conjunto (?:vacio|vazio)"
     r"|(?:l)?insieme vuoto|пустое множество|空集合?|공집합|المجموعة الخالية|" + NO_SOLUTION
 )
-_UNDEFINED = re.compile(
+_UNDEFINED = lazy_pattern(
     r"(?:the )?(?:\w+ )?(?:does not exist|doesnt exist|dne|(?:is )?undefined|not defined|indeterminate)"
 )
-_ALL_REALS = re.compile(
+_ALL_REALS = lazy_pattern(
     r"(?:x (?:is|can be) )?(?:all|any|every) (?:reals?|real (?:numbers?|values?)(?: of [a-z])?|real [a-z])"
     r"|the real numbers|" + ALL_REALS
 )
 _TRUTHS = {"yes": "yes", "true": "yes", "no": "no", "false": "no", **TRUTHS}
-_SAID_FIRST = re.compile(r"\**([^\W\d_]{2,12}|[是对错])\**\s*[.,:;!—–，。、-]\**\s*(\S.*)", re.DOTALL)
-_PLAIN_LETTERS = re.compile(r"[*_]")
-_LIMITS = re.compile(
+_SAID_FIRST = lazy_pattern(r"\**([^\W\d_]{2,12}|[是对错])\**\s*[.,:;!—–，。、-]\**\s*(\S.*)", re.DOTALL)
+_PLAIN_LETTERS = lazy_pattern(r"[*_]")
+_LIMITS = lazy_pattern(
     r"\b(?:but|if|unless|only|except|maybe|perhaps|possibly|probably|or|wait|however|depends?|depending|although|though"
     r"|not really|not quite|when|whenever|provided|assuming|sometimes|wrong|incorrect|mistaken|sorry|i|we|you|let"
     r"|question"
@@ -44,67 +45,49 @@ _LIMITS = re.compile(
     r"|не|но|если|только|или|я)\b|[?？]|但|如果|只有|或|しかし|もし|我|하지만|만약|لكن|إذا",
     re.IGNORECASE,
 )  # words after a "Yes" that may limit or revoke it
-_CHOICE = re.compile(r"\(\s*([A-Z])\s*\)|([A-J])|([A-J])[.):]|\[([A-J])\]|([A-J])\s*\(")
-_CHOICE_TEXT = re.compile(r"(?:\(\s*([A-J])\s*\)|([A-J])\s*[.):])\s*[:.]?\s*(\S.*)", re.DOTALL)
-_OTHER_OPTION = re.compile(r"(?:^|\s)\(?[A-J][).](?:\s|$)")
-_CHOICE_WORD = re.compile(
+_CHOICE = lazy_pattern(r"\(\s*([A-Z])\s*\)|([A-J])|([A-J])[.):]|\[([A-J])\]|([A-J])\s*\(")
+_CHOICE_TEXT = lazy_pattern(r"(?:\(\s*([A-J])\s*\)|([A-J])\s*[.):])\s*[:.]?\s*(\S.*)", re.DOTALL)
+_OTHER_OPTION = lazy_pattern(r"(?:^|\s)\(?[A-J][).](?:\s|$)")
+_CHOICE_WORD = lazy_pattern(
     r"(?:(?:the|la|el|a|o|il|le|die|der) )?(?:(?:correct )?(?:option|choice|answer|alternative|opcion|alternativa|letra"
     r"|respuesta|opcao|resposta|reponse|proposition|choix|opzione|risposta|antwort|вариант(?: ответа)?|الخيار|选项"
     r"|選択肢"
     r"|विकल्प)(?: is)?:?\s*|(?<=a )|(?<=l )|(?<=e )|(?<=r ))\(?([A-J])\)?(?: (?:sikki(?:dir)?|şıkkı(?:dır)?))?\.?",
     re.IGNORECASE,
 )  # "option B", "la opción B", "la B"
-_REMAINDER = re.compile(
+_REMAINDER = lazy_pattern(
     r"(\d+)\s*,?\s*(?:with |mit |avec |con |com |e |y |et |и |с )?(?:a |un |uno )?(?:r|rem|remainder|rest|reste"
     r"|resto|остаток|остатком"
     r"|余り?|餘|あまり|나머지)\.?(?: of| von| de| di)?\s*(\d+)"
 )
-_CLOCK = re.compile(
+_CLOCK = lazy_pattern(
     r"(\d{1,2})\s*[:h]\s*(\d{2})(?:\s*:\s*(\d{2}))?\s*(?:hours|hrs)?\s*([ap])?(?:\.?\s*m\.?)?", re.IGNORECASE
 )
-_HOUR = re.compile(
+_HOUR = lazy_pattern(
     r"(\d{1,2})\s*(?:o'?\s*clock)?\s*(?:([ap])\.?\s*m\.?|o'?\s*clock(?:\s*([ap])\.?\s*m\.?)?)", re.IGNORECASE
 )
-_CLOCK_EAST = re.compile(
+_CLOCK_EAST = lazy_pattern(
     r"(?:([上早]|凌晨|午前|오전)午?上?|(下午|晚上|午後|오후))?\s*(\d{1,2})\s*[時时点點시](?:\s*(\d{1,2})\s*(?:[分분]|minutes)|([半반])|[钟整])?"
 )
-_UHR = re.compile(r"(\d{1,2})(?:[.:](\d{2}))? uhr(?: (\d{1,2}))?")
-_MONTHS = {
-    name[:3]: index + 1
-    for index, name in enumerate(
-        [
-            "january",
-            "february",
-            "march",
-            "april",
-            "may",
-            "june",
-            "july",
-            "august",
-            "september",
-            "october",
-            "november",
-            "december",
-        ]
-    )
-}
+_UHR = lazy_pattern(r"(\d{1,2})(?:[.:](\d{2}))? uhr(?: (\d{1,2}))?")
+_MONTHS = {name: number for number, name in enumerate("jan feb mar apr may jun jul aug sep oct nov dec".split(), 1)}
 _MONTH = (
     r"(jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|may|june?|july?|aug(?:ust)?|sept?(?:ember)?|oct(?:ober)?"
     r"|nov(?:ember)?|dec(?:ember)?)\.?"
 )
 _DATES = (
-    re.compile(
+    lazy_pattern(
         rf"(?:(?P<w>\w+day),? )?(?:the )?(?P<d>\d{{1,2}})(?:st|nd|rd|th)?(?: of)? (?P<m>{_MONTH})(?:,? (?P<y>\d{{4}}))?"
     ),
-    re.compile(rf"(?:(?P<w>\w+day),? )?(?P<m>{_MONTH}) (?P<d>\d{{1,2}})(?:st|nd|rd|th)?(?:,? (?P<y>\d{{4}}))?"),
-    re.compile(r"(?P<y>\d{4})[-/.](?P<m>\d{1,2})[-/.](?P<d>\d{1,2})"),
-    re.compile(r"(?P<a>\d{1,2})[-/.](?P<b>\d{1,2})[-/.](?P<y>\d{4})"),
+    lazy_pattern(rf"(?:(?P<w>\w+day),? )?(?P<m>{_MONTH}) (?P<d>\d{{1,2}})(?:st|nd|rd|th)?(?:,? (?P<y>\d{{4}}))?"),
+    lazy_pattern(r"(?P<y>\d{4})[-/.](?P<m>\d{1,2})[-/.](?P<d>\d{1,2})"),
+    lazy_pattern(r"(?P<a>\d{1,2})[-/.](?P<b>\d{1,2})[-/.](?P<y>\d{4})"),
 )
-_DATED = re.compile(
+_DATED = lazy_pattern(
     r"((?:[^\W\d_]+ ){0,3}(?:date|day|time|deadline|arrival|departure|end|due|datum|uhrzeit|ankunft|abfahrt|fecha|hora"
     r"|data|horario|heure|date limite|ora|orario|tijd|tid|godzina|tarih|saat|дата|время|срок)): (.{3,40})"
 )  # "Due date: March 4"
-_OTHER_DATE = re.compile(
+_OTHER_DATE = lazy_pattern(
     r"\b(?:not?|wrong|false|old|incorrect|before|after|nicht|kein\w*|falsch\w*|no|pas|non|nie|не)\b"
 )
 
@@ -163,7 +146,9 @@ def whole_form(text: str) -> Answer | None:
     labelled = _DATED.fullmatch(lower) if ": " in lower else None
     if labelled and not _OTHER_DATE.search(labelled[1]):
         return _time(labelled[2]) or _date(labelled[2])
-    return _choice(plain) or _time(lower) or _date(lower) or _number_words(lower)
+    form = _choice(plain) or _time(lower) or _date(lower)
+    value = number_in_words(lower) if form is None else None
+    return form if value is None else Answer("scalar", number(value))
 
 
 def said_first(text: str) -> str:
@@ -198,7 +183,7 @@ def _time(lower: str) -> Answer | None:
         if match[3] and not match[4] and not any(part.startswith("0") for part in match.groups()[1:3]):
             return None  # 7:18:16 is a ratio, 7:08:16 a time
         parts = [part for part in (match[1], match[2], match[3]) if part]
-        ratio = () if match[4] else tuple(_plain(int(part)) for part in parts)
+        ratio = () if match[4] else tuple(Answer("scalar", number(int(part))) for part in parts)
         return Answer("clock", words=(f"{hour}:{minute:02}:{second:02}", (match[4] or "").lower()), items=ratio)
     match = _HOUR.fullmatch(lower)
     if match and 0 < int(match[1]) <= 12:
@@ -210,10 +195,6 @@ def _time(lower: str) -> Answer | None:
         half = "" if east is None else "a" if east[1] else "p" if east[2] else ""
         return Answer("clock", words=(f"{hour}:{minute:02}:00", half)) if hour < 25 and minute < 60 else None
     return None
-
-
-def _plain(value: int) -> Answer:
-    return Answer("scalar", number(value))
 
 
 def _date(lower: str) -> Answer | None:
@@ -236,9 +217,3 @@ def _date(lower: str) -> Answer | None:
             words = tuple(dict.fromkeys(f"{year}-{m}-{d}" for m, d in readings))
             return Answer("date", words=words, label=(weekday,) if weekday else ())
     return None
-
-
-def _number_words(lower: str) -> Answer | None:
-    """Reads "twenty-one", "two hundred and five", "minus three", "three quarters"."""
-    value = number_in_words(lower)
-    return None if value is None else Answer("scalar", number(value))

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from dataclasses import replace as changed
 
+from verifiers.lazy_pattern import lazy_pattern
 from verifiers.mathexpr.answers import Answer
 
-_DIGITS = re.compile(r"\d+|[⁰¹²³⁴-⁹₀-₉]")
+_DIGITS = lazy_pattern(r"\d+|[⁰¹²³⁴-⁹₀-₉]")
 # Lengths, colours, column formats and equation numbers are not part of an answer.
-_LAYOUT = re.compile(
+_LAYOUT = lazy_pattern(
     r"\\(?:hspace|vspace|label|tag|color|textcolor|colorbox|phantom|vphantom|hphantom)\*?\s*\{[^{}]*\}"
     r"|\\\\\s*\[[^\[\]]{1,12}\]|\\begin\{(?:array|tabular)\}\s*\{[^{}]*\}"
 )

@@ -6,10 +6,10 @@ The words below are in lower case and without accents, as in cleaned texts.
 from __future__ import annotations
 
 import functools
-import re
 from fractions import Fraction
 
 from verifiers.extract.numerals import in_characters, numerals
+from verifiers.lazy_pattern import lazy_pattern
 from verifiers.units.reading import Unit, atoms, read_unit, without_accents
 
 _LONGEST = 60
@@ -19,19 +19,19 @@ _ADDED = {  # how a language adds a half (or quarters) to a count
     "it": "e mezz[oa]", "nl": "en een hal(?:f|ve)", "sv": "och en halv|och ett halvt", "pl": "i poł",
     "ru": "с половиной", "tr": "bucuk", "vi": "ruoi", "ar": "و ?نصف", "id": "setengah",
 }  # fmt: skip
-_ADDING = re.compile(
+_ADDING = lazy_pattern(
     "|".join(rf"(?P<{code}>{words})" for code, words in _ADDED.items()).join((r"(?<!\w)(?:", r")(?!\w)"))
 )
-_ONE = re.compile(
+_ONE = lazy_pattern(
     r"(?:anderthalbe?[nr]?|eineinhalb|einundeinhalb|anderhalve?|полтора|полторы|połtora|połtorej|півтора|півтори) (.+)"
 )
-_HALF_A = re.compile(
+_HALF_A = lazy_pattern(
     r"(?:half an?|(?:a|one) half|half of an?|eine? halbe[rns]?|einen halben|une? demie?[ -]|medi[oa]|mezz[oa]|mezz'"
     r"|mei[oa]|een hal(?:f|ve)|en halv|ett halvt|poł|yarım|nua|نصف|setengah|пол(?=[а-я]{4})) ?([^\W\d_]+)"
 )
-_QUARTERS_OF = re.compile(r"(a|one|three) (quarters?) of an? ([a-z]+)")
-_GERMAN = re.compile(r"([a-z]{3,9}?)(?:und)?einhalb (.+)")
-_EAST = re.compile(
+_QUARTERS_OF = lazy_pattern(r"(a|one|three) (quarters?) of an? ([a-z]+)")
+_GERMAN = lazy_pattern(r"([a-z]{3,9}?)(?:und)?einhalb (.+)")
+_EAST = lazy_pattern(
     r"(\d{1,4}|[一二两兩三四五六七八九十]{1,3})(?:[个個]半([^\W\d_]+)|[个個]?([^\W\d_]{1,3}?)\s?[半반])|[半반][个個]?\s?([^\W\d_]{1,3})"
 )
 

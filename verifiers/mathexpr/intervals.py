@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from fractions import Fraction
 from typing import Any
@@ -259,6 +260,7 @@ class Intervals:
 
 
 _FLOOR_BITS = 400
+_ordered = functools.cmp_to_key(mpf_cmp)
 
 
 def _real(value: Complex) -> Real:
@@ -286,16 +288,8 @@ def _extreme(a: list[Complex], largest: bool) -> Complex:
         elif mpf_le(other[1], best[0]):
             best = best if largest else other
         else:
-            best = (min(best[0], other[0], key=_Ordered), max(best[1], other[1], key=_Ordered))
+            best = (min(best[0], other[0], key=_ordered), max(best[1], other[1], key=_ordered))
     return Complex(best)
-
-
-class _Ordered:
-    def __init__(self, end: Any) -> None:
-        self.end = end
-
-    def __lt__(self, other: _Ordered) -> bool:
-        return bool(mpf_cmp(self.end, other.end) < 0)
 
 
 def _sgn(field: Intervals, a: Complex) -> Complex:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 
+from verifiers.lazy_pattern import lazy_pattern
+
 # -- words directly after a number; the keys are the English words that the reader of units knows
 _AFTER = {
     "hundred": "百 백",
@@ -21,19 +23,19 @@ _ENGLISH = {word.casefold(): english for english, words in _AFTER.items() for wo
 _UNSPACED = [word for word in _ENGLISH if "\u3000" <= word[0] <= "\ud7ff"]
 _SPACED = sorted((word for word in _ENGLISH if word not in _UNSPACED), key=len, reverse=True)
 _PERCENT = r"per cent|pct|pour ?cent|por ciento|por cento|per cento|في المئة|في المائة"
-_WORD = re.compile(
+_WORD = lazy_pattern(
     rf"(?<=\d)\s*(?P<text>\\text\s*\{{\s*)?(?:(?P<percent>{_PERCENT})|(?P<word>{'|'.join(_SPACED)}))(?![^\W_])\.?",
     re.IGNORECASE,
 )
 _CHARS = rf"(?:{'|'.join(_UNSPACED)})(?!分|[克米瓦卡焦帕])"  # 千克 is a kilogram
-_CHAR_RUN = re.compile(rf"(?<=\d)\s*(\\text\s*\{{\s*)?((?:{_CHARS})+)(?!\s*\d)")
-_ONE_CHAR = re.compile(_CHARS)
-_MINUS = re.compile(
+_CHAR_RUN = lazy_pattern(rf"(?<=\d)\s*(\\text\s*\{{\s*)?((?:{_CHARS})+)(?!\s*\d)")
+_ONE_CHAR = lazy_pattern(_CHARS)
+_MINUS = lazy_pattern(
     r"(?<![^\W\d_])(?:минус|menos|moins|meno|سالب|ناقص|마이너스|음수)\s+(?=\$?\d)|(?:负|負|マイナス|마이너스)\s*(?=\$?\d)",
     re.I,
 )
-_PER_HUNDRED = re.compile(r"百分之\s*(\d+(?:\.\d+)?)")
-_FRACTION = re.compile(r"(\d{1,9})\s*(?:分之|分の|분의)\s*(\d{1,9})")
+_PER_HUNDRED = lazy_pattern(r"百分之\s*(\d+(?:\.\d+)?)")
+_FRACTION = lazy_pattern(r"(\d{1,9})\s*(?:分之|分の|분의)\s*(\d{1,9})")
 
 # An ASCII text without any of these words is returned unchanged.
 ASCII_WORDS = frozenset({*_ENGLISH, "per", "pct", "pour", "pourcent", "por", "menos", "moins", "meno"})

@@ -22,6 +22,7 @@ def free(answer: Answer) -> frozenset[str]:
 
 
 def renamed(answer: Answer, names: dict[str, str]) -> Answer:
+    """Returns the answer with free symbols renamed."""
     return changed(
         answer,
         node=None if answer.node is None else rename(answer.node, names),

@@ -63,7 +63,7 @@ class Node:
         return f"Node({self.op!r}, {self.args!r}, {self.value!r})"
 
 
-ZERO, ONE, MINUS_ONE = Node("num", (), Fraction(0)), Node("num", (), Fraction(1)), Node("num", (), Fraction(-1))
+MINUS_ONE = Node("num", (), Fraction(-1))
 PI, INFINITY = Node("const", (), "pi"), Node("const", (), "inf")
 BINDERS = frozenset({"sum", "prod", "lim", "int"})  # the first argument is the body, the value the bound name
 CALCULUS = frozenset({"int", "lim", "deriv"})
@@ -72,10 +72,12 @@ _NOTHING: frozenset[str] = frozenset()
 
 
 def number(value: int | Fraction) -> Node:
+    """Returns an exact rational as a node."""
     return Node("num", (), Fraction(value))
 
 
 def symbol(name: str) -> Node:
+    """Returns the symbol of that name as a node."""
     return Node("sym", (), name)
 
 
@@ -136,6 +138,7 @@ def _alone(op: str) -> frozenset[str]:
 
 
 def has_op(node: Node, ops: frozenset[str]) -> bool:
+    """Returns whether any of the operations occurs in the tree."""
     return not kinds(node).isdisjoint(ops)
 
 

@@ -5,10 +5,10 @@ The words below are in lower case and without accents, as in cleaned texts.
 
 from __future__ import annotations
 
-import re
 from fractions import Fraction
 
 from verifiers.extract.numerals import CHARACTERS, in_characters, numerals
+from verifiers.lazy_pattern import lazy_pattern
 
 _ENGLISH = {word: value for word, value in numerals("en").items() if value < 100 and " " not in word}
 SCALES: dict[str, int] = {
@@ -80,8 +80,8 @@ PARTS: dict[str, int] = {word: value for value, words in _PARTS.items() for word
 PARTS.update({word: value for value, word in _ARABIC.items()})
 COINS_AND_ROOMS = frozenset("quarters tiers cuartos quartos".split())  # may be counted: "5 quarters"
 
-_CJK_NUMBER = re.compile(rf"([负負])?(?:({CHARACTERS})分[之の])?({CHARACTERS})")
-_MIXED = re.compile(r"(\d{1,6}) and ((?:a|one|two|three) [a-z]+)")
+_CJK_NUMBER = lazy_pattern(rf"([负負])?(?:({CHARACTERS})分[之の])?({CHARACTERS})")
+_MIXED = lazy_pattern(r"(\d{1,6}) and ((?:a|one|two|three) [a-z]+)")
 
 
 def number_in_words(lower: str) -> Fraction | None:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import itertools
-import re
 
+from verifiers.lazy_pattern import lazy_pattern
 from verifiers.mathexpr.answers import Answer
 from verifiers.mathexpr.clean import clean
 from verifiers.mathexpr.exact import rational
@@ -12,7 +12,7 @@ from verifiers.mathexpr.forms import text_words
 from verifiers.mathexpr.limits import TooHard, Unreadable
 from verifiers.mathexpr.reading import read
 
-_OPTION = re.compile(r"(?:^|[\s$}])(?:\\text\w*\{\s*)?\(?([A-J])[).:]\s*\}?[\s~\\]*")
+_OPTION = lazy_pattern(r"(?:^|[\s$}])(?:\\text\w*\{\s*)?\(?([A-J])[).:]\s*\}?[\s~\\]*")
 _MAX_CHARS = 20_000
 
 

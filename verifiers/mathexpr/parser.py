@@ -5,8 +5,9 @@ Lowest to highest: relations, set operations, + -, * / and juxtaposition, signs,
 
 from __future__ import annotations
 
-import re
+from collections.abc import Callable
 
+from verifiers.lazy_pattern import lazy_pattern
 from verifiers.mathexpr import structures
 from verifiers.mathexpr.limits import MAX_DEPTH, MAX_ITEMS, MAX_MARKS, Unreadable, spend
 from verifiers.mathexpr.nodes import MINUS_ONE, Node, number, symbol
@@ -24,7 +25,7 @@ _DECORATED = frozenset("vec hat widehat tilde widetilde overrightarrow mathring 
 _NO_PRODUCT = frozenset(
     "and the for are not but yes all any one two six ten who how why was has had his her its".split()
 )
-_CHOSEN = re.compile(r"([CA])_\{(\d{1,3})\}")
+_CHOSEN = lazy_pattern(r"([CA])_\{(\d{1,3})\}")
 _END = Token("end_of_text", "", -1, False)
 
 
@@ -99,6 +100,20 @@ class Parser:
         self.depth += 1
         if self.depth > MAX_DEPTH:
             raise Unreadable(f"nested deeper than {MAX_DEPTH}")
+
+    def nested(self, parse: Callable[[], Node]) -> Node:
+        """Parses one level deeper. Raises Unreadable beyond MAX_DEPTH."""
+        self.deeper()
+        node = parse()
+        self.depth -= 1
+        return node
+
+    def signs(self) -> bool:
+        """Consumes signs, and returns whether together they are a minus."""
+        negative = False
+        while self.is_op("-", "+"):
+            negative ^= self.take().value == "-"
+        return negative
 
     # -- relations, sets, sums, products
 
@@ -267,9 +282,7 @@ class Parser:
         if grouped:
             exponent = self.inner("}")
         else:
-            negative = False
-            while self.is_op("-", "+"):
-                negative ^= self.take().value == "-"
+            negative = self.signs()
             self.deeper()
             exponent = self.primary()
             if self.is_op("^", "**"):
@@ -315,28 +328,18 @@ class Parser:
         if token.kind == "sym":  # only the letter: the b of \\int^b_a
             self.at += 1
             return Node("const", (), _CONSTANTS[token.value]) if token.value in _CONSTANTS else symbol(token.value)
-        self.deeper()
-        node = self.primary()
-        self.depth -= 1
-        return node
+        return self.nested(self.primary)
 
     def signed_exponent(self) -> Node:
         """Parses the exponent after a ^ without braces."""
-        negative = False
-        while self.is_op("-", "+"):
-            negative ^= self.take().value == "-"
-        self.deeper()
-        node = self.argument()
-        self.depth -= 1
+        negative = self.signs()
+        node = self.nested(self.argument)
         return _negative(node) if negative else node
 
     def argument_number(self) -> Node:
         """Parses an argument that may be a number of several digits: `\\sqrt 12` means the root of 12."""
         if self.peek().kind == "num":
-            self.deeper()
-            node = structures.numeral_at(self, self.take())
-            self.depth -= 1
-            return node
+            return self.nested(lambda: structures.numeral_at(self, self.take()))
         return self.argument()
 
     # -- primaries
@@ -381,10 +384,7 @@ class Parser:
                 return symbol("...")
             case "-" | "+":
                 self.at -= 1
-                self.deeper()
-                node = self.signed()
-                self.depth -= 1
-                return node
+                return self.nested(self.signed)
         raise Unreadable(f"{_quoted(token.value)} instead of a value")
 
     def symbol(self, token: Token) -> Node:

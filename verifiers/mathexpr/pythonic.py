@@ -7,7 +7,9 @@ from __future__ import annotations
 
 import re
 
-_CALL = re.compile(
+from verifiers.lazy_pattern import lazy_pattern
+
+_CALL = lazy_pattern(
     r"(Eq|FiniteSet|Interval(?:\.(?:open|Lopen|Ropen))?|Union|Rational|Fraction|(?:Mutable|Immutable)?(?:Dense)?Matrix"
     r"|(?:np\.)?array|set|frozenset)\((.*)\)",
     re.DOTALL,

@@ -9,7 +9,7 @@ from verifiers.mathexpr.answers import Answer
 from verifiers.mathexpr.limits import Unreadable
 from verifiers.mathexpr.nodes import number
 from verifiers.mathexpr.number_words import COINS_AND_ROOMS, MULTIPLES, ONE_PART, PARTS, part_of
-from verifiers.mathexpr.tokens import CLOSE, OPEN, Token, numeral
+from verifiers.mathexpr.tokens import Token, nesting, numeral
 from verifiers.units.reading import AMBIGUOUS, Unit, atoms, lookup, read_unit
 
 REVERSING = frozenset(
@@ -53,10 +53,7 @@ def split_tail(tokens: list[Token]) -> tuple[list[Token], list[str]]:
     """
     depth = 0
     for index, token in enumerate(tokens):
-        if token.kind == "op":
-            depth += (token.value in OPEN) - (token.value in CLOSE)
-        elif token.kind in ("begin", "end"):
-            depth += 1 if token.kind == "begin" else -1
+        depth += nesting(token)
         if not depth and index and _starts_unit(tokens, index):
             words = _words(tokens, index)
             if words is not None:

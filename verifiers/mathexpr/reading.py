@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import replace as changed
 
+from verifiers.lazy_pattern import lazy_pattern
 from verifiers.mathexpr import regions
 from verifiers.mathexpr.answers import Answer
 from verifiers.mathexpr.assignments import names
@@ -19,44 +20,46 @@ from verifiers.mathexpr.parser import Parser
 from verifiers.mathexpr.quantities import NO_TAIL, REVERSING, compound, read_tail, split_tail
 from verifiers.mathexpr.shapes import shaped
 from verifiers.mathexpr.structures import based
-from verifiers.mathexpr.tokens import CLOSE, OPEN, Token, tokenize
+from verifiers.mathexpr.tokens import Token, nesting, tokenize
 from verifiers.units.reading import CELSIUS, DEGREE, FAHRENHEIT, Unit, lookup
 
-_PLAIN_NUMBER = re.compile(r"[+-]?\d{1,200}(?:\.\d{1,200})?", re.ASCII)
-_TEMPERATURE = re.compile(
+_PLAIN_NUMBER = lazy_pattern(r"[+-]?\d{1,200}(?:\.\d{1,200})?", re.ASCII)
+_TEMPERATURE = lazy_pattern(
     r"(?:\\(?:text|mathrm|textrm)\s*\{\s*)?\^\s*\{?\s*\\circ\s*\}?\s*(?:\\(?:text|mathrm|rm)\s*\{\s*)?([CF])\b\s*\}?"
 )
-_LETTER = re.compile(r"\\(?:text|textit|textrm|mathrm)\{\s*([a-z])\s*\}")
-_BASED = re.compile(r"(?:\\text\{)?([0-9A-Z]{1,60})\}?_\{?(?:\\text\{)?([a-z]+|\d{1,2})\}*")
-_HEXADECIMAL = re.compile(r"[0-9a-f]{0,40}\d[0-9a-f]{0,40}_(?:\{16\}|16)")
-_LINES = re.compile(
+_LETTER = lazy_pattern(r"\\(?:text|textit|textrm|mathrm)\{\s*([a-z])\s*\}")
+_BASED = lazy_pattern(r"(?:\\text\{)?([0-9A-Z]{1,60})\}?_\{?(?:\\text\{)?([a-z]+|\d{1,2})\}*")
+_HEXADECIMAL = lazy_pattern(r"[0-9a-f]{0,40}\d[0-9a-f]{0,40}_(?:\{16\}|16)")
+_LINES = lazy_pattern(
     r"\\begin\{(cases|align\*?|aligned|alignat\*?|gathered|gather\*?|split|equation\*?|eqnarray\*?)\}(.*)\\end\{\1\}",
     re.DOTALL,
 )
-_BRACED_ARRAY = re.compile(
+_BRACED_ARRAY = lazy_pattern(
     r"(?:\\left\s*)?\\(?:\{"
     r"|lbrace)\s*\\begin\{array\}\s*(?:\{[^{}]*\})?((?:(?!\\begin).)*)\\end\{array\}\s*\\right\s*\.?",
     re.DOTALL,
 )
-_RELATION = re.compile(r"=|<|>|\\(?:le|ge|leq|geq|ne|neq|approx|lt|gt|implies|Rightarrow)(?![A-Za-z])")
-_CASE = re.compile(r"(?:,|(?<![\s,]))\s*+(\\text\s*\{\s*,?\s*(?:if|for|when|otherwise|else)\b)")
-_ALIGNED = re.compile(r"&\s*(=|<|>|\\(?:le|ge|leq|geq|ne|neq|approx|lt|gt)(?![A-Za-z]))")
-_HALF = re.compile(
+_RELATION = lazy_pattern(r"=|<|>|\\(?:le|ge|leq|geq|ne|neq|approx|lt|gt|implies|Rightarrow)(?![A-Za-z])")
+_CASE = lazy_pattern(r"(?:,|(?<![\s,]))\s*+(\\text\s*\{\s*,?\s*(?:if|for|when|otherwise|else)\b)")
+_ALIGNED = lazy_pattern(r"&\s*(=|<|>|\\(?:le|ge|leq|geq|ne|neq|approx|lt|gt)(?![A-Za-z]))")
+_HALF = lazy_pattern(
     r"[Hh]al[fvb]|[Mm]ezz|пол[а-я]{4}|quarter|половин|олтор|івтор|نصف|[半반]"
     r"|\b(?:[Mm]edi[oa]|demie?|[Mm]ei[oa]|poł\w*|[Bb]ucuk|ruoi|[Nn]ua|[Ss]etengah|[Yy]arım)\b"
 )
-_DECIMAL_COMMA = re.compile(
+_DECIMAL_COMMA = lazy_pattern(
     r"([+-]?(?:\d+(?=,(?:\d{1,2}|\d{4,12})(?![\d,.]))|0(?=,\d{3}(?![\d,.]))"
     r"|\d{1,3}(?:\.\d{3})+(?=,))),(\d{1,12})(?![\d,.])"
     r"(\D*|\s*\\(?:cdot|times)\s*10\s*\^\s*(?:-?\d|\{\s*-?\d{1,3}\s*\}))"
 )
-_SURE_DECIMAL = re.compile(
+_SURE_DECIMAL = lazy_pattern(
     r"USD_|[€£¥₹₽%]|10\s*\^|\\text\{ (?:myriad|(?:hundred )?(?:thousand|million|billion))|EUR|\b(?:euros?|Euro)\b"
 )
-_TEXTED = re.compile(r"\\(?:text|textbf|mathrm|mbox)\s*\{\s*([+-]?\d[\d.,]*)\s*\}")
-_BRACKETED = re.compile(r"\[\s*([+-]?\d[\d.]{0,40}\s*(?:\\(?:text|mathrm)\s*\{[^{}]{1,40}\}|[A-Za-z]{3,20}|\\?%))\s*\]")
-_SEMICOLONS = re.compile(r"\\\{(?:[^(){}\[\],]|(?<=\d),(?=\d{1,2}(?!\d)))*\\\}")
-_FRENCH = re.compile(r"([\[\]()])([^\[\]();,{}]{1,60})([,;])([^\[\]();,{}]{1,60})([\[\]()])")
+_TEXTED = lazy_pattern(r"\\(?:text|textbf|mathrm|mbox)\s*\{\s*([+-]?\d[\d.,]*)\s*\}")
+_BRACKETED = lazy_pattern(
+    r"\[\s*([+-]?\d[\d.]{0,40}\s*(?:\\(?:text|mathrm)\s*\{[^{}]{1,40}\}|[A-Za-z]{3,20}|\\?%))\s*\]"
+)
+_SEMICOLONS = lazy_pattern(r"\\\{(?:[^(){}\[\],]|(?<=\d),(?=\d{1,2}(?!\d)))*\\\}")
+_FRENCH = lazy_pattern(r"([\[\]()])([^\[\]();,{}]{1,60})([,;])([^\[\]();,{}]{1,60})([\[\]()])")
 _CONDITION = frozenset(
     "where for when if with such provided given unless except whenever as satisfying excluding assuming".split()
 )
@@ -227,8 +230,9 @@ def _answer(tokens: list[Token]) -> Answer:
         raise Unreadable(f"more than {MAX_ITEMS} items")
     if len(pieces) > 1:
         last, dropped = pieces[-1], _membership(pieces[-1])
-        if (dropped and not any(token.value in ("in", "=") for piece in pieces[:-1] for token in piece)) or (
-            dropped and len(pieces) == 2 and len(last) < len(pieces[0]) and _mentions(pieces[0], dropped)
+        others = [token.value for piece in pieces[:-1] for token in piece]
+        if dropped and (
+            {"in", "="}.isdisjoint(others) or (len(pieces) == 2 and len(last) < len(others) and dropped in others)
         ):
             condition, declared = condition or "integer", (*declared, dropped)
             pieces, joiners = pieces[:-1], joiners[:-1]
@@ -277,17 +281,10 @@ def _membership(tokens: list[Token]) -> str:
     return ""
 
 
-def _mentions(tokens: list[Token], name: str) -> bool:
-    return any(token.value == name for token in tokens)
-
-
 def _split_condition(tokens: list[Token]) -> tuple[list[Token], str, tuple[str, ...]]:
     depth = 0
     for index, token in enumerate(tokens):
-        if token.kind == "op":
-            depth += (token.value in OPEN) - (token.value in CLOSE)
-        elif token.kind in ("begin", "end"):
-            depth += 1 if token.kind == "begin" else -1
+        depth += nesting(token)
         if depth or index == 0 or not (token.kind in ("word", "text") or token.value == "forall"):
             continue
         first = token.value.split()[0].strip("(,").casefold() if token.value.split() else ""
@@ -340,10 +337,7 @@ def _split_list(tokens: list[Token]) -> tuple[list[list[Token]], list[str]]:
     depth = 0
     quantified = bool(tokens) and tokens[0].value in ("forall", "exists")
     for token in tokens:
-        if token.kind == "begin" or (token.kind == "op" and token.value in OPEN):
-            depth += 1
-        elif token.kind == "end" or (token.kind == "op" and token.value in CLOSE):
-            depth -= 1
+        depth += nesting(token)
         if depth <= 0 and not quantified and token.kind == "op" and token.value in (",", ";", "and", "or", "&"):
             if pieces[-1]:
                 pieces.append([])

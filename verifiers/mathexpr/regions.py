@@ -15,7 +15,7 @@ from verifiers.mathexpr.normal import normal
 MINUS_INFINITY = Node("neg", (INFINITY,))
 Pieces = tuple[Piece, ...]
 EVERYTHING: Pieces = (Piece(MINUS_INFINITY, False, INFINITY, False),)
-_MIRROR = {"<": ">", ">": "<", "<=": ">=", ">=": "<=", "!=": "!="}
+MIRROR = {"<": ">", ">": "<", "<=": ">=", ">=": "<=", "!=": "!="}
 
 
 class Unsolved(Exception):
@@ -45,6 +45,7 @@ def from_node(node: Node) -> Pieces:
 
 
 def point(node: Node) -> Piece:
+    """Returns the interval of a single value."""
     return Piece(node, True, node, True)
 
 
@@ -90,12 +91,12 @@ def solved(node: Node) -> tuple[str, Pieces]:
     name = args[index].value
     region = EVERYTHING
     for i, op in enumerate(ops):
-        if op not in _MIRROR and op != "=":
+        if op not in MIRROR and op != "=":
             raise Unsolved
         if i == index:
             region = intersect(region, _half(op, args[i + 1]))
         elif i + 1 == index:
-            region = intersect(region, _half(_MIRROR.get(op, op), args[i]))
+            region = intersect(region, _half(MIRROR.get(op, op), args[i]))
     return name, region
 
 
@@ -108,14 +109,14 @@ def scaled(node: Node, *, sign_only: bool = False) -> tuple[str, Pieces] | None:
     if node.op != "chain":
         return None
     multiples = [(index, _multiple(arg)) for index, arg in enumerate(node.args) if symbols(arg)]
-    if len(multiples) != 1 or multiples[0][1] is None or not set(node.value) <= set(_MIRROR) - {"!="}:
+    if len(multiples) != 1 or multiples[0][1] is None or not set(node.value) <= set(MIRROR) - {"!="}:
         return None
     index, (name, factor) = multiples[0][0], multiples[0][1]
     if sign_only and factor != -1:
         return None
     args = [Node("div", (arg, number(factor))) for arg in node.args]
     args[index] = symbol(name)
-    ops = node.value if factor > 0 else tuple(_MIRROR[op] for op in node.value)
+    ops = node.value if factor > 0 else tuple(MIRROR[op] for op in node.value)
     try:
         return solved(Node("chain", tuple(args), ops))
     except Unsolved:
@@ -200,12 +201,8 @@ def canonical(pieces: Pieces, budget: Budget) -> Pieces:
             return pieces
         if sign is not None and (sign < 0 or (sign == 0 and piece.low_closed and piece.high_closed)):
             live.append(piece)
-
-    def compare(a: Piece, b: Piece) -> int:
-        return _ordered(a, b, budget)
-
     try:
-        live.sort(key=functools.cmp_to_key(compare))
+        live.sort(key=functools.cmp_to_key(functools.partial(_ordered, budget=budget)))
     except ValueError:
         return pieces
     merged: list[Piece] = []

@@ -12,7 +12,7 @@ from verifiers.mathexpr.limits import Budget, Unreadable
 from verifiers.mathexpr.nodes import Node, has_op, number, substitute, symbol, symbols, walk
 from verifiers.mathexpr.normal import normal
 from verifiers.mathexpr.piecewise import same_cases
-from verifiers.mathexpr.regions import Pieces
+from verifiers.mathexpr.regions import MIRROR, Pieces
 
 
 def verdict(same: bool, same_kind: bool) -> str:
@@ -41,6 +41,7 @@ def regions_of(gold: Answer, answer: Answer, budget: Budget) -> str:
 
 
 def region_gold(gold: Answer, answer: Answer, budget: Budget) -> str:
+    """Compares an answer with a gold region. Returns the reason; raises TooHard."""
     pieces: Pieces
     if answer.kind == "region":
         pieces = answer.pieces
@@ -73,6 +74,7 @@ def region_gold(gold: Answer, answer: Answer, budget: Budget) -> str:
 
 
 def equation_gold(gold: Answer, answer: Answer, budget: Budget) -> str:
+    """Compares an answer with a gold equation. Returns the reason; raises TooHard."""
     assert gold.node is not None
     if answer.kind == "equation" and answer.node is not None:
         return verdict(same_equation(gold.node, answer.node, budget), True)
@@ -158,9 +160,6 @@ def same_ratio(gold: Answer, answer: Answer, budget: Budget) -> str:
     return verdict(all(equal(Node("mul", (a, theirs[0])), Node("mul", (b, ours[0])), budget) for a, b in pairs), True)
 
 
-_MIRROR = {"<": ">", ">": "<", "<=": ">=", ">=": "<=", "!=": "!="}
-
-
 def structure(gold: Answer, answer: Answer, budget: Budget) -> str:
     """Compares relations, up to a positive factor and rearrangement; others by their canonical form."""
     g, a = gold.node, answer.node
@@ -181,8 +180,8 @@ def structure(gold: Answer, answer: Answer, budget: Budget) -> str:
         same = gap is not None and gap.denominator == 1
         same = same and equal(g.args[0], a.args[0], budget) and equal(g.args[2], a.args[2], budget)
         return verdict(budget.decided("rational", same), True)
-    if g.op == a.op == "chain" and len(g.args) == len(a.args) == 2 and {g.value[0], a.value[0]} <= set(_MIRROR):
+    if g.op == a.op == "chain" and len(g.args) == len(a.args) == 2 and {g.value[0], a.value[0]} <= set(MIRROR):
         sign = _proportion(_difference(g), _difference(a), budget)
-        wanted = g.value[0] if sign == 1 else _MIRROR[g.value[0]]
+        wanted = g.value[0] if sign == 1 else MIRROR[g.value[0]]
         return verdict(budget.decided("points", sign is not None and a.value[0] == wanted), True)
     return verdict(budget.decided("normal", False), True)

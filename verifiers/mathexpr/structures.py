@@ -18,6 +18,7 @@ _BASE_WORDS = {"two": 2, "three": 3, "four": 4, "five": 5, "six": 6, "seven": 7,
                "eleven": 11, "twelve": 12, "sixteen": 16}  # fmt: skip
 _INVERSE = {"sin": "asin", "cos": "acos", "tan": "atan", "cot": "acot", "sec": "asec", "csc": "acsc", "sinh": "asinh",
             "cosh": "acosh", "tanh": "atanh"}  # fmt: skip
+_OPERATIONS = {"factorial": "fact", "binomial": "binom", "abs": "abs", "conj": "conj"}
 
 
 def numeral_at(parser: Parser, token: Token) -> Node:
@@ -25,7 +26,9 @@ def numeral_at(parser: Parser, token: Token) -> Node:
     raw, following = token.value, parser.peek()
     if following.kind == "exp":
         parser.at += 1
-        return scaled(raw, _small_int(following.value))
+        if len(following.value) > 6:
+            raise Unreadable("an exponent of ten that is too long")
+        return scaled(raw, int(following.value))
     repeating = _repeating(parser, raw, following)
     if repeating is not None:
         return repeating
@@ -48,12 +51,6 @@ def scaled(raw: str, exponent: int = 0) -> Node:
     if places is None:
         return Node("num", (), value * scale if exponent else value)
     return Node("dec", (), (value * scale if exponent else value, scale / (2 * 10**places)))
-
-
-def _small_int(text: str) -> int:
-    if len(text) > 6:
-        raise Unreadable("an exponent of ten that is too long")
-    return int(text)
 
 
 def based(raw: str, subscript: str) -> Node:
@@ -187,18 +184,10 @@ def function(parser: Parser, name: str) -> Node:
     wanted = 2 if name == "binomial" else 1
     if name not in ("min", "max", "gcd", "lcm") and len(arguments) != wanted:
         raise Unreadable(f"'{name}' of {len(arguments)} arguments")
-    if name == "sqrt":
-        node = Node("fn", arguments, "sqrt") if root is None else Node("root", (arguments[0], root))
-    elif name == "cbrt":
-        node = Node("root", (arguments[0], number(3)))
-    elif name == "factorial":
-        node = Node("fact", arguments)
-    elif name == "binomial":
-        node = Node("binom", arguments)
-    elif name == "abs":
-        node = Node("abs", arguments)
-    elif name == "conj":
-        node = Node("conj", arguments)
+    if name == "cbrt" or root is not None:
+        node = Node("root", (arguments[0], root or number(3)))
+    elif name in _OPERATIONS:
+        node = Node(_OPERATIONS[name], arguments)
     elif name == "exp":
         node = Node("pow", (Node("const", (), "e"), arguments[0]))
     elif base is not None and name == "log":
@@ -469,7 +458,8 @@ def bound(parser: Parser, kind: str) -> Node:
         else:
             name, lower, side = _binding(parser, kind)
     if kind == "int":
-        body, name = _differential(parser.sum())
+        integrand = parser.sum()
+        body, name = _without_differential(integrand) or (integrand, "x")
         return Node("int", (body,) if lower is None else (body, lower, upper or _refuse("int")), name)
     if lower is None or (upper is None and kind != "lim"):
         raise Unreadable(f"'{kind}' without its bounds")
@@ -508,12 +498,8 @@ def _binding(parser: Parser, kind: str) -> tuple[str, Node, str]:
     return name, lower, side
 
 
-def _differential(node: Node) -> tuple[Node, str]:
-    """Returns the integrand without its dx, and the x; an integral without a differential is over x."""
-    return _without_d(node) or (node, "x")
-
-
-def _without_d(node: Node) -> tuple[Node, str] | None:
+def _without_differential(node: Node) -> tuple[Node, str] | None:
+    """Returns the integrand without its dx, and the x; None if there is no differential."""
     one = number(1)
     if node.op == "mul":
         for index in range(len(node.args) - 1):
@@ -522,12 +508,12 @@ def _without_d(node: Node) -> tuple[Node, str] | None:
                 body = one if not rest else rest[0] if len(rest) == 1 else Node("mul", rest)
                 return body, node.args[index + 1].value
         for index, factor in enumerate(node.args):
-            inner = _without_d(factor) if factor.op in ("div", "mul") else None
+            inner = _without_differential(factor) if factor.op in ("div", "mul") else None
             if inner is not None:
                 return Node("mul", (*node.args[:index], inner[0], *node.args[index + 1 :])), inner[1]
     if node.op in ("div", "neg", "add"):  # dx is in the numerator or the last term
         index = len(node.args) - 1 if node.op == "add" else 0
-        inner = _without_d(node.args[index])
+        inner = _without_differential(node.args[index])
         if inner is not None:
             return Node(node.op, (*node.args[:index], inner[0], *node.args[index + 1 :])), inner[1]
     return None

@@ -7,6 +7,7 @@ from fractions import Fraction
 from typing import NamedTuple
 
 from verifiers.extract import closing_brace
+from verifiers.lazy_pattern import lazy_pattern
 from verifiers.mathexpr.limits import MAX_DIGITS, MAX_TOKENS, Unreadable
 from verifiers.units.reading import is_unit, lookup
 
@@ -20,7 +21,7 @@ class Token(NamedTuple):
     spaced: bool  # white space precedes it
 
 
-_TOKEN = re.compile(
+_TOKEN = lazy_pattern(
     r"(?P<num>(?:(?<!\d,)[1-9]\d{0,2}(?:,\d{3})+(?![\d,]))(?:\.\d+)?|\d+\.\d+|\d+\.(?!\.)|\.\d+|\d+)"
     r"|(?P<exp>(?<=[\d.])[eE][+-]?\d+(?![\w.]))"
     r"|(?P<letters>USD_|[A-Za-z]+)"
@@ -31,13 +32,22 @@ _TOKEN = re.compile(
     r"|(?P<other>.)",
     re.DOTALL,
 )
-OPEN = frozenset(["(", "[", "{", "lset", "langle", "lfloor", "lceil"])
-CLOSE = frozenset([")", "]", "}", "rset", "rangle", "rfloor", "rceil"])
+_OPEN = frozenset(["(", "[", "{", "lset", "langle", "lfloor", "lceil"])
+_CLOSE = frozenset([")", "]", "}", "rset", "rangle", "rfloor", "rceil"])
+
+
+def nesting(token: Token) -> int:
+    """Returns 1 for a token that opens a bracket or an environment, -1 for one that closes it, else 0."""
+    if token.kind == "op":
+        return (token.value in _OPEN) - (token.value in _CLOSE)
+    return (token.kind == "begin") - (token.kind == "end")
+
+
 # Within \\text{...}: a separator, or a number that is not part of a word.
-_TEXT_PART = re.compile(r"[,;]|\b(?:and|or)\b|(?<![^\W_])(?<![.^/-])\d+(?:[.,]\d+)*(?![^\W_])", re.IGNORECASE)
-_LETTER_LIST = re.compile(r"[A-Z](?:\s*(?:,|,?\s+and\s)\s*[A-Z])+")
-_CAPITAL = re.compile(r"[A-Z]")
-_DRESSED_NUMBER = re.compile(r"[-+]?(?:USD_ )?\d[\d.,/]*(?:\s*%|\s*[A-Za-z][A-Za-z ./^0-9]{0,40})?")
+_TEXT_PART = lazy_pattern(r"[,;]|\b(?:and|or)\b|(?<![^\W_])(?<![.^/-])\d+(?:[.,]\d+)*(?![^\W_])", re.IGNORECASE)
+_LETTER_LIST = lazy_pattern(r"[A-Z](?:\s*(?:,|,?\s+and\s)\s*[A-Z])+")
+_CAPITAL = lazy_pattern(r"[A-Z]")
+_DRESSED_NUMBER = lazy_pattern(r"[-+]?(?:USD_ )?\d[\d.,/]*(?:\s*%|\s*[A-Za-z][A-Za-z ./^0-9]{0,40})?")
 
 GREEK = frozenset(
     "alpha beta gamma delta epsilon varepsilon zeta eta theta vartheta iota kappa lambda mu nu xi rho varrho"
@@ -77,57 +87,10 @@ _OPERATOR_OF = {
     "lnot": "neg",
 }  # fmt: skip
 _SKIPPED = frozenset(
-    [
-        "left",
-        "right",
-        "big",
-        "Big",
-        "bigg",
-        "Bigg",
-        "bigl",
-        "bigr",
-        "Bigl",
-        "Bigr",
-        "biggl",
-        "biggr",
-        "Biggl",
-        "Biggr",
-        "bigm",
-        "Bigm",
-        "middle",
-        ",",
-        ";",
-        ":",
-        "!",
-        "space",
-        "thinspace",
-        "medspace",
-        "thickspace",
-        "negthinspace",
-        "negmedspace",
-        "negthickspace",
-        "enspace",
-        "quad",
-        "qquad",
-        "displaystyle",
-        "textstyle",
-        "scriptstyle",
-        "limits",
-        "nolimits",
-        "rm",
-        "bf",
-        "it",
-        "boldsymbol",
-        "mathstrut",
-        "strut",
-        "hfill",
-        "nonumber",
-        "hline",
-        "vphantom",
-        "allowbreak",
-        "relax",
-        "scriptscriptstyle",
-    ]
+    "left right big Big bigg Bigg bigl bigr Bigl Bigr biggl biggr Biggl Biggr bigm Bigm middle , ; : ! space thinspace"
+    " medspace thickspace negthinspace negmedspace negthickspace enspace quad qquad displaystyle textstyle scriptstyle"
+    " limits nolimits rm bf it boldsymbol mathstrut strut hfill nonumber hline vphantom allowbreak relax"
+    " scriptscriptstyle".split()
 ) | {" ", "\n"}
 _SPACES = frozenset(
     [",", ";", ":", " ", "\n", "space", "thinspace", "medspace", "thickspace", "enspace", "quad", "qquad"]

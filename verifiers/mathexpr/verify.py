@@ -29,6 +29,7 @@ from verifiers.extract.statements import stated
 from verifiers.extract.truths import said_truth
 from verifiers.extract.understood import not_understood
 from verifiers.extract.wordings import NO_SOLUTION_SAID, says_no_solution
+from verifiers.lazy_pattern import lazy_pattern
 from verifiers.mathexpr.answers import Answer, type_name
 from verifiers.mathexpr.calculus import evaluated
 from verifiers.mathexpr.clean import clean, trim
@@ -60,13 +61,13 @@ REASONS = {
 }  # the closed set of reasons
 MAX_CHARS = 1_000_000
 _CHOICES = {"percent": ("either", "value"), "units": ("drop", "require"), "multiple_choice": ("auto", "letter")}
-_INTEGER = re.compile(
+_INTEGER = lazy_pattern(
     r"\s*\$?\s*([+-]?)\s*([1-9]\d{0,2}(?:,\d{3}){1,5}|\d{1,18})(?:\.0{1,6})?\s*\$?\s*\.?\s*", re.ASCII
 )
-_BETWEEN_BOXES = re.compile(r"[\s$}{,;&\\]*(?:text\s*\{)?[\s,]*(?:and|or)?[\s$}{,;&\\]*\\f?boxe?d?\s*\{?")
+_BETWEEN_BOXES = lazy_pattern(r"[\s$}{,;&\\]*(?:text\s*\{)?[\s,]*(?:and|or)?[\s$}{,;&\\]*\\f?boxe?d?\s*\{?")
 _LONGEST_WORDED = 200  # characters; a longer text that begins with "Yes" is not taken as an answer
 _WORKED = 150  # characters; a longer gold may be a solution that ends in its answer
-_FLOAT = re.compile(r"[+-]?(?=[\d.]{17,19}$)\d+\.\d+")  # a printed float, such as 0.1 + 0.2 or 200 / 3
+_FLOAT = lazy_pattern(r"[+-]?(?=[\d.]{17,19}$)\d+\.\d+")  # a printed float, such as 0.1 + 0.2 or 200 / 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +110,7 @@ class MathVerifier:
         GoldError: (when called) the problem has no gold, or one that can't be understood.
     """
 
-    version = "9"
+    version = "10"
 
     def __init__(
         self,
@@ -137,6 +138,7 @@ class MathVerifier:
 
     def judge(self, problem: Problem, completion: Completion, explanation: Explanation | None) -> Verdict:
         """Returns the verdict and appends every step to `explanation`, if there is one. Raises GoldError."""
+        problem, completion = _with_capital_labels(problem, completion)
         gold = self.gold(problem)
         if len(completion.text) > MAX_CHARS:
             return Verdict(0.0, "too_long", f"completion of {len(completion.text)} characters", gold_type=gold.type)
@@ -147,7 +149,14 @@ class MathVerifier:
     def _judge(self, problem: Problem, gold: _Gold, text: str, explanation: Explanation | None) -> Verdict:
         text = without_remarks(text)
         extraction = find(text, strict=self.strict, prompt=problem.prompt)
-        if extraction.span is None and not self.strict and gold.answer is not None:
+        if (
+            not self.strict
+            and gold.answer is not None
+            and (
+                extraction.span is None
+                or (gold.answer.kind == "truth" and extraction.source in ("statement", "number", "maths"))
+            )
+        ):
             extraction = _worded(text, gold.answer) or extraction
         if explanation is not None:
             where = "" if extraction.span is None else f" at {extraction.span}: {text[slice(*extraction.span)][:200]!r}"
@@ -185,7 +194,7 @@ class MathVerifier:
             return verdict
         assert gold.answer is not None
         word = not_understood(
-            NO_SOLUTION_SAID.sub(_blank, text) if gold.answer.kind == "empty" else text,
+            NO_SOLUTION_SAID.sub(lambda match: " " * len(match[0]), text) if gold.answer.kind == "empty" else text,
             verdict.span,
             prompt=problem.prompt,
             gold=gold.text,
@@ -207,7 +216,7 @@ class MathVerifier:
 
     def gold(self, problem: Problem) -> _Gold:
         """Reads the problem's gold. Raises GoldError if it is missing or can't be understood."""
-        name = f"problem {problem.id or problem.prompt[:60]!r}"
+        name = f"problem {problem.name!r}"
         if problem.answer is None:
             raise GoldError(f"{name} has no answer to compare with")
         try:
@@ -229,7 +238,7 @@ class MathVerifier:
         """
         gold = self.gold(problem)
         verdict = self(problem, Completion(f"<answer>{gold.text}</answer>"))
-        name = f"problem {problem.id or problem.prompt[:60]!r}: the gold {str(problem.answer)[:200]!r}"
+        name = f"problem {problem.name!r}: the gold {str(problem.answer)[:200]!r}"
         if verdict.score != 1.0:
             raise GoldError(f"{name} is not equal to itself: {f'{verdict.reason} {verdict.detail}'.strip()}")
         ignored = None if gold.integer is not None else self._ignored_number(problem, gold)
@@ -288,7 +297,7 @@ class MathVerifier:
             alternatives = bool(extraction.others)
             if alternatives or gold.answer.kind not in ("list", "set", "tuple"):
                 values = {text[slice(*part)].strip() for part in extraction.joint}
-                if len(values) > 1 and (alternatives or not self._agree(gold, text, extraction.joint, policy, budget)):
+                if len(values) > 1 and (alternatives or not self._agree(text, extraction.joint, policy, budget)):
                     return Verdict(0.0, "hedged", "several boxes", answer, span, gold.type)
             else:
                 span = (extraction.joint[0][0], extraction.joint[-1][1])
@@ -297,7 +306,7 @@ class MathVerifier:
                     and self._reason(gold, answer, problem, policy, budget, None)[0] == "equal"
                 ):
                     answer = joined
-        elif extraction.others and not self._agree(gold, text, (*extraction.others, span), policy, budget):
+        elif extraction.others and not self._agree(text, (*extraction.others, span), policy, budget):
             return Verdict(0.0, "hedged", "several final answers", answer, span, gold.type)
         ratio = _RATIO_IN_WORDS.fullmatch(answer) if _RATIO.fullmatch(gold.text) else None
         answer = f"{ratio[1]}:{ratio[2]}" if ratio else answer
@@ -341,13 +350,20 @@ class MathVerifier:
                 if retried not in ("unparseable", "type_clash"):
                     reason, detail, answer, span = retried, note, text[slice(*inner)].strip(), inner
                     break
+        if extraction.source == "whole" and reason in ("unparseable", "type_clash") and problem.prompt:
+            said = stated(text, after_thinking(text) or 0, len(text), problem.prompt)
+            if said is not None and said.span is not None:
+                inner = said.said or text[slice(*said.span)].strip()
+                retried, note = self._reason(gold, inner, problem, policy, budget, explanation)
+                if retried not in ("unparseable", "type_clash"):
+                    reason, detail, answer, span = retried, note, inner, said.span
         if extraction.source == "whole" and reason in ("type_clash", "unparseable") and not _MATHS_SIGN.search(answer):
             return Verdict(0.0, "no_answer", "words only", gold_type=gold.type)
         if explanation is not None and budget.trace is not None:
             explanation.steps.extend(budget.trace)
         return Verdict(float(reason == "equal"), reason, detail, answer, span, gold.type, budget.rung)
 
-    def _agree(self, gold: _Gold, text: str, spans: tuple[Span, ...], policy: Policy, budget: Budget) -> bool:
+    def _agree(self, text: str, spans: tuple[Span, ...], policy: Policy, budget: Budget) -> bool:
         """Returns whether all final answers have the same value; a sentence has that of its only number."""
         parts = [text[slice(*span)] for span in spans]
         if _same_values((parts[-1], *parts[:-1]), policy, budget):
@@ -398,8 +414,21 @@ class MathVerifier:
         return reason, ""
 
 
-def _blank(match: re.Match[str]) -> str:
-    return " " * len(match[0])
+def _with_capital_labels(problem: Problem, completion: Completion) -> tuple[Problem, Completion]:
+    """Writes the labels of options a), b), ... as capitals in question, gold and completion, if the gold is a label."""
+    label = _SMALL_LABEL.fullmatch(str(problem.answer)) if len(str(problem.answer)) < 4 else None
+    if label is None or len(_SMALL_OPTION.findall(problem.prompt)) < 2 or len(completion.text) > MAX_CHARS:
+        return problem, completion
+    prompt = _SMALL_OPTION.sub(lambda match: match[0].upper(), problem.prompt)
+    text = _SMALL_CHOICE.sub(lambda match: match[0].upper(), completion.text)
+    return replace(problem, answer=label[1].upper(), prompt=prompt), replace(completion, text=text)
+
+
+_SMALL_LABEL = lazy_pattern(r"\(?([a-e])\)?")
+_SMALL_OPTION = lazy_pattern(r"(?:^|(?<=\s))\(?[a-e][).](?=\s)", re.MULTILINE)
+_SMALL_CHOICE = lazy_pattern(
+    r"(?<![\w\\$'’.])(?:\([a-e]\)|[a-e]\)|[a-e](?=[*_$}]*[.\s]*(?:</answer>\s*)?$)|(?<=boxed\{)[a-e](?=\}))"
+)
 
 
 def _without_points(gold: _Gold, answer: str, context: str, *, grouped: bool) -> str:
@@ -419,6 +448,10 @@ def _with_decimal_comma(gold: _Gold, answer: str, context: str) -> tuple[_Gold, 
     It may also separate a list. It is a decimal comma if the gold begins with "0," or the language writes decimals so,
     and the answer, such as `0{,}25` or "2,5 m", is a single value.
     """
+    price = _PRICE.fullmatch(answer)
+    if price is not None and (price[1] or price[4]):
+        answer = f"{price[1] or ''}{price[2]}.{price[3]}{price[4] or ''}"
+        return (read_gold(gold.text.replace(",", ".")) if _LIST_OR_DECIMAL.fullmatch(gold.text) else gold), answer
     if not _LIST_OR_DECIMAL.fullmatch(gold.text):
         return gold, answer
     in_language = language_of(context) in _WITH_DECIMAL_COMMA
@@ -539,35 +572,38 @@ def _refers_to_itself(answer: str) -> bool:
     return match is not None and re.search(rf"(?<![A-Za-z\\]){match[1]}(?![A-Za-z_({{])", match[2]) is not None
 
 
-_ONE_VALUE = re.compile(
+_ONE_VALUE = lazy_pattern(
     r"[\s$]*-?(?:\d{1,9}\s?/\s?\d{1,9}|\\[dt]?frac\{\d{1,9}\}\{\d{1,9}\})[\s$.]*"
 )  # a fraction, no list
-_LIST_OR_DECIMAL = re.compile(r"-?\d{1,9},\d{1,9}")
+_LIST_OR_DECIMAL = lazy_pattern(r"-?\d{1,9},\d{1,9}")
 _WITH_DECIMAL_COMMA = frozenset("de fr es pt it nl sv pl ru tr vi id".split())
 _WITH_POINTS = frozenset("de es pt it nl tr vi id".split())
-_GROUPED = re.compile(r"\s*\$?[-+−]?[1-9]\d{0,2}(?:\.\d{3}){1,5}(?![\d.,]*\d)", re.ASCII)
-_DECIMAL_COMMA = re.compile(
+_GROUPED = lazy_pattern(r"\s*\$?[-+−]?[1-9]\d{0,2}(?:\.\d{3}){1,5}(?![\d.,]*\d)", re.ASCII)
+_PRICE = lazy_pattern(  # "€ 57,60", "85,00 €"
+    r"\s*([€£₽₺]\s?|R\$\s?)?(\d{1,9}),(\d\d)(\s?(?:[€£₽₺]|EUR|[Ee]uros?|kr|zł|TL|PLN))?\s*", re.ASCII
+)
+_DECIMAL_COMMA = lazy_pattern(
     r"\s*\$?([-+−]?\d{1,9})(?:\{,\}|,(?=\d{1,9}(?:\s?[^\W\d]|\s?(?:[€£₹₽₺%°]|\\%)|\s?\\text)))(\d{1,9})(\s?[^,;]{0,30})",
     re.ASCII,
 )
-_MONEY = re.compile(r"[\s~{]*(?:\\text\{\s?)?(?:[€£₹₽₺%]|\\%|EUR|[Ee]uros?\b|PLN|zł)")
-_POINT_DECIMAL = re.compile(r"[\s$]*-?\d{1,9}\.\d{1,9}[\s$.]*")
-_OF_POINTS = re.compile(r"(?<![\d.,])(?:\d{1,9},\d{1,2}|[1-9]\d{0,2}(?:\.\d{3})*\.\d00)(?![\d,]|\.\d)")
-_SHORT_DECIMAL = re.compile(r"\d\.\d{1,2}(?!\d)")  # in a question that writes decimals as in English
+_MONEY = lazy_pattern(r"[\s~{]*(?:\\text\{\s?)?(?:[€£₹₽₺%]|\\%|EUR|[Ee]uros?\b|PLN|zł)")
+_POINT_DECIMAL = lazy_pattern(r"[\s$]*-?\d{1,9}\.\d{1,9}[\s$.]*")
+_OF_POINTS = lazy_pattern(r"(?<![\d.,])(?:\d{1,9},\d{1,2}|[1-9]\d{0,2}(?:\.\d{3})*\.\d00)(?![\d,]|\.\d)")
+_SHORT_DECIMAL = lazy_pattern(r"\d\.\d{1,2}(?!\d)")  # in a question that writes decimals as in English
 _IN_WORDS = ("text", "truth", "choice", "empty", "undefined", "region")
-_ASSIGNED = re.compile(r"[\s$]*([A-Za-z])\s*=([^=<>]{1,200})")
-_FORMULA = re.compile(r"\$[^$]{1,200}\$|\\[dt]?frac\{[^{}]{1,40}\}\{[^{}]{1,40}\}|\\\([^()]{1,200}\\\)")
-_RATIO = re.compile(r"\s*\$?(\d+)\s*:\s*(\d+)\$?\s*")
-_RATIO_IN_WORDS = re.compile(
+_ASSIGNED = lazy_pattern(r"[\s$]*([A-Za-z])\s*=([^=<>]{1,200})")
+_FORMULA = lazy_pattern(r"\$[^$]{1,200}\$|\\[dt]?frac\{[^{}]{1,40}\}\{[^{}]{1,40}\}|\\\([^()]{1,200}\\\)")
+_RATIO = lazy_pattern(r"\s*\$?(\d+)\s*:\s*(\d+)\$?\s*")
+_RATIO_IN_WORDS = lazy_pattern(
     r"\s*(?:\\text\{)?\s*(\d+)\s*(?:\\text\{)?\s*(?:to|à|zu|a|к)\s*\}?\s*(\d+)\s*\}?\s*", re.I
 )  # "8 to 3"
-_ONE_NOT_THE_OTHER = re.compile(
+_ONE_NOT_THE_OTHER = lazy_pattern(
     r"\(?([A-J])\)?(?:\s*[,，]\s*|\s*)(?:而?不是|而非|(?<=[\s,)])not)\s*\(?([A-J])\)?[\s.。]*"
 )  # "B不是A", "B, not A"
-_CHOSEN_OR_MATHS = re.compile(r"[\d\\^=<>$]|^\W*[A-HJ]\b")
-_MATHS_SIGN = re.compile(r"[\d\\^=<>$]")
-_ORDINAL = re.compile(r"\d(?:st|nd|rd|th)\s+[a-z]{2}")
-_TURNING = re.compile(
+_CHOSEN_OR_MATHS = lazy_pattern(r"[\d\\^=<>$]|^\W*[A-HJ]\b")
+_MATHS_SIGN = lazy_pattern(r"[\d\\^=<>$]")
+_ORDINAL = lazy_pattern(r"\d(?:st|nd|rd|th)\s+[a-z]{2}")
+_TURNING = lazy_pattern(
     r"\b(?:not|no|never|without|less|more|greater|larger|bigger|smaller|higher|lower|exceed\w*|within|fewer|least|most|over|under|below|above|minus|negative|half|twice"
     r"|either|or|except|but|cannot|wrong|incorrect|between|and|square|squared|cube|root|double|triple|times|multiple|factor|divisor|divisible|power|successor|predecessor"
     r"|far|unlikely|likely|depends?|starts?|begins?|ends?|digits?|mentions?|appears?|such|example|question|problem|see|try|give|gave)\b|[?^_=<>]|\\(?!text|\(|\)|\[|\])",

@@ -5,7 +5,7 @@ The words below are in lower case and without accents, as in cleaned texts.
 
 from __future__ import annotations
 
-import re
+from verifiers.lazy_pattern import lazy_pattern
 
 _DAYS = (  # Monday to Sunday; "/" separates spellings and cases, "_" is a space, "-" a missing name
     "monday tuesday wednesday thursday friday saturday sunday",
@@ -37,7 +37,7 @@ _DAY = {
     if name != "-"
 }
 _BEFORE = frozenset("on am an am le el il la lo la o no na de w we в во на у hari ngay يوم".split())
-_COPULA = re.compile(r"(?<=\w{3})[td][ıiu]r$")
+_COPULA = lazy_pattern(r"(?<=\w{3})[td][ıiu]r$")
 
 
 def weekday(words: tuple[str, ...]) -> int | None:

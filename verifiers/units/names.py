@@ -113,9 +113,10 @@ _PLAIN: tuple[tuple[Dimension, str, str], ...] = (
     (_VOLUME, "1/1000", "litr litra litry litrow lit لتر لترا لترات литра литр літрів 리터"),
     ((("VND", 1),), "1", "VND đong"), ((("IDR", 1),), "1", "IDR rupiah"), ((("SAR", 1),), "1", "SAR ريال ريالا ريالات"),
     ((("PLN", 1),), "1", "PLN zł zl złotych zlotych złote zlote złoty zloty"), ((("BRL", 1),), "1", "BRL reais"),
-    ((("UAH", 1),), "1", "UAH грн гривен гривень"), ((("SEK", 1),), "1", "SEK kronor"),
-    ((("TRY", 1),), "1", "TRY lira ₺"),
+    ((("UAH", 1),), "1", "UAH грн гривен гривень"), ((("SEK", 1),), "1", "SEK kr kronor"),
+    ((("TRY", 1),), "1", "TRY lira TL ₺"),
     ((("KRW", 1),), "1", "KRW 원"), ((("CZK", 1),), "1", "CZK Kč Kc korun"),
+    ((("HUF", 1),), "1", "HUF Ft forint"),
     ((("USD", 1),), "1", "dolar dolares dollari 美元 долларов"), ((("USD", 1),), "1/100", "centavos 美分"),
 )  # fmt: skip
 

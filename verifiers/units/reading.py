@@ -7,6 +7,7 @@ import unicodedata
 from fractions import Fraction
 from typing import NamedTuple
 
+from verifiers.lazy_pattern import lazy_pattern
 from verifiers.units.names import Dimension, named
 
 
@@ -34,10 +35,10 @@ DEGREE, CELSIUS, FAHRENHEIT, KELVIN = _UNITS["degree"], _UNITS["°C"], _UNITS["�
 RADIAN = _UNITS["rad"]
 _SCALES_OF_TEMPERATURE = {"c": CELSIUS, "celsius": CELSIUS, "f": FAHRENHEIT, "fahrenheit": FAHRENHEIT}
 # The parts of a unit: names, powers, signs and brackets; and the LaTeX between them with its plain spelling.
-_ATOM = re.compile(r"[^\W\d_]+\.?|USD_|[€£¥₹₽¢°%]|\d+|[/^*()-]|.", re.DOTALL)
-_SPELLED = ((re.compile(r"\\mu\s*"), "μ"), (re.compile(r"\\Omega(?![A-Za-z])"), "Ω"),
-            (re.compile(r"\\(?:cdot|times)(?![A-Za-z])"), "*"), (re.compile(r"\\(?=[%&#])"), ""),
-            (re.compile(r"\\[,;:! ]|[{}~]"), " "))  # fmt: skip
+_ATOM = lazy_pattern(r"[^\W\d_]+\.?|USD_|[€£¥₹₽¢°%]|\d+|[/^*()-]|.", re.DOTALL)
+_SPELLED = ((lazy_pattern(r"\\mu\s*"), "μ"), (lazy_pattern(r"\\Omega(?![A-Za-z])"), "Ω"),
+            (lazy_pattern(r"\\(?:cdot|times)(?![A-Za-z])"), "*"), (lazy_pattern(r"\\(?=[%&#])"), ""),
+            (lazy_pattern(r"\\[,;:! ]|[{}~]"), " "))  # fmt: skip
 
 
 def lookup(word: str) -> Unit | None:

@@ -15,6 +15,7 @@ family is called again with the same generator. So no family has to solve for va
 import random
 import re
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import TypeVar
 
 from r1lite.tasks.word_problems.core import MAX_FACTOR, MAX_PRODUCT, MAX_VALUE, Step, WordProblem
@@ -73,7 +74,7 @@ class Story:
         text = self.pick(wordings)
         while "[" in text:
             text = _CHOICE.sub(lambda match: self.pick(match[1].split("|")), text)
-        self._sentences.append(_tidy(text))
+        self._sentences.append(text)
 
     def plus(self, a: int, b: int, text: str) -> int:
         return self._step(a, "+", b, a + b, text)
@@ -96,13 +97,14 @@ class Story:
         """Writes a step; `@` in its text is replaced by the calculation. Rejects equal operands and results of 1."""
         self.require(a != b and min(a, b) >= 1 and value >= 2 and max(a, b, value) <= MAX_VALUE)
         expression = f"{a} {sign} {b}"
-        self._steps.append(Step(_tidy(text.replace("@", f"{expression} = {value}", 1)), expression, value))
+        self._steps.append(Step(text.replace("@", f"{expression} = {value}", 1), expression, value))
         return value
 
     def problem(self, name: str) -> WordProblem:
-        question = " ".join(self._sentences)
+        question = " ".join(map(_tidy, self._sentences))
         self.require(len(question.split()) in _WORDS and len(self._steps) in _STEPS)
-        return WordProblem(question, tuple(self._steps), self._steps[-1].value, name)
+        steps = tuple(replace(step, text=_tidy(step.text)) for step in self._steps)
+        return WordProblem(question, steps, steps[-1].value, name)
 
 
 def family(tell: Teller) -> Teller:
