@@ -27,7 +27,7 @@ for found in pkgutil.iter_modules(r1lite.stages.__path__):
 load(GRPOConfig, ["--model", "nano"])
 get_checkpoint_conversion_mapping("qwen2")
 
-if installed() is not None:
+if installed() is not None:  # then servers are forks too, and so are the processes that vLLM starts
     os.environ.update(environment(threads=1, cache_gib=1, cuda=False, batch_invariant=False))
     for name in ("entrypoints.openai.api_server", "v1.engine.async_llm", "v1.engine.core", "v1.worker.cpu_worker"):
         importlib.import_module(f"vllm.{name}")
