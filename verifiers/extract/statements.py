@@ -237,6 +237,13 @@ def stated(text: str, start: int, end: int, prompt: str, *, contrasts: bool = Fa
         return None  # cut off on the way
     if _said_otherwise(text, sentences[:-1], whole, value, language):
         return Extraction(None, "unsure")
+    calculated = "=" in text[max(sentence[0], value.span[0] - _OPERATION) : value.span[0]]
+    if (
+        prompt
+        and not (calculated or SO.search(part))
+        and _answered_before(text, sentences[:-1], whole, value, language, wanted, asked)
+    ):
+        return Extraction(None, "unsure")
     known = _values([*asked, *before, *inside], value)
     signs = (
         turn
@@ -532,6 +539,35 @@ def _answered_first(text: str, sentences: list[Span], language: str, wanted: Ask
                 return False  # it may go on from the first
             known.append(value.value)
     return bool(later) and follows(values[0].value, known)
+
+
+def _answered_before(
+    text: str,
+    earlier: list[Span],
+    sentence: Span,
+    value: Quantity,
+    language: str,
+    wanted: Asked,
+    asked: Sequence[Quantity],
+) -> bool:
+    """Does an earlier sentence share more with the question and give another value, from which this one is not got?"""
+    own = _shared_with(wanted.sentence, text[slice(*sentence)])
+    given = {quantity.key for quantity in asked}
+    known = [quantity.value for quantity in asked if quantity.value is not None]
+    for span in earlier[-_MOST_EXPLAINING:]:
+        if len(_shared_with(wanted.sentence, text[slice(*span)])) <= len(own):
+            continue
+        new = [
+            quantity for quantity in quantities(text, *span, language)
+            if not quantity.article and quantity.key not in given and not _is_operand(text, quantity.span, span)
+            and not says_other(text, wanted, quantity)
+        ]  # fmt: skip
+        if len({quantity.key for quantity in new}) != 1 or new[0].key == value.key:
+            continue
+        other = new[0].value
+        if other is None or follows(value.value, known) or not follows(value.value, [*known, other]):
+            return True
+    return False
 
 
 def _shared_with(question: str, part: str) -> set[str]:

@@ -405,7 +405,7 @@ class MathVerifier:
 
 
 def _with_capital_labels(problem: Problem, completion: Completion) -> tuple[Problem, Completion]:
-    """The labels of options a), b), ... as capitals, in question, gold and completion, where the gold is one of them."""
+    """The labels of options as capitals, in question, gold and completion, where the gold is one of them."""
     label = _SMALL_LABEL.fullmatch(str(problem.answer)) if len(str(problem.answer)) < 4 else None
     if label is None or len(_SMALL_OPTION.findall(problem.prompt)) < 2 or len(completion.text) > MAX_CHARS:
         return problem, completion
