@@ -391,7 +391,7 @@ BESIDES = lazy_pattern(
 )
 NAMED = lazy_pattern(r"\$?\s*([A-Za-z](?:_\{?\w\}?)?)\s*=")
 BESIDE_TIME = lazy_pattern(
-    r"(?:\b(?:before|after|until|till|by|past|since|vor|nach|bis|seit|avant|après|antes|después|depois|prima|dopo|voor|na"
+    r"(?:\b(?:than|als|before|after|until|till|by|past|since|vor|nach|bis|seit|avant|après|antes|después|depois|prima|dopo|voor|na"
     r"|före|przed|trước|sebelum)|(?<!\w)(?:до|после|раньше|позже|قبل|بعد))(?: de| delle| d['’])?\s*$",
     re.IGNORECASE,
 )  # what no time follows that is said of anything

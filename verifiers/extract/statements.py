@@ -108,6 +108,7 @@ _OF_TIME = frozenset(
 _INTERROGATIVES = frozenset("many much combi cuánt cuant quant wievi viele сколь siapa berap hoeve".split())
 _LONGEST_UNIT = 24  # characters
 _OPERATION = 20  # characters of an operator in words
+_MATHS = ("formula", "relation")
 _MOST_EXPLAINING = 4  # sentences of an answer with its explanation
 _MOST_GIVEN = 16  # numbers that a value is derived from
 
@@ -197,7 +198,10 @@ def stated(text: str, start: int, end: int, prompt: str, *, contrasts: bool = Fa
         or _only_new(text, sentence, inside, asked, before, wanted)
     )
     if value is None or value.key in denied:
-        return None
+        outdone = (
+            prompt and value is None and _outdone(text, sentence, _new(text, sentence, inside, asked, wanted), wanted)
+        )
+        return Extraction(None, "unsure") if outdone else None
     if prompt and _another_is_asked(text, sentence, value, inside, prompt[-_ASKED:]):
         return Extraction(None, "unsure")
     clause = _clause(text, sentence, value.span, language)
@@ -237,6 +241,13 @@ def stated(text: str, start: int, end: int, prompt: str, *, contrasts: bool = Fa
     if sentence[1] == end and not _ended(part) and len(WORD.findall(after)) > 3:
         return None  # cut off on the way
     if _said_otherwise(text, sentences[:-1], whole, value, language):
+        return Extraction(None, "unsure")
+    calculated = "=" in text[max(sentence[0], value.span[0] - _OPERATION) : value.span[0]]
+    if (
+        prompt
+        and not (calculated or SO.search(part))
+        and _answered_before(text, sentences[:-1], whole, value, language, wanted, asked)
+    ):
         return Extraction(None, "unsure")
     known = _values([*asked, *before, *inside], value)
     signs = (
@@ -317,6 +328,8 @@ def _named(text: str, sentence: Span, prompt: str, language: str) -> Span | None
     clause = (max(starts, default=sentence[0]), reason.start() if reason else sentence[1])
     for find in (asked_day, asked_date):
         found = find(text, sentence, clause, prompt)
+        if found is not None and find is asked_day and not starts and _another_day(text, sentence, found, prompt):
+            return None
         if found is not None:
             said = _ANOTHER.sub(" ", text[slice(*(clause if starts else sentence))])
             return None if _opposed(said, language) else found
@@ -329,6 +342,15 @@ def _named(text: str, sentence: Span, prompt: str, language: str) -> Span | None
     if other and other[0].lower() not in prompt.lower():
         return None
     return None if found is None or _opposed(text[slice(*clause)], language) else found
+
+
+def _another_day(text: str, sentence: Span, found: Span, prompt: str) -> bool:
+    """Does the sentence before say another day, where this one begins with its own?"""
+    low = max(0, sentence[0] - _LONGEST)
+    before = max((stop.start() for stop in STOP.finditer(text, low, sentence[0] - 2)), default=low)
+    other = asked_day(text, (before, sentence[0]), (before, before), prompt)
+    named = other is not None and text[slice(*other)].lower() != text[slice(*found)].lower()
+    return named and not WORD.search(text[sentence[0] : found[0]])
 
 
 def _is_placed(text: str, low: int, high: int) -> bool:
@@ -533,6 +555,48 @@ def _answered_first(text: str, sentences: list[Span], language: str, wanted: Ask
                 return False  # it may go on from the first
             known.append(value.value)
     return bool(later) and follows(values[0].value, known)
+
+
+def _answered_before(
+    text: str,
+    earlier: list[Span],
+    sentence: Span,
+    value: Quantity,
+    language: str,
+    wanted: Asked,
+    asked: Sequence[Quantity],
+) -> bool:
+    """Does an earlier sentence share more with the question and give another value, from which this one is not got?"""
+    own = _shared_with(wanted.sentence, text[slice(*sentence)])
+    given = {quantity.key for quantity in asked}
+    known = [quantity.value for quantity in asked if quantity.value is not None]
+    is_other = says_other(text, wanted, value)
+    for span in earlier[-_MOST_EXPLAINING:]:
+        part = text[slice(*span)]
+        shared = _shared_with(wanted.sentence, part)
+        if not shared or len(shared) < len(own) or "=" in part or _opposed(part, language) or UNREAL.search(part):
+            continue
+        new = [
+            quantity for quantity in quantities(text, *span, language)
+            if not quantity.article and quantity.key not in given and not _is_operand(text, quantity.span, span)
+            and (is_other or not says_other(text, wanted, quantity))
+        ]  # fmt: skip
+        if len({quantity.key for quantity in new}) != 1 or new[0].key == value.key or new[0].kind in _MATHS:
+            continue
+        if len(shared) > len(own) or not _is_a_step(new[0].value, value.value, known):
+            return True
+    return False
+
+
+def _is_a_step(first: Fraction | None, second: Fraction | None, known: Sequence[Fraction]) -> bool:
+    """Does one operation with a number of the question lead from a value to another?"""
+    if first is None or second is None:
+        return first is second  # times, which are not calculated with
+    return any(
+        second in (first + by, first - by, by - first, first * by, first * by / 100, first * (100 - by) / 100)
+        or second * by == first or second * first == by
+        for by in (*known, Fraction(2))
+    )  # fmt: skip
 
 
 def _shared_with(question: str, part: str) -> set[str]:
@@ -819,19 +883,34 @@ def _only_new(
     wanted: Asked,
 ) -> Quantity | None:
     """The one value of the asked kind that the question does not give; of several the last, if it follows from them."""
-    given = {quantity.key for quantity in asked}
-    new = [
-        value for value in inside
-        if value.key not in given and not value.article and not _is_operand(text, value.span, sentence)
-        and not says_other(text, wanted, value)
-    ]  # fmt: skip
+    new = _new(text, sentence, inside, asked, wanted)
     if not new or _joined(text, new):
         return None
     last = new[-1]
     if len({value.key for value in new}) == 1:
         return last
+    if _outdone(text, sentence, new, wanted):
+        return None
     led = text[new[-2].span[1] : last.span[0]]
     return last if not BESIDES.search(led) and follows(last.value, _values([*asked, *before, *inside], last)) else None
+
+
+def _new(
+    text: str, sentence: Span, inside: Sequence[Quantity], asked: Sequence[Quantity], wanted: Asked
+) -> list[Quantity]:
+    """The values of a sentence that are not the question's, no operands and not of another kind than it asks for."""
+    given = {quantity.key for quantity in asked}
+    return [
+        value for value in inside
+        if value.key not in given and not value.article and not _is_operand(text, value.span, sentence)
+        and not says_other(text, wanted, value)
+    ]  # fmt: skip
+
+
+def _outdone(text: str, sentence: Span, new: Sequence[Quantity], wanted: Asked) -> bool:
+    """Does the clause of an earlier value share more with the question than that of the last one?"""
+    shared = [_shared_with(wanted.sentence, text[slice(*_said_of(text, sentence, value))]) for value in new]
+    return any(len(words) > len(shared[-1]) for words in shared[:-1])
 
 
 def _topics(part: str) -> set[str]:
