@@ -116,17 +116,17 @@ def _asserts(
                 raise _OtherError
 
 
-def _add(comparisons: Comparisons, call: ast.Call, expected: ast.expr) -> None:
+def _add(collected: Comparisons, call: ast.Call, expected: ast.expr) -> None:
     args = [ast.literal_eval(arg) for arg in call.args]
     kwargs = {str(keyword.arg): ast.literal_eval(keyword.value) for keyword in call.keywords if keyword.arg}
     if len(kwargs) < len(call.keywords):  # `**` or a repeated name
         raise _OtherError
-    comparisons.calls.append(
+    collected.calls.append(
         [[wire.encode(arg, _refuse) for arg in args], [[key, wire.encode(kwargs[key], _refuse)] for key in kwargs]]
     )
-    comparisons.given.append(args)
-    comparisons.outs.append(ast.literal_eval(expected))
-    wire.encode(comparisons.outs[-1], _refuse)
+    collected.given.append(args)
+    collected.outs.append(ast.literal_eval(expected))
+    wire.encode(collected.outs[-1], _refuse)
 
 
 def _refuse(value: Any) -> Any:
