@@ -90,16 +90,17 @@ class Chaos:
         what += f" after {moment:.2f} of {seconds[rank]:.2f} s" * (fault in SIGNALS)
         process = self._start(name, out, pids, fault, rank)
         began = time.monotonic()
+        late = False
         if fault in SIGNALS:
-            _wait_for(moment, rank, pids, process)
+            pid = _wait_for(moment, rank, pids, process)
             # Torch's launcher waits without end for a function's process that is killed after the function returned.
-            if over_mark(pids, rank).exists():
-                what += ", too late"
-            else:
+            late = pid is None or over_mark(pids, rank).exists()
+            if not late:
                 try:
-                    os.kill(process.pid if at_all else int((pids / str(rank)).read_text()), SIGNALS[fault])
+                    os.kill(process.pid if at_all else pid, SIGNALS[fault])
                 except ProcessLookupError:
-                    what += ", too late"
+                    late = True
+            what += ", too late" * late
         try:
             printed = "".join(process.communicate(timeout=DEADLINE_S))
         except subprocess.TimeoutExpired:
@@ -109,6 +110,8 @@ class Chaos:
         left = [path.read_text() for path in pids.iterdir() if Path("/proc", path.read_text()).exists()]
         if left:
             return what, f"processes are left: {left}\n{printed}"
+        if late and process.returncode:
+            return what, printed
         errors = [line for line in printed.splitlines() if line.startswith("error: ")]
         what += f": {errors[0]}" if errors else ""
         if not (out / "summary.json").exists():
@@ -154,17 +157,18 @@ def at_once(count):
 
 
 def _wait_for(seconds, rank, pids, process):
-    """Waits until both ranks run and this one has taken so many CPU seconds, or has ended."""
+    """The process of a rank, as soon as both ranks run and it has taken so many CPU seconds; None if it ends before."""
     tick = os.sysconf("SC_CLK_TCK")
     while process.poll() is None and not over_mark(pids, rank).exists():
         if len(list(pids.iterdir())) == 2 and (pid := (pids / str(rank)).read_text()):
             try:
                 fields = Path("/proc", pid, "stat").read_text().rpartition(")")[2].split()
             except OSError:
-                return
+                return None
             if (int(fields[11]) + int(fields[12])) / tick >= seconds:
-                return
+                return int(pid)
         time.sleep(0.01)
+    return None
 
 
 def _misnamed(errors, fault, rank, *, begun):
